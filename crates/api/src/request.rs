@@ -238,7 +238,7 @@ mod tests {
             ("7", "a change is a JSON object, not a number; use {"),
             ("{}", "one change at a time; use {"),
             (r#"{"speed": 1}"#, "speed: no key of a change; use {"),
-            (r#"{"ask": "fly"}"#, "is no command; use {"),
+            (r#"{"ask": "fly"}"#, "is not a command; use {"),
             (r#"{"load": 1.1}"#, "from 0.0001 % to 100 % of the plan's, 20,000 connections"),
             (r#"{"load": 0}"#, "from 0.0001 % to 100 % of the plan's, 20,000 connections"),
             (r#"{"connections": 20001}"#, "from 1 to the plan's 20,000"),

@@ -54,7 +54,7 @@ fn exercise(server: &mut Server) {
     );
     let control = ("POST", "/runs/{id}/control", id.as_str());
     server.check(control, "{\"ask\": \"pause\"}", 202, "running");
-    server.check(control, "{\"ask\": \"fly\"}", 400, "is no command; use");
+    server.check(control, "{\"ask\": \"fly\"}", 400, "is not a command; use");
     server.check(control, &too_long, 413, "errors");
     server.check(("POST", "/runs/{id}/control", "none"), "{\"ask\": \"stop\"}", 404, "no such run");
     server.check(("DELETE", "/runs/{id}", "none"), "", 404, "no such run");

@@ -380,7 +380,7 @@ pub(crate) struct ObserveArgs {
     /// 127.0.0.1:9100]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// Listen on no port: join this NATS server, nats://HOST:PORT or tls://, where runs ask for samples
+    /// Instead of listening, join this NATS server, nats://HOST:PORT or tls://, where runs request samples
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     /// With --nats, its name there [default: the host's]

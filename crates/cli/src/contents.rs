@@ -57,12 +57,12 @@ pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
     if let Some(name) = plan.missing_env().first() {
         return Err(Failure::usage([mistake(
             "scenario",
-            format!("not by this API; remove it: {{env {name}}}"),
+            format!("not supported by this API; remove it: {{env {name}}}"),
         )]));
     }
     for population in plan.all_populations_mut() {
         if let Some((flag, content)) = population.contents().first() {
-            let text = format!("not by this API; remove it: {:?}", content.file);
+            let text = format!("not supported by this API; remove it: {:?}", content.file);
             return Err(Failure::usage([mistake(flag, text)]));
         }
     }

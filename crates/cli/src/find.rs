@@ -91,7 +91,7 @@ fn read(args: &FindArgs, flags: Flags) -> Result<Wanted, Failure> {
     let taken = FLAGS.iter().filter(is_refused).fold(flags.clone(), |taken, flag| taken.without(flag));
     let (how, flags) = How::read(args.by.as_deref(), args.max.as_deref(), taken, &mut mistakes);
     if args.max.is_none() && is_launched(&flags) {
-        mistakes.add("--max: agents are launched for a load; say for which is the largest: --max 100k");
+        mistakes.add("--max: required, because agents are launched for the largest load; use --max 100k");
     }
     let planned = plans::with_scenario(&flags);
     match &planned {

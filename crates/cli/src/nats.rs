@@ -36,7 +36,9 @@ pub(crate) fn server(
     let access = access(flags, mistakes)?;
     let server = mistakes.read(place, url.as_deref(), |url| Server::with(url, access))?;
     if server.is_in_clear() {
-        message(&format!("{place}: what goes to {server} is not encrypted; use tls:// or a private network"));
+        message(&format!(
+            "{place}: the connection to {server} is not encrypted; use tls:// or a private network"
+        ));
     }
     Some(server)
 }

@@ -484,7 +484,7 @@ impl<M: Machine> Agent<M> {
         self.machine.end();
         let Some(work) = self.work.take() else { return };
         if let Stage::Running(..) = work.stage {
-            self.notes.ended(&work.run, Some("its coordinator needs it no longer"));
+            self.notes.ended(&work.run, Some("its coordinator no longer needs it"));
         }
         if self.ended.len() == REMEMBERED {
             self.ended.pop_front();

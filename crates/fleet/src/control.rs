@@ -187,11 +187,11 @@ impl RunRequest {
             }
             RunRequest::Load(_) => Err(LOADS.to_owned()),
             RunRequest::Connections(_) if connections == 0 => {
-                Err("this run holds no number of connections; use load=50%".to_owned())
+                Err("this run has no fixed number of connections; use load=50%".to_owned())
             }
             RunRequest::Connections(n) if n == 0 || n > connections => Err(format!(
-                "connections: this run can have 1 to {connections}; no more than the plan's are set during a run, because the \
-                machines were not checked for them: {n}"
+                "connections: use 1 to {connections}; a run cannot exceed its plan, because the machines were not checked \
+                for more: {n}"
             )),
             RunRequest::Connections(n) => {
                 let what = format!("load {} of {}{when}", Count(n), Count(connections).of("connection"));
@@ -213,9 +213,9 @@ mod tests {
             (Connections(200), 200, Ok(Command::Connections(200))),
             (Load(1), 0, Ok(Command::Load(1))),
             (RunRequest::Pause, 0, Ok(Command::Pause)),
-            (Connections(201), 200, Err("connections: this run can have 1 to 200; ")),
-            (Connections(0), 200, Err("connections: this run can have 1 to 200; ")),
-            (Connections(u64::MAX), u64::MAX - 1, Err("not checked for them: 18446744073709551615")),
+            (Connections(201), 200, Err("connections: use 1 to 200; ")),
+            (Connections(0), 200, Err("connections: use 1 to 200; ")),
+            (Connections(u64::MAX), u64::MAX - 1, Err("for more: 18446744073709551615")),
             (Connections(5), 0, Err("use load=50%")),
             (Load(0), 1, Err("use load=50%")),
             (Load(1_000_001), 1, Err("use load=50%")),

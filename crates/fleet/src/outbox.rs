@@ -47,7 +47,7 @@ impl Unwritten {
                 unwritten.entries += 1;
                 let is_new = unwritten.why != *why;
                 unwritten.why.clone_from(why);
-                is_new.then(|| format!("{why}; what NATS does not take is kept in memory"))
+                is_new.then(|| format!("{why}; undelivered data is kept in memory"))
             }
         }
     }
@@ -55,12 +55,10 @@ impl Unwritten {
     fn over(self) -> String {
         let merged = match self.merged {
             0 => String::new(),
-            merged => format!(", and {} more added up with them", Count(merged)),
+            merged => format!(", and {} more merged into them", Count(merged)),
         };
         let entries = Count(self.entries).were("report");
-        format!(
-            "what NATS does not take is kept on disk again; {entries} kept in memory{merged}, none was lost"
-        )
+        format!("undelivered data is kept on disk again; {entries} kept in memory{merged}, none was lost")
     }
 }
 
@@ -189,7 +187,7 @@ impl Outbox {
             waiting.state = State::OnItsWay;
             let read = |at| log.spool.as_mut()?.read(at).map(|entry| entry.record);
             let Some(record) = waiting.record.clone().or_else(|| waiting.at.and_then(read)) else {
-                self.trouble = Some(format!("what was kept of run {} cannot be read", log.run));
+                self.trouble = Some(format!("the undelivered data of run {} cannot be read", log.run));
                 log.waiting.clear();
                 continue;
             };

@@ -211,7 +211,7 @@ flags! {
         limits the duration")
         .brief("Open loop: R new connections/s")
         .key(Number, "\"6000/s\"", "open loop of connections: rate of new connections, instead of `connections`");
-    TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections [default: those that come in the time of -d]")
+    TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections [default: as many as arrive within -d]")
         .key(Number, "\"40k\"",
             "with arrive: total number of connections; default unlimited for the duration of the stages");
     CALLS: flag("calls", "K", Role::Work, "--arrive: requests per connection [default: 1]")
@@ -236,13 +236,13 @@ flags! {
     PING: flag("ping", "TIME", Role::Work,
         "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]. http:// with --http2: \
         interval between PINGs on each connection, whose replies are timed, instead of requests; with --think, --rate or \
-        --arrive, and grpc://: send a PING beside requests when a connection has received nothing for TIME [default: requests \
-        without PINGs]")
+        --arrive, and grpc://: in addition to requests, send a PING when a connection has received nothing for TIME [default: \
+        requests without PINGs]")
         .brief("ws, tcp: a message each TIME [default: 30s]")
         .key(Number, "\"30s\"",
             "ws, tcp: interval between messages on each connection, the first after a random part of it; http with \
-            http2: between PINGs, instead of requests; with think, rate, arrive or steps, and grpc: a PING beside requests \
-            when a connection has received nothing for this time; default 30s, http none");
+            http2: between PINGs, instead of requests; with think, rate, arrive or steps, and grpc: in addition to \
+            requests, a PING when a connection has received nothing for this time; default 30s, http none");
     MESSAGE: flag("message", "TEXT", Role::Work,
         "Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed \
         [default: ping; tcp://: none, open and hold only]")
@@ -251,9 +251,9 @@ flags! {
             "ws, tcp: the message, which must be echoed; ws with \"\": a control ping; default ping, tcp none: \
             open and hold only");
     TIMEOUT: flag("timeout", "TIME", Role::Work,
-        "Timeout of a dial, a handshake and a response, each [default: 10s]")
-        .brief("Of a dial and of a response [default: 10s]")
-        .key(Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
+        "Timeout for each dial, handshake and response [default: 10s]")
+        .brief("For each dial and response [default: 10s]")
+        .key(Number, "\"10s\"", "timeout for each dial, handshake and response; default 10s");
     EXPECT: flag("expect", "CHECKS", Role::Work,
         "Check each response: status=200,length=$1 ($1: the first random number); gRPC: status=NOT_FOUND [default: any 2xx; \
         gRPC: OK]")
@@ -267,11 +267,11 @@ flags! {
             "when to dial a connection again; planned: after a close announced by the server; never: not even \
             then; 1s..30s: also after a loss, with this back-off; default planned");
     HTTP2: flag("http2", "", Role::Work,
-        "http://, https://, ws://, wss://: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by extended \
+        "http://, https://, ws://, wss://: HTTP/2, by ALPN over TLS, otherwise with prior knowledge; WebSocket by extended \
         CONNECT (RFC 8441) [default: HTTP/1.1]")
         .brief("HTTP/2")
         .takes(Takes::Nothing)
-        .key(Truth, "true", "http, https, ws, wss: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by \
+        .key(Truth, "true", "http, https, ws, wss: HTTP/2, by ALPN over TLS, otherwise with prior knowledge; WebSocket by \
             extended CONNECT (RFC 8441); default false");
     STREAMS: flag("streams", "N", Role::Work,
         "--http2, grpc://: concurrent requests, or WebSockets, per connection [default: 1]")
@@ -283,14 +283,14 @@ flags! {
         .short('H')
         .takes(Takes::Many)
         .key_as("headers", Pairs, "{ Authorization = \"Bearer abc\" }",
-            "http, grpc, ws: header fields of each request, call or upgrade; those of a step come before them");
+            "http, grpc, ws: header fields of each request, call or upgrade; a step's field replaces one of the same name");
     METHOD: flag("method", "METHOD", Role::Work,
         "http://, https://: the method [default: GET; with --body or --body-file POST]")
         .brief("Method [default: GET; with a body POST]")
         .short('X')
         .key(Text, "\"POST\"", "http, without steps: the method; default GET, with body or body-file POST");
     BODY: flag("body", "TEXT", Role::Work,
-        "http://, https://: the content of each request, whose Content-Type is that of -H, if any. It may have variables, which \
+        "http://, https://: the content of each request; for a Content-Type, use -H. It may contain variables, which \
         begin with `{` and a lower-case letter, so JSON needs no escaping. grpc://, grpcs://: the message as JSON; \
         requires --protoset [default: none; an empty message]")
         .brief("Send this content; a file's with --body-file")
@@ -319,12 +319,12 @@ flags! {
             "grpc: descriptors of the methods, for messages as JSON: a FileDescriptorSet, as protoc --include_imports \
             --descriptor_set_out=FILE writes it");
     SERVER_STREAMING: flag("server-streaming", "", Role::Work,
-        "grpc://, grpcs://: a response has any number of messages, and --timeout is the longest time to the next one \
-        [default: as --protoset says; without it one message]")
+        "grpc://, grpcs://: accept any number of messages per response; --timeout limits the time to the next one \
+        [default: as --protoset says; otherwise one message]")
         .takes(Takes::Nothing)
         .key(Truth, "true",
-            "grpc: a response has any number of messages, and timeout is the longest time to the next one; default as \
-            protoset says, without it one message");
+            "grpc: accept any number of messages per response; timeout limits the time to the next one; default as \
+            protoset says, otherwise one message");
     INSECURE: flag("insecure", "", Role::Work,
         "https://, wss://, tls://, grpcs://: accept any certificate")
         .brief("Accept any certificate")
@@ -433,8 +433,8 @@ flags! {
         "When an agent of the fleet is lost: `abort` the run, `continue` without it [default], or `reassign` its part to the \
         others");
     SHARE: flag("share", "HOW", Role::Place,
-        "Divide the load among the agents by `capacity`: what each was calibrated for, or its processors where one is not \
-        calibrated [default]; or `equal`. No agent gets more than its machine and its caps allow");
+        "How to divide the load among the agents. `capacity`: by calibrated capacity, or by processors if any agent is not \
+        calibrated [default]; `equal`: equally. No agent gets more than its machine and its caps allow");
     AGENTS: flag("agents", "N", Role::Place,
         "Wait up to two minutes until N agents are free. Not a maximum: all free agents take part. \
         With `--fleet k8s`: launch N [default: all agents that have joined; with k8s, one for each 50,000 connections]");

@@ -107,14 +107,14 @@ pub(crate) static ANSWER: Table = Table {
             "number",
             Text,
             "\"json:/seq\"",
-            "of a population, ws: where they have a number, for loss, duplicates and order on each WebSocket",
+            "of a population, ws: location of their sequence number, to detect loss, duplicates and reordering",
         ),
         key(
             "receivers",
             Number,
             "\"all\"",
-            "of a population, ws: each number is broadcast to this many of its connections, or to all that are open: \
-            the time until the last has it",
+            "of a population, ws: each number is a broadcast to this many of its connections, or to all that are \
+            open; measures the time until the last one receives it",
         ),
     ],
 };

@@ -95,7 +95,7 @@ impl Sought {
         let sought = match text.split_once(':') {
             Some(("json", pointer)) => Sought::Json(parts(pointer)?),
             Some(("after", before)) if !before.is_empty() => Sought::After(before.to_owned()),
-            _ => return Err(format!("{text:?} is no place in a message; use json:/ts or after:ts=")),
+            _ => return Err(format!("{text:?} is not a location in a message; use json:/ts or after:ts=")),
         };
         let (count, longest) = match &sought {
             Sought::Json(parts) => (parts.len(), parts.iter().map(String::len).max().unwrap_or(0)),

@@ -91,7 +91,8 @@ pub struct FindSummary {
     pub error: u64,
     /// How it ended.
     pub outcome: FindOutcome,
-    /// Throng itself, or by rate its number of connections, was the limit at each load that did not pass: none shows what the target does not sustain.
+    /// Throng itself, or with `--by rate` its number of connections, was the limit at each load that did not pass:
+    /// none shows a limit of the target.
     pub invalid: bool,
     /// The smallest load that did not pass, of those that show a limit of the target if there is one; none where all did.
     pub failed: Option<u64>,

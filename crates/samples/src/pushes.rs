@@ -165,7 +165,7 @@ impl Merge for Receipts {
 }
 
 merged! {
-    /// Messages of WebSockets that a server sent by itself, over the whole run.
+    /// Messages that a server pushed on WebSockets, over the whole run.
     pub struct PushFigures {
         /// Unsolicited messages, and those that a step waited for.
         pub count: u64,
@@ -175,11 +175,11 @@ merged! {
         pub bytes: u64,
         /// Bytes of the largest one.
         pub bytes_max: u64 => always most,
-        /// Those that lack a time or a number which the scenario names.
+        /// Messages without a time or a number that the scenario names.
         pub unread: u64,
-        /// Those with a time that is later than the clock of this host: their delay counts as zero.
+        /// Messages with a time later than this host's clock: their delay counts as zero.
         pub ahead: u64,
-        /// 0 if their timestamps are from this host's clock; none if that is not known, because the target is on another host.
+        /// 0 if their timestamps are from this host's clock; null if that is not known, because the target is on another host.
         pub clock_offset_us: Option<f64> => always alone,
         /// Those with a number.
         pub numbered: u64,

@@ -31,10 +31,10 @@ pub struct Quantiles {
     pub p9999: f64,
     /// The longest, exact.
     pub max: f64,
-    /// Requests without a response, dials without a connection, which none of the figures above contains; none where there
-    /// is none.
+    /// Requests without a response, or dials without a connection, which the figures above do not include; null if there
+    /// are none.
     pub censored: Option<Censored>,
-    /// Times that are lower bounds because throng stalled; none if there are none.
+    /// Times that are lower bounds because throng stalled; null if there are none.
     pub stalled: Option<Stalled>,
 }
 
@@ -71,8 +71,8 @@ impl Stalled {
     }
 }
 
-/// What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
-/// thresholds are judged. Microseconds; none where the percentile lies among what never ended.
+/// Requests without a response, or dials without a connection, and the percentiles if these count as longer than every measured
+/// time, as in thresholds. Microseconds; null if the percentile falls among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]

@@ -81,16 +81,16 @@ words! {
     }
 }
 
-/// What a run came up against.
+/// What kept a run from reaching its load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Limit {
-    /// Whose it is.
+    /// The side that the limit is on.
     #[cfg_attr(test, ts(type = "string"))]
     #[serde(deserialize_with = "known")]
     pub side: Side,
-    /// Which it is.
+    /// The cause.
     #[cfg_attr(test, ts(type = "string"))]
     #[serde(deserialize_with = "known")]
     pub cause: Cause,
@@ -123,7 +123,7 @@ merged! {
         pub missed: u64,
         /// Fire-and-forget messages.
         pub told: u64,
-        /// Messages of responses of gRPC, of calls too that were cancelled when the load ended; and those that servers sent by themselves
+        /// Messages in gRPC responses, including calls that were cancelled when the load ended, and messages pushed by servers
         /// on WebSockets.
         pub messages: u64,
         /// Responses per second at full load; of several populations, each at its own.
@@ -184,19 +184,19 @@ pub struct Figures {
     pub handshake_us: Quantiles,
     /// From due to the first byte of the response, of gRPC to its first message, of requests due at full load; HTTP and TCP.
     pub first_byte_us: Quantiles,
-    /// From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+    /// Between consecutive messages of a server: in a gRPC server-streaming response, or pushed on a
     /// WebSocket.
     pub gap_us: Quantiles,
-    /// Messages that servers sent by themselves on WebSockets.
+    /// Messages that servers pushed on WebSockets.
     pub pushes: PushFigures,
-    /// From the time in such a message to its receipt.
+    /// From the timestamp in a pushed message to its receipt.
     pub delay_us: Quantiles,
     /// Broadcasts: from the first receiver's receipt to the last's.
     pub spread_us: Quantiles,
-    /// HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+    /// HTTP/2: from a PING, sent in addition to requests, to its acknowledgement.
     pub ping_rtt_us: Quantiles,
-    /// HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
-    /// populations, where it allowed the fewest.
+    /// HTTP/2: how many of the wanted streams per connection the server allowed; absent if it allowed all. With several
+    /// populations, of the one with the fewest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamLimit>,
 }
@@ -366,11 +366,11 @@ pub struct Summary {
     pub figures: Figures,
     /// Commands of the user during the run.
     pub asks: Vec<UserCommand>,
-    /// Each destination by itself, where there are several; neighbours together where there are more than 64.
+    /// Each destination separately, if there are several; if there are more than 64, neighbours are combined.
     pub destinations: Vec<DestinationSummary>,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
-    /// Each population by itself, by its name.
+    /// Each population separately, by name.
     pub populations: BTreeMap<String, PopulationSummary>,
     /// The probe, if there is one.
     pub probe: Option<ProbeSummary>,
@@ -384,7 +384,7 @@ pub struct Summary {
     pub cost: Cost,
     /// What target, hosts and throng itself showed meanwhile.
     pub observed: Observation,
-    /// How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
+    /// The run's figures as shares of this machine's calibration (`throng calibrate`); null if it was not calibrated.
     pub rig: Option<CalibrationShare>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,

@@ -153,7 +153,7 @@ impl Runs {
     /// What is read from the store, on a thread of its own: the others go on.
     async fn answer(self, read: impl FnOnce(&Store, LoadArgs) -> Answer + Send + 'static) -> Response {
         let Ok(Ok(turn)) = time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await else {
-            let why = "other questions are being read from the store; try again".to_owned();
+            let why = "the store is busy with other queries; try again".to_owned();
             return refused(Refusal(StatusCode::SERVICE_UNAVAILABLE, why));
         };
         let mut reading = task::spawn_blocking(move || {

@@ -1271,7 +1271,7 @@ io: string,
  */
 asks: Array<UserCommand>, 
 /**
- * Each destination by itself, where there are several; neighbours together where there are more than 64.
+ * Each destination separately, if there are several; if there are more than 64, neighbours are combined.
  */
 destinations: Array<DestinationSummary>, 
 /**
@@ -1279,7 +1279,7 @@ destinations: Array<DestinationSummary>,
  */
 lag_us: Quantiles, 
 /**
- * Each population by itself, by its name.
+ * Each population separately, by name.
  */
 populations: { [key in string]: PopulationSummary }, 
 /**
@@ -1307,7 +1307,7 @@ cost: Cost,
  */
 observed: Observation, 
 /**
- * How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
+ * The run's figures as shares of this machine's calibration (`throng calibrate`); null if it was not calibrated.
  */
 rig: CalibrationShare | null, 
 /**
@@ -1387,16 +1387,16 @@ handshake_us: Quantiles,
  */
 first_byte_us: Quantiles, 
 /**
- * From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+ * Between consecutive messages of a server: in a gRPC server-streaming response, or pushed on a
  * WebSocket.
  */
 gap_us: Quantiles, 
 /**
- * Messages that servers sent by themselves on WebSockets.
+ * Messages that servers pushed on WebSockets.
  */
 pushes: PushFigures, 
 /**
- * From the time in such a message to its receipt.
+ * From the timestamp in a pushed message to its receipt.
  */
 delay_us: Quantiles, 
 /**
@@ -1404,12 +1404,12 @@ delay_us: Quantiles,
  */
 spread_us: Quantiles, 
 /**
- * HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+ * HTTP/2: from a PING, sent in addition to requests, to its acknowledgement.
  */
 ping_rtt_us: Quantiles, 
 /**
- * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
- * populations, where it allowed the fewest.
+ * HTTP/2: how many of the wanted streams per connection the server allowed; absent if it allowed all. With several
+ * populations, of the one with the fewest.
  */
 streams: StreamLimit | null, };
 
@@ -1419,15 +1419,15 @@ streams: StreamLimit | null, };
 export type Verdict = "pass" | "fail" | "invalid" | "interrupted";
 
 /**
- * What a run came up against.
+ * What kept a run from reaching its load.
  */
 export type Limit = { 
 /**
- * Whose it is.
+ * The side that the limit is on.
  */
 side: string, 
 /**
- * Which it is.
+ * The cause.
  */
 cause: string, 
 /**
@@ -1526,8 +1526,8 @@ seen_by_target: number | null,
  */
 unaccepted: number | null, 
 /**
- * Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
- * the connections held, of a sample; none where that cannot be seen.
+ * Seconds from the last packet of the target, if only an acknowledgement, on any of a sample of the connections held,
+ * to the end of the hold; null if this cannot be seen.
  */
 quiet_s: number | null, };
 
@@ -1557,7 +1557,7 @@ missed: number,
  */
 told: number, 
 /**
- * Messages of responses of gRPC, of calls too that were cancelled when the load ended; and those that servers sent by themselves
+ * Messages in gRPC responses, including calls that were cancelled when the load ended, and messages pushed by servers
  * on WebSockets.
  */
 messages: number, 
@@ -1595,7 +1595,7 @@ bytes_out_per_s: number,
 status: Record<string, number>, };
 
 /**
- * Messages of WebSockets that a server sent by itself, over the whole run.
+ * Messages that a server pushed on WebSockets, over the whole run.
  */
 export type PushFigures = { 
 /**
@@ -1615,15 +1615,15 @@ bytes: number,
  */
 bytes_max: number, 
 /**
- * Those that lack a time or a number which the scenario names.
+ * Messages without a time or a number that the scenario names.
  */
 unread: number, 
 /**
- * Those with a time that is later than the clock of this host: their delay counts as zero.
+ * Messages with a time later than this host's clock: their delay counts as zero.
  */
 ahead: number, 
 /**
- * 0 if their timestamps are from this host's clock; none if that is not known, because the target is on another host.
+ * 0 if their timestamps are from this host's clock; null if that is not known, because the target is on another host.
  */
 clock_offset_us: number | null, 
 /**
@@ -1721,18 +1721,18 @@ p9999: number,
  */
 max: number, 
 /**
- * Requests without a response, dials without a connection, which none of the figures above contains; none where there
- * is none.
+ * Requests without a response, or dials without a connection, which the figures above do not include; null if there
+ * are none.
  */
 censored: Censored | null, 
 /**
- * Times that are lower bounds because throng stalled; none if there are none.
+ * Times that are lower bounds because throng stalled; null if there are none.
  */
 stalled: Stalled | null, };
 
 /**
- * What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
- * thresholds are judged. Microseconds; none where the percentile lies among what never ended.
+ * Requests without a response, or dials without a connection, and the percentiles if these count as longer than every measured
+ * time, as in thresholds. Microseconds; null if the percentile falls among them.
  */
 export type Censored = { 
 /**
@@ -1859,16 +1859,16 @@ handshake_us: Quantiles,
  */
 first_byte_us: Quantiles, 
 /**
- * From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+ * Between consecutive messages of a server: in a gRPC server-streaming response, or pushed on a
  * WebSocket.
  */
 gap_us: Quantiles, 
 /**
- * Messages that servers sent by themselves on WebSockets.
+ * Messages that servers pushed on WebSockets.
  */
 pushes: PushFigures, 
 /**
- * From the time in such a message to its receipt.
+ * From the timestamp in a pushed message to its receipt.
  */
 delay_us: Quantiles, 
 /**
@@ -1876,12 +1876,12 @@ delay_us: Quantiles,
  */
 spread_us: Quantiles, 
 /**
- * HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+ * HTTP/2: from a PING, sent in addition to requests, to its acknowledgement.
  */
 ping_rtt_us: Quantiles, 
 /**
- * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
- * populations, where it allowed the fewest.
+ * HTTP/2: how many of the wanted streams per connection the server allowed; absent if it allowed all. With several
+ * populations, of the one with the fewest.
  */
 streams: StreamLimit | null, };
 
@@ -1972,16 +1972,16 @@ handshake_us: Quantiles,
  */
 first_byte_us: Quantiles, 
 /**
- * From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+ * Between consecutive messages of a server: in a gRPC server-streaming response, or pushed on a
  * WebSocket.
  */
 gap_us: Quantiles, 
 /**
- * Messages that servers sent by themselves on WebSockets.
+ * Messages that servers pushed on WebSockets.
  */
 pushes: PushFigures, 
 /**
- * From the time in such a message to its receipt.
+ * From the timestamp in a pushed message to its receipt.
  */
 delay_us: Quantiles, 
 /**
@@ -1989,12 +1989,12 @@ delay_us: Quantiles,
  */
 spread_us: Quantiles, 
 /**
- * HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+ * HTTP/2: from a PING, sent in addition to requests, to its acknowledgement.
  */
 ping_rtt_us: Quantiles, 
 /**
- * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
- * populations, where it allowed the fewest.
+ * HTTP/2: how many of the wanted streams per connection the server allowed; absent if it allowed all. With several
+ * populations, of the one with the fewest.
  */
 streams: StreamLimit | null, };
 
@@ -2718,24 +2718,24 @@ held: number,
  */
 lost_with: number, 
 /**
- * Requests without a response as of its last report, where it was lost: sent, and in no count of how requests end; absent if there
- * are none.
+ * If it was lost: requests without a response as of its last report. They count as sent, but neither as answered nor
+ * as failed; absent if there are none.
  */
 requests_lost: number, 
 /**
- * How much later than the run it began, milliseconds; none where it did not.
+ * How much later than the run it began, milliseconds; null if it did not begin.
  */
 began_late_ms: number | null, 
 /**
- * By how much that may be wrong: its clock is known from messages there and back.
+ * The possible error of that figure, milliseconds: its clock is estimated from the round trip of messages.
  */
 clock_error_ms: number | null, 
 /**
- * How late it sent, 99th percentile, microseconds; none, where that is not known.
+ * How late it sent, 99th percentile, microseconds; null if unknown.
  */
 lag_p99_us: number | null, 
 /**
- * CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
+ * CPU time of its process as a share of what its processors could have provided during the run; null if unknown.
  */
 cpu_share: number | null, 
 /**
@@ -2743,7 +2743,7 @@ cpu_share: number | null,
  */
 stall_us: number, 
 /**
- * For how long it was not heard of, seconds, while it held its part; absent if it always was.
+ * For how long it sent no report while it held its part, seconds; absent if it was never away.
  */
 away_s: number, 
 /**

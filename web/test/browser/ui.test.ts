@@ -180,7 +180,7 @@ test("the trend of a tag has a chart for each figure, and the sentence of what i
   assert.deepEqual(await overlaps(page), []);
   await shoot(page, "ui-trend");
   await page.goto(`${address}/trend/before`);
-  await until(page, "#trend-connections-held", "no trend known: 3 runs have it, and at least 5 are needed");
+  await until(page, "#trend-connections-held", "trend unknown: 3 runs have a value, and at least 5 are needed");
   assert.deepEqual(troubles, []);
 });
 

@@ -8,7 +8,7 @@ pub(crate) struct ControlArgs {
     /// Serve the control API for curl at this address; port 0 takes a free port. Without a token, loopback only
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// Require the token in FILE, which only its owner may read, of each request to the control API
+    /// Require the token in FILE (readable only by its owner) in each request to the control API
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<String>,
     /// Hold at most N connections at once, of runs and of the control API together [default: what this machine can hold]

@@ -65,7 +65,7 @@ pub(crate) enum FleetVerb {
         #[arg(long)]
         undo: bool,
     },
-    /// Set the load of the run in progress: connections=200k, or load=50% of the plan's; up to the plan's
+    /// Set the load of the run in progress, up to the plan's: connections=200k, or load=50%
     Set {
         /// connections=N or load=SHARE
         #[arg(value_name = "LOAD")]
@@ -109,9 +109,9 @@ pub(crate) struct AtRun {
 
 /// `throng fleet broker`.
 #[derive(Group)]
-#[command(after_help = "It starts nats-server with JetStream. Its token, and what JetStream keeps, are \
-    in $XDG_STATE_HOME/throng/broker [default: below ~/.local/state], and are used again the next time. The server exits with this \
-    command, even if that is killed. Exit status: 0 stopped by a signal, 2 usage error, 3 it cannot be started.")]
+#[command(after_help = "It starts nats-server with JetStream. Its token and JetStream's data are kept \
+    in $XDG_STATE_HOME/throng/broker [default: below ~/.local/state], and reused the next time. The server exits with this \
+    command, even if the command is killed. Exit status: 0 stopped by a signal, 2 usage error, 3 it cannot be started.")]
 pub(crate) struct BrokerArgs {
     /// Address and port to listen on; port 0 takes a free port
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:4222")]

@@ -15,7 +15,7 @@ pub(crate) struct FleetServeArgs {
     /// Address and port to listen on; port 0 takes a free port. Without a token, loopback only
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9910")]
     pub(crate) listen: String,
-    /// Require the token in FILE, which only its owner may read, of each request
+    /// Require the token in FILE (readable only by its owner) in each request
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<String>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ pub(crate) struct UiArgs {
     /// Address and port to listen on; port 0 takes a free port. Without a token, loopback only
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9920")]
     pub(crate) listen: String,
-    /// Require the token in FILE, which only its owner may read, of each request
+    /// Require the token in FILE (readable only by its owner) in each request
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<String>,
     /// Exit when standard input is closed, so that the process does not outlive its parent

@@ -56,7 +56,7 @@ pub(crate) fn broker(args: &BrokerArgs) -> Result<u8, Failure> {
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
     if args.tls_cert.is_none() && !listen.ip().is_loopback() {
         message(
-            "what goes to this broker, its token too, is not encrypted; use --tls-cert or a private network",
+            "connections to this broker, including its token, are not encrypted; use --tls-cert or a private network",
         );
     }
     let Some(mut broker) = Broker::start(listen, &folder, args, &stop)? else { return Ok(0) };
@@ -136,7 +136,7 @@ impl Broker {
                     Some(127) => {
                         return Err(Failure::machine(format!(
                             "{program} is not on the path; install it (Debian: apt-get install nats-server), or use \
-                            --fleet nats://HOST:4222 of one that runs"
+                            a running one: --fleet nats://HOST:4222"
                         )));
                     }
                     _ => status.to_string(),

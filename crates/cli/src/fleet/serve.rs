@@ -63,7 +63,7 @@ fn read_args(args: &FleetServeArgs, flags: &Flags) -> Result<(SocketAddr, Option
     let token = mistakes.read("--token-file", args.token_file.as_deref(), Token::read);
     let is_fleet = args.at.nats.is_some() || nats::has_url();
     if is_fleet && !args.allow.is_empty() {
-        mistakes.add("--allow: for runs on this machine; of a fleet, each agent has its own");
+        mistakes.add("--allow: only for runs on this machine; on a fleet, each agent has its own");
     }
     if !is_fleet {
         nats::refuse_access(flags, &mut mistakes);

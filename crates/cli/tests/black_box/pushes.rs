@@ -60,8 +60,8 @@ fn what_feeds_cannot_do_is_said_at_once() {
     let ended = crate::program::Program::start(&["run", path.to_str().unwrap()]).end();
     ended.assert_status(2);
     for said in [
-        "population.a.expect.time: http:// has no messages of the server's own; use a target with ws://",
-        "population.b.expect.time: \"ts\" is no place in a message; use json:/ts or after:ts=",
+        "population.a.expect.time: http:// has no pushed messages; use a target with ws://",
+        "population.b.expect.time: \"ts\" is not a location in a message; use json:/ts or after:ts=",
         "population.b.expect.receivers: requires number = \"json:/seq\", the same for all of them",
         "use one of is, starts, contains and every",
         "requires send = \"ping\"",

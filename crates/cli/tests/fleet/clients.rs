@@ -368,7 +368,7 @@ fn an_agent_that_would_be_open_to_all_or_has_nothing_to_do_does_not_start() {
             "--token-file: /no/such/file: ",
             "--max-connections: \"0\" allows nothing; use 20k",
             "--max-rate: \"0\" is not a rate greater than 0; use 1k/s",
-            "--allow: \"a:b\" is no host, host:port or network",
+            "--allow: \"a:b\" is not a host, host:port or network",
             "--allow: \"10.0.0.0/33\" is not a network: the prefix is at most 32",
             "--nats-creds: requires --nats",
             "--nats-ca: requires --nats",

@@ -56,7 +56,7 @@ fn a_coordinator_that_is_started_again_takes_up_its_run() {
     let again = fleet.start(&server.url("/"), &[&LOAD[..], &["-d", "12s"]].concat());
     let (ended, s) = read(again);
     ended.assert_status(0);
-    assert!(ended.stderr.contains("taking up run "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("resuming run "), "{}", ended.stderr);
     assert_eq!((s.count("connections.opened"), s.count("connections.held")), (400, 400), "{}", ended.stderr);
     assert_exact(&s, &server);
     assert_eq!(states(&s), ["done", "done"]);

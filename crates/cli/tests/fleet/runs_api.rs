@@ -172,7 +172,7 @@ fn what_is_wrong_with_a_search_is_refused_with_the_fix() {
         "--max: \\\"few\\\" is not a number",
         "--duration: a step of a search lasts 1s or longer",
         "--tag: a search is not stored",
-        "--json: not by this API",
+        "--json: not supported by this API",
         "no such flag: fly",
     ];
     let has_all = parts.iter().all(|part| response.body.contains(part));
@@ -368,16 +368,16 @@ fn what_is_wrong_is_refused_with_the_fix() {
         &files.to_string(),
         400,
         &[
-            "--json: not by this API",
-            "--observe-token-file: not by this API",
-            "--fleet: not by this API",
+            "--json: not supported by this API",
+            "--observe-token-file: not supported by this API",
+            "--fleet: not supported by this API",
             "--connections: ",
         ],
     );
     check(
         "{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"fly\": 1, \"json\": \"x\", \"swim\": [\"1\", \"2\"]}}",
         400,
-        &["no such flag: fly", "no such flag: swim", "--json: not by this API"],
+        &["no such flag: fly", "no such flag: swim", "--json: not supported by this API"],
     );
     check(
         "{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"tag\": \"a b\", \"connections\": [\"1\", \"2\"], \"probe\": true}}",
@@ -404,7 +404,7 @@ fn what_is_wrong_is_refused_with_the_fix() {
     );
     usage(
         &["--nats", "nats://127.0.0.1:1", "--allow", "h"],
-        "--allow: for runs on this machine; of a fleet, each agent has its own",
+        "--allow: only for runs on this machine; on a fleet, each agent has its own",
     );
     let token = written("runs-api-token", "s3cret\n");
     let secured = serve(&["--token-file", token.to_str().unwrap()]);
@@ -420,9 +420,9 @@ fn no_host_is_called_and_each_mistake_is_one(api: &Api) {
     assert_eq!(response.status, 400, "{response:?}");
     let errors: Vec<String> = serde_json::from_value(response.json()["errors"].clone()).unwrap();
     let parts = [
-        "--body-file: not by this API; remove it",
-        "--observe: not by this API, whose host would call any address for it",
-        "--observe-token-file: not by this API; remove it",
+        "--body-file: not supported by this API; remove it",
+        "--observe: not supported by this API, whose host would call any address for it",
+        "--observe-token-file: not supported by this API; remove it",
     ];
     assert_eq!(errors.len(), parts.len(), "{errors:?}");
     assert!(errors.iter().zip(parts).all(|(error, part)| error.starts_with(part)), "{errors:?}");

@@ -157,7 +157,7 @@ fn a_part_that_is_taken_over_gets_its_rows_and_killed_processes_leave_no_secret(
     let before = overheard.rows(false);
     let id = fleet.agents[1].stdout().split(' ').nth(1).unwrap().to_owned();
     fleet.agents[1].signal(Signal::KILL);
-    run.wait_for(&format!(" took over what {id} did"));
+    run.wait_for(&format!(" took over the part of {id}"));
     let taken = overheard.rows(true);
     let taken: BTreeSet<&String> = taken.values().flatten().collect();
     assert_eq!(taken, before[&format!("throng.agent.{id}")].iter().collect::<BTreeSet<_>>());
@@ -183,12 +183,12 @@ fn a_coordinator_that_is_started_again_has_the_rows_for_who_takes_over() {
     run.wait_for("open 200 of 200");
     run.signal(Signal::KILL);
     let mut again = fleet.start(&file, &args);
-    again.wait_for("taking up run ");
+    again.wait_for("resuming run ");
     fleet.agents[1].signal(Signal::KILL);
     let (ended, s) = read(again);
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 200, "{}", ended.stderr);
-    assert!(ended.stderr.contains(" took over what "), "{}", ended.stderr);
+    assert!(ended.stderr.contains(" took over the part of "), "{}", ended.stderr);
     // Each of the killed agent's connections may have had a request under way in its last report.
     let [sent, answered] = ["requests.sent", "requests.answered"].map(|path| s.count(path));
     assert!((answered..=answered + 100).contains(&sent), "{answered} of {sent}");

@@ -94,10 +94,10 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("throng_messages_told_total", "messages sent without a reply expected", Sum(|t| t.counts.told)),
     counter(
         "throng_messages_received_total",
-        "messages of responses of gRPC, and messages that servers sent by themselves on WebSockets",
+        "messages in gRPC responses, and messages pushed by servers on WebSockets",
         Sum(|t| t.counts.messages),
     ),
-    counter("throng_pushes_total", "messages that servers sent by themselves", Sum(|t| t.pushes.count)),
+    counter("throng_pushes_total", "messages pushed by servers", Sum(|t| t.pushes.count)),
     counter("throng_push_bytes_total", "bytes of the payloads of pushes", Sum(|t| t.pushes.bytes)),
     counter("throng_pushes_unread_total", "pushes without time or number", Sum(|t| t.pushes.unread)),
     counter("throng_pushes_ahead_total", "pushes with a future timestamp", Sum(|t| t.pushes.ahead)),
@@ -107,11 +107,15 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("throng_pushes_duplicate_total", "duplicate pushes", Sum(|t| t.pushes.duplicates)),
     counter("throng_push_restarts_total", "restarts of sequences of pushes", Sum(|t| t.pushes.restarts)),
     counter("throng_broadcasts_total", "broadcasts with an outcome", Sum(|t| t.pushes.broadcasts)),
-    counter("throng_broadcasts_complete_total", "those that all received", Sum(|t| t.pushes.complete)),
+    counter(
+        "throng_broadcasts_complete_total",
+        "broadcasts that all receivers received",
+        Sum(|t| t.pushes.complete),
+    ),
     counter("throng_answers_total", "complete responses, correct or not", Sum(|t| t.counts.answered)),
     open(counter(
         "throng_statuses_total",
-        "Responses by status: a number of HTTP, a name of gRPC",
+        "responses by status: an HTTP code, or the name of a gRPC status",
         Each(&[POPULATION, "status"], |m, s| {
             m.populations(|population, total, _| {
                 for (status, n) in (0..).zip(total.status.iter()).filter(|(_, n)| **n > 0) {
@@ -161,12 +165,12 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     histogram(
         "throng_tls_seconds",
-        "time from when the transport was open until TLS was, by a full handshake",
+        "time of a full TLS handshake, from when the transport was open",
         Times(|t| &t.tls),
     ),
     histogram(
         "throng_tls_resumed_seconds",
-        "time from when the transport was open until TLS was, by resuming a session",
+        "time of a TLS handshake that resumed a session, from when the transport was open",
         Times(|t| &t.tls_resumed),
     ),
     histogram(
@@ -176,13 +180,12 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     histogram(
         "throng_gap_seconds",
-        "time from one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a \
-        WebSocket",
+        "time between consecutive messages of a server: in a gRPC server-streaming response, or pushed on a WebSocket",
         Times(|t| &t.gap),
     ),
     histogram(
         "throng_delay_seconds",
-        "time from the time in a message of the server to its receipt",
+        "time from the timestamp in a pushed message to its receipt",
         Times(|t| &t.delay),
     ),
     histogram(
@@ -192,7 +195,7 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     histogram(
         "throng_ping_rtt_seconds",
-        "time from when a PING of HTTP/2 was sent beside requests to its acknowledgement",
+        "time from an HTTP/2 PING, sent in addition to requests, to its acknowledgement",
         Times(|t| &t.ping_rtt),
     ),
     gauge("throng_destination_connections_open", "open connections to the destination", At(|d| d.open())),

@@ -82,7 +82,7 @@ fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> R
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => match port.parse() {
             Ok(port) => (name, Some(port)),
-            Err(_) => return Err(format!("{text:?} is no host, host:port or network; use 10.0.0.0/8")),
+            Err(_) => return Err(format!("{text:?} is not a host, host:port or network; use 10.0.0.0/8")),
         },
         None => (text, None),
     };
@@ -162,7 +162,7 @@ mod tests {
                 .unwrap_err();
         let expected = [
             "--allow: \"nowhere\" cannot be resolved: no such name",
-            "--allow: \"target:http\" is no host, host:port or network; use 10.0.0.0/8",
+            "--allow: \"target:http\" is not a host, host:port or network; use 10.0.0.0/8",
             "--allow: \"10.0.0.0/33\" is not a network: the prefix is at most 32",
             "--allow: \"fd00::/x\" is not a network: the prefix is at most 128",
             "--allow: \"10.0.0.5/24\" is an address within a network; use 10.0.0.5 or 10.0.0.0/24",

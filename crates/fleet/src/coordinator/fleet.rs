@@ -427,7 +427,7 @@ fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
 
 /// The line for the user when a run is taken up that has lasted this long.
 fn taking_up(run: &str, time: Nanos) -> String {
-    format!("taking up run {run}, {} after it began", time.brief())
+    format!("resuming run {run}, {} after it began", time.brief())
 }
 
 #[cfg(test)]
@@ -436,8 +436,8 @@ mod tests {
 
     #[test]
     fn the_time_of_a_run_is_readable() {
-        let line = "taking up run d5312c6c, 8.4 s after it began";
+        let line = "resuming run d5312c6c, 8.4 s after it began";
         assert_eq!(taking_up("d5312c6c", Nanos(8_384_352_087)), line);
-        assert_eq!(taking_up("r1", Nanos::from_secs(90)), "taking up run r1, 1m30s after it began");
+        assert_eq!(taking_up("r1", Nanos::from_secs(90)), "resuming run r1, 1m30s after it began");
     }
 }

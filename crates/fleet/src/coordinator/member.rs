@@ -433,7 +433,7 @@ impl Member {
             }
             _ => {
                 let by = self.taken_over_by.get(before.1..).filter(|by| !by.is_empty())?;
-                Some(format!("agent {} took over what {id} did", by.join(", ")))
+                Some(format!("agent {} took over the part of {id}", by.join(", ")))
             }
         }
     }

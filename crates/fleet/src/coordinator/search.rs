@@ -39,7 +39,7 @@ impl Agents {
             Some(most) => per_s.map_or(most, |per_s| within(per_s, most, by, plan)),
             None => run::with_some_room(plan, connections).min(u32::MAX.into()),
         };
-        if most == 0 { Err("the agents can take nothing".to_owned()) } else { Ok(most) }
+        if most == 0 { Err("the agents have no free capacity".to_owned()) } else { Ok(most) }
     }
 }
 

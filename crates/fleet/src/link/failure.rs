@@ -94,8 +94,7 @@ fn tls(at: &str, error: &ConnectError) -> Option<String> {
     let why = match found {
         rustls::Error::InvalidCertificate(why) => return Some(certificate(at, why)),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "the server does not speak TLS; use nats:// there, or let the server have a certificate"
-                .to_owned()
+            "the server does not speak TLS; use nats://, or configure a certificate on the server".to_owned()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
             "the server requires a client certificate; use --nats-cert FILE and --nats-key FILE".to_owned()

@@ -53,7 +53,7 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     if skip && scheme.has_bytes() {
         table.note(notes, "skip", format!("{scheme} has no messages; remove it"));
     } else if skip && !["length", "body", "json", "echo"].iter().any(|key| table.has(key)) {
-        table.note(notes, "skip", "each message is right; add body = \"…\"");
+        table.note(notes, "skip", "without a condition, every message passes; add body = \"…\"");
     }
     for key in ["headers", "json"] {
         for (name, value) in table.pairs(key) {

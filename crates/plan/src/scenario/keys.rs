@@ -280,7 +280,7 @@ static STEP: Table = Table {
             "weight",
             Number,
             "3",
-            "of steps with a weight that follow each other, do one each time, chosen in proportion",
+            "consecutive steps with a weight are alternatives: each time one is chosen, in proportion",
         ),
         key(
             "think",

@@ -20,8 +20,7 @@ impl Reader<'_, '_> {
         let expect = section.section("expect");
         if !target.scheme.has_frames() {
             let fix = Scheme::list(Scheme::PLAIN, "or", Scheme::has_frames);
-            let why =
-                format!("{} has no messages of the server's own; use a target with {fix}", target.scheme);
+            let why = format!("{} has no pushed messages; use a target with {fix}", target.scheme);
             own.refuse(self.notes, &["on"], &why);
             if let Some(expect) = own.section("expect") {
                 expect.refuse(self.notes, &KEYS, &why);
@@ -94,7 +93,7 @@ impl Reader<'_, '_> {
     /// `expect` of a step is about one message.
     pub(super) fn no_pushes(&mut self, step: &Section) {
         if let Some(expect) = step.section("expect") {
-            let why = "is about all messages of the server's own; move it to the population's expect";
+            let why = "applies to all pushed messages; move it to the population's expect";
             expect.refuse(self.notes, &KEYS, why);
         }
     }

@@ -365,8 +365,8 @@ fn request_line(
 }
 
 /// Why one weight alone is a mistake.
-const LONE: &str = "a choice is between steps with a weight that follow each other, and the step before and the one after have \
-    none; give its alternatives a weight too, or remove it";
+const LONE: &str = "weights choose between consecutive steps, and neither the step before nor the one after has one; give its \
+    alternatives a weight too, or remove it";
 
 /// Whether a step may be one of a choice.
 fn is_of_choice(act: &Act) -> bool {

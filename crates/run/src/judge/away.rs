@@ -46,10 +46,10 @@ fn notes_of(agent: &AgentSummary, s: &Summary) -> Vec<String> {
         // A turn that was late for most of the time: it did nothing then. One that was cut off went on.
         let meanwhile = match stall_us / 1e6 {
             still_s if 2.0 * still_s >= *away_s => format!(
-                "it stood still for {}, and what was due then was sent late, or not at all",
+                "it stalled for {}: requests due in that time were sent late, or not at all",
                 brief(still_s)
             ),
-            _ => "what it counted meanwhile came later, and is complete".to_owned(),
+            _ => "its counts for that time arrived later, and are complete".to_owned(),
         };
         notes.push(format!("note: {away}, with {part}; {meanwhile}"));
     }
@@ -85,12 +85,12 @@ mod tests {
         };
         let done = || AgentSummary { state: AgentState::Done, sealed: true, ..AgentSummary::default() };
         check(done(), &[]);
-        let away = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; what it counted meanwhile \
-                    came later, and is complete";
+        let away = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; its counts for that time \
+                    arrived later, and are complete";
         check(AgentSummary { away_s: 6.32, ..done() }, &[away]);
         check(AgentSummary { away_s: 6.32, stall_us: 0.9e6, ..done() }, &[away]);
-        let still = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; it stood still for 5.8 s, and what \
-                     was due then was sent late, or not at all";
+        let still = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; it stalled for 5.8 s: requests due \
+                     in that time were sent late, or not at all";
         check(AgentSummary { away_s: 6.32, stall_us: 5.8e6, ..done() }, &[still]);
         check(AgentSummary { away_s: 6.32, sealed: false, ..done() }, &[]);
         let lost = || AgentSummary { state: AgentState::Lost, ..done() };

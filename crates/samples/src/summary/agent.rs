@@ -26,23 +26,23 @@ pub struct AgentSummary {
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub lost_with: u64,
-    /// Requests without a response as of its last report, where it was lost: sent, and in no count of how requests end; absent if there
-    /// are none.
+    /// If it was lost: requests without a response as of its last report. They count as sent, but neither as answered nor
+    /// as failed; absent if there are none.
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub requests_lost: u64,
-    /// How much later than the run it began, milliseconds; none where it did not.
+    /// How much later than the run it began, milliseconds; null if it did not begin.
     pub began_late_ms: Option<f64>,
-    /// By how much that may be wrong: its clock is known from messages there and back.
+    /// The possible error of that figure, milliseconds: its clock is estimated from the round trip of messages.
     pub clock_error_ms: Option<f64>,
-    /// How late it sent, 99th percentile, microseconds; none, where that is not known.
+    /// How late it sent, 99th percentile, microseconds; null if unknown.
     pub lag_p99_us: Option<f64>,
-    /// CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
+    /// CPU time of its process as a share of what its processors could have provided during the run; null if unknown.
     pub cpu_share: Option<f64>,
     /// Longest delay of an iteration of its event loop, microseconds; absent if none did.
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub stall_us: f64,
-    /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
+    /// For how long it sent no report while it held its part, seconds; absent if it was never away.
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub away_s: f64,
     /// The longest time for which no agent carried its part, seconds: from its last sign of life until others had taken it over; absent if none has.

@@ -38,8 +38,8 @@ merged! {
         /// Established at the end of the hold by the kernel only: they were in the target's accept queue, and are not among
         /// those `held`; none if its queue cannot be read.
         pub unaccepted: Option<u64>,
-        /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
-        /// the connections held, of a sample; none where that cannot be seen.
+        /// Seconds from the last packet of the target, if only an acknowledgement, on any of a sample of the connections held,
+        /// to the end of the hold; null if this cannot be seen.
         pub quiet_s: Option<f64> => always alone,
     }
 }

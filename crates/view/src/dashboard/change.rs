@@ -42,7 +42,8 @@ impl Change {
             (Some(ask), None, None) => command(&ask, planned),
             (None, Some(load), None) => {
                 let share = share(&load);
-                let share = share.ok_or_else(|| wrong(&format!("load: {load} is no share of the plan's")))?;
+                let share =
+                    share.ok_or_else(|| wrong(&format!("load: {load} is not a share of the plan's load")))?;
                 millionths((share * f64::from(ALL)).round(), &load, planned)
             }
             (None, None, Some(n)) => count(&n, planned),
@@ -64,7 +65,7 @@ fn command(ask: &Value, planned: u64) -> Result<Command, String> {
     }
     // One with a value is not asked for by its name.
     let command = Command::deserialize(ask).ok().filter(|_| ask.is_string());
-    command.ok_or_else(|| wrong(&format!("ask: {ask} is no command")))
+    command.ok_or_else(|| wrong(&format!("ask: {ask} is not a command")))
 }
 
 fn millionths(n: f64, typed: &Value, planned: u64) -> Result<Command, String> {
@@ -95,7 +96,7 @@ fn count(value: &Value, planned: u64) -> Result<Command, String> {
         value => value.as_u64(),
     };
     match n {
-        None => Err(wrong(&format!("connections: {value} is no number of them"))),
+        None => Err(wrong(&format!("connections: {value} is not a number of connections"))),
         Some(_) if planned == 0 => {
             Err("connections: this run does not hold connections, or has not begun; use load".to_owned())
         }
@@ -136,7 +137,7 @@ mod tests {
             (r#"{"speed": 1}"#, "not a change of a run; use {"),
             ("{}", "one change at a time; use {"),
             (r#"{"ask": "pause", "load": 1}"#, "one change at a time; use {"),
-            (r#"{"ask": "fly"}"#, "ask: \"fly\" is no command; use {"),
+            (r#"{"ask": "fly"}"#, "ask: \"fly\" is not a command; use {"),
             (r#"{"ask": "load"}"#, "is no command; use {"),
             (r#"{"ask": {"connections": 5}}"#, "is no command; use {"),
             (r#"{"load": "half"}"#, "load: \"half\" is no share of the plan's; use {"),
@@ -146,7 +147,7 @@ mod tests {
             (r#"{"load": "101%"}"#, range),
             (r#"{"ask": {"load": 0}}"#, range),
             (r#"{"ask": {"load": 2000000}}"#, "connections; for no load use {\"ask\": \"pause\"}: 2000000"),
-            (r#"{"connections": -1}"#, "connections: -1 is no number of them; use {"),
+            (r#"{"connections": -1}"#, "connections: -1 is not a number of connections; use {"),
             (r#"{"connections": 0}"#, connections),
             (r#"{"connections": 20001}"#, connections),
         ] {

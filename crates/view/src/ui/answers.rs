@@ -147,7 +147,7 @@ fn over_runs(figure: &Figure, runs: &[ListedRun]) -> Option<Value> {
 fn in_words(trend: Option<Trend>, unit: Unit, runs: usize) -> String {
     let Some(Trend { slope, p }) = trend else {
         let (runs, have) = (Count(runs as u64).of("run"), Count(runs as u64).one_or("has", "have"));
-        return format!("no trend known: {runs} {have} it, and at least {MIN_TREND} are needed");
+        return format!("trend unknown: {runs} {have} a value, and at least {MIN_TREND} are needed");
     };
     let sure = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
     match slope {

@@ -248,7 +248,7 @@ fn a_trend_has_the_slope_over_the_runs_that_ended() {
 
     let few = Served::start(&runs[..3], None);
     let trend = few.json("/api/trend/n");
-    let text = "no trend known: 3 runs have it, and at least 5 are needed";
+    let text = "trend unknown: 3 runs have a value, and at least 5 are needed";
     assert_eq!(trend["figures"][0]["trend"], text);
 }
 

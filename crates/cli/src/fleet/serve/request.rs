@@ -106,13 +106,15 @@ impl Place {
     /// Why a flag is not for those who send requests, if so.
     fn refuses(&self, flag: &Flag) -> Option<&'static str> {
         if flag.name == flag::OBSERVE.name {
-            return Some("not by this API, whose host would call any address for it; remove it");
+            return Some(
+                "not supported by this API, because its host would connect to any address given; remove it",
+            );
         }
         let is_file = flag.name.ends_with("-file");
         let is_taken = flag.name == flag::TAG.name
             || self.is_fleet()
                 && [flag::AGENTS.name, flag::ON_LOST.name, flag::SHARE.name].contains(&flag.name);
-        (!is_taken && (!flag.role.is_of_plan() || is_file)).then_some("not by this API; remove it")
+        (!is_taken && (!flag.role.is_of_plan() || is_file)).then_some("not supported by this API; remove it")
     }
 
     /// The plan of these flags and of the request's scenario, to a target that is allowed. `refused`: what is known to be wrong.

@@ -130,7 +130,13 @@ fn servers_that_do_not_speak_tls_are_told() {
         peer.send("\x16\x03\x03\x00\x04what");
         peer.wait_gone();
     });
-    check(&garbage.url("/").replace("http:", "https:"), &["-k"], "bad-answer", "does not allow", "s_client");
+    check(
+        &garbage.url("/").replace("http:", "https:"),
+        &["-k"],
+        "bad-answer",
+        "violated the TLS protocol",
+        "s_client",
+    );
     // One that says nothing at all, and one that goes.
     let silent = Scripted::start(Peer::wait_gone);
     let target = silent.url("/").replace("http:", "https:");

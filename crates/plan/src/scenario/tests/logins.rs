@@ -199,8 +199,8 @@ fn a_weight_alone_is_a_mistake() {
     let (plain, weighted) = ("request = \"/\"", "request = \"/\"\nweight = 3");
     let lone = |line: u32, step: u32| {
         format!(
-            "{line}:10: population.a.step[{step}].weight: a choice is between steps with a weight that follow each other, and the \
-             step before and the one after have none; give its alternatives a weight too, or remove it"
+            "{line}:10: population.a.step[{step}].weight: weights choose between consecutive steps, and neither the step \
+             before nor the one after has one; give its alternatives a weight too, or remove it"
         )
     };
     check(&population(HTTP, "", &[weighted]), &[&lone(6, 1)]);

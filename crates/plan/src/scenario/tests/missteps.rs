@@ -196,7 +196,9 @@ fn messages_and_loops() {
     check_step(
         WS,
         "send = \"x\"\nexpect = { skip = true }",
-        &["6:19: population.a.step[1].expect.skip: each message is right; add body = \"…\""],
+        &[
+            "6:19: population.a.step[1].expect.skip: without a condition, every message passes; add body = \"…\"",
+        ],
     );
     check_step(
         WS,

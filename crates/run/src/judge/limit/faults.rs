@@ -260,7 +260,7 @@ fn with_detail(case: &Case) -> u64 {
 fn against_close(code: u16) -> &'static str {
     match code {
         1008 => {
-            "check the target's log, and what it asks of its clients: an Origin, credentials, how often they may send"
+            "check the target's log, and what it requires of clients: an Origin, credentials, a maximum message rate"
         }
         1009 => "raise the target's limit on the size of messages, or send shorter ones (--message)",
         1011 | 1014 => HANDLER,

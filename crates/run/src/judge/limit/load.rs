@@ -164,7 +164,7 @@ fn busy_connections(case: &Case, Paced { due_per_s, response }: Paced) -> Option
     let needed = (held as f64 * due_per_s / carried).ceil();
     let sentence = Sentence::TooFewConnections { held, carried, due: due_per_s };
     let detail = format!(
-        "a response takes {:.0} ms, at smaller loads too: {} had no time for more",
+        "a response takes {:.0} ms, also at smaller loads: {} cannot carry more",
         response_s * 1e3,
         Count(held).of("connection")
     );

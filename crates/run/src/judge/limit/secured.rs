@@ -88,7 +88,7 @@ pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
             log, whether it expects --sni NAME, and its versions and ciphers",
         ),
         Kind::BadAnswer => (
-            "the target sent what the protocol does not allow",
+            "the target violated the TLS protocol",
             "check with openssl s_client -connect HOST:PORT that it speaks TLS there",
         ),
         _ => return None,
@@ -113,7 +113,7 @@ mod tests {
             (Kind::NotTls, "does not speak TLS", "http://"),
             (Kind::Closed, "closed", "--sni"),
             (Kind::Closed, "closed", "if not, use http://"),
-            (Kind::BadAnswer, "not allow", "s_client"),
+            (Kind::BadAnswer, "violated", "s_client"),
         ] {
             let (what, fix) = wrong(kind).expect("it has one");
             assert!(what.contains(expected) && fix.contains(flag), "{kind:?}: {what}; {fix}");

@@ -85,7 +85,7 @@ fn turned_away_with(probe: &ProbeSummary, new: u64) -> Option<String> {
 /// A fix, with what it leaves to be known in a search.
 pub(super) fn with_probes_places(case: &Case, fix: String) -> String {
     match case.evidence.search {
-        Some(_) => format!("{fix}; connections of the probe take places that the result does not count"),
+        Some(_) => format!("{fix}; the result does not count the places that the probe's connections take"),
         None => fix,
     }
 }

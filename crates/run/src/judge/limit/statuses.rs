@@ -113,4 +113,5 @@ fn usual_advice(status: u16) -> &'static str {
 /// Where to look where credentials were sent, and did not suffice.
 const CHECK_CREDENTIALS: &str =
     "the credentials sent were refused: check the token, the password or the cookie";
-const CHECK_PERMISSIONS: &str = "the credentials sent were refused, or do not suffice: check what the target allows their user at this path";
+const CHECK_PERMISSIONS: &str =
+    "the credentials sent were refused, or are not sufficient: check their user's permissions for this path";

@@ -246,7 +246,7 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
         300..=399 => ("the target redirects", "use the address that it redirects to (Location)"),
         400 => (
             "probably it expects another Host, an Origin or a Sec-WebSocket-Protocol",
-            "check the target's log, and send with -H which headers its own clients send",
+            "check the target's log, and use -H to send the headers that its own clients send",
         ),
         401 | 407 => (
             "it requires credentials",
@@ -261,7 +261,7 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
         405 | 501 => ("this path does not take upgrades", "check the path of the target"),
         426 => (
             "it requires another version or sub-protocol; throng offers WebSocket 13",
-            "check which it names in its response, and offer it: -H 'Sec-WebSocket-Protocol: …'",
+            "offer the one that its response names: -H 'Sec-WebSocket-Protocol: …'",
         ),
         429 | 503 => ("the target or a proxy limits connections", "check its limits and its log"),
         502 | 504 => {

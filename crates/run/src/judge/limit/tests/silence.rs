@@ -347,7 +347,17 @@ fn a_probe_that_is_served_on_what_it_keeps_alone_shows_a_limit() {
     let expected = ("target", "connection-limit", 3, "3 and the probe's", "raise its number of workers");
     check(&served, &Evidence::default(), expected);
     let search = Evidence { search: Some(crate::by::By::Connections), ..Evidence::default() };
-    check(&served, &search, ("target", "connection-limit", 3, "", "places that the result does not count"));
+    check(
+        &served,
+        &search,
+        (
+            "target",
+            "connection-limit",
+            3,
+            "",
+            "the result does not count the places that the probe's connections take",
+        ),
+    );
     // Five of the load's wait, too.
     let mut waits = served;
     (waits.connections.held, waits.faults) = (7, vec![fault(Stage::Exchange, Kind::Timeout, 5)]);
