@@ -41,6 +41,7 @@ impl From<Breach> for Failure {
             Breach::BadChunk => Rule::Chunk,
             Breach::UnexpectedBytes => Rule::Unrequested,
             Breach::BadHandshake => Rule::Handshake,
+            Breach::NotOffered => Rule::SubProtocol,
             Breach::BadFrame => Rule::WebSocketFrame,
             Breach::BadUtf8 => Rule::Utf8,
             Breach::MessageTooLong => Rule::MessageTooLong,

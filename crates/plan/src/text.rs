@@ -1,5 +1,9 @@
 //! A text with variables in it: `user={seq}&id={csv users.id}`.
 
+mod encoding;
+
+use encoding::Encoding;
+
 use crate::capture::{Captured, LONGEST_VALUE};
 use crate::csv::{Column, Csv};
 use crate::nearest::nearest;
@@ -40,8 +44,8 @@ pub enum Segment {
         name: String,
         /// Its place among the variables of the population; [`UNKNOWN`] until it is known.
         nth: u16,
-        /// In a path, what a path must not have is percent-encoded.
-        encodes: bool,
+        /// Which of its octets are percent-encoded.
+        encoding: Encoding,
     },
 }
 
@@ -203,7 +207,7 @@ impl Text {
                 .find('}')
                 .ok_or_else(|| format!("unclosed brace; use {{rand 1 4096}}: {:?}", excerpt(rest)))?;
             read.push(&text[from..found]);
-            read.segments.push(variable(&rest[..=end], place, tables)?);
+            read.segments.push(variable(&rest[..=end], Encoding::at(place, &text[..found]), tables)?);
             (from, at) = (found + end + 1, found + end + 1);
         }
         read.push(&text[from..]);
@@ -295,9 +299,9 @@ impl Text {
                 Segment::Choice(words) => copy(&words[values.random.below(words.len() as u64) as usize], out),
                 Segment::Csv(column) => copy(column.value(values.row), out),
                 Segment::Env(variable) => copy(variable.value.as_deref().unwrap_or_default(), out),
-                Segment::Var { nth, encodes, .. } => {
+                Segment::Var { nth, encoding, .. } => {
                     let value = values.captured.map_or("", |(captured, all)| captured.value(*nth, all));
-                    if *encodes { write_encoded(value, out) } else { copy(value, out) }
+                    encoding.write(value, out)
                 }
             };
         }
@@ -315,7 +319,7 @@ impl Segment {
             Segment::Choice(words) => words.iter().map(String::len).max().unwrap_or(0),
             Segment::Csv(column) => column.max_len(),
             Segment::Env(variable) => variable.value.as_ref().map_or(LONGEST_VALUE, |value| value.len()),
-            Segment::Var { encodes, .. } => LONGEST_VALUE * if *encodes { PERCENT } else { 1 },
+            Segment::Var { encoding, .. } => LONGEST_VALUE * encoding.most(),
         }
     }
 }
@@ -324,26 +328,6 @@ impl Segment {
 pub(crate) fn copy(text: &str, out: &mut [u8]) -> usize {
     out[..text.len()].copy_from_slice(text.as_bytes());
     text.len()
-}
-
-/// Octets of one that is percent-encoded.
-const PERCENT: usize = 3;
-
-/// Writes a value to the front of `out`, with what a path must not have percent-encoded.
-fn write_encoded(value: &str, out: &mut [u8]) -> usize {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let mut end = 0;
-    for byte in value.bytes() {
-        if byte.is_ascii_graphic() && byte != b'#' {
-            out[end] = byte;
-            end += 1;
-        } else {
-            let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
-            out[end..end + PERCENT].copy_from_slice(&[b'%', high, low]);
-            end += PERCENT;
-        }
-    }
-    end
 }
 
 pub(crate) fn digits(number: u64) -> usize {
@@ -376,7 +360,7 @@ const VARIABLES: [(&str, &str); 6] = [
 ];
 
 /// `{rand 1 4096}` and the others.
-fn variable(text: &str, place: Place, tables: &[Csv]) -> Result<Segment, String> {
+fn variable(text: &str, encoding: Encoding, tables: &[Csv]) -> Result<Segment, String> {
     let words: Vec<&str> = text[1..text.len() - 1].split_whitespace().collect();
     match words[..] {
         ["seq"] => Ok(Segment::Seq),
@@ -396,9 +380,7 @@ fn variable(text: &str, place: Place, tables: &[Csv]) -> Result<Segment, String>
             true => Ok(Segment::Env(Variable { name: name.to_owned(), value: None })),
             false => Err(format!("{name:?} is not the name of an environment variable; use {{env TOKEN}}")),
         },
-        ["var", name] => {
-            Ok(Segment::Var { name: name.to_owned(), nth: UNKNOWN, encodes: place == Place::Path })
-        }
+        ["var", name] => Ok(Segment::Var { name: name.to_owned(), nth: UNKNOWN, encoding }),
         [name, ..] => {
             let known = nearest(name, VARIABLES.iter().map(|(name, _)| *name));
             let like = VARIABLES.iter().find(|(name, _)| Some(*name) == known);

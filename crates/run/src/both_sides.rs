@@ -33,6 +33,12 @@ pub(crate) struct Absent {
     pub(crate) missing: u64,
 }
 
+impl Absent {
+    fn all(self) -> u64 {
+        self.unaccepted + self.missing
+    }
+}
+
 /// The target's ends of our connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
@@ -50,6 +56,22 @@ impl Ends {
         let of = |nth| self.absent.get(&Role::Population(nth)).copied().unwrap_or_default();
         (0..).map(of).take(count).collect()
     }
+
+    /// Whether any are absent.
+    fn has_absent(&self) -> bool {
+        self.absent.values().any(|absent| absent.all() > 0)
+    }
+
+    /// Of those that were absent earlier, throng has closed some since, as their requests had timed out: up to `gone`, they are absent
+    /// all the same.
+    fn add_gone(&mut self, earlier: &Ends, mut gone: u64) {
+        for (role, was) in &earlier.absent {
+            let own = self.absent.entry(*role).or_default();
+            let lacking = was.all().saturating_sub(own.all()).min(gone);
+            own.missing += lacking;
+            gone -= lacking;
+        }
+    }
 }
 
 /// What the kernel counts of connections that are sockets.
@@ -59,37 +81,6 @@ pub(crate) struct OwnCounts {
     pub(crate) syns_again: u64,
     /// Messages of ICMP.
     pub(crate) icmp: u64,
-}
-
-/// Ticks of all threads have come within it: what the last ones said of open connections is not outdated.
-const OUTDATED: Nanos = Nanos::from_millis(500);
-
-/// Whether the target's ends of our connections are in this network namespace.
-#[derive(Debug, Default)]
-pub(crate) struct OtherEnds {
-    /// They were seen, or cannot be.
-    pub(crate) are_known: bool,
-    missing_since: Option<Nanos>,
-}
-
-impl OtherEnds {
-    /// Whether they are elsewhere, when the kernel lists this number (none: unknown) of the connections that were open in the last tick.
-    /// A target that has just closed them all has no ends either, which the tick did not know yet: at the end of the load nothing more
-    /// can be seen, before it they have to be missing for a while.
-    pub(crate) fn are_elsewhere(&mut self, listed: Option<u64>, now: Nanos, is_end: bool) -> bool {
-        // If the kernel does not report it now, it will not later.
-        self.are_known = listed != Some(0);
-        if self.are_known {
-            return false;
-        }
-        let since = *self.missing_since.get_or_insert(now);
-        is_end || now.since(since) >= OUTDATED
-    }
-
-    /// No connection was open in the last tick.
-    pub(crate) fn none_open(&mut self) {
-        self.missing_since = None;
-    }
 }
 
 /// Where the connections of a run come from: by that the target's ends of them are known among others.
@@ -184,8 +175,14 @@ impl Sources {
         Some(count)
     }
 
-    /// Those ends, and which of `open` connections of the load the target's process does not have.
-    pub(crate) fn ends(&self, open: u64, destinations: &[SocketAddr]) -> Option<Ends> {
+    /// Those ends, and which of `open` connections of the load the target's process does not have; with an earlier list of them, also those
+    /// that were open when the load ended, and are not any more.
+    pub(crate) fn ends(
+        &self,
+        open: u64,
+        destinations: &[SocketAddr],
+        earlier: Option<&Ends>,
+    ) -> Option<Ends> {
         let destinations = Destinations::new(destinations);
         let mut ends = Ends { are_paired: self.watches.is_empty(), ..Ends::default() };
         let mut of_load = 0;
@@ -199,6 +196,11 @@ impl Sources {
         if ends.are_paired && of_load < open {
             let missing = self.missing(&destinations)?;
             missing.into_iter().for_each(|role| ends.absent.entry(role).or_default().missing += 1);
+        }
+        if let Some(earlier) = earlier.filter(|earlier| ends.are_paired && earlier.has_absent()) {
+            let here = self.dialled(&destinations)?.into_values();
+            let here = here.filter(|role| matches!(role, Role::Population(_))).count() as u64;
+            ends.add_gone(earlier, open.saturating_sub(here));
         }
         Some(ends)
     }
@@ -300,27 +302,6 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn ends_are_elsewhere_if_they_stay_missing() {
-        let check = |looks: &[(Option<u64>, u64, bool)], expected: &[bool]| {
-            let mut ends = OtherEnds::default();
-            let look = |&(listed, ms, is_end)| ends.are_elsewhere(listed, Nanos::from_millis(ms), is_end);
-            assert_eq!(looks.iter().map(look).collect::<Vec<_>>(), expected, "{looks:?}");
-        };
-        // Just closed: they may only have gone.
-        check(&[(Some(0), 1_000, false), (Some(0), 1_499, false)], &[false, false]);
-        check(&[(Some(0), 1_000, false), (Some(0), 1_500, false)], &[false, true]);
-        check(&[(Some(0), 1_000, true)], &[true]);
-        check(&[(Some(3), 1_000, false)], &[false]);
-        check(&[(None, 1_000, true)], &[false]);
-        // In between there were none that could be missing.
-        let mut ends = OtherEnds::default();
-        assert!(!ends.are_elsewhere(Some(0), Nanos::from_millis(1_000), false));
-        ends.none_open();
-        assert!(!ends.are_elsewhere(Some(0), Nanos::from_millis(3_000), false));
-        assert!(ends.are_elsewhere(Some(0), Nanos::from_millis(3_500), false) && !ends.are_known);
-    }
-
-    #[test]
     fn a_stray_connection_is_none_of_ours() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
         let at = listener.local_addr().expect("a bound socket has an address");
@@ -376,7 +357,7 @@ mod tests {
             let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
             sources.add(Role::Population(nth as u16), &[route], share, 7);
         }
-        let waiting = sources.ends(12, &[at]).expect("the kernel lists them").of_populations(3);
+        let waiting = sources.ends(12, &[at], None).expect("the kernel lists them").of_populations(3);
         let unaccepted: Vec<u64> = waiting.iter().map(|own| own.unaccepted).collect();
         // Six of the twelve are of each.
         let own = |nth| {
@@ -385,7 +366,7 @@ mod tests {
         };
         assert_eq!(unaccepted, [6 - own(0), 6 - own(1), 0]);
         // In vain it looks for a thirteenth.
-        assert_eq!(sources.ends(13, &[at]).map(|ends| ends.of_populations(3)), Some(waiting));
+        assert_eq!(sources.ends(13, &[at], None).map(|ends| ends.of_populations(3)), Some(waiting));
     }
 
     #[test]
@@ -421,13 +402,40 @@ mod tests {
     }
 
     #[test]
+    fn what_throng_has_closed_since_is_absent_all_the_same() {
+        let ends = |absent: &[(u16, u64, u64)]| {
+            let of = |(nth, unaccepted, missing): &(u16, u64, u64)| {
+                (Role::Population(*nth), Absent { unaccepted: *unaccepted, missing: *missing })
+            };
+            Ends { absent: absent.iter().map(of).collect(), ..Ends::default() }
+        };
+        let check = |earlier: &[(u16, u64, u64)], now: &[(u16, u64, u64)], gone, missing: u64| {
+            let mut ends_now = ends(now);
+            ends_now.add_gone(&ends(earlier), gone);
+            let found = ends_now.of_populations(2);
+            assert_eq!(
+                found.iter().map(|absent| absent.missing).sum::<u64>(),
+                missing,
+                "{earlier:?} {now:?}"
+            );
+        };
+        check(&[(0, 4, 11)], &[], 15, 15);
+        // The target has accepted four meanwhile.
+        check(&[(0, 4, 11)], &[(0, 0, 11)], 0, 11);
+        check(&[(0, 4, 11)], &[(0, 4, 0)], 11, 11);
+        check(&[(0, 4, 11), (1, 5, 0)], &[], 18, 18);
+        assert!(!ends(&[(0, 0, 0)]).has_absent() && ends(&[(1, 1, 0)]).has_absent());
+    }
+
+    #[test]
     fn a_connection_that_the_target_closes_is_not_missing() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
         let at = listener.local_addr().expect("a bound socket has an address");
         let dialled: Vec<TcpStream> =
             (0..4).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
         let ours = sources([at.ip()].into_iter().collect(), Ports { list: ports(&dialled), inside: 0 });
-        let of = |open| ours.ends(open, &[at]).map(|ends| (ends.there, ends.of_populations(1)[0].missing));
+        let of =
+            |open| ours.ends(open, &[at], None).map(|ends| (ends.there, ends.of_populations(1)[0].missing));
         assert_eq!(of(4), Some((4, 0)));
         // The target closes one: its end is not established, and neither is ours.
         drop(listener.accept().expect("four wait"));

@@ -17,11 +17,12 @@ use units::Nanos;
 
 use crate::{
     Interrupt,
-    both_sides::{OtherEnds, Sources},
+    both_sides::{Ends, Sources},
     conductor::{Awaited, Conductor, Step},
     losses::Losses,
     moments::Moments,
     observe::{self, Observer},
+    other_ends::OtherEnds,
     record::Record,
     rejections::Rejections,
     workers::{Ground, STOPS_WITHIN, Workers, stop_unless},
@@ -91,6 +92,8 @@ struct Environment<'a, 's> {
     rejections: Rejections,
     moments: Moments,
     ends: OtherEnds,
+    /// The target's ends shortly before the end of the load.
+    earlier: Option<Ends>,
     /// What the user knows to be waited for at the end.
     told: Option<Discriminant<Awaited>>,
 }
@@ -112,6 +115,7 @@ impl<'a, 's> Environment<'a, 's> {
             rejections: Rejections::default(),
             moments: Moments::default(),
             ends: OtherEnds::default(),
+            earlier: None,
             told: None,
         }
     }

@@ -269,6 +269,11 @@ impl<'a> Conductor<'a> {
         !self.schedule.is_moving() && self.draining.is_none()
     }
 
+    /// When the load ends, as far as that is known.
+    pub(crate) fn ends_at(&self) -> Nanos {
+        self.schedule.ends_at()
+    }
+
     /// A signal came: the run ends before its time.
     pub(crate) fn handle_signal(&mut self) {
         self.has_signal = true;

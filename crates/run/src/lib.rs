@@ -29,6 +29,7 @@ mod load_steps;
 mod losses;
 mod moments;
 mod observe;
+mod other_ends;
 mod pace;
 mod prepare;
 mod probe_at_load;

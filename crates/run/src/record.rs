@@ -79,6 +79,16 @@ impl Record {
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
     }
 
+    /// Responses that began and ran into their timeouts, at least: of those that were cut off it is not known whether they had begun.
+    pub(crate) fn unended(&self) -> u64 {
+        let totals = &self.totals;
+        let begun = totals.first_byte.count() + totals.ramp_first_byte.count();
+        let complete = totals.latency.count() + totals.ramp_latency.count();
+        let is_cut = |fault: Fault| fault.stage == Stage::Exchange && fault.kind != Kind::Timeout;
+        let cut: u64 = totals.faults.by_kind().filter(|(fault, _)| is_cut(*fault)).map(|(_, n)| n).sum();
+        begun.saturating_sub(complete + cut)
+    }
+
     /// Those of a population whose requests all got a response were accepted, only late: they were held. Where others were closed
     /// before, it is these that made room for them, unless the load had served all. The same of those that the target had no end of.
     pub(crate) fn take_back_accepted(&mut self) {

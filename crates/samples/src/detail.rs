@@ -49,6 +49,9 @@ impl Detail {
     /// A timeout: not all of the request could be sent, for the peer's windows of HTTP/2 stayed closed (RFC 9113, section 5.2).
     pub const WINDOW: Detail = Detail(241);
 
+    /// A timeout: the peer of HTTP/2 allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS 0).
+    pub const NO_STREAMS: Detail = Detail(242);
+
     /// From a positive errno; [`Detail::NONE`] where it is out of range.
     pub const fn new(errno: i32) -> Detail {
         Detail(if errno > 0 && errno < 256 { errno as u16 } else { 0 })
@@ -222,6 +225,7 @@ const NAMES: &[(u16, &str)] = &[
     (CLOSE + 14, "1014 bad gateway"),
     (Detail::ANNOUNCED.0, "announced"),
     (Detail::WINDOW.0, "HTTP/2 window closed"),
+    (Detail::NO_STREAMS.0, "no streams allowed"),
     (ALERT + 10, "alert unexpected_message"),
     (ALERT + 20, "alert bad_record_mac"),
     (ALERT + 22, "alert record_overflow"),

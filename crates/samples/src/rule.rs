@@ -31,7 +31,7 @@ words! {
         /// RFC 6455, section 4.1.
         Handshake = "101 without the right Sec-WebSocket-Accept, Upgrade and Connection",
         /// RFC 6455, section 4.1.
-        SubProtocol = "sub-protocol that was not offered",
+        SubProtocol = "sub-protocol or extension that was not offered",
         /// RFC 6455, sections 5.2 to 5.5.
         WebSocketFrame = "malformed frame of WebSocket",
         /// RFC 6455, section 8.1.

@@ -121,7 +121,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+        verify_tls12_signature(message, certificate, signed, &self.algorithms).map_err(of_its_key)
     }
 
     fn verify_tls13_signature(
@@ -130,10 +130,19 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+        verify_tls13_signature(message, certificate, signed, &self.algorithms).map_err(of_its_key)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+/// A signature of the handshake that is not right, or whose key is too short, says nothing of who issued the certificate.
+fn of_its_key(error: rustls::Error) -> rustls::Error {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::BadSignature) => {
+            CertificateError::ApplicationVerificationFailure.into()
+        }
+        error => error,
     }
 }

@@ -33,6 +33,8 @@ pub enum Breach {
     UnexpectedBytes,
     /// A 101 that does not upgrade to the requested protocol (RFC 6455 section 4.1).
     BadHandshake,
+    /// A 101 that chooses a sub-protocol or an extension which was not offered (RFC 6455 section 4.1, items 5 and 6).
+    NotOffered,
     /// An invalid frame, or one that is not allowed at this point (RFC 6455 sections 5.2 to 5.5).
     BadFrame,
     /// A text message or the reason of a close that is not UTF-8 (RFC 6455 section 8.1).
@@ -47,7 +49,7 @@ pub enum Breach {
 
 impl Breach {
     /// Every breach, for tables of counters.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::HeadTooLong,
         Self::BadHead,
         Self::BadVersion,
@@ -56,6 +58,7 @@ impl Breach {
         Self::Truncated,
         Self::UnexpectedBytes,
         Self::BadHandshake,
+        Self::NotOffered,
         Self::BadFrame,
         Self::BadUtf8,
         Self::MessageTooLong,
@@ -84,6 +87,7 @@ impl fmt::Display for Breach {
             Self::Truncated => "truncated",
             Self::UnexpectedBytes => "unexpected-bytes",
             Self::BadHandshake => "bad-handshake",
+            Self::NotOffered => "not-offered",
             Self::BadFrame => "bad-frame",
             Self::BadUtf8 => "bad-utf8",
             Self::MessageTooLong => "message-too-long",

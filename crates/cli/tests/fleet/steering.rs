@@ -157,10 +157,7 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
     assert_eq!(fleet.states(), ["one in run", "two in run"]);
     let more = fleet.fleet(&["set", "connections=401", "--run", &id]);
     assert_eq!(more.status, Some(3), "{more:?}");
-    assert!(
-        more.stderr.contains("connections: this run can have 1 to 400; no more than the plan's"),
-        "{more:?}"
-    );
+    assert!(more.stderr.contains("connections: use 1 to 400; a run cannot exceed its plan"), "{more:?}");
     assert_eq!(fleet.fleet(&["set", "load=100%"]).status, Some(0));
     until("all are open again", || open_at(&server) > 400);
     assert_eq!(fleet.fleet(&["pause"]).stdout, format!("run {id}: paused\n"));

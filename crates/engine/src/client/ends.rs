@@ -63,7 +63,7 @@ impl Client {
         if self.pacer.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
             let stage = self.conn(k).state().stage();
-            return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error));
+            return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error.announced()));
         }
         let conn = *self.conn(k);
         let mut crossed = None;

@@ -2,7 +2,7 @@
 
 use net::{Cx, Io, Key};
 use plan::Think;
-use samples::{Detail, Fault, Kind};
+use samples::{Detail, Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
@@ -211,10 +211,15 @@ impl Client {
 
     /// The fault of a request that is outstanding for too long.
     pub(super) fn timeout_of(&mut self, k: Key, stream: u32) -> Fault {
-        let session = self.conns.find_session(k.index);
-        let waits = session.is_some_and(|session| session.waits_for_window(stream));
-        let detail = if waits { Detail::WINDOW } else { Detail::NONE };
-        Fault::target(self.conn(k).state().stage(), Kind::Timeout).with(detail)
+        let stage = self.conn(k).state().stage();
+        let detail = match self.conns.find_session(k.index) {
+            Some(session) if session.waits_for_window(stream) => Detail::WINDOW,
+            Some(session) if stage == Stage::Handshake && session.allowed_streams() == Some(0) => {
+                Detail::NO_STREAMS
+            }
+            _ => Detail::NONE,
+        };
+        Fault::target(stage, Kind::Timeout).with(detail)
     }
 
     /// A request under way has ended without a response.

@@ -194,7 +194,7 @@ fn that_there_is_no_file_is_said_once_and_when_it_is_over() {
     assert!(said(1).is_empty());
     send_all(&mut outbox, Nanos::ZERO);
     outbox.push("r", sealed());
-    let over = "undelivered data is kept on disk again; 600 reports were kept in memory, and 10 more added up with \
+    let over = "undelivered data is kept on disk again; 600 reports were kept in memory, and 10 more merged into \
                 them, none was lost";
     assert_eq!(outbox.poll_trouble().as_deref(), Some(over));
     assert_eq!(outbox.poll_trouble(), None);

@@ -165,6 +165,9 @@ pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
     }
 }
 
+/// More than any fleet sends: each request that is due and cannot be sent is counted.
+const MOST_PER_S: f64 = 100e6;
+
 /// A rate above zero, of which nothing but a rate is expected: a number without a unit is per second.
 ///
 /// # Errors
@@ -172,6 +175,9 @@ pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
 pub fn rate_per_s(text: &str, fix: &str) -> Result<Rate, ParseError> {
     match Rate::parse(&format!("{text}/s")) {
         Ok(rate) if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", fix)),
+        Ok(rate) if rate.per_s_f64() > MOST_PER_S => {
+            Err(ParseError::new(text, "a rate of at most 100m/s", fix))
+        }
         Ok(rate) => Ok(rate),
         Err(_) => a_rate(text, fix),
     }

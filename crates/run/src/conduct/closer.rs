@@ -13,6 +13,11 @@ use crate::{
     rejections,
 };
 
+/// The kernel lists this many connections in some ten milliseconds: during the load no more are.
+const MAX_LISTED_EARLIER: u64 = 20_000;
+/// From one line to the next, with some tolerance: at each that is not the last there will be another one before the end.
+const LINE: Nanos = Nanos::from_millis(1_200);
+
 /// Timeout of the target's own count.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -45,6 +50,11 @@ impl Environment<'_, '_> {
             self.observer.sample_segments(self.own_segments(conductor, now));
         }
         self.ask_who_rejects(conductor);
+        // The end of the load may be where what is absent times out, and is closed.
+        if (1..=MAX_LISTED_EARLIER).contains(&conductor.open()) && conductor.ends_at() <= now + LINE {
+            self.earlier = None;
+            self.earlier = self.other_ends(conductor.open());
+        }
     }
 
     /// If dials are rejected, an extra dial finds out by what.
@@ -146,7 +156,7 @@ impl Environment<'_, '_> {
     fn other_ends(&self, open: u64) -> Option<Ends> {
         let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
         let sources = self.sources.as_ref().filter(|_| is_cheap)?;
-        sources.ends(open, self.observer.destinations())
+        sources.ends(open, self.observer.destinations(), self.earlier.as_ref())
     }
 
     /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the

@@ -43,8 +43,11 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     limit.fix = format!("at {names}: {}", limit.fix);
 }
 
-/// The fewest destinations that have nearly all faults, and the others: none where those are not most of all.
-fn at_fault(all: &[DestinationSummary]) -> Option<(Vec<&DestinationSummary>, Vec<&DestinationSummary>)> {
+/// The fewest destinations that have nearly all faults, and the others: none where they are most of all, unless no connection to any of them
+/// was opened.
+pub(super) fn at_fault(
+    all: &[DestinationSummary],
+) -> Option<(Vec<&DestinationSummary>, Vec<&DestinationSummary>)> {
     let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
     let mut sorted: Vec<&DestinationSummary> = all.iter().collect();
     sorted.sort_by_key(|own| std::cmp::Reverse(own.fault_count()));
@@ -55,7 +58,8 @@ fn at_fault(all: &[DestinationSummary]) -> Option<(Vec<&DestinationSummary>, Vec
     })? + 1;
     let rest = sorted.split_off(n);
     let (few, serve) = (n * 2 <= all.len(), rest.iter().any(|own| own.opened > 0));
-    (total > 0 && few && serve).then_some((sorted, rest))
+    let are_clear = few || sorted.iter().all(|own| own.opened == 0);
+    (total > 0 && are_clear && serve).then_some((sorted, rest))
 }
 
 #[cfg(test)]

@@ -101,6 +101,8 @@ pub(crate) struct Evidence {
     pub(crate) segments: net::Segments,
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.
     pub(crate) is_mute: bool,
+    /// Responses of HTTP/1.1 and TCP that began, and were not complete.
+    pub(crate) unended: u64,
     /// How a response begins that the protocol does not allow: its first line, escaped, secrets masked.
     pub(crate) not_allowed: Option<String>,
     /// Whether all of the wrong texts were messages.

@@ -119,6 +119,7 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
         slow_part: r.totals.latency.slow_part(),
         slow_parts: slow_parts(plan, r),
         is_mute: r.is_mute(),
+        unended: r.unended(),
         unserved: r.populations.iter().map(PopulationRecord::unserved).sum(),
         not_allowed: not_allowed(&r.totals.error_samples),
         wrong_messages: wrong_messages(plan, r),

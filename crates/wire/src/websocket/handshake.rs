@@ -89,10 +89,8 @@ pub fn read_response(input: &[u8], key: &Key, offered: &str) -> Result<Option<(u
         let Some(head) = head::response(input, at, &mut room)? else { return Ok(None) };
         at += head.n;
         match head.status {
-            101 if !head.http10 && upgrades(head.headers, key, offered) => {
-                return Ok(Some((at, Response::Accepted)));
-            }
-            101 => return Err(Breach::BadHandshake),
+            101 if head.http10 => return Err(Breach::BadHandshake),
+            101 => return upgraded(head.headers, key, offered).map(|()| Some((at, Response::Accepted))),
             100..200 => {}
             status => return Ok(Some((at, Response::Refused(status)))),
         }
@@ -101,7 +99,7 @@ pub fn read_response(input: &[u8], key: &Key, offered: &str) -> Result<Option<(u
 }
 
 /// Whether these fields of a 101 meet section 4.1, items 2 to 6 of its second list.
-fn upgrades(fields: &[Header<'_>], key: &Key, offered: &str) -> bool {
+fn upgraded(fields: &[Header<'_>], key: &Key, offered: &str) -> Result<(), Breach> {
     let mut seen = Seen::default();
     let accept = accept_key(key.as_bytes());
     for field in fields {
@@ -117,13 +115,17 @@ fn upgrades(fields: &[Header<'_>], key: &Key, offered: &str) -> bool {
             seen.wrong |= value != accept;
         } else if is("sec-websocket-protocol") {
             seen.protocol += 1;
-            seen.wrong |= !is_offered(offered, value);
+            seen.unasked |= !is_offered(offered, value);
         } else if is("sec-websocket-extensions") {
             // None were requested.
-            seen.wrong = true;
+            seen.unasked = true;
         }
     }
-    seen.connection && seen.upgrade == 1 && seen.accept == 1 && seen.protocol <= 1 && !seen.wrong
+    match seen.connection && seen.upgrade == 1 && seen.accept == 1 && seen.protocol <= 1 && !seen.wrong {
+        false => Err(Breach::BadHandshake),
+        true if seen.unasked => Err(Breach::NotOffered),
+        true => Ok(()),
+    }
 }
 
 /// Client: whether a server may choose this sub-protocol where these were `offered`, with commas between them (section 4.1, item 6
@@ -141,4 +143,6 @@ struct Seen {
     accept: u32,
     protocol: u32,
     wrong: bool,
+    /// Something that was not offered.
+    unasked: bool,
 }

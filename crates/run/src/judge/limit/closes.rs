@@ -3,14 +3,15 @@
 use samples::{Cause, Certainty::Inferred, Kind, Limit, Side, Stage};
 use units::{Count, Nanos};
 
-use super::{Case, Sentence, Trouble, path::tenths, starved};
+use super::{Case, Sentence, Trouble, path::tenths, starved, statuses};
+use crate::judge::destinations;
 
 /// Shorter times are not configured timeouts: immediate losses have other reasons.
 pub(super) const SET: Nanos = Nanos::from_millis(900);
 
-/// Whether connections ended, and the target did not say why.
+/// Whether connections ended, and the target did not say why: neither so, nor by the status of its responses.
 fn is_unannounced(case: &Case) -> bool {
-    case.trouble == Trouble::Lost && case.detail.is_none()
+    case.trouble == Trouble::Lost && case.detail.is_none() && !statuses::explain(case)
 }
 
 /// All were lost at the same time of their lives.
@@ -90,10 +91,18 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
         None => Default::default(),
     };
     let detail = format!("it closes each connection after {responses} without announcing it{or}");
-    let fix = format!(
-        "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or make it announce the close \
-        (Connection: close){or_look}"
-    );
+    let subject = &case.evidence.subject;
+    let fix = match (subject.has_messages, subject.is_http2) {
+        (true, _) => "look for a limit on messages per connection, in the target and in any proxy before it",
+        (_, true) => {
+            "raise its limit on requests per connection (keepalive_requests), or make it announce the close (GOAWAY)"
+        }
+        (_, false) => {
+            "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or make it announce the close \
+            (Connection: close)"
+        }
+    };
+    let fix = format!("{fix}{or_look}");
     let sentence = Sentence::RequestsPerConnection { responses: n };
     case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), sentence, detail, fix)
 }
@@ -101,14 +110,18 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
 /// Whether connections ended while a response was due, and were not new: a limit on connections ends idle ones, or new ones. Of HTTP/2 each
 /// stream counts.
 pub(super) fn is_instead(case: &Case) -> bool {
-    let e = case.evidence;
-    case.stage == Some(Stage::Exchange) && e.losses.had_responses && !e.subject.is_http2
+    is_in_use(case) && !case.evidence.subject.is_http2
+}
+
+/// The same, of HTTP/2 too: they were neither idle nor new.
+fn is_in_use(case: &Case) -> bool {
+    case.stage == Some(Stage::Exchange) && case.evidence.losses.had_responses
 }
 
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.
 pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let losses = case.evidence.losses;
-    let may_be = is_unannounced(case) && case.kind == Some(Kind::Closed) && !is_instead(case);
+    let may_be = is_unannounced(case) && case.kind == Some(Kind::Closed) && !is_in_use(case);
     let silence = losses.evicted.filter(|_| may_be)?;
     let (were, c) = (case.faults().were("connection"), &case.summary.connections);
     let (silence, others, peak) = (tenths(silence), tenths(losses.others), case.peak());
@@ -127,7 +140,12 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
 /// From some number on new connections were turned away, and no others.
 pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     let c = &case.summary.connections;
-    if !is_unannounced(case) || !case.evidence.losses.is_surplus || is_instead(case) {
+    if !is_unannounced(case) || !case.evidence.losses.is_surplus || is_in_use(case) {
+        return None;
+    }
+    // One that holds none at all has no limit on them.
+    let destinations = destinations::at_fault(&case.summary.destinations);
+    if destinations.is_some_and(|(bad, _)| bad.iter().all(|own| own.open == 0)) {
         return None;
     }
     let were = case.faults().were("connection");

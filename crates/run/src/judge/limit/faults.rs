@@ -74,6 +74,12 @@ fn waiting(case: &Case) -> Option<Finding> {
         ));
     }
     let (what, fix) = waits(case.stage?);
+    if case.detail == Detail::NO_STREAMS {
+        let sentence = Sentence::TimedOut { what, count, timeout };
+        let detail = format!("{} timed out: the target allows no streams", Count(count).of(what));
+        let fix = "raise its limit on concurrent streams: it allows none (SETTINGS_MAX_CONCURRENT_STREAMS 0)";
+        return Some((Seen, Cause::Timeout, sentence, detail, fix.to_owned()));
+    }
     let is_dial = |f: &&FaultCount| f.stage == Stage::Dial && trouble_of(f) == Trouble::Waiting;
     let dials: u64 = case.summary.faults.iter().filter(is_dial).map(|f| f.count).sum();
     let others = count - dials;
@@ -131,21 +137,29 @@ fn waits(stage: Stage) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether bytes of responses came, and not one whole response. Of HTTP/2 and of messages bytes belong to no response.
-fn is_unended(case: &Case) -> bool {
+/// Whether bytes of responses came, and not one whole response; or of half of those that are missing. Of HTTP/2 and of messages bytes belong
+/// to no response.
+pub(super) fn is_unended(case: &Case) -> bool {
     let (s, subject) = (case.summary, &case.evidence.subject);
     let began = s.first_byte_us.count > 0 || s.requests.bytes_in > 0 && !subject.is_http2;
-    began && s.requests.answered == 0 && !subject.has_messages && !subject.is_grpc
+    let all = began && s.requests.answered == 0;
+    let is_most = case.evidence.unended * 2 >= case.count.max(1);
+    (all || is_most) && !subject.has_messages && !subject.is_grpc
 }
 
 /// As of server-sent events, which are a response without an end.
 fn unended(case: &Case) -> Finding {
-    let (count, timeout) = (case.count, case.evidence.timeout);
-    let detail = format!(
-        "{} timed out after {} of responses had been received, none of them whole",
-        Count(count).of("request"),
-        Bytes(case.summary.requests.bytes_in).brief()
-    );
+    let timeout = case.evidence.timeout;
+    let (count, detail) = if case.summary.requests.answered == 0 {
+        let bytes = Bytes(case.summary.requests.bytes_in).brief();
+        let requests = Count(case.count).of("request");
+        let detail =
+            format!("{requests} timed out after {bytes} of responses had been received, none of them whole");
+        (case.count, detail)
+    } else {
+        let count = case.evidence.unended.min(case.count);
+        (count, format!("{} timed out after their responses had begun", Count(count).of("request")))
+    };
     let fix = "throng waits for whole responses: it cannot hold server-sent events as requests; for a long \
     response raise --timeout";
     (Inferred, Cause::Timeout, Sentence::Unended { count, timeout }, detail, fix.to_owned())
@@ -181,6 +195,9 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
 
 /// ENHANCE_YOUR_CALM (RFC 9113, section 7), with which servers of gRPC end a connection that sends too many PINGs.
 const TOO_MANY: u32 = 0xB;
+/// HTTP_1_1_REQUIRED.
+const HTTP_1_1: u32 = 0xD;
+const HTTP_1_1_ONLY: &str = "the target serves this path over HTTP/1.1 only: run without --http2";
 const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";
 const FEWER_PINGS_OF_GRPC: &str = "ping less often than the server allows (--ping; by default once in 5 minutes, during calls), or let it \
 allow more (grpc.http2.min_ping_interval_without_data_ms and grpc.keepalive_permit_without_calls; in Go keepalive.EnforcementPolicy)";
@@ -210,6 +227,7 @@ fn lost(case: &Case) -> Option<Finding> {
         let fix = match e.subject.has_pings && case.detail == Detail::of_goaway(TOO_MANY) {
             true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
             true => FEWER_PINGS,
+            false if case.detail == Detail::of_goaway(HTTP_1_1) => HTTP_1_1_ONLY,
             false => A_MISTAKE,
         };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
@@ -226,8 +244,13 @@ fn lost(case: &Case) -> Option<Finding> {
         return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
     if case.detail == Detail::ANNOUNCED {
-        let sentence = Sentence::Closed { count, how, when: ANNOUNCED };
-        return Some((Seen, Cause::Closed, sentence, detail, INSTEAD.to_owned()));
+        let (when, fix) = match (case.stage?, e.subject.arrives) {
+            (Stage::Exchange, true) => (ANNOUNCED, INSTEAD),
+            (Stage::Exchange, false) => (ANNOUNCED_AGAIN, INSTEAD),
+            _ => (EARLY, FEWER_CALLS),
+        };
+        let sentence = Sentence::Closed { count, how, when };
+        return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
     if case.stage? == Stage::Tls {
         let sentence = Sentence::Closed { count, how, when: "in the TLS handshake, but not others" };
@@ -274,7 +297,12 @@ fn against_close(code: u16) -> &'static str {
 
 const A_MISTAKE: &str =
     "check the target's log: it limits what a connection may do, or sees a protocol error in what it got";
-const ANNOUNCED: &str = "after announcing it, without responding, even on retry";
+const ANNOUNCED: &str = "after announcing it, without responding";
+const ANNOUNCED_AGAIN: &str = "after announcing it, without responding, even on retry";
+/// Of connections that arrive, which come for a number of requests.
+const EARLY: &str = "after announcing it, before all of their requests were made";
+const FEWER_CALLS: &str = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), let it keep connections \
+open, or use fewer --calls";
 const UNANNOUNCED: &str = "without notice";
 const LIMITS: &str = "check the target's idle timeout, connection limit and log";
 const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";
@@ -292,7 +320,7 @@ fn streams(count: u64, error: Detail) -> Finding {
         Some("ENHANCE_YOUR_CALM") => {
             "send fewer requests at a time (--streams, --rate), or raise the target's limit on them"
         }
-        Some("HTTP_1_1_REQUIRED") => "the target serves this path over HTTP/1.1 only: run without --http2",
+        Some("HTTP_1_1_REQUIRED") => HTTP_1_1_ONLY,
         Some("PROTOCOL_ERROR" | "FLOW_CONTROL_ERROR" | "FRAME_SIZE_ERROR" | "COMPRESSION_ERROR") => A_MISTAKE,
         _ => HANDLER,
     };

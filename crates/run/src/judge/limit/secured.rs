@@ -3,7 +3,11 @@
 use plan::Scheme;
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 
-use super::{Case, Sentence, Trouble, ours::describe_detail};
+use super::{
+    Case, Sentence, Trouble,
+    ours::describe_detail,
+    wrong::{ONE_OF_SOME, SOME},
+};
 use crate::judge::subject::Subject;
 
 /// TLS could not be set up.
@@ -25,10 +29,18 @@ fn failed(case: &Case) -> Option<Limit> {
     let detail = format!("{} failed: {what}{known}", case.faults().of("TLS handshake"));
     let sentence = Sentence::Tls { handshakes: case.count, what, detail: known };
     let fix = match Scheme::without_tls(&case.summary.target) {
+        _ if is_of_some(case) => ONE_OF_SOME.to_owned(),
         Some(plain) => fix.replace(ANY_PLAIN, &plain),
         None => fix.to_owned(),
     };
     case.limit(Seen, (Side::Target, Cause::Tls), case.left(), sentence, detail, fix)
+}
+
+/// Whether others succeeded with the same: it is not what all of the target speaks.
+fn is_of_some(case: &Case) -> bool {
+    let s = case.summary;
+    let depends = matches!(case.kind, Some(Kind::NotTls | Kind::NoProtocol | Kind::NothingInCommon));
+    depends && (s.tls_us.count + s.tls_resumed_us.count) * SOME > case.count
 }
 
 /// The protocol that was offered, which the target does not speak: one is offered, so that no run is measured with the other.
@@ -65,7 +77,8 @@ pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
         ),
         Kind::BadCertificate => (
             "the target's certificate cannot be used as a server's",
-            "check it with openssl x509 -text, or use -k to accept any",
+            "check it with openssl x509 -text, its key too (RSA of 2,048 bits or more, ECDSA P-256 or P-384, Ed25519), or, unless it is \
+            the key, use -k to accept any",
         ),
         Kind::CertificateRequired => (
             "the target requires a client certificate, or does not accept the one it received",

@@ -244,9 +244,10 @@ pub(crate) enum Sentence {
         count: u64,
         timeout: Nanos,
     },
-    /// What the target lacks.
+    /// What the target lacks; and on how many connections, where it has it on others.
     NoHttp2 {
         what: &'static str,
+        connections: Option<u64>,
     },
     Acknowledged {
         what: &'static str,

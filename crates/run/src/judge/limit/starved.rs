@@ -3,7 +3,7 @@
 use samples::{Cause, Certainty::Inferred, Kind, Limit, ProbeSummary, Side};
 use units::Count;
 
-use super::{Case, Sentence, accept_queue, closes, path::dark, target::FEWER};
+use super::{Case, Sentence, accept_queue, closes, faults::is_unended, path::dark, target::FEWER};
 
 const MORE: &str = "raise its number of workers or threads (check that none of them hangs)";
 const ONE_OR_MORE: &str = "check that each of its backends and workers responds; if they do, raise their number or that of their threads";
@@ -11,7 +11,8 @@ const ONE_OR_MORE: &str = "check that each of its backends and workers responds;
 /// Those that had no response were silent when the load ended, or ran into their timeouts. Where they wait in the accept queue, or what they
 /// sent does not arrive, that is seen.
 pub(super) fn starved(case: &Case) -> Option<Limit> {
-    let most = accept_queue::most_starved(case.evidence).filter(|_| case.is_waiting())?;
+    let most =
+        accept_queue::most_starved(case.evidence).filter(|_| case.is_waiting() && !is_unended(case))?;
     if accept_queue::accept_queue(case).or_else(|| dark(case)).is_some() {
         return None;
     }

@@ -49,6 +49,13 @@ fn rejects_part(program: &str) -> String {
     format!("the target rejects part of the requests: {limit}, or overload; check its log")
 }
 
+/// Whether about as many responses had an unexpected status as what went wrong: that says why, and not what became of connections.
+pub(super) fn explain(case: &Case) -> bool {
+    let statuses = unexpected(case.summary, case.evidence, false);
+    let count: u64 = statuses.iter().map(|(_, n)| n).sum();
+    count > 0 && count >= case.count / 2
+}
+
 /// A sentence with its detail and its fix, and unexpected statuses where about as many other requests had one.
 pub(super) fn beside(
     case: &Case,
@@ -58,7 +65,7 @@ pub(super) fn beside(
     let count: u64 = statuses.iter().map(|(_, n)| n).sum();
     let is_other = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
     match statuses.first() {
-        Some(&(status, _)) if is_other && count >= case.count / 2 => {
+        Some(&(status, _)) if is_other && explain(case) => {
             let seen = counted(&statuses);
             let fix = format!("{}; then {fix}", against(case, &statuses, status));
             let detail =
@@ -75,6 +82,9 @@ fn advice(subject: &Subject, status: u16) -> &'static str {
         401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
         403 | 7 if subject.sends_credentials => CHECK_PERMISSIONS,
         426 => "the target speaks WebSocket at this path: use ws://, or wss:// for https://",
+        304 => {
+            "if that is right, expect it (--expect status=304); else send no If-None-Match and no If-Modified-Since"
+        }
         300..=399 if subject.is_scenario => {
             "use the address that it redirects to (Location), or redirects = 5 in the step"
         }

@@ -11,6 +11,7 @@ use super::{
     Case, Sentence, Trouble,
     closes::SET,
     path::{since, tenths},
+    wrong::{ONE_OF_SOME, SOME},
 };
 use crate::judge::evidence::{TargetSeen, times::USED_UP};
 
@@ -181,7 +182,9 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
         )
     };
     let detail = format!("{} failed: the target {what}", case.faults().of("handshake"));
-    let sentence = Sentence::NoHttp2 { what };
+    let is_of_some = case.summary.handshake_us.count * SOME > case.count;
+    let fix = if is_of_some { ONE_OF_SOME } else { fix };
+    let sentence = Sentence::NoHttp2 { what, connections: is_of_some.then_some(case.count) };
     case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), sentence, detail, fix)
 }
 

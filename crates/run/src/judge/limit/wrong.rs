@@ -29,6 +29,7 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
         None if statuses.first().map_or(subject.is_grpc, |(status, _)| Status(*status).is_grpc()) => {
             "check one of them with grpcurl -v".to_owned()
         }
+        None if subject.has_messages => "check one of them with nc or a WebSocket client".to_owned(),
         None => "check one of them with curl -i".to_owned(),
     };
     let unexpected_response = || {
@@ -55,7 +56,7 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
         // Where others were right, it is that protocol.
         (Kind::BadAnswer, ..) if let Some(begins) = case.evidence.not_allowed.as_ref().filter(|_| {
             let s = case.summary;
-                s.requests.answered + s.requests.messages + s.handshake_us.count == 0
+            is_of_another(case) && s.requests.answered + s.requests.messages + s.handshake_us.count == 0
         }) => (
             unexpected_response(),
             format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
@@ -85,6 +86,11 @@ fn broken(case: &Case, kind: Kind, count: u64) -> String {
     let is_one = |f: &&FaultCount| f.kind == kind && f.detail == case.detail;
     let same: u64 = case.summary.faults.iter().filter(is_one).map(|f| f.count).sum();
     if same < count { format!("mostly {}", rule.name()) } else { rule.name().to_owned() }
+}
+
+/// Whether it begins as nothing of its protocol does.
+fn is_of_another(case: &Case) -> bool {
+    matches!(case.detail.rule(), None | Some(Rule::Version | Rule::Http2Frame | Rule::FrameSize))
 }
 
 /// What helps against that, where more is known than how to see it by hand.
@@ -131,7 +137,10 @@ fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
 }
 
 /// Where as many upgrades as one in this number of those that were refused succeeded, it is not how they are asked for.
-const SOME: u64 = 10;
+pub(super) const SOME: u64 = 10;
+/// What to look at then.
+pub(super) const ONE_OF_SOME: &str =
+    "others succeeded at the same time: check each of its backends, and any proxy before them";
 const REFUSES_SOME: (&str, &str) = (
     "it accepted others at the same time",
     "check the log of the target, and of any proxy before it, and their limits",
@@ -180,6 +189,7 @@ pub(super) fn wrong_how(kind: Kind) -> &'static str {
         Kind::ValueTooLong => "with a value too long to capture",
         Kind::Truncated => "cut off in the middle",
         Kind::BadAnswer => "not allowed by the protocol",
+        Kind::TlsAlert => "ended by the target with a TLS alert",
         kind => kind.name(),
     }
 }
@@ -219,6 +229,7 @@ fn unexpected(kind: Kind) -> &'static str {
         Kind::ValueTooLong => "response with a value too long to capture",
         Kind::Truncated => "truncated response",
         Kind::BadAnswer => "response that the protocol does not allow",
+        Kind::TlsAlert => "connection that the target ended with a TLS alert",
         _ => OTHERWISE,
     }
 }

@@ -69,7 +69,8 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
             part.slow.brief(),
             part.usual.brief()
         ),
-        S::NoHttp2 { what } => format!("the target {what}"),
+        S::NoHttp2 { what, connections: None } => format!("the target {what}"),
+        S::NoHttp2 { what, connections: Some(n) } => format!("the target {what} on {}", connections(*n)),
         S::Acknowledged { what, count, timeout } => {
             let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));
             let within = within(*timeout);

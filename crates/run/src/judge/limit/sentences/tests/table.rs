@@ -154,7 +154,7 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
             "20 responses began and did not end within 3 s",
         ),
         (
-            S::NoHttp2 { what: "does not speak HTTP/2 without TLS" },
+            S::NoHttp2 { what: "does not speak HTTP/2 without TLS", connections: None },
             "the target does not speak HTTP/2 without TLS",
         ),
         (

@@ -1,0 +1,89 @@
+//! Percent-encoding of captured values in paths (RFC 3986, section 2).
+
+use super::{Place, copy};
+
+/// Which octets of a captured value are percent-encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// None.
+    Plain,
+    /// Those that a path must not have: a link that a response has stays what it is.
+    Path,
+    /// All but the unreserved ones: the value of a parameter, behind a `=` in a query.
+    Parameter,
+}
+
+/// Octets of one that is percent-encoded.
+const PERCENT: usize = 3;
+
+impl Encoding {
+    /// What a value needs that follows this text.
+    pub(super) fn at(place: Place, before: &str) -> Encoding {
+        let query = before.split_once('?').map(|(_, query)| query);
+        let piece = query.and_then(|query| query.rsplit('&').next());
+        match piece.is_some_and(|piece| piece.contains('=')) {
+            _ if place != Place::Path => Encoding::Plain,
+            true => Encoding::Parameter,
+            false => Encoding::Path,
+        }
+    }
+
+    /// Octets of one in the longest case.
+    pub(super) fn most(self) -> usize {
+        if self == Encoding::Plain { 1 } else { PERCENT }
+    }
+
+    fn keeps(self, byte: u8) -> bool {
+        match self {
+            Encoding::Plain => true,
+            Encoding::Path => byte.is_ascii_graphic() && byte != b'#',
+            Encoding::Parameter => byte.is_ascii_alphanumeric() || b"-._~".contains(&byte),
+        }
+    }
+
+    /// Writes a value to the front of `out`; how many octets.
+    pub(super) fn write(self, value: &str, out: &mut [u8]) -> usize {
+        const HEX: &[u8; 16] = b"0123456789ABCDEF";
+        if self == Encoding::Plain {
+            return copy(value, out);
+        }
+        let mut end = 0;
+        for byte in value.bytes() {
+            if self.keeps(byte) {
+                out[end] = byte;
+                end += 1;
+            } else {
+                let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
+                out[end..end + PERCENT].copy_from_slice(&[b'%', high, low]);
+                end += PERCENT;
+            }
+        }
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_one_whatever_its_value_is() {
+        let written = |place, before: &str, value: &str| {
+            let (encoding, mut out) = (Encoding::at(place, before), [0; 64]);
+            let n = encoding.write(value, &mut out);
+            assert!(n <= value.len() * encoding.most());
+            String::from_utf8(out[..n].to_vec()).unwrap()
+        };
+        let value = "a+b/c==&d?%25#\"\u{e9} ~";
+        assert_eq!(
+            written(Place::Path, "/b?x=1&token=", value),
+            "a%2Bb%2Fc%3D%3D%26d%3F%2525%23%22%C3%A9%20~"
+        );
+        // As a link, or a whole query.
+        for before in ["/", "/items/", "/b?", "/b?x=1&"] {
+            assert_eq!(written(Place::Path, before, value), "a+b/c==&d?%25%23\"%C3%A9%20~", "{before}");
+        }
+        assert_eq!(written(Place::Path, "/b?token=v1.", "a=b"), "a%3Db");
+        assert_eq!(written(Place::Content, "{\"token\":\"", value), value);
+    }
+}
