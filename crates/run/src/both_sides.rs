@@ -175,13 +175,13 @@ impl Sources {
         Some(count)
     }
 
-    /// Those ends, and which of `open` connections of the load the target's process does not have; with an earlier list of them, also those
-    /// that were open when the load ended, and are not any more.
+    /// Those ends, and which of `open` connections of the load the target's process does not have; with an earlier list of them, and how many
+    /// connections were open when the load ended, also those that are open no more.
     pub(crate) fn ends(
         &self,
         open: u64,
         destinations: &[SocketAddr],
-        earlier: Option<&Ends>,
+        earlier: Option<(&Ends, u64)>,
     ) -> Option<Ends> {
         let destinations = Destinations::new(destinations);
         let mut ends = Ends { are_paired: self.watches.is_empty(), ..Ends::default() };
@@ -197,10 +197,11 @@ impl Sources {
             let missing = self.missing(&destinations)?;
             missing.into_iter().for_each(|role| ends.absent.entry(role).or_default().missing += 1);
         }
-        if let Some(earlier) = earlier.filter(|earlier| ends.are_paired && earlier.has_absent()) {
+        if let Some((earlier, held)) = earlier.filter(|(earlier, _)| ends.are_paired && earlier.has_absent())
+        {
             let here = self.dialled(&destinations)?.into_values();
             let here = here.filter(|role| matches!(role, Role::Population(_))).count() as u64;
-            ends.add_gone(earlier, open.saturating_sub(here));
+            ends.add_gone(earlier, held.saturating_sub(here));
         }
         Some(ends)
     }

@@ -137,6 +137,7 @@ impl ServerCertVerifier for Verifier {
         self.algorithms.supported_schemes()
     }
 }
+
 /// A signature of the handshake that is not right, or whose key is too short, says nothing of who issued the certificate.
 fn of_its_key(error: rustls::Error) -> rustls::Error {
     match error {
@@ -144,5 +145,20 @@ fn of_its_key(error: rustls::Error) -> rustls::Error {
             CertificateError::ApplicationVerificationFailure.into()
         }
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    #[test]
+    fn a_signature_of_the_handshake_is_no_matter_of_the_issuer() {
+        let of = |error: CertificateError| Error::from(of_its_key(error.into()));
+        assert_eq!(of(CertificateError::BadSignature), Error::BadCertificate);
+        assert_eq!(of(CertificateError::Expired), Error::Expired);
+        // In the chain it is one of another issuer of the same name.
+        assert_eq!(Error::from(rustls::Error::from(CertificateError::BadSignature)), Error::UnknownIssuer);
     }
 }

@@ -113,6 +113,36 @@ fn the_first_of_two_faults() {
     assert!(detail.contains("followed by: open files (second "), "{detail}: {files}");
 }
 
+/// Serves five connections, for as long as they send, and accepts no more.
+const FIVE: &str = r#"
+import socket, sys, threading
+server = socket.create_server(("127.0.0.1", 0), backlog=3)
+print(f"http://127.0.0.1:{server.getsockname()[1]}/", flush=True)
+def serve(connection):
+    while connection.recv(4096):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+for _ in range(5):
+    threading.Thread(target=serve, args=[server.accept()[0]], daemon=True).start()
+sys.stdin.read()
+"#;
+
+/// Their requests time out as the load ends, and throng closes them: the target has never had them all the same.
+#[test]
+fn connections_that_were_never_accepted_are_not_held() {
+    let mut command = Command::new("python3");
+    command.args(["-c", FIVE]);
+    let server = Serving::from(command, &[]);
+    let args = ["-c", "20", "-d", "2s", "--timeout", "2s", "--max-lag", "1s", "--threshold", "held >= 50%"];
+    let (ended, s) = run(&server.url("/"), &args);
+    ended.assert_status(1);
+    assert_eq!(
+        (s.count("connections.held"), s.count("connections.seen_by_target")),
+        (5, 5),
+        "{}",
+        ended.stderr
+    );
+}
+
 #[test]
 fn the_open_files_of_throng_itself_over_epoll() {
     let server = Walls::of_one_table(256).serve(&["--io", "epoll", "--threads", "1"]);

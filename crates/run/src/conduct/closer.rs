@@ -52,8 +52,7 @@ impl Environment<'_, '_> {
         self.ask_who_rejects(conductor);
         // The end of the load may be where what is absent times out, and is closed.
         if (1..=MAX_LISTED_EARLIER).contains(&conductor.open()) && conductor.ends_at() <= now + LINE {
-            self.earlier = None;
-            self.earlier = self.other_ends(conductor.open());
+            self.earlier = self.other_ends(conductor.open(), None);
         }
     }
 
@@ -76,7 +75,9 @@ impl Environment<'_, '_> {
     /// What is to be seen while all connections that are held are still there.
     pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor, now: Nanos) {
         self.look_for_the_other_ends(conductor, now, true);
-        let ends = self.other_ends(conductor.open());
+        let held = conductor.record.populations.iter().map(|measured| measured.held).sum();
+        let earlier = self.earlier.take();
+        let ends = self.other_ends(conductor.open(), earlier.as_ref().map(|earlier| (earlier, held)));
         conductor.record.both_sides = self.both_sides(conductor, ends.as_ref());
         self.leave_out_absent(conductor, ends.as_ref());
         conductor.record.quiet = self.quiet(conductor, now);
@@ -153,10 +154,10 @@ impl Environment<'_, '_> {
     }
 
     /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
-    fn other_ends(&self, open: u64) -> Option<Ends> {
+    fn other_ends(&self, open: u64, earlier: Option<(&Ends, u64)>) -> Option<Ends> {
         let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
         let sources = self.sources.as_ref().filter(|_| is_cheap)?;
-        sources.ends(open, self.observer.destinations(), self.earlier.as_ref())
+        sources.ends(open, self.observer.destinations(), earlier)
     }
 
     /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the

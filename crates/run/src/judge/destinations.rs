@@ -116,6 +116,16 @@ mod tests {
             &[at(1, 50, 1), at(2, 20, 49), at(3, 50, 0)],
             ("50 dials were refused; 49 of 50 faults are at 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
         );
+        // Not one connection to any of them.
+        check(
+            Cause::Refused,
+            &[at(1, 50, 0), at(2, 0, 50), at(3, 0, 50)],
+            (
+                "100 dials to 127.0.0.1:2, 127.0.0.1:3 were refused: nothing is listening there; the other destinations accepted 50",
+                "start the server at 127.0.0.1:2, 127.0.0.1:3, or check the address and port",
+            ),
+        );
+        check(Cause::Refused, &[at(1, 50, 0), at(2, 1, 50), at(3, 0, 50)], (detail, fix));
         // All alike, none at fault, or no other that serves.
         check(Cause::Refused, &[at(1, 50, 25), at(2, 50, 25)], (detail, fix));
         check(Cause::Refused, &[at(1, 50, 0), at(2, 50, 0)], (detail, fix));

@@ -123,7 +123,7 @@ fn a_time_that_is_over_before_their_number_ends_them() {
         (7, 1) => Act { send: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) },
         _ => RIGHT,
     };
-    let closed = "the target closed 1 connection without notice";
+    let closed = "the target closed 1 connection after announcing it, before all of their requests were made";
     let lost = ["199 of 200 connections completed all their calls", ended, closed];
     check("3", loses_one, (199, Verdict::Fail, &lost));
 }

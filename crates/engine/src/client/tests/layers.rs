@@ -114,6 +114,8 @@ struct Sealed {
     respond: fn(&[u8]) -> (usize, Vec<u8>),
     /// What comes before the key, if its hello comes.
     hello: Option<[u8; HEADER]>,
+    /// The sort of what a response comes in.
+    sort: u8,
     connections: u8,
     bytes_in: u64,
     bytes_out: u64,
@@ -156,7 +158,7 @@ impl Serve for Sealed {
                 break;
             }
             conn.plain.drain(..n);
-            seal(conn.key, DATA, &respond, &mut lines);
+            seal(conn.key, self.sort, &respond, &mut lines);
         }
         self.most_together = self.most_together.max(together);
         self.bytes_in += used as u64;
@@ -180,7 +182,15 @@ fn against(target: &str, lines: &str, rate: Option<u32>, server: &mut Sealed) ->
 
 fn server(respond: fn(&[u8]) -> (usize, Vec<u8>)) -> Sealed {
     let (connections, bytes_in, bytes_out) = (0, 0, 0);
-    Sealed { respond, hello: Some([0, 1, HELLO]), connections, bytes_in, bytes_out, most_together: 0 }
+    Sealed {
+        respond,
+        hello: Some([0, 1, HELLO]),
+        sort: DATA,
+        connections,
+        bytes_in,
+        bytes_out,
+        most_together: 0,
+    }
 }
 
 /// The length of a head that has come.
@@ -259,6 +269,15 @@ fn a_layer_that_does_not_open_is_a_fault_of_its_own() {
         assert_eq!((outcome.faults(), c.failed, c.opened), (vec![(Stage::Tls, kind, 5)], 5, 0));
         assert_eq!(outcome.tick.connect.count(), 5, "the transport was open");
     }
+}
+
+#[test]
+fn a_layer_that_fails_once_it_is_open_is_a_fault_of_the_exchange() {
+    let mut server = Sealed { sort: ALERT, ..server(http) };
+    let outcome = against("http://127.0.0.1:80/", "", None, &mut server);
+    let c = &outcome.tick.counts;
+    assert_eq!(outcome.faults(), vec![(Stage::Exchange, Kind::BadAnswer, 5)]);
+    assert_eq!((c.sent, c.answered, c.opened, c.failed, c.dropped), (5, 0, 5, 0, 5));
 }
 
 #[test]

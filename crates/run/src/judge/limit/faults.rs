@@ -175,6 +175,10 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
     if wrong::is_response(fault) {
         return wrong::wrong_response(fault, s, e).map(|sentence| sentence.to_string());
     }
+    if fault.side == Side::Target && fault.detail == Detail::ANNOUNCED {
+        let (when, _) = announced(fault.stage, e);
+        return Some(Sentence::Closed { count, how: how(fault.kind), when }.to_string());
+    }
     if fault.side != Side::Target || !fault.detail.is_none() {
         return None;
     }
@@ -244,11 +248,7 @@ fn lost(case: &Case) -> Option<Finding> {
         return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
     if case.detail == Detail::ANNOUNCED {
-        let (when, fix) = match (case.stage?, e.subject.arrives) {
-            (Stage::Exchange, true) => (ANNOUNCED, INSTEAD),
-            (Stage::Exchange, false) => (ANNOUNCED_AGAIN, INSTEAD),
-            _ => (EARLY, FEWER_CALLS),
-        };
+        let (when, fix) = announced(case.stage?, e);
         let sentence = Sentence::Closed { count, how, when };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
@@ -271,6 +271,15 @@ fn lost(case: &Case) -> Option<Finding> {
         false => LIMITS,
     };
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
+}
+
+/// When connections were closed with an announcement that was a fault, and what helps.
+fn announced(stage: Stage, e: &Evidence) -> (&'static str, &'static str) {
+    match (stage, e.subject.arrives) {
+        (Stage::Exchange, true) => (ANNOUNCED, INSTEAD),
+        (Stage::Exchange, false) => (ANNOUNCED_AGAIN, INSTEAD),
+        _ => (EARLY, FEWER_CALLS),
+    }
 }
 
 /// Faults of the kind that have its error.

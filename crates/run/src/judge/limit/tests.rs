@@ -478,6 +478,7 @@ fn a_generator_that_was_the_limit_is_reported() {
 mod first;
 mod load;
 mod lost;
+mod mixed;
 mod pace;
 mod process;
 mod queue;
