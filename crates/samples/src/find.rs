@@ -87,7 +87,7 @@ pub struct FindSummary {
     pub seed: u64,
     /// The largest load that passed; 0 where none did.
     pub max: u64,
-    /// `max + error` did not pass; 0 where nothing failed.
+    /// `max + error` did not pass; 0 if none failed because of the target.
     pub error: u64,
     /// How it ended.
     pub outcome: FindOutcome,

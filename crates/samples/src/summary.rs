@@ -112,7 +112,7 @@ pub struct Limit {
 merged! {
     /// Requests over the whole run; `per_s` at full load.
     pub struct Requests {
-        /// Sent.
+        /// Sent. A request or message that met an announced close, and is sent again, counts once.
         pub sent: u64,
         /// Complete responses.
         pub answered: u64,

@@ -1536,7 +1536,7 @@ quiet_s: number | null, };
  */
 export type Requests = { 
 /**
- * Sent.
+ * Sent. A request or message that met an announced close, and is sent again, counts once.
  */
 sent: number, 
 /**

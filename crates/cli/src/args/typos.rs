@@ -133,9 +133,10 @@ pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> 
             Fix::LeaveOut(at) => drop(args.remove(at)),
             Fix::LeaveOutAll(all) => drop(args.drain(all)),
             Fix::LeaveOutWithValue(at) => {
-                is_sure = false;
-                let has_value =
-                    texts.get(at + 1).is_some_and(|next| !next.starts_with('-') && !is_target(next));
+                let next = texts.get(at + 1).filter(|next| !next.starts_with('-'));
+                // Followed by another flag, or by nothing, it takes no value that is another's.
+                is_sure &= next.is_none();
+                let has_value = next.is_some_and(|next| !is_target(next));
                 args.drain(at..=at + usize::from(has_value));
             }
             Fix::None => break,

@@ -391,6 +391,10 @@ fn look_into(case: &Case) -> String {
             }
             None => "profile the target".to_owned(),
         },
+        _ if case.evidence.subject.never_redials && s.connections.closed > 0 => format!(
+            "the target announced the close of {}, and with --reconnect never no others are opened: leave it out",
+            Count(s.connections.closed).of("connection")
+        ),
         _ => "check the target's log, or run strace on it".to_owned(),
     }
 }

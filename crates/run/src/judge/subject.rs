@@ -1,6 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Plan, Population, Request, Text};
+use plan::{Act, Activity, Plan, Population, Reconnect, Request, Text};
 use units::{Nanos, Rate};
 
 mod curl;
@@ -31,6 +31,8 @@ pub(crate) struct Subject {
     pub(crate) arrives: bool,
     /// The rate of requests, or of connections that arrive, that a command line asks for; none of a scenario file.
     pub(crate) rate: Option<Rate>,
+    /// Whether no connection that the target closes is dialled again.
+    pub(crate) never_redials: bool,
     /// Whether HTTP/2 is spoken.
     pub(crate) is_http2: bool,
     /// Whether connections of HTTP/2 send PINGs.
@@ -95,6 +97,7 @@ impl Subject {
             has_messages,
             arrives,
             rate,
+            never_redials: plan.populations.iter().all(|own| own.reconnect == Reconnect::Never),
             is_http2,
             has_pings,
             is_grpc,

@@ -95,7 +95,8 @@ fn all_that_are_unknown_are_mistakes_and_the_rest_is_read() {
     check("throng run --colour red h --conections 5", &["--colour: unknown option", connections], false);
     check("throng run --colour h:1 h --conections 5", &["--colour: unknown option", connections], false);
     check("throng run h --colour=red", &["--colour: unknown option"], true);
-    check("throng report --colour", &["--colour: unknown option"], false);
+    check("throng report --colour", &["--colour: unknown option"], true);
+    check("throng run h --colour --rate abc", &["--colour: unknown option"], true);
     let second = "unexpected argument \"http://…@h/\"; give one target, or a range: http://10.0.0.{1..3}/";
     check("throng run h http://u:p@h/ --conections 5", &[second, connections], true);
     // The unit is taken for the target, or for a second one.
