@@ -52,15 +52,16 @@ impl From<Breach> for Failure {
     }
 }
 
-/// With this code, a connection of HTTP/2 would be ended because of what the server sent.
-impl From<Code> for Failure {
-    fn from(code: Code) -> Failure {
+impl Failure {
+    /// With this code, a connection of HTTP/2 would be ended because of what the server sent. `is_flooded`: because of how many frames.
+    pub(crate) fn of_http2(code: Code, is_flooded: bool) -> Failure {
         let rule = match code {
             Code::FLOW_CONTROL_ERROR => Rule::FlowControl,
             Code::STREAM_CLOSED => Rule::StreamClosed,
             Code::FRAME_SIZE_ERROR => Rule::FrameSize,
             Code::COMPRESSION_ERROR => Rule::Compression,
-            Code::ENHANCE_YOUR_CALM => Rule::TooMuch,
+            Code::ENHANCE_YOUR_CALM if is_flooded => Rule::Flood,
+            Code::ENHANCE_YOUR_CALM => Rule::FieldsTooLong,
             _ => Rule::Http2Frame,
         };
         rule.into()
@@ -78,7 +79,11 @@ mod tests {
         let head = format!("{} KiB or {} fields", wire::http1::MAX_HEAD >> 10, wire::http1::MAX_FIELDS);
         assert!(of(Rule::HeadTooLong).contains(&head), "{head}");
         let (list, controls) = (wire::http2::MAX_LIST >> 10, units::Count(wire::http2::MAX_CONTROLS.into()));
-        assert!(of(Rule::TooMuch).contains(&format!("{list} KiB, or over {controls} control frames")));
+        let frames = wire::http2::MAX_CONTINUATIONS;
+        assert!(
+            of(Rule::FieldsTooLong).contains(&format!("over {list} KiB or {frames} CONTINUATION frames"))
+        );
+        assert!(of(Rule::Flood).contains(&format!("over {controls} control frames")));
         assert!(of(Rule::MessageTooLong).contains("1 GiB") && crate::LARGEST_MESSAGE == 1 << 30);
     }
 
@@ -91,7 +96,7 @@ mod tests {
         rules.sort();
         rules.dedup();
         assert_eq!(rules.len(), Breach::ALL.len());
-        let of_code = |code: u32| Failure::from(Code(code)).detail.rule();
+        let of_code = |code: u32| Failure::of_http2(Code(code), false).detail.rule();
         assert_eq!(of_code(0x3), Some(Rule::FlowControl));
         assert_eq!([of_code(0x1), of_code(0x99)], [Some(Rule::Http2Frame); 2]);
     }

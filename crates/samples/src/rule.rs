@@ -11,7 +11,9 @@ words! {
         /// Of throng, for HTTP/1.1.
         HeadTooLong = "head of over 16 KiB or 64 fields, the most that throng reads",
         /// Of throng, for HTTP/2; ENHANCE_YOUR_CALM.
-        TooMuch = "fields of over 32 KiB, or over 2,048 control frames in a second, the most that throng reads",
+        FieldsTooLong = "fields of over 32 KiB or 16 CONTINUATION frames, the most that throng reads",
+        /// The same.
+        Flood = "over 2,048 control frames in a second, the most that throng takes",
         /// Of throng.
         MessageTooLong = "message of over 1 GiB, the most that throng reads",
         /// RFC 9112, section 2.
@@ -76,8 +78,8 @@ words! {
 }
 
 impl Rule {
-    /// Whether it is no rule of a protocol, but a limit of throng.
+    /// Whether it is no rule of a protocol, but throng's limit on a length.
     pub const fn is_own(self) -> bool {
-        matches!(self, Rule::HeadTooLong | Rule::TooMuch | Rule::MessageTooLong | Rule::TlsFlood)
+        matches!(self, Rule::HeadTooLong | Rule::FieldsTooLong | Rule::MessageTooLong)
     }
 }

@@ -145,7 +145,8 @@ function judgedNote({ count: n, censored }: Lenient<Quantiles>): string {
   return censored.p99 == null ? "; p99 falls among them" : `; with them p99 ${time.text(censored.p99)}`;
 }
 
-const mostFrequent = ({ side, stage, kind, count: n }: FaultCount) => `${grouped(n)} × ${side} · ${stage} · ${kind}`;
+const mostFrequent = ({ side, stage, kind, detail, count: n }: FaultCount) =>
+  `${grouped(n)} × ${side} · ${stage} · ${kind}${detail ? ` (${detail})` : ""}`;
 
 const memory = (whose: string, value: string | null, note = "per connection"): Figure | null =>
   value ? { name: `memory of ${whose}`, value, note } : null;

@@ -115,14 +115,15 @@ const errorOf = ({ side, stage, kind, at, status, from_start, bytes }: Lenient<E
 });
 
 /** One fault in words: `target exchange timeout`. */
-export const faultName = ({ side, stage, kind }: FaultCount) => `${side} ${stage} ${kind}`;
+export const faultName = ({ side, stage, kind, detail }: FaultCount) => `${side} ${stage} ${kind}${detail ? ` (${detail})` : ""}`;
 
 export function faultsOf(faults: Lenient<FaultCount[]>): FaultCount[] {
-  return faults.map(({ side, stage, kind, count }) => ({
+  return faults.map(({ side, stage, kind, count, detail }) => ({
     side: side ?? "unknown",
     stage: stage ?? "exchange",
     kind: kind ?? "other",
     count: count ?? 0,
+    ...(detail ? { detail } : {}),
   }));
 }
 

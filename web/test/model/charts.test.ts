@@ -200,6 +200,14 @@ test("faults stand by kind, the seldom ones together", () => {
   ]);
 });
 
+test("faults of one kind have a line for each detail", () => {
+  const broke = (detail: string | undefined, count: number) => ({ side: "target" as const, stage: "exchange" as const, kind: "bad-answer", count, ...(detail && { detail }) });
+  const { lines } = faults(of([{ tick: { faults: [broke("malformed chunk", 6), broke(undefined, 2)] } }, { tick: { faults: [broke("malformed chunk", 4)] } }]));
+  assert.deepEqual(lines.map(({ name, points }) => [name, points.map(({ y }) => y)]), [
+    ["target exchange bad-answer (malformed chunk)", [3, 2]], ["target exchange bad-answer", [1, 0]],
+  ]);
+});
+
 test("each population has a chart of its own, from when it is there", () => {
   const run = of([{ tick: { populations: [{ open: 1 }] } }, { tick: { populations: [{ open: 2 }, { open: 7, wanted: 8 }] } }]);
   assert.deepEqual(populations(run).map((chart) => points(chart)["open"]), [[[2, 1], [4, 2]], [[2, NaN], [4, 7]]]);

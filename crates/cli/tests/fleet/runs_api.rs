@@ -421,7 +421,7 @@ fn no_host_is_called_and_each_mistake_is_one(api: &Api) {
     let errors: Vec<String> = serde_json::from_value(response.json()["errors"].clone()).unwrap();
     let parts = [
         "--body-file: not supported by this API; remove it",
-        "--observe: not supported by this API, whose host would call any address for it",
+        "--observe: not supported by this API, because its host would connect to any address given",
         "--observe-token-file: not supported by this API; remove it",
     ];
     assert_eq!(errors.len(), parts.len(), "{errors:?}");

@@ -126,7 +126,10 @@ fn what_all_together_cannot_take_is_refused_before_the_start() {
 fn a_search_on_agents_that_are_launched_for_it_has_a_largest_load() {
     let ended = Program::start(&["find", "http://127.0.0.1:1/", "--fleet", "k8s"]).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("--max: agents are launched for a load"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("--max: required, because agents are launched for the largest load"),
+        "{ended:?}"
+    );
 }
 
 #[test]

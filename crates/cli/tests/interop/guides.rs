@@ -229,7 +229,9 @@ fn a_gate_in_ci() {
     let read = |name: &str| fs::read_to_string(guide.folder.join(name)).unwrap();
     let is_judged = |text: &str| text.contains("errors &lt; 1%") && text.contains(r#"tests="3""#);
     assert!(is_judged(&read("junit.xml")), "{}", read("junit.xml"));
-    assert!(read("summary.md").starts_with("## Load test passed: "), "{}", read("summary.md"));
+    // Behind those of runs that were repeated.
+    let has_passed = |text: String| assert!(text.contains("## Load test passed: "), "{text}");
+    has_passed(read("summary.md"));
     let jobs: Vec<String> = guide.blocks("yaml").into_iter().flat_map(commands).collect();
     assert_eq!(jobs.len(), 2, "{jobs:?}");
     for job in jobs {
@@ -237,7 +239,7 @@ fn a_gate_in_ci() {
         guide.run(&job).assert_status(0);
         assert!(is_judged(&read("junit.xml")), "{job}: {}", read("junit.xml"));
     }
-    assert!(read("job.md").starts_with("## Load test passed: "), "{}", read("job.md"));
+    has_passed(read("job.md"));
 }
 
 /// The lines of a job's file that start throng, each with those that continue it.

@@ -232,6 +232,10 @@ impl State {
         ended
     }
 
+    fn is_call(&self, place: Option<usize>) -> bool {
+        place.is_some_and(|place| self.under_way[place].call.is_one())
+    }
+
     pub(super) fn waits_for_window(&self, exchange: u32) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.blocked.iter().any(|(blocked, _)| *blocked == exchange))
     }
@@ -378,16 +382,16 @@ fn read<'a>(
         Some((exchange, Awaited::Pong)) => (None, &none, Some(exchange.expected)),
         _ => (None, &none, None),
     };
+    let looks_at_type = state.is_call(place) && check.expected.headers.is_empty();
     let State { connection, under_way, .. } = state;
-    let is_call = place.is_some_and(|place| under_way[place].call.is_one());
     let stream = place.map(|place| &mut under_way[place].stream);
     let mut fields =
         check.wanted.as_ref().zip(watch.as_deref_mut()).map(|(wanted, watch)| Fields { wanted, watch });
     let fields = fields.as_mut().map(|fields| fields as &mut dyn TakesFields);
-    let looks_at_type = is_call && check.expected.headers.is_empty();
     let expected = if looks_at_type { &grpc::TYPE[..] } else { &check.expected.headers[..] };
     let context = Context { scratch, table: None, second: SECOND.get(), expected, fields };
-    let (n, event) = connection.handle_bytes(input, stream, context)?;
+    let came = connection.handle_bytes(input, stream, context);
+    let (n, event) = came.map_err(|code| Failure::of_http2(code, connection.is_flooded()))?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };

@@ -24,7 +24,8 @@ const MANY: f64 = 0.5;
 /// Why no number of connections can be held, and what helps.
 pub(super) const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
 Keep-Alive timeout), so none can be held";
-pub(super) const HOLD_SOME: &str = "enable keep-alive, or use --by arrival";
+pub(super) const HOLD_SOME: &str = "enable keep-alive; if it closes idle connections, raise its keep-alive timeout or lower \
+--think; or use --by arrival";
 
 impl By {
     /// How much of a load was sustained.
@@ -170,16 +171,21 @@ pub(super) fn holds_none(load: u64, s: &Summary) -> bool {
     let waiting = s.requests.sent.saturating_sub(s.requests.answered).min(c.held);
     let judged = (c.opened + c.redialled).saturating_sub(waiting);
     let were_closed = c.closed as f64 >= MANY * load as f64 && c.closed as f64 >= SHARE * judged as f64;
-    c.closed > 0 && were_closed && (c.held - waiting) as f64 <= (1.0 - SHARE) * load as f64
+    // With an unexpected status they are turned away.
+    let are_turned_away = 2 * wrong_statuses(s, Stage::Exchange) >= c.closed;
+    let are_closed = c.closed > 0 && were_closed && !are_turned_away;
+    are_closed && (c.held - waiting) as f64 <= (1.0 - SHARE) * load as f64
+}
+
+/// Responses of this stage with an unexpected status.
+fn wrong_statuses(s: &Summary, stage: Stage) -> u64 {
+    let of = s.faults.iter().filter(|f| f.stage == stage && f.kind == Kind::WrongStatus);
+    of.map(|f| f.count).sum()
 }
 
 /// Whether each response had an unexpected status that a smaller load would have too: one of the request, and not of an overload.
 pub(super) fn all_wrong(s: &Summary) -> bool {
-    let of_stage = |stage: Stage| {
-        let of = s.faults.iter().filter(|f| f.stage == stage && f.kind == Kind::WrongStatus);
-        of.map(|f| f.count).sum::<u64>()
-    };
-    let (responses, upgrades) = (of_stage(Stage::Exchange), of_stage(Stage::Handshake));
+    let (responses, upgrades) = (wrong_statuses(s, Stage::Exchange), wrong_statuses(s, Stage::Handshake));
     let all: u64 = s.requests.status.values().sum();
     // Upgrades that succeed have no status.
     let is_all = all > 0 && responses + upgrades >= all && (upgrades == 0 || s.connections.held == 0);

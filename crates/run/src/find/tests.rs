@@ -192,6 +192,10 @@ fn a_short_step_shows_that_each_connection_is_closed() {
     (s.connections.opened, s.connections.closed, s.connections.held) = (50, 40, 10);
     (s.requests.sent, s.requests.answered) = (50, 40);
     assert!(holds_none(50, &s));
+    // With a status that turns them away, it is a limit.
+    s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, 30)];
+    assert!(!holds_none(50, &s));
+    s.faults.clear();
     // They had their responses, and stay open.
     s.requests.answered = 50;
     assert!(!holds_none(50, &s));

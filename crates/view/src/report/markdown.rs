@@ -198,7 +198,9 @@ fn faults(faults: &[FaultCount], out: &mut String) {
     }
     let row = |fault: &FaultCount| {
         let [side, stage, kind] = [fault.side.name(), fault.stage.name(), fault.kind.name()];
-        format!("{side} | {stage} | {kind} | {}", Count(fault.count))
+        let detail =
+            if fault.detail.is_none() { String::new() } else { format!(" ({})", fault.detail.name()) };
+        format!("{side} | {stage} | {kind}{detail} | {}", Count(fault.count))
     };
     table("side | stage | fault | count", "|---|---|---|---:|", faults.iter().map(row), out);
 }

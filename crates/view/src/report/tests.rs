@@ -123,6 +123,19 @@ fn a_run_without_an_end_is_announced() {
     assert!(!markdown::text(id, &run, None, Tick::none).contains('|'), "before its first tick");
 }
 
+#[test]
+fn a_fault_has_its_detail() {
+    let fault = samples::Fault::target(samples::Stage::Exchange, samples::Kind::BadAnswer);
+    let faults =
+        vec![samples::FaultCount::new(fault.with(samples::Detail::of_rule(samples::Rule::Chunk)), 1_200)];
+    let mut report = report("http://t/");
+    let mut s = summary();
+    s.faults = faults;
+    report.finish(&s);
+    let text = report.markdown();
+    assert!(text.contains("| target | exchange | bad-answer (malformed chunk) | 1,200 |"), "{text}");
+}
+
 /// GitHub shows no table whose lines differ in how many cells they have.
 #[test]
 fn tables_have_as_many_cells_in_each_line() {

@@ -179,6 +179,11 @@ impl Connection {
         self.open
     }
 
+    /// After [`Code::ENHANCE_YOUR_CALM`]: whether that is for the number of frames, and not for the length of a block.
+    pub const fn is_flooded(&self) -> bool {
+        self.budget.is_exceeded()
+    }
+
     /// Whether the peer's SETTINGS have come.
     pub fn is_open(&self) -> bool {
         !matches!(self.stage, Stage::Magic | Stage::Settings)

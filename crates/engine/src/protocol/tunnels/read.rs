@@ -97,7 +97,8 @@ fn read<'a>(
     let State { connection, tunnels, .. } = state;
     let stream = place.map(|place| &mut tunnels[place].stream);
     let context = Context { scratch, table: None, second: SECOND.get(), expected: &*CHOSEN, fields: None };
-    let (n, event) = connection.handle_bytes(input, stream, context)?;
+    let came = connection.handle_bytes(input, stream, context);
+    let (n, event) = came.map_err(|code| Failure::of_http2(code, connection.is_flooded()))?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };

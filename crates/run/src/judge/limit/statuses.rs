@@ -30,8 +30,21 @@ pub(super) fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
 pub(super) fn against(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
     match status {
         429 => case.or_less(LIMITS_RATE, "send fewer requests"),
+        503 if let Some(limit) = logged_limit(case.evidence) => limit.to_owned(),
         503 if is_part(case, statuses) => rejects_part(&case.evidence.program),
         status => advice(&case.evidence.subject, status).to_owned(),
+    }
+}
+
+/// The limit of nginx that its log names.
+fn logged_limit(e: &Evidence) -> Option<&'static str> {
+    let has = |what: &str| e.log.iter().any(|logged| logged.line.contains(what));
+    if has("limiting connections") {
+        Some("the target limits connections: raise that limit (limit_conn)")
+    } else if has("limiting requests") {
+        Some("the target limits the rate of requests: raise that limit and its burst (limit_req)")
+    } else {
+        None
     }
 }
 
@@ -114,7 +127,13 @@ fn usual_advice(status: u16) -> &'static str {
         405 => "check the method",
         408 => "the target did not receive the whole request in time: check its CPU and its request timeout",
         400..=499 => "check the request",
-        502..=504 => "a proxy cannot reach its backend, or the target is overloaded: check the log of both",
+        502 => "a proxy cannot reach its backend: check the log of both",
+        503 => {
+            "the target or a proxy limits connections or requests, is overloaded, or has no backend: check the log of both"
+        }
+        504 => {
+            "a proxy waited too long for its backend (proxy_read_timeout, timeout server): check what that is busy with"
+        }
         500..=599 => "check the target's log",
         _ => "add --expect status=N if that is right",
     }

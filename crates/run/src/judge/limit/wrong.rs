@@ -107,7 +107,7 @@ fn against(rule: Rule) -> Option<&'static str> {
         }
         Rule::GrpcNoMessage => "check that the path is a method that responds with a message",
         Rule::LongerThanSent => NO_ECHO,
-        Rule::HeadTooLong | Rule::TooMuch | Rule::MessageTooLong => "reduce what it sends",
+        Rule::HeadTooLong | Rule::FieldsTooLong | Rule::MessageTooLong => "reduce what it sends",
         _ => return None,
     })
 }

@@ -157,3 +157,20 @@ fn what_a_304_and_no_streams_mean_is_said() {
     assert!(sentence.ends_with("HTTP/2 flow-control window blocked their bodies"), "{sentence}");
     assert!(fix.contains("reads the bodies of requests"), "{fix}");
 }
+
+#[test]
+fn a_503_is_explained_by_the_log() {
+    let mut s = half(vec![fault(Stage::Exchange, Kind::WrongStatus, 500)]);
+    s.requests.status.insert(503, 500);
+    let e = |line: &str| {
+        let line = samples::LogLine { line: line.to_owned(), ..Default::default() };
+        Evidence { log: vec![line], ..Evidence::default() }
+    };
+    let fix = |line: &str| found(&s, &e(line)).1;
+    assert!(fix("limiting connections by zone \"z\"").contains("(limit_conn)"));
+    assert!(fix("limiting requests, excess: 0.5 by zone \"y\"").contains("its burst (limit_req)"));
+    assert!(fix("upstream timed out").contains("the target or a proxy limits connections or requests"));
+    s.requests.status.clear();
+    s.requests.status.insert(504, 500);
+    assert!(found(&s, &e("")).1.starts_with("a proxy waited too long for its backend"));
+}

@@ -52,7 +52,10 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
     assert_eq!(fix(&[(200, 118), (404, 282)]), "check the path of the target");
     for all in [&[(503, 282)][..], &[(200, 3), (503, 282)]] {
         let fix = fix(all);
-        assert!(fix.starts_with("a proxy cannot") && fix.ends_with("curl -i http://h/"), "{fix}");
+        assert!(
+            fix.starts_with("the target or a proxy limits") && fix.ends_with("curl -i http://h/"),
+            "{fix}"
+        );
     }
     // A search has served smaller loads: one more request is served, too.
     let searched = Evidence { search: Some(By::Connections), has_passed: true, ..evidence.clone() };
@@ -183,7 +186,7 @@ fn what_a_response_broke_is_named() {
     assert_eq!(sentence, format!("{not_allowed} (more than one message of gRPC) × 55"));
     let more = "if the method sends more than one message, use --server-streaming or --protoset FILE";
     assert_eq!(fix, format!("{more}; {by_hand}"));
-    let (sentence, fix) = found(vec![broke(Rule::TooMuch, 55)]);
+    let (sentence, fix) = found(vec![broke(Rule::FieldsTooLong, 55)]);
     assert!(sentence.starts_with("response too long for throng (fields of over 32 KiB"), "{sentence}");
     assert!(fix.starts_with("reduce what it sends"), "{fix}");
 }
