@@ -126,7 +126,7 @@ for _ in range(5):
 sys.stdin.read()
 "#;
 
-/// Their requests time out as the load ends, and throng closes them: the target has never had them all the same.
+/// Their requests time out as the load ends, and throng closes them: the target has never had them even so.
 #[test]
 fn connections_that_were_never_accepted_are_not_held() {
     let mut command = Command::new("python3");
