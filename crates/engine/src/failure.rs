@@ -15,6 +15,20 @@ impl Failure {
     pub fn at(self, stage: Stage) -> Fault {
         Fault::target(stage, self.kind).with(self.detail)
     }
+
+    /// With this code, a connection of HTTP/2 would be ended because of what the server sent. `is_flooded`: because of how many frames.
+    pub(crate) fn of_http2(code: Code, is_flooded: bool) -> Failure {
+        let rule = match code {
+            Code::FLOW_CONTROL_ERROR => Rule::FlowControl,
+            Code::STREAM_CLOSED => Rule::StreamClosed,
+            Code::FRAME_SIZE_ERROR => Rule::FrameSize,
+            Code::COMPRESSION_ERROR => Rule::Compression,
+            Code::ENHANCE_YOUR_CALM if is_flooded => Rule::Flood,
+            Code::ENHANCE_YOUR_CALM => Rule::FieldsTooLong,
+            _ => Rule::Http2Frame,
+        };
+        rule.into()
+    }
 }
 
 impl From<Kind> for Failure {
@@ -47,22 +61,6 @@ impl From<Breach> for Failure {
             Breach::MessageTooLong => Rule::MessageTooLong,
             Breach::BadClose => Rule::Close,
             Breach::BadPrefix => Rule::GrpcPrefix,
-        };
-        rule.into()
-    }
-}
-
-impl Failure {
-    /// With this code, a connection of HTTP/2 would be ended because of what the server sent. `is_flooded`: because of how many frames.
-    pub(crate) fn of_http2(code: Code, is_flooded: bool) -> Failure {
-        let rule = match code {
-            Code::FLOW_CONTROL_ERROR => Rule::FlowControl,
-            Code::STREAM_CLOSED => Rule::StreamClosed,
-            Code::FRAME_SIZE_ERROR => Rule::FrameSize,
-            Code::COMPRESSION_ERROR => Rule::Compression,
-            Code::ENHANCE_YOUR_CALM if is_flooded => Rule::Flood,
-            Code::ENHANCE_YOUR_CALM => Rule::FieldsTooLong,
-            _ => Rule::Http2Frame,
         };
         rule.into()
     }

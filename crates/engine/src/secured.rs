@@ -42,8 +42,9 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
     })
 }
 
-/// The fault of a connection with which this is wrong.
-pub fn tls_fault(error: tls::Error) -> Fault {
+/// The fault of a connection with which this is wrong at this stage. What its handshake explains is of that; what it does not, of what was
+/// under way.
+pub fn tls_fault(error: tls::Error, stage: Stage) -> Fault {
     use tls::Error as E;
     let failure: Failure = match error {
         E::UnknownIssuer => Kind::UnknownIssuer.into(),
@@ -63,5 +64,6 @@ pub fn tls_fault(error: tls::Error) -> Fault {
         E::Illegal => Rule::TlsIllegal.into(),
         E::Flood => Rule::TlsFlood.into(),
     };
-    failure.at(Stage::Tls)
+    let is_later = matches!(failure.kind, Kind::BadAnswer | Kind::TlsAlert);
+    failure.at(if is_later { stage } else { Stage::Tls })
 }

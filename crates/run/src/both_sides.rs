@@ -63,7 +63,7 @@ impl Ends {
     }
 
     /// Of those that were absent earlier, throng has closed some since, as their requests had timed out: up to `gone`, they are absent
-    /// all the same.
+    /// too.
     fn add_gone(&mut self, earlier: &Ends, mut gone: u64) {
         for (role, was) in &earlier.absent {
             let own = self.absent.entry(*role).or_default();

@@ -1,12 +1,12 @@
 //! What is known of a fault besides its kind, by name: the kernel's error numbers, the error codes of HTTP/2, the status codes of
-//! WebSocket closes, and broken rules.
+//! WebSocket closes, alerts of TLS, and broken rules.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::rule::Rule;
 
-/// The detail of a fault: an error number of the kernel, the code of a GOAWAY, of RST_STREAM or of a WebSocket close, or what a response
-/// broke; 0 where it has none. Errors of sockets are below 200; codes of closes from 3000 on stand for themselves.
+/// The detail of a fault: an error number of the kernel, the code of a GOAWAY, of RST_STREAM or of a WebSocket close, an alert of TLS, or
+/// what a response broke; 0 where it has none. Errors of sockets are below 200; codes of closes from 3000 on stand for themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Detail(u16);
 
@@ -25,11 +25,17 @@ const OF_TLS: &str = "alert ";
 const OF_APPLICATION: &str = " of the application";
 
 impl Detail {
-    /// No error number.
+    /// None.
     pub const NONE: Detail = Detail(0);
 
     /// No error: the peer has announced the close, and closed instead of responding, each time that a request was sent.
     pub const ANNOUNCED: Detail = Detail(240);
+
+    /// A timeout: not all of the request could be sent, for the peer's windows of HTTP/2 stayed closed (RFC 9113, section 5.2).
+    pub const WINDOW: Detail = Detail(241);
+
+    /// A timeout: the peer of HTTP/2 allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS 0).
+    pub const NO_STREAMS: Detail = Detail(242);
 
     /// What a response broke.
     pub const fn of_rule(rule: Rule) -> Detail {
@@ -46,12 +52,6 @@ impl Detail {
         Detail(ALERT + description as u16)
     }
 
-    /// A timeout: not all of the request could be sent, for the peer's windows of HTTP/2 stayed closed (RFC 9113, section 5.2).
-    pub const WINDOW: Detail = Detail(241);
-
-    /// A timeout: the peer of HTTP/2 allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS 0).
-    pub const NO_STREAMS: Detail = Detail(242);
-
     /// From a positive errno; [`Detail::NONE`] where it is out of range.
     pub const fn new(errno: i32) -> Detail {
         Detail(if errno > 0 && errno < 256 { errno as u16 } else { 0 })
@@ -66,7 +66,7 @@ impl Detail {
         }
     }
 
-    /// Whether it is the code of a GOAWAY.
+    /// Whether it is the code of a GOAWAY, or of RST_STREAM.
     pub const fn is_of_goaway(&self) -> bool {
         self.0 > HTTP2 && self.0 <= HTTP2 + NO_CODE
     }
@@ -114,6 +114,11 @@ impl Detail {
             number => format!("errno {number}"),
         };
         known.map_or_else(other, |(_, name)| (*name).to_owned())
+    }
+
+    /// ` (EADDRNOTAVAIL)`, for after what it is a detail of; empty where there is none.
+    pub fn suffix(self) -> String {
+        if self.is_none() { String::new() } else { format!(" ({})", self.name()) }
     }
 
     fn parse(name: &str) -> Option<Detail> {

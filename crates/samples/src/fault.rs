@@ -144,8 +144,7 @@ impl Fault {
     /// `target dial refused`, `host dial other (EINVAL)`.
     pub fn name(self) -> String {
         let Fault { side, stage, kind, detail } = self;
-        let words = format!("{} {} {}", side.name(), stage.name(), kind.name());
-        if detail.is_none() { words } else { format!("{words} ({})", detail.name()) }
+        format!("{} {} {}{}", side.name(), stage.name(), kind.name(), detail.suffix())
     }
 
     /// Whether it is the end of a connection by a response that is a fault itself: one failure, and counted as one error.

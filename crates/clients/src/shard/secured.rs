@@ -67,7 +67,7 @@ impl ClientShard {
         let (target, destination) = (client.target.clone(), client.destination);
         match self.layers.begin(&target, k, destination) {
             Ok(()) => self.send_output(cx, k, &target),
-            Err(error) => self.lose(cx, number, Lost::Fault(engine::tls_fault(error))),
+            Err(error) => self.lose(cx, number, Lost::Fault(engine::tls_fault(error, Stage::Tls))),
         }
     }
 
@@ -107,7 +107,7 @@ impl ClientShard {
                 }
                 Err(error) => {
                     self.send_output(cx, k, &target);
-                    self.lose(cx, number, Lost::Fault(engine::tls_fault(error)));
+                    self.lose(cx, number, Lost::Fault(engine::tls_fault(error, Stage::Tls)));
                 }
             }
         }

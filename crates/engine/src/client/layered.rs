@@ -50,10 +50,8 @@ impl Client {
                 }
                 Err(error) => {
                     self.say_of_layer(cx, k);
-                    let (fault, stage) = (tls_fault(error), self.conn(k).state().stage());
-                    // What the handshake does not explain is of what was under way.
-                    let is_later = matches!(fault.kind, Kind::BadAnswer | Kind::TlsAlert);
-                    self.fail(cx, k, if is_later { Fault { stage, ..fault } } else { fault });
+                    let stage = self.conn(k).state().stage();
+                    self.fail(cx, k, tls_fault(error, stage));
                 }
             }
             if !cx.is_open(k) {

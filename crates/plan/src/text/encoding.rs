@@ -9,7 +9,7 @@ pub enum Encoding {
     Plain,
     /// Those that a path must not have: a link that a response has stays what it is.
     Path,
-    /// All but the unreserved ones: the value of a parameter, behind a `=` in a query.
+    /// All but the unreserved ones: the value of a parameter, after a `=` in a query.
     Parameter,
 }
 
@@ -19,13 +19,12 @@ const PERCENT: usize = 3;
 impl Encoding {
     /// What a value needs that follows this text.
     pub(super) fn at(place: Place, before: &str) -> Encoding {
+        if place != Place::Path {
+            return Encoding::Plain;
+        }
         let query = before.split_once('?').map(|(_, query)| query);
         let piece = query.and_then(|query| query.rsplit('&').next());
-        match piece.is_some_and(|piece| piece.contains('=')) {
-            _ if place != Place::Path => Encoding::Plain,
-            true => Encoding::Parameter,
-            false => Encoding::Path,
-        }
+        if piece.is_some_and(|piece| piece.contains('=')) { Encoding::Parameter } else { Encoding::Path }
     }
 
     /// Octets of one in the longest case.

@@ -198,9 +198,7 @@ fn faults(faults: &[FaultCount], out: &mut String) {
     }
     let row = |fault: &FaultCount| {
         let [side, stage, kind] = [fault.side.name(), fault.stage.name(), fault.kind.name()];
-        let detail =
-            if fault.detail.is_none() { String::new() } else { format!(" ({})", fault.detail.name()) };
-        format!("{side} | {stage} | {kind}{detail} | {}", Count(fault.count))
+        format!("{side} | {stage} | {kind}{} | {}", fault.detail.suffix(), Count(fault.count))
     };
     table("side | stage | fault | count", "|---|---|---|---:|", faults.iter().map(row), out);
 }

@@ -11,7 +11,7 @@ pub(super) const SET: Nanos = Nanos::from_millis(900);
 
 /// Whether connections ended, and the target did not say why: neither so, nor by the status of its responses.
 fn is_unannounced(case: &Case) -> bool {
-    case.trouble == Trouble::Lost && case.detail.is_none() && !statuses::explain(case)
+    case.trouble == Trouble::Lost && case.detail.is_none() && statuses::explaining(case).is_none()
 }
 
 /// All were lost at the same time of their lives.

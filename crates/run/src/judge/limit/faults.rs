@@ -11,7 +11,6 @@ use super::{
     Case, Sentence, Trouble,
     closes::{how, is_instead},
     known_limit,
-    ours::describe_detail,
     path::since,
     sentences::{dials_and_requests, within},
     statuses, trouble_of, whose, wrong,
@@ -197,10 +196,6 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
     Some(sentence.to_string())
 }
 
-/// ENHANCE_YOUR_CALM (RFC 9113, section 7), with which servers of gRPC end a connection that sends too many PINGs.
-const TOO_MANY: u32 = 0xB;
-/// HTTP_1_1_REQUIRED.
-const HTTP_1_1: u32 = 0xD;
 const HTTP_1_1_ONLY: &str = "the target serves this path over HTTP/1.1 only: run without --http2";
 const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";
 const FEWER_PINGS_OF_GRPC: &str = "ping less often than the server allows (--ping; by default once in 5 minutes, during calls), or let it \
@@ -219,33 +214,11 @@ fn lost(case: &Case) -> Option<Finding> {
         case.faults().were("connection"),
         of_them(case, kind, case.faults()),
         kind.name(),
-        if kind == Kind::Reset && case.detail.is_of_goaway() {
-            String::new()
-        } else {
-            describe_detail(case.detail)
-        }
+        if kind == Kind::Reset && case.detail.is_of_goaway() { String::new() } else { case.detail.suffix() }
     );
-    if case.detail.is_of_goaway() && kind == Kind::Closed {
-        let (count, frame) = (with_detail(case), "GOAWAY");
-        let sentence = Sentence::SessionsEnded { count, frame, code: case.detail.name() };
-        let fix = match e.subject.has_pings && case.detail == Detail::of_goaway(TOO_MANY) {
-            true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
-            true => FEWER_PINGS,
-            false if case.detail == Detail::of_goaway(HTTP_1_1) => HTTP_1_1_ONLY,
-            false => A_MISTAKE,
-        };
+    if let Some((frame, fix)) = ended_by(case, kind) {
+        let sentence = Sentence::SessionsEnded { count: with_detail(case), frame, code: case.detail.name() };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
-    }
-    if case.detail.is_of_goaway() && e.subject.is_http2 && e.subject.has_messages {
-        // Of a WebSocket over HTTP/2, whose connection goes with it.
-        let (count, frame) = (with_detail(case), "RST_STREAM");
-        let sentence = Sentence::SessionsEnded { count, frame, code: case.detail.name() };
-        return Some((Seen, Cause::Closed, sentence, detail, A_MISTAKE.to_owned()));
-    }
-    if let Some(code) = case.detail.close_code() {
-        let (count, frame) = (with_detail(case), "Close");
-        let sentence = Sentence::SessionsEnded { count, frame, code: case.detail.name() };
-        return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
     if case.detail == Detail::ANNOUNCED {
         let (when, fix) = announced(case.stage?, e);
@@ -273,6 +246,29 @@ fn lost(case: &Case) -> Option<Finding> {
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
+/// The frame whose code says why the peer ended connections, and what helps.
+fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
+    let subject = &case.evidence.subject;
+    if let Some(code) = case.detail.close_code() {
+        return Some(("Close", against_close(code)));
+    }
+    if !case.detail.is_of_goaway() {
+        return None;
+    }
+    if kind == Kind::Closed {
+        let fix = match case.detail.name().as_str() {
+            // With which servers of gRPC end a connection that sends too many PINGs.
+            "ENHANCE_YOUR_CALM" if subject.has_pings && subject.is_grpc => FEWER_PINGS_OF_GRPC,
+            "ENHANCE_YOUR_CALM" if subject.has_pings => FEWER_PINGS,
+            "HTTP_1_1_REQUIRED" => HTTP_1_1_ONLY,
+            _ => A_MISTAKE,
+        };
+        return Some(("GOAWAY", fix));
+    }
+    // Of a WebSocket over HTTP/2, whose connection goes with it.
+    (subject.is_http2 && subject.has_messages).then_some(("RST_STREAM", A_MISTAKE))
+}
+
 /// When connections were closed with an announcement that was a fault, and what helps.
 fn announced(stage: Stage, e: &Evidence) -> (&'static str, &'static str) {
     match (stage, e.subject.arrives) {
@@ -283,7 +279,7 @@ fn announced(stage: Stage, e: &Evidence) -> (&'static str, &'static str) {
 }
 
 /// Faults of the kind that have its error.
-fn with_detail(case: &Case) -> u64 {
+pub(super) fn with_detail(case: &Case) -> u64 {
     let is_one = |f: &&FaultCount| Some(f.kind) == case.kind && f.detail == case.detail;
     case.summary.faults.iter().filter(is_one).map(|f| f.count).sum()
 }

@@ -53,11 +53,6 @@ fn is_full(host: &Host) -> bool {
 /// EADDRNOTAVAIL: no address of this machine, or one without a free port.
 const NOT_OURS: Detail = Detail::new(99);
 
-/// ` (EINVAL)`
-pub(in crate::judge) fn describe_detail(detail: Detail) -> String {
-    if detail.is_none() { String::new() } else { format!(" ({})", detail.name()) }
-}
-
 /// Errors of our own system calls.
 pub(super) fn errors(case: &Case) -> Option<Limit> {
     let count = case.count;
@@ -97,9 +92,9 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
             Cause::Unknown,
             Sentence::DialsFailedHere {
                 dials: count,
-                error: format!("{}{}", kind.name(), describe_detail(case.detail)),
+                error: format!("{}{}", kind.name(), case.detail.suffix()),
             },
-            format!("{dials} failed on this machine: {}{}", kind.name(), describe_detail(case.detail)),
+            format!("{dials} failed on this machine: {}{}", kind.name(), case.detail.suffix()),
             "run strace on throng".to_owned(),
         ),
         _ => return None,

@@ -5,8 +5,7 @@ use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 
 use super::{
     Case, Sentence, Trouble,
-    ours::describe_detail,
-    wrong::{ONE_OF_SOME, SOME},
+    wrong::{ONE_OF_SOME, others_succeed},
 };
 use crate::judge::subject::Subject;
 
@@ -25,7 +24,7 @@ fn failed(case: &Case) -> Option<Limit> {
         Kind::NoProtocol => no_protocol(&case.evidence.subject),
         kind => wrong(kind)?,
     };
-    let known = describe_detail(case.detail);
+    let known = case.detail.suffix();
     let detail = format!("{} failed: {what}{known}", case.faults().of("TLS handshake"));
     let sentence = Sentence::Tls { handshakes: case.count, what, detail: known };
     let fix = match Scheme::without_tls(&case.summary.target) {
@@ -40,7 +39,7 @@ fn failed(case: &Case) -> Option<Limit> {
 fn is_of_some(case: &Case) -> bool {
     let s = case.summary;
     let depends = matches!(case.kind, Some(Kind::NotTls | Kind::NoProtocol | Kind::NothingInCommon));
-    depends && (s.tls_us.count + s.tls_resumed_us.count) * SOME > case.count
+    depends && others_succeed(case, s.tls_us.count + s.tls_resumed_us.count)
 }
 
 /// The protocol that was offered, which the target does not speak: one is offered, so that no run is measured with the other.

@@ -62,11 +62,15 @@ fn rejects_part(program: &str) -> String {
     format!("the target rejects part of the requests: {limit}, or overload; check its log")
 }
 
-/// Whether about as many responses had an unexpected status as what went wrong: that says why, and not what became of connections.
-pub(super) fn explain(case: &Case) -> bool {
+/// Unexpected statuses that about as many responses had as went wrong otherwise: they say why, and not what became of connections.
+pub(super) fn explaining(case: &Case) -> Option<Vec<(u16, u64)>> {
     let statuses = unexpected(case.summary, case.evidence, false);
-    let count: u64 = statuses.iter().map(|(_, n)| n).sum();
-    count > 0 && count >= case.count / 2
+    let count = total(&statuses);
+    (count > 0 && count >= case.count / 2).then_some(statuses)
+}
+
+fn total(statuses: &[(u16, u64)]) -> u64 {
+    statuses.iter().map(|(_, n)| n).sum()
 }
 
 /// A sentence with its detail and its fix, and unexpected statuses where about as many other requests had one.
@@ -74,19 +78,12 @@ pub(super) fn beside(
     case: &Case,
     (sentence, detail, fix): (Sentence, String, String),
 ) -> (Sentence, String, String) {
-    let statuses = unexpected(case.summary, case.evidence, false);
-    let count: u64 = statuses.iter().map(|(_, n)| n).sum();
     let is_other = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
-    match statuses.first() {
-        Some(&(status, _)) if is_other && explain(case) => {
-            let seen = counted(&statuses);
-            let fix = format!("{}; then {fix}", against(case, &statuses, status));
-            let detail =
-                format!("{detail}; {} had an unexpected status, {seen}", Count(count).of("response"));
-            (Sentence::BesideStatus { sentence: Box::new(sentence), statuses }, detail, fix)
-        }
-        _ => (sentence, detail, fix),
-    }
+    let Some(statuses) = explaining(case).filter(|_| is_other) else { return (sentence, detail, fix) };
+    let fix = format!("{}; then {fix}", against(case, &statuses, statuses[0].0));
+    let responses = Count(total(&statuses)).of("response");
+    let detail = format!("{detail}; {responses} had an unexpected status, {}", counted(&statuses));
+    (Sentence::BesideStatus { sentence: Box::new(sentence), statuses }, detail, fix)
 }
 
 /// What helps against a status that is not expected.

@@ -11,7 +11,7 @@ use super::{
     Case, Sentence, Trouble,
     closes::SET,
     path::{since, tenths},
-    wrong::{ONE_OF_SOME, SOME},
+    wrong::{ONE_OF_SOME, others_succeed},
 };
 use crate::judge::evidence::{TargetSeen, times::USED_UP};
 
@@ -182,7 +182,7 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
         )
     };
     let detail = format!("{} failed: the target {what}", case.faults().of("handshake"));
-    let is_of_some = case.summary.handshake_us.count * SOME > case.count;
+    let is_of_some = others_succeed(case, case.summary.handshake_us.count);
     let fix = if is_of_some { ONE_OF_SOME } else { fix };
     let sentence = Sentence::NoHttp2 { what, connections: is_of_some.then_some(case.count) };
     case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), sentence, detail, fix)

@@ -5,7 +5,7 @@ use units::{Count, Status};
 
 use super::{
     Case, Sentence, Trouble,
-    faults::{Finding, of_them},
+    faults::{Finding, of_them, with_detail},
     sentences::counted,
     statuses, trouble_of,
 };
@@ -33,14 +33,13 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
         None => "check one of them with curl -i".to_owned(),
     };
     let unexpected_response = || {
-        let rule = broken(case, kind, count);
+        let rule = broken(case, count);
         let what = if case.detail.rule().is_some_and(Rule::is_own) { TOO_MUCH } else { unexpected(kind) };
         Sentence::UnexpectedResponse { what, rule, count }
     };
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
-            let upgraded = case.summary.handshake_us.count;
-            let (reason, fix) = match upgraded * SOME > case.count {
+            let (reason, fix) = match others_succeed(case, case.summary.handshake_us.count) {
                 true => REFUSES_SOME,
                 false => upgrade_advice(subject, *status),
             };
@@ -64,8 +63,7 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
         (Kind::BadAnswer, ..) if let Some(fix) = case.detail.rule().and_then(against) => {
             (unexpected_response(), format!("{fix}; {by_hand}"))
         }
-        (Kind::WrongEcho, ..) => (
-            unexpected_response(), NO_ECHO.to_owned()),
+        (Kind::WrongEcho, ..) => (unexpected_response(), NO_ECHO.to_owned()),
         (Kind::WrongBody, ..) if case.evidence.wrong_messages => (
             unexpected_response(),
             "if the target also pushes messages, add skip = true to the step's expect, to wait for the right one"
@@ -81,11 +79,9 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
 }
 
 /// What most responses of this kind broke.
-fn broken(case: &Case, kind: Kind, count: u64) -> String {
+fn broken(case: &Case, count: u64) -> String {
     let Some(rule) = case.detail.rule() else { return String::new() };
-    let is_one = |f: &&FaultCount| f.kind == kind && f.detail == case.detail;
-    let same: u64 = case.summary.faults.iter().filter(is_one).map(|f| f.count).sum();
-    if same < count { format!("mostly {}", rule.name()) } else { rule.name().to_owned() }
+    if with_detail(case) < count { format!("mostly {}", rule.name()) } else { rule.name().to_owned() }
 }
 
 /// Whether it begins as nothing of its protocol does.
@@ -93,7 +89,7 @@ fn is_of_another(case: &Case) -> bool {
     matches!(case.detail.rule(), None | Some(Rule::Version | Rule::Http2Frame | Rule::FrameSize))
 }
 
-/// What helps against that, where more is known than how to see it by hand.
+/// What helps against that, where more is known than how to reproduce it.
 fn against(rule: Rule) -> Option<&'static str> {
     Some(match rule {
         Rule::GrpcMessages => {
@@ -136,8 +132,11 @@ fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
     (count, others.into_iter().map(what).collect())
 }
 
-/// Where as many upgrades as one in this number of those that were refused succeeded, it is not how they are asked for.
-pub(super) const SOME: u64 = 10;
+/// Whether so many succeeded beside those that failed that it is not how they were asked for: one in ten, or more.
+pub(super) fn others_succeed(case: &Case, succeeded: u64) -> bool {
+    succeeded * 10 > case.count
+}
+
 /// What to look at then.
 pub(super) const ONE_OF_SOME: &str =
     "others succeeded at the same time: check each of its backends, and any proxy before them";

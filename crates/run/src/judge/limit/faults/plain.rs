@@ -3,7 +3,7 @@
 use samples::{FaultCount, Kind, Side, Stage};
 use units::Count;
 
-use crate::judge::limit::{ours::describe_detail, secured, wrong::wrong_how};
+use crate::judge::limit::{secured, wrong::wrong_how};
 
 /// `2 connections were lost: closed by the peer (ENHANCE_YOUR_CALM)`.
 pub(super) fn sentence(fault: &FaultCount) -> String {
@@ -21,7 +21,7 @@ pub(super) fn sentence(fault: &FaultCount) -> String {
         Side::Path => " on the path",
         Side::Target | Side::Unknown => "",
     };
-    format!("{what}{place}: {}{}", how(fault), describe_detail(fault.detail))
+    format!("{what}{place}: {}{}", how(fault), fault.detail.suffix())
 }
 
 fn how(fault: &FaultCount) -> &'static str {
