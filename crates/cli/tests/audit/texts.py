@@ -149,7 +149,7 @@ def markdown(table, told, text):
         if name in MARKDOWN_ROWS:
             restated(table, "markdown", told, name, value, MARKDOWN_ROWS[name])
         elif name in ("target", "host", "path", "unknown"):
-            count = next((f["count"] for f in told["faults"] if [f["side"], f["stage"], f["kind"]] == cells[:3]), None)
+            count = next((f["count"] for f in told["faults"] if fault_cells(f) == cells[:3]), None)
             table.compare("markdown", f"fault {' '.join(cells[:3])}", float(cells[3].replace(",", "")), count, 0.0, "the JSON's")
         elif name.partition(".")[0] in told["populations"]:
             population, _, step = name.partition(".")
@@ -161,6 +161,11 @@ def markdown(table, told, text):
             failures += 1
             table.failures.append(f"markdown: {name} = {value}: no figure of the JSON is known for it")
     table.compare("markdown", "rows", rows, (6, 12, 60), 0.0, "the report's text is there")
+
+
+def fault_cells(fault):
+    detail = fault.get("detail")
+    return [fault["side"], fault["stage"], f"{fault['kind']} ({detail})" if detail else fault["kind"]]
 
 
 # A record's figures of processes and hosts: like the metrics of the last second.
