@@ -18,8 +18,24 @@ pub(crate) struct Doing {
     pub(crate) thread: f64,
     /// Processors used, of those that it may use.
     pub(crate) share: f64,
-    /// Time in garbage collections since its start, at the last sample.
-    pub(crate) collecting_ns: Option<u64>,
+    /// Garbage collections since its start, at the last sample.
+    pub(crate) collected: Option<Collected>,
+}
+
+/// Garbage collections.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Collected {
+    pub(crate) count: u64,
+    /// Time that the program stood still for them.
+    pub(crate) ns: u64,
+}
+
+impl Collected {
+    /// Those after `earlier`.
+    pub(crate) fn since(self, earlier: Collected) -> Collected {
+        let (count, ns) = (self.count.saturating_sub(earlier.count), self.ns.saturating_sub(earlier.ns));
+        Collected { count, ns }
+    }
 }
 
 impl Doing {
@@ -33,7 +49,7 @@ impl Doing {
             // A wait is reported when it is over: it may be one of the second before.
             thread: process.busiest_wanted.min(1.0),
             share: process.cores.map_or(0.0, |cores| process.cores_used / cores.max(1) as f64),
-            collecting_ns: target.jvm.map(|jvm| jvm.gc_pause_ns),
+            collected: target.jvm.map(|jvm| Collected { count: jvm.gc_count, ns: jvm.gc_pause_ns }),
         }
     }
 
@@ -45,7 +61,7 @@ impl Doing {
             samples: self.samples + later.samples,
             thread: self.thread.max(later.thread),
             share: self.share.max(later.share),
-            collecting_ns: later.collecting_ns.or(self.collecting_ns),
+            collected: later.collected.or(self.collected),
         }
     }
 }

@@ -35,6 +35,7 @@
 //! | saturated | by arrival, or in a search by rate, more and more waited for a response from the beginning of the load to its end |
 //! | connection-limit | new connections of the probe had no response, and those that it keeps had one after the other |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
+//! | stall | it collected garbage when responses were slow, for half as long as they took, or longer |
 //! | unknown | nothing of this; all that was due was answered, and thresholds ask for more throughput |
 //!
 //! Of findings that are equally sure the one goes before that was there first, where that is known ([`first`]).
@@ -158,6 +159,7 @@ const ROWS: &[Row] = &[
     (slow::took_longer, When::Failing),
     (faults::fault, When::Failing),
     (load::too_little, When::Unknown),
+    (stall::pauses, When::Unknown),
     (unknown, When::Unknown),
 ];
 

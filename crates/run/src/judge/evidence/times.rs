@@ -5,7 +5,7 @@ use units::Nanos;
 
 use super::{Evidence, Shared, Stall, State, Timeline};
 use crate::{
-    moments::{Doing, Moment, Moments},
+    moments::{Collected, Doing, Moment, Moments},
     observe::Observed,
     record::Record,
     silences::Silence,
@@ -48,6 +48,7 @@ impl Evidence {
         });
         let silence = longest.map(|(_, (_, silence))| silence);
         self.stopped = stopped(&r.moments, timeout, silence, self.unaccepted > 0, r.started);
+        self.pause = pause(&r.moments).unwrap_or(Nanos::ZERO);
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
         if failed.is_empty() {
             failed = r.moments.slowest().collect();
@@ -95,11 +96,9 @@ fn state(moments: &Moments, silence: &Silence) -> State {
     let (from, until) = (silence.from, silence.until);
     let inside: Vec<Doing> = moments.between(from, until).filter_map(|one| one.target).collect();
     let Some(all) = inside.iter().copied().reduce(Doing::and) else { return State::Unseen };
-    // A collection is counted when it is over: in the second after it.
-    let around = moments.between(Nanos(from.0.saturating_sub(SECOND.0)), until + SECOND + SECOND);
-    let collecting: Vec<u64> = around.filter_map(|one| one.target?.collecting_ns).collect();
+    let collected = collected(moments, from, until);
     let collected_ns =
-        collecting.last().zip(collecting.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
+        collected.last().zip(collected.first()).map_or(0, |(last, first)| last.since(*first).ns);
     let thread = half_reach(inside.iter().map(|one| one.thread)).unwrap_or(0.0);
     let share = half_reach(inside.iter().map(|one| one.share)).unwrap_or(0.0);
     if all.is_stopped {
@@ -115,6 +114,28 @@ fn state(moments: &Moments, silence: &Silence) -> State {
     } else {
         State::Unseen
     }
+}
+
+/// Collections until the second before, in each second between, and after it: a collection is counted when it is over.
+fn collected(moments: &Moments, from: Nanos, until: Nanos) -> Vec<Collected> {
+    let around = moments.between(Nanos(from.0.saturating_sub(SECOND.0)), until + SECOND + SECOND);
+    around.filter_map(|one| one.target?.collected).collect()
+}
+
+/// How long the target stood still for a collection in at least half of the seconds whose responses were slowest.
+fn pause(moments: &Moments) -> Option<Nanos> {
+    let pauses = |collected: &[Collected]| {
+        collected.windows(2).map(|pair| pair[1].since(pair[0])).collect::<Vec<Collected>>()
+    };
+    let all = pauses(&collected(moments, Nanos::ZERO, Nanos::NEVER));
+    let usual = half_reach(all.iter().map(|one| one.ns as f64))?;
+    // One among shorter ones takes what these usually do not.
+    let longest = |one: &Collected| (one.ns as f64 / one.count.max(1) as f64).max(one.ns as f64 - usual);
+    let slowest = moments.slowest().map(|one| {
+        let around = collected(moments, Nanos(one.from.0.saturating_sub(one.slow.0)), one.until);
+        pauses(&around).iter().map(longest).fold(0.0, f64::max)
+    });
+    half_reach(slowest).map(|ns| Nanos(ns as u64))
 }
 
 /// From when until when the target was stopped while something failed; `always`: something failed all the time.
@@ -170,8 +191,8 @@ mod tests {
 
     /// Ten seconds, this in the sixth and seventh.
     fn moments(then: Doing) -> Moments {
-        let busy = Doing { thread: 1.0, collecting_ns: Some(0), ..Doing::default() };
-        let after = Doing { collecting_ns: then.collecting_ns.or(Some(0)), ..busy };
+        let busy = Doing { thread: 1.0, collected: Some(Collected::default()), ..Doing::default() };
+        let after = Doing { collected: then.collected.or(busy.collected), ..busy };
         let doing = |n| match n {
             0..5 => busy,
             5 | 6 => then,
@@ -194,9 +215,46 @@ mod tests {
         // A second of which it computed in the larger part.
         check(Doing { thread: 0.7, ..Doing::default() }, State::Unseen);
         check(Doing { thread: 0.3, ..Doing::default() }, State::Idle);
-        let collecting = Doing { thread: 1.0, collecting_ns: Some(1_500_000_000), ..Doing::default() };
+        let collected = Some(Collected { count: 1, ns: 1_500_000_000 });
+        let collecting = Doing { thread: 1.0, collected, ..Doing::default() };
         check(collecting, State::Collecting);
         assert_eq!(state(&Moments::default(), &silence), State::Unseen);
+    }
+
+    /// Ten seconds with (slowest response in ms, collections and the ms that they took).
+    fn collecting(seconds: [(u64, u64, u64); 10]) -> Option<Nanos> {
+        let mut sum = Collected::default();
+        let mut each = |(n, (slow_ms, count, ms)): (u64, (u64, u64, u64))| {
+            sum = Collected { count: sum.count + count, ns: sum.ns + ms * 1_000_000 };
+            let doing = Doing { collected: Some(sum), ..Doing::default() };
+            Moment { slow: Nanos::from_millis(slow_ms), ..second(n, 0, doing) }
+        };
+        pause(&Moments::of(&(0..10).zip(seconds).map(&mut each).collect::<Vec<_>>()))
+    }
+
+    #[test]
+    fn a_collection_is_a_pause_of_the_seconds_that_were_slow_by_it() {
+        let ms = |ms: u64| Some(Nanos::from_millis(ms));
+        let mut one = [(20, 0, 0); 10];
+        (one[6], one[7]) = ((700, 0, 0), (20, 1, 680));
+        assert_eq!(collecting(one), ms(680), "counted when it was over");
+        (one[7], one[9]) = ((20, 0, 0), (20, 1, 680));
+        assert_eq!(collecting(one), ms(0), "a long time afterwards");
+        // Among short ones, in each second: it takes what these usually do not.
+        let mut among = [(20, 10, 30); 10];
+        among[6] = (700, 11, 710);
+        assert_eq!(collecting(among), ms(680));
+        // Slow by something else: the short ones are as short then.
+        among[6] = (700, 10, 30);
+        assert_eq!(collecting(among), ms(3));
+        // A long one in each second.
+        assert_eq!(collecting([(300, 1, 280); 10]), ms(280));
+        // In one of three slow seconds only.
+        let mut rarely = [(20, 0, 0); 10];
+        (rarely[0], rarely[3], rarely[8]) = ((700, 0, 0), (700, 1, 680), (700, 0, 0));
+        assert_eq!(collecting(rarely), ms(0));
+        assert_eq!(pause(&moments(Doing::default())), ms(0));
+        assert_eq!(pause(&Moments::default()), None);
     }
 
     /// (responses after 20 ms, and after 4 s), responses per second before a silence of 2 s, requests that waited before it and at its end.

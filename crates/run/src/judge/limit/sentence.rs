@@ -383,4 +383,6 @@ pub(crate) enum Sentence {
     NothingUsedUp,
     /// The same, and responses of two kinds.
     SlowPart(SlowPart),
+    /// And why.
+    SlowWhileCollecting(SlowPart),
 }

@@ -1,9 +1,9 @@
 //! A target that was silent or stopped, or a stall of throng itself.
 
 use samples::{AgentSummary, Cause, Certainty::Seen, Figures, Limit, Side, Summary};
-use units::{Count, Nanos};
+use units::{Count, Nanos, percent};
 
-use super::{Case, Sentence, Trouble, load};
+use super::{Case, Sentence, Trouble, load, slow_part};
 use crate::judge::{
     evidence::{Evidence, Stall, State},
     honesty,
@@ -104,6 +104,26 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     let (from_s, until_s) = times(figures, &stall);
     let sentence = Sentence::Silent { of: of.clone(), seconds: until_s - from_s, state: doing(stall.state) };
     case.limit(Seen, (Side::Target, Cause::Stall), case.left(), sentence, detail, advice(stall.state))
+}
+
+/// Of a collection that takes this share of slow responses' time they waited for it.
+const COLLECTED: f64 = 0.5;
+
+/// Some responses were slow because the target collected garbage: too briefly for a silence.
+pub(super) fn pauses(case: &Case) -> Option<Limit> {
+    let part = slow_part(case)?;
+    let pause = case.evidence.pause;
+    if pause.secs_f64() < COLLECTED * part.slow.secs_f64() {
+        return None;
+    }
+    let detail = format!(
+        "{} of responses took {}; in those seconds the target was collecting garbage for {} at a time",
+        percent(part.share),
+        part.slow.brief(),
+        pause.brief()
+    );
+    let (sentence, at) = (Sentence::SlowWhileCollecting(part), case.left());
+    case.limit(Seen, (Side::Target, Cause::Stall), at, sentence, detail, advice(State::Collecting))
 }
 
 /// The same as a warning, of a run that passes.

@@ -1,5 +1,6 @@
 //! Of responses, and of their absence.
 
+use samples::SlowPart;
 use units::{Count, Status, percent};
 
 use super::{after, connections, dials_and_requests, own, serves, some, within};
@@ -63,12 +64,10 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
         S::Unended { count, timeout } => {
             format!("{} began and did not end{}", Count(*count).of("response"), within(*timeout))
         }
-        S::SlowPart(part) => format!(
-            "{} of responses took {}, the others {}",
-            percent(part.share),
-            part.slow.brief(),
-            part.usual.brief()
-        ),
+        S::SlowPart(part) => slow_part(part),
+        S::SlowWhileCollecting(part) => {
+            format!("{}, while the target collected garbage", slow_part(part))
+        }
         S::NoHttp2 { what, connections: None } => format!("the target {what}"),
         S::NoHttp2 { what, connections: Some(n) } => format!("the target {what} on {}", connections(*n)),
         S::Acknowledged { what, count, timeout } => {
@@ -80,6 +79,11 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+fn slow_part(part: &SlowPart) -> String {
+    let (slow, usual) = (part.slow.brief(), part.usual.brief());
+    format!("{} of responses took {slow}, the others {usual}", percent(part.share))
 }
 
 /// As many as it serves at a time; or of several backends or workers those of one, if they may be.

@@ -235,5 +235,6 @@ fn place(sentence: &Sentence) -> usize {
         S::TookLonger { .. } => 78,
         S::Saturated { .. } => 79,
         S::WindowClosed { .. } => 86,
+        S::SlowWhileCollecting(_) => 87,
     }
 }

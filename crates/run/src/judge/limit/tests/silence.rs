@@ -112,6 +112,18 @@ fn responses_that_are_slow_now_and_then_are_named() {
     let expected = "5.0 % of responses took 4.0 s, the others 21 ms; to find out: check what the slow ones have in common, ";
     assert!(said(&slow, &e).starts_with(expected), "{}", said(&slow, &e));
     assert!(said(&slow, &Evidence::default()).starts_with("no cause was found"));
+    // Shorter collections do not explain them.
+    let paused = |ms: u64| Evidence { pause: Nanos::from_millis(ms), ..e.clone() };
+    assert!(said(&slow, &paused(1_990)).starts_with(expected), "{}", said(&slow, &paused(1_990)));
+    let collected = limit(&slow, &paused(2_010)).expect("it is bad");
+    assert_eq!(
+        collected.sentence_with_fix(),
+        "5.0 % of responses took 4.0 s, the others 21 ms, while the target collected garbage; increase its heap or use another \
+        collector, and check its garbage collection log"
+    );
+    assert_eq!((collected.side, collected.cause), (samples::Side::Target, Cause::Stall));
+    let detail = "in those seconds the target was collecting garbage for 2.0 s at a time";
+    assert!(collected.detail.ends_with(detail), "{}", collected.detail);
     // They miss nothing by that; what fails is another figure, or requests do.
     assert!(said(&failed("latency.p50 < 10ms", 21e3, Vec::new()), &e).starts_with("no cause was found"));
     assert!(said(&failed("connect.p99 < 1s", 4e6, Vec::new()), &e).starts_with("no cause was found"));

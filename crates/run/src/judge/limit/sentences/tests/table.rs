@@ -266,6 +266,8 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
 }
 
 fn fifth_part() -> Vec<(Sentence, &'static str)> {
+    let (slow, usual) = (Nanos::from_millis(4_010), Nanos::from_millis(21));
+    let slow_part = SlowPart { share: 0.05, slow, usual };
     vec![
         (
             S::QueueOverflowed { backlog: 8, times: 66 },
@@ -323,13 +325,10 @@ fn fifth_part() -> Vec<(Sentence, &'static str)> {
             S::StartedLate { dials: 9, until: Nanos::from_millis(180) },
             "9 dials were refused in the first 0.2 s, and none afterwards: the target was not listening yet",
         ),
+        (S::SlowPart(slow_part), "5.0 % of responses took 4.0 s, the others 21 ms"),
         (
-            S::SlowPart(SlowPart {
-                share: 0.05,
-                slow: Nanos::from_millis(4_010),
-                usual: Nanos::from_millis(21),
-            }),
-            "5.0 % of responses took 4.0 s, the others 21 ms",
+            S::SlowWhileCollecting(slow_part),
+            "5.0 % of responses took 4.0 s, the others 21 ms, while the target collected garbage",
         ),
     ]
 }
