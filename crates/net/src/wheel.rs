@@ -1,20 +1,22 @@
-//! Timers: a hashed timing wheel (Varghese and Lauck 1987, scheme 6) of 65,536 slots of one millisecond.
+//! Timers: a timing wheel of two levels (Varghese and Lauck 1987, scheme 7): 65,536 slots of one millisecond for what is due within
+//! 65.5 s, and slots of 256 ms for what is further away.
 //!
-//! A timer that is further away than a turn of the wheel (65.5 s) stays in its slot and is checked once per turn, together
-//! with others: a quarter of a second's slots at a time, so that far timers cause no wake-up each millisecond. Unlike in a
-//! hierarchy, a whole level is never moved at once: a million timers cost a steady 15,000 checks a second instead of a
-//! stall. One timer per connection, 12 bytes, no allocation after its first.
+//! Each 256 ms the next of the far slots is moved to the near ones, where each of its timers has a millisecond of its own: a timer is
+//! moved once, however far away it is, and never a whole turn of the wheel at a time. In a far slot those that are a turn (17.5 min) or
+//! more away stay, and are met again a turn later. One timer per connection, 12 bytes, no allocation after its first.
 
 use units::Nanos;
 
+/// Near slots, of one millisecond.
 const SLOTS: u32 = 1 << 16;
+/// Far slots, of `FAR` milliseconds; list heads after the near ones.
+const FAR_SLOTS: u32 = 1 << 12;
+const FAR: u64 = 256;
 /// The list of timers that have come due and were not taken yet.
-const EXPIRED: u32 = SLOTS;
+const EXPIRED: u32 = SLOTS + FAR_SLOTS;
 /// List heads come first in the node table; connection `i` is node `FIRST + i`.
-const FIRST: u32 = SLOTS + 1;
+const FIRST: u32 = EXPIRED + 1;
 const NONE: u32 = u32::MAX;
-/// Passed slots are checked for far timers this many at a time.
-const SWEEP: u64 = 256;
 
 /// A member of a circular, doubly linked list; `next == NONE` means that no timer is set.
 #[derive(Clone, Copy)]
@@ -28,14 +30,14 @@ struct Node {
 /// The timers of one shard.
 pub(crate) struct Wheel {
     nodes: Vec<Node>,
-    /// One bit a slot: it may hold a timer for its next passing.
+    /// One bit a near slot: it may hold a timer.
     filled: Box<[u64; (SLOTS / 64) as usize]>,
     /// One bit a word of `filled`.
     summary: [u64; (SLOTS / 64 / 64) as usize],
     /// Every timer due before this millisecond has been handed out, or waits in the expired list.
     cursor: u64,
-    /// The slots of all milliseconds before this one have been searched for timers of their next round.
-    swept: u64,
+    /// Timers due before this millisecond are in near slots, the others in far ones; less than a turn of the near ones from the cursor.
+    far: u64,
     /// Timers set.
     set: u32,
 }
@@ -50,7 +52,7 @@ impl Wheel {
             filled: Box::new([0; (SLOTS / 64) as usize]),
             summary: [0; (SLOTS / 64 / 64) as usize],
             cursor: 0,
-            swept: 0,
+            far: u64::from(SLOTS),
             set: 0,
         }
     }
@@ -63,12 +65,11 @@ impl Wheel {
         }
         self.clear(index);
         let at = at.0.div_ceil(1_000_000).max(self.cursor);
-        let slot = (at % u64::from(SLOTS)) as u32;
         self.nodes[node as usize].at = at as u32;
-        self.link(node, slot);
-        // A further one is found when the slot has passed.
-        if at - self.cursor < u64::from(SLOTS) {
-            self.mark(slot);
+        if at < self.far {
+            self.link_near(node, at as u32);
+        } else {
+            self.link(node, far_slot(at));
         }
         self.set += 1;
     }
@@ -110,52 +111,69 @@ impl Wheel {
             return Nanos::from_millis(self.cursor.saturating_sub(1));
         }
         let due = self.next_filled(self.cursor).unwrap_or(u64::MAX);
-        Nanos::from_millis(due.min(self.swept + SWEEP))
+        Nanos::from_millis(due.min(self.next_move()))
     }
 
-    /// Walks the marked slots up to `now_ms` until one yields due timers.
+    /// Walks the filled slots up to `now_ms` until one yields due timers.
     fn advance(&mut self, now_ms: u64) {
         while self.cursor <= now_ms {
-            let until = now_ms.min(self.swept + SWEEP - 1);
+            let until = now_ms.min(self.next_move() - 1);
             while let Some(at) = self.next_filled(self.cursor).filter(|&at| at <= until) {
                 self.cursor = at + 1;
-                self.pass(at);
+                self.expire((at % u64::from(SLOTS)) as u32);
                 if self.nodes[EXPIRED as usize].next != EXPIRED {
                     return;
                 }
             }
             self.cursor = until + 1;
-            if self.cursor == self.swept + SWEEP {
-                (self.swept..self.cursor).for_each(|at| self.pass(at));
-                self.swept = self.cursor;
+            if self.cursor == self.next_move() {
+                self.move_near();
             }
         }
     }
 
-    /// A slot's time `at` has passed: what is due goes to the expired list, and the slot is marked if it holds a
-    /// timer for its next passing.
-    fn pass(&mut self, at: u64) {
-        let slot = (at % u64::from(SLOTS)) as u32;
-        let (word, passed) = ((slot / 64) as usize, (self.cursor - 1) as u32);
+    /// The millisecond from which on the near slots have room for another of the far ones.
+    fn next_move(&self) -> u64 {
+        self.far + FAR - u64::from(SLOTS)
+    }
+
+    /// The first far slot's timers get near ones, unless they are a turn or more further away.
+    fn move_near(&mut self) {
+        let (slot, from) = (far_slot(self.far), self.far as u32);
+        self.far += FAR;
+        let mut node = self.nodes[slot as usize].next;
+        while node != slot {
+            let Node { next, at, .. } = self.nodes[node as usize];
+            if u64::from(at.wrapping_sub(from)) < FAR {
+                self.unlink(node);
+                self.link_near(node, at);
+            }
+            node = next;
+        }
+    }
+
+    /// All of a near slot's timers are due: they go to the end of the expired list.
+    fn expire(&mut self, slot: u32) {
+        let word = (slot / 64) as usize;
         self.filled[word] &= !(1 << (slot % 64));
         if self.filled[word] == 0 {
             self.summary[word / 64] &= !(1 << (word % 64));
         }
-        let mut near = false;
-        let mut node = self.nodes[slot as usize].next;
-        while node != slot {
-            let Node { next, at: due, .. } = self.nodes[node as usize];
-            let away = due.wrapping_sub(passed) as i32;
-            if away <= 0 {
-                self.unlink(node);
-                self.link(node, EXPIRED);
-            }
-            near |= away > 0 && away as u32 <= SLOTS;
-            node = next;
+        let Node { next: first, prev: last, .. } = self.nodes[slot as usize];
+        if first == slot {
+            return;
         }
-        if near {
-            self.mark(slot);
-        }
+        let end = self.nodes[EXPIRED as usize].prev;
+        (self.nodes[end as usize].next, self.nodes[first as usize].prev) = (first, end);
+        (self.nodes[last as usize].next, self.nodes[EXPIRED as usize].prev) = (EXPIRED, last);
+        (self.nodes[slot as usize].next, self.nodes[slot as usize].prev) = (slot, slot);
+    }
+
+    /// Links `node` to the near slot of millisecond `at`.
+    fn link_near(&mut self, node: u32, at: u32) {
+        let slot = at % SLOTS;
+        self.link(node, slot);
+        self.mark(slot);
     }
 
     fn mark(&mut self, slot: u32) {
@@ -163,7 +181,7 @@ impl Wheel {
         self.summary[(slot / 4096) as usize] |= 1 << (slot / 64 % 64);
     }
 
-    /// The first millisecond from `from` on, within a turn, whose slot may hold a timer.
+    /// The first millisecond from `from` on whose near slot may hold a timer.
     fn next_filled(&self, from: u64) -> Option<u64> {
         let start = (from % u64::from(SLOTS)) as u32;
         let found = self.filled_from(start).or_else(|| self.filled_from(0))?;
@@ -208,6 +226,11 @@ impl Wheel {
     }
 }
 
+/// The list of far timers that are due at millisecond `at`.
+fn far_slot(at: u64) -> u32 {
+    SLOTS + (at / FAR % u64::from(FAR_SLOTS)) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,7 +242,7 @@ mod tests {
 
         /// The wheel against a map: every timer fires in the millisecond it is due, none early, none lost.
         #[test]
-        fn agrees_with_a_sorted_list(steps in proptest::collection::vec((0u8..4, 0u32..40, 0u64..200_000), 1..400)) {
+        fn agrees_with_a_sorted_list(steps in proptest::collection::vec((0u8..5, 0u32..40, 0u64..200_000), 1..400)) {
             let mut wheel = Wheel::new(40);
             let mut list: BTreeMap<u32, u64> = BTreeMap::new();
             // `unseen`: the first millisecond that the wheel has not handed out yet; a timer set earlier waits for it.
@@ -239,7 +262,12 @@ mod tests {
                         prop_assert_eq!(&fired, &due);
                         list.retain(|_, at| *at > now);
                     }
-                    _ => { wheel.set(index, Nanos::from_millis(now + ms)); list.insert(index, (now + ms).max(unseen)); }
+                    _ => {
+                        // One in four is up to four turns of the far slots away.
+                        let at = now + if what == 2 { 20 * ms } else { ms };
+                        wheel.set(index, Nanos::from_millis(at));
+                        list.insert(index, at.max(unseen));
+                    }
                 }
                 prop_assert_eq!(wheel.set as usize, list.len());
                 let earliest = list.values().min().copied();
@@ -271,6 +299,22 @@ mod tests {
         }
         assert_eq!(now, Nanos::from_secs(3600));
         assert!((14_000..14_200).contains(&looks), "3600 s of 256 ms each, and the end: {looks}");
+    }
+
+    #[test]
+    fn timers_of_one_far_slot_fire_in_their_own_milliseconds_and_turns() {
+        let mut wheel = Wheel::new(1_000);
+        let turn = FAR * u64::from(FAR_SLOTS);
+        // Backwards, in one slot, the first of them three turns away.
+        let at = |i: u32| 2_000_000 / FAR * FAR + 255 - u64::from(i % 256) + turn * (3 - u64::from(i / 256));
+        (0..1_000).for_each(|i| wheel.set(i, Nanos::from_millis(at(i))));
+        let mut fired = Vec::new();
+        while fired.len() < 1_000 {
+            let now = wheel.next();
+            fired.extend(std::iter::from_fn(|| wheel.pop(now)).map(|i| (now.millis(), i)));
+        }
+        assert!(fired.iter().all(|(ms, i)| *ms == at(*i)));
+        assert_eq!(wheel.next(), Nanos::NEVER);
     }
 
     #[test]
