@@ -165,7 +165,7 @@ fn responses_that_waited_for_a_short_collection_are_explained_by_it() {
 
 #[test]
 fn a_silence_during_a_long_collection_is_its_pause() {
-    let Some(s) = collecting("1200", "500ms") else { return };
+    let Some(s) = collecting("1000", "500ms") else { return };
     assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "stall"), "{:#}", s.at("limit"));
     let detail = s.text("limit.detail");
     assert!(detail.contains("the target was collecting garbage"), "{detail}");
