@@ -31,6 +31,8 @@ struct Found {
     is_symptom: bool,
     /// All was well until the process ended: whatever else there was did no harm.
     ended_it: bool,
+    /// An accept queue that was full before the load began, as the run before may have left it.
+    is_left_over: bool,
 }
 
 /// What stopped it of all that was found, in the order of the table: its first one, or one as sure that was there before it.
@@ -41,7 +43,10 @@ pub(super) fn first(case: &Case, found: Vec<(Limit, When)>) -> Option<Limit> {
     let certainty = table.limit.certainty;
     let may_give_way = table.began.is_some() && !table.is_symptom && !table.ended_it;
     found.retain(|one| one.limit.certainty == certainty);
-    let rank = |one: &Found| one.began.map_or((true, 0), |(at_s, explains)| (!explains, second(at_s)));
+    let rank = |one: &Found| {
+        let (at_s, explains) = one.began.unwrap_or_default();
+        (!explains, one.is_left_over, second(at_s))
+    };
     // Of equals the first in the table.
     let dated = found.iter().enumerate().filter(|(_, one)| one.began.is_some() && !one.is_symptom);
     let earliest = dated.min_by_key(|(_, one)| rank(one)).map(|(place, _)| place);
@@ -85,6 +90,7 @@ impl Found {
         let was_well =
             began.zip(failing).is_none_or(|((at_s, _), (begins, _))| second(at_s) <= second(begins) + 1);
         let ended_it = when == When::Seen(Sign::Ended) && was_well;
-        Found { limit, began, is_symptom: when == When::Failing, ended_it }
+        let is_left_over = when == When::Seen(Sign::Queue) && began.is_some_and(|(at_s, _)| at_s <= 0.0);
+        Found { limit, began, is_symptom: when == When::Failing, ended_it, is_left_over }
     }
 }

@@ -55,6 +55,19 @@ fn signs_that_ended_before_the_failures_explain_nothing() {
     assert_eq!((cause, at), ("accept-queue", Some(3.0)));
 }
 
+/// The run before it has left connections in the queue.
+#[test]
+fn a_queue_that_was_full_before_the_load_comes_before_nothing() {
+    let (cause, at, detail) = first_limit(&both(&[(Sign::Queue, 0, 9), (Sign::OpenFiles, 3, 9)], 5));
+    assert_eq!((cause, at), ("open-files", Some(3.0)));
+    assert!(!detail.contains("followed by"), "{detail}");
+    // Where nothing else explains what failed, the target does not accept.
+    let alone = Evidence { target: None, ..both(&[(Sign::Queue, 0, 9)], 5) };
+    assert_eq!(first_limit(&alone).0, "accept-queue");
+    let late = both(&[(Sign::Queue, 0, 9), (Sign::OpenFiles, 15, 20)], 5);
+    assert_eq!(first_limit(&late).0, "accept-queue");
+}
+
 #[test]
 fn without_times_the_table_decides() {
     assert_eq!(first_limit(&both(&[], 5)).0, "open-files");
