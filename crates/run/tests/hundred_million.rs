@@ -8,10 +8,10 @@ use std::{
     collections::VecDeque,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
-    time::Instant,
 };
 
 use engine::{Arrivals, Client, Job, Remote, links};
+use host::UsageSample;
 use net::{
     Shard,
     io::tun::{Device, Incoming, Settings, Tun},
@@ -165,6 +165,8 @@ struct Held {
     whole: Tick,
     exchanges: u64,
     virtual_time: Nanos,
+    /// Of this process until then, with all connections still held.
+    usage: UsageSample,
 }
 
 /// Each connection sends a request at once, and then at least in every third of the time.
@@ -206,11 +208,11 @@ fn conduct(plan: &Plan, mut workers: Alone) -> Held {
             break;
         }
     }
-    let virtual_time = workers.now();
+    let (virtual_time, usage) = (workers.now(), host::Processes::own(&host::Root::real()).usage_sample());
     run::stop(&mut workers, |update| conductor.handle(update));
     let (_, record) = conductor.finish();
     let exchanges = workers.shard.io().device().exchanges;
-    Held { summary: run::judge(plan, &record), whole: workers.whole, exchanges, virtual_time }
+    Held { summary: run::judge(plan, &record), whole: workers.whole, exchanges, virtual_time, usage }
 }
 
 /// All connections are held, nothing went wrong, and both ends counted the same.
@@ -237,18 +239,19 @@ fn a_hundred_million_are_held_for_an_hour() {
     if available < 8 << 30 {
         return eprintln!("skipped: 8 GiB of memory needed, available: {} GiB", available >> 30);
     }
-    let start = Instant::now();
     let held = hold(N, 60);
-    let (wall, usage) = (start.elapsed().as_secs_f64(), host::Processes::own(&root).usage_sample());
     check(&held, N.into());
+    let cpu_s = (held.usage.cpu_user_ns + held.usage.cpu_system_ns) as f64 / 1e9;
+    let each = held.usage.rss_bytes as f64 / f64::from(N);
     println!(
-        "{} connections, {} exchanges, {} virtual: {:.0} s of one processor, {:.2} us an exchange, {:.1} bytes a connection",
+        "{} connections, {} exchanges, {} virtual: {:.0} s of CPU, {:.2} us an exchange, {:.1} bytes a connection",
         Count(N.into()),
         Count(held.exchanges),
         held.virtual_time.brief(),
-        wall,
-        wall * 1e6 / held.exchanges as f64,
-        usage.rss_bytes as f64 / f64::from(N),
+        cpu_s,
+        cpu_s * 1e6 / held.exchanges as f64,
+        each,
     );
-    assert!(usage.rss_bytes <= 64 * u64::from(N) + (64 << 20), "{} bytes", usage.rss_bytes);
+    // The records of client, TCP and timers alone take more than half of it.
+    assert!((32.0..=64.7).contains(&each), "{each} bytes a connection");
 }
