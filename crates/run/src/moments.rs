@@ -1,6 +1,6 @@
 //! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
 
-use samples::{Detail, Fault, FaultCount, Kind, Stage, TargetSample, Tick};
+use samples::{Detail, Fault, FaultCount, Kind, Latency, Stage, TargetSample, Tick};
 use units::Nanos;
 
 /// Maximum number stored; beyond it two adjacent ones are merged.
@@ -66,6 +66,42 @@ impl Doing {
     }
 }
 
+/// Powers of two nanoseconds, from 1 us to 18 min.
+const BOUNDS: [Nanos; 31] = {
+    let mut bounds = [Nanos::ZERO; 31];
+    let mut at = 0;
+    while at < bounds.len() {
+        bounds[at] = Nanos(1 << (10 + at));
+        at += 1;
+    }
+    bounds
+};
+
+/// Times of responses, roughly.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Times {
+    pub(crate) count: u64,
+    /// How many did not exceed each of [`BOUNDS`].
+    up_to: [u64; BOUNDS.len()],
+}
+
+impl Times {
+    pub(crate) fn of(latency: &Latency) -> Times {
+        Times { count: latency.count(), up_to: latency.counts_up_to(&BOUNDS) }
+    }
+
+    /// How many took longer than a time between `time` and half of it.
+    pub(crate) fn over(&self, time: Nanos) -> u64 {
+        let below = BOUNDS.partition_point(|bound| *bound <= time);
+        self.count - below.checked_sub(1).map_or(0, |at| self.up_to[at])
+    }
+
+    fn plus(&self, other: &Times) -> Times {
+        let sum = |at: usize| self.up_to[at] + other.up_to[at];
+        Times { count: self.count + other.count, up_to: std::array::from_fn(sum) }
+    }
+}
+
 /// A second, or more of a long run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moment {
@@ -76,6 +112,8 @@ pub(crate) struct Moment {
     /// Responses that came in it, and the 99th percentile of their times.
     pub(crate) answered: u64,
     pub(crate) slow: Nanos,
+    /// At full load.
+    pub(crate) times: Times,
     /// What the target did, where that was seen.
     pub(crate) target: Option<Doing>,
 }
@@ -100,6 +138,7 @@ impl Moments {
             timeouts: timeouts.map(|(_, n)| n).sum::<u64>() + line.counts.unanswered,
             answered: line.counts.answered,
             slow: line.latency.quantile(0.99).max(line.ramp_latency.quantile(0.99)),
+            times: Times::of(&line.latency),
             target,
         };
         self.take_firsts(line);
@@ -171,6 +210,11 @@ impl Moments {
         let most = self.all.iter().map(|one| one.slow).max().unwrap_or(Nanos::ZERO);
         self.all.iter().filter(move |one| one.answered > 0 && 2 * one.slow.0 >= most.0)
     }
+
+    /// Those in which responses came at full load.
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = &Moment> {
+        self.all.iter().filter(|one| one.times.count > 0)
+    }
 }
 
 fn together(one: Moment, next: &Moment) -> Moment {
@@ -180,6 +224,7 @@ fn together(one: Moment, next: &Moment) -> Moment {
         timeouts: one.timeouts + next.timeouts,
         answered: one.answered + next.answered,
         slow: one.slow.max(next.slow),
+        times: one.times.plus(&next.times),
         target: match (one.target, next.target) {
             (Some(one), Some(next)) => Some(one.and(next)),
             (one, next) => one.or(next),
@@ -193,7 +238,8 @@ mod tests {
 
     fn second(n: u64, timeouts: u64, slow_ms: u64) -> Moment {
         let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
-        Moment { from, until, timeouts, answered: 9, slow: Nanos::from_millis(slow_ms), target: None }
+        let slow = Nanos::from_millis(slow_ms);
+        Moment { from, until, timeouts, answered: 9, slow, ..Moment::default() }
     }
 
     fn starts<'a>(moments: impl Iterator<Item = &'a Moment>) -> Vec<u64> {

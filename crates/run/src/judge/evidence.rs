@@ -85,6 +85,8 @@ pub(crate) struct Evidence {
     pub(crate) stall: Option<Stall>,
     /// The population that it was of, where there are several.
     pub(crate) stall_of: Option<String>,
+    /// The seconds of the run in which the slow ones came, where they have the time in common.
+    pub(crate) slow_seconds: Vec<u64>,
     /// How long the target stood still for a garbage collection when responses were slowest; zero where it did not, or that is not known.
     pub(crate) pause: Nanos,
     /// A process of the target was stopped while something failed: from and until, seconds of the run.

@@ -418,6 +418,9 @@ fn slow_part(case: &Case) -> Option<SlowPart> {
 const IN_COMMON: &str = "check what the slow ones have in common, in the target's log or its traces (a lock, a cache, a query, one backend \
 of several)";
 
+const AT_THOSE_TIMES: &str = "check what the target did at those times, in its log or its traces (garbage collection, a job that runs now and \
+then, a flush to disk, a lock)";
+
 /// Times of responses from here on are no work of microseconds.
 const SLOW_US: f64 = 5e3;
 /// Of a target that is idle, the most of its busiest thread, and of all its processors.
@@ -453,12 +456,31 @@ fn unknown(case: &Case) -> Option<Limit> {
     let is_strict = case.trouble == Trouble::None && s.thresholds.iter().any(|t| !t.pass);
     let what = if is_strict { "no limit was reached" } else { "unknown" };
     let (cause, detail) = ((Side::Unknown, Cause::Unknown), format!("{what}; seen: {seen}"));
-    let (sentence, fix) = match slow_part(case) {
-        Some(part) => (Sentence::SlowPart(part), IN_COMMON.to_owned()),
-        None => (Sentence::NothingUsedUp, look_into(case)),
+    let Some(part) = slow_part(case) else {
+        return case.limit(Guess, cause, case.left(), Sentence::NothingUsedUp, detail, look_into(case));
     };
-    case.limit(Guess, cause, case.left(), sentence, detail, fix)
+    let (when, fix) = match in_seconds(&e.slow_seconds) {
+        Some(when) => (format!("; the slow ones came {when}"), AT_THOSE_TIMES),
+        None => (String::new(), IN_COMMON),
+    };
+    case.limit(Guess, cause, case.left(), Sentence::SlowPart(part), detail + &when, fix)
 }
+
+/// `in seconds 3, 6 and 9`.
+fn in_seconds(seconds: &[u64]) -> Option<String> {
+    let numbers: Vec<String> = seconds.iter().map(|second| Count(*second).to_string()).collect();
+    match &numbers[..] {
+        [] => None,
+        [one] => Some(format!("in second {one}")),
+        [first @ .., last] if first.len() < MOST_SECONDS => {
+            Some(format!("in seconds {} and {last}", first.join(", ")))
+        }
+        all => Some(format!("in {} seconds, the first of them {}", all.len(), all[0])),
+    }
+}
+
+/// More seconds are counted.
+const MOST_SECONDS: usize = 6;
 
 #[cfg(test)]
 mod tests;

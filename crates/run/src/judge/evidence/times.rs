@@ -1,6 +1,6 @@
 //! What was seen at the times that matter: when responses failed, were slow, or did not come at all.
 
-use samples::Tick;
+use samples::{SlowPart, Tick};
 use units::Nanos;
 
 use super::{Evidence, Shared, Stall, State, Timeline};
@@ -49,6 +49,9 @@ impl Evidence {
         let silence = longest.map(|(_, (_, silence))| silence);
         self.stopped = stopped(&r.moments, timeout, silence, self.unaccepted > 0, r.started);
         self.pause = pause(&r.moments).unwrap_or(Nanos::ZERO);
+        let slow = self.slow_part.map(|part| slow_seconds(&r.moments, part)).unwrap_or_default();
+        let number = |one: &&Moment| one.until.since(r.started).secs_f64().round() as u64;
+        self.slow_seconds = slow.iter().map(number).collect();
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
         if failed.is_empty() {
             failed = r.moments.slowest().collect();
@@ -138,6 +141,20 @@ fn pause(moments: &Moments) -> Option<Nanos> {
     half_reach(slowest).map(|ns| Nanos(ns as u64))
 }
 
+/// Of responses that are slow by themselves no less than this share of the expected seconds have one.
+const SCATTERED: f64 = 0.5;
+
+/// Those in which slow responses came, where these are far fewer than if each response were slow by itself: then they had the time in
+/// common.
+fn slow_seconds(moments: &Moments, part: SlowPart) -> Vec<&Moment> {
+    // Four times as long as all others: a half and a quarter of it are longer than these, too.
+    let is_slow = |one: &&Moment| one.times.over(Nanos(part.slow.0 / 2)) > 0;
+    let slow: Vec<&Moment> = moments.loaded().filter(is_slow).collect();
+    let has_one = |one: &Moment| 1.0 - (1.0 - part.share).powf(one.times.count as f64);
+    let expected: f64 = moments.loaded().map(has_one).sum();
+    if slow.len() as f64 <= SCATTERED * expected { slow } else { Vec::new() }
+}
+
 /// From when until when the target was stopped while something failed; `always`: something failed all the time.
 fn stopped(
     moments: &Moments,
@@ -181,12 +198,14 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::evidence::TargetSeen;
+    use crate::{judge::evidence::TargetSeen, moments::Times};
+    use samples::Latency;
 
     fn second(n: u64, timeouts: u64, target: Doing) -> Moment {
         let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
         let (answered, slow) = (9, Nanos::from_millis(1));
-        Moment { from, until, timeouts, answered, slow, target: Some(Doing { samples: 2, ..target }) }
+        let target = Some(Doing { samples: 2, ..target });
+        Moment { from, until, timeouts, answered, slow, target, ..Moment::default() }
     }
 
     /// Ten seconds, this in the sixth and seventh.
@@ -255,6 +274,37 @@ mod tests {
         assert_eq!(collecting(rarely), ms(0));
         assert_eq!(pause(&moments(Doing::default())), ms(0));
         assert_eq!(pause(&Moments::default()), None);
+    }
+
+    /// Seconds with (responses after 20 ms, responses after 700 ms): the numbers of those that are said to have the slow ones.
+    fn slow_in(seconds: &[(u64, u64)]) -> Vec<u64> {
+        let mut all = Latency::default();
+        let each = (0..).zip(seconds).map(|(n, (fast, slow))| {
+            let mut own = Latency::default();
+            own.record_n(Nanos::from_millis(20), *fast);
+            own.record_n(Nanos::from_millis(700), *slow);
+            all.merge(&own);
+            Moment { times: Times::of(&own), ..second(n, 0, Doing::default()) }
+        });
+        let moments = Moments::of(&each.collect::<Vec<_>>());
+        let slow = slow_seconds(&moments, all.slow_part().expect("there are slow ones"));
+        slow.iter().map(|one| one.until.millis() / 1_000).collect()
+    }
+
+    #[test]
+    fn slow_responses_of_a_few_seconds_have_the_time_in_common() {
+        let mut seconds = [(4_000, 0); 10];
+        (seconds[2].1, seconds[6].1) = (100, 80);
+        assert_eq!(slow_in(&seconds), [3, 7]);
+        // As many, in all of them.
+        assert!(slow_in(&[(4_000, 18); 10]).is_empty());
+        // So few responses that half of the seconds would have one by chance.
+        let few: Vec<(u64, u64)> = (0..20).map(|n| (9, n % 2)).collect();
+        assert!(slow_in(&few).is_empty());
+        // As many of as few, in two seconds.
+        let mut few = [(9, 0); 20];
+        (few[4].1, few[5].1) = (5, 5);
+        assert_eq!(slow_in(&few), [5, 6]);
     }
 
     /// (responses after 20 ms, and after 4 s), responses per second before a silence of 2 s, requests that waited before it and at its end.

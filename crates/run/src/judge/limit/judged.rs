@@ -87,6 +87,8 @@ impl Judged<'_> {
         let slow_part = e.slow_parts.iter().find(|(name, _)| *name == place).map(|(_, part)| *part);
         Evidence {
             slow_part,
+            // Of all populations together.
+            slow_seconds: Vec::new(),
             stall: e.stall.filter(|_| is_own(&e.stall_of)),
             starved: e.starved.iter().filter(|starved| is_own(&starved.name)).cloned().collect(),
             ..e.clone()

@@ -112,6 +112,19 @@ fn responses_that_are_slow_now_and_then_are_named() {
     let expected = "5.0 % of responses took 4.0 s, the others 21 ms; to find out: check what the slow ones have in common, ";
     assert!(said(&slow, &e).starts_with(expected), "{}", said(&slow, &e));
     assert!(said(&slow, &Evidence::default()).starts_with("no cause was found"));
+    // What was seen to have the time in common.
+    let came = |seconds: &[u64]| {
+        let evidence = Evidence { slow_seconds: seconds.to_vec(), ..e.clone() };
+        let limit = limit(&slow, &evidence).expect("it is bad");
+        let when = limit.detail.split_once("; the slow ones came ").map(|(_, when)| when.to_owned());
+        assert_eq!(when.is_some(), limit.fix.starts_with("check what the target did at those times, "));
+        when
+    };
+    assert_eq!(came(&[]), None);
+    assert_eq!(came(&[4]).as_deref(), Some("in second 4"));
+    assert_eq!(came(&[4, 7, 1_010]).as_deref(), Some("in seconds 4, 7 and 1,010"));
+    assert_eq!(came(&[4, 5, 6, 7, 8, 9]).as_deref(), Some("in seconds 4, 5, 6, 7, 8 and 9"));
+    assert_eq!(came(&[4, 5, 6, 7, 8, 9, 10]).as_deref(), Some("in 7 seconds, the first of them 4"));
     // Shorter collections do not explain them.
     let paused = |ms: u64| Evidence { pause: Nanos::from_millis(ms), ..e.clone() };
     assert!(said(&slow, &paused(1_990)).starts_with(expected), "{}", said(&slow, &paused(1_990)));
