@@ -91,8 +91,8 @@ fn trials() -> Result<Vec<Value>> {
 /// Whether trials failed only because throng itself was the limit: each server was started, loaded and stopped, and nothing is
 /// known of it.
 fn is_invalid(trials: &[Value]) -> bool {
-    !trials.is_empty()
-        && trials.iter().all(|trial| trial["expected"] == true || trial["summary"]["verdict"] == "invalid")
+    let is_one = |trial: &Value| trial["summary"]["verdict"] == "invalid";
+    trials.iter().any(is_one) && trials.iter().all(|trial| trial["expected"] == true || is_one(trial))
 }
 
 /// About three hours on two cores. What is not as expected is told, and kept too.

@@ -24,12 +24,13 @@ fn is_built() -> Result<()> {
     let root = root()?;
     let read = || BUILT.iter().map(|path| Ok(fs::read(root.join(path))?)).collect::<Result<Vec<_>>>();
     let committed = read()?;
-    npm("build")?;
-    let built = read()?;
+    let is_made = npm("build");
+    let built = read();
     for (path, page) in BUILT.iter().zip(&committed) {
         fs::write(root.join(path), page)?;
     }
-    if built != committed {
+    is_made?;
+    if built? != committed {
         bail!(
             "not what the build makes: {}; run `npm run build --prefix web`, and commit them",
             BUILT.join(" ")

@@ -12,7 +12,7 @@ use std::{
     alloc::{GlobalAlloc, Layout, System},
     backtrace::Backtrace,
     cell::{Cell, RefCell},
-    io,
+    io::{self, Write},
     net::SocketAddr,
     sync::Arc,
 };
@@ -202,7 +202,9 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
             match (ring(), ring()) {
                 (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, flags),
                 (Err(why), _) | (_, Err(why)) => {
-                    return eprintln!("skipped: io_uring is not allowed here: {why}");
+                    // Past the test harness, which shows only what failed.
+                    let _ = writeln!(std::io::stderr(), "skipped: io_uring is not allowed here: {why}");
+                    return;
                 }
             }
         }

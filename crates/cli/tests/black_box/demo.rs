@@ -1,6 +1,6 @@
 //! `throng demo`: an introduction in one command; nothing of it is left running.
 
-use std::{fs, os::unix::process::CommandExt, time::Duration};
+use std::{fs, io::Write, os::unix::process::CommandExt, time::Duration};
 
 use crate::program::{Program, Signal, throng, until};
 
@@ -56,13 +56,15 @@ fn an_interrupted_demo_names_no_limit() {
 #[test]
 fn it_passes_in_half_a_minute() {
     if std::env::var_os("THRONG_BIN").is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped: THRONG_BIN names no binary that users get");
         return;
     }
     let (demo, server) = start();
     let ended = demo.end_within(Duration::from_secs(120));
     ended.assert_status(0);
     let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("  requests ")).collect();
-    assert!(lines.len() >= 20, "a line a second: {}", ended.stderr);
+    // Of 28 s here; a busy machine may take twice as long to open them all.
+    assert!((20..=60).contains(&lines.len()), "a line a second: {}", ended.stderr);
     assert!(lines.iter().all(|line| line.contains("  p99 ")), "{}", ended.stderr);
     for word in [" held of ", " p99 ", "requests ", "target ", "kernel ", "--seed "] {
         assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);

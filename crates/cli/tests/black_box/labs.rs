@@ -1,6 +1,8 @@
 //! Labs: a server is built, started, loaded and stopped, and its figures of before are compared with those of now.
 
 use std::{
+    collections::BTreeSet,
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -189,6 +191,7 @@ fn the_certificate_of_a_server_is_trusted() {
     let ended = labs.end(&["run", "own", "--variant", "secured", "--scale", "0.2"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let file = labs.folder.join("cache/throng/labs/own/cert.pem");
+    assert_eq!(labs.kept().len(), 2, "{ended:?}");
     for (trial, scheme) in labs.kept().iter().zip(["https", "wss"]) {
         let summary = &trial["summary"];
         assert_eq!(summary["connections"]["held"], 20, "{trial}");
@@ -327,8 +330,13 @@ fn the_page_of_experiments_is_made_of_what_is_stored() {
     // Nothing that the findings mention was left out.
     let prose = |line: &&str| !line.starts_with('|');
     assert!(!text.lines().filter(prose).any(|line| line.contains('–')), "a figure that is not there: {text}");
-    for picture in fs::read_dir(labs.folder.join("experiments")).unwrap().flatten() {
-        is_as_made(&Path::new("experiments").join(picture.file_name()));
+    let names = |folder: &Path| -> BTreeSet<OsString> {
+        fs::read_dir(folder).unwrap().flatten().map(|picture| picture.file_name()).collect()
+    };
+    let pictures = names(&labs.folder.join("experiments"));
+    assert_eq!(names(&root.join("docs/experiments")), pictures, "{cure}");
+    for picture in pictures {
+        is_as_made(&Path::new("experiments").join(picture));
     }
 }
 

@@ -4,6 +4,7 @@
 use std::{
     collections::HashSet,
     fs,
+    io::Write,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -428,13 +429,14 @@ fn agents_whose_clocks_are_an_hour_apart_begin_together() {
         "--nats",
         &url,
     ];
-    let agent = Program::from(program("unshare", &words));
-    let mut agent = agent;
-    until("an agent, or none", || agent.stdout().starts_with("agent ") || agent.is_ended());
-    if agent.is_ended() {
-        eprintln!("skipped: a time namespace needs root: {}", agent.stderr());
+    let tried = program("unshare", &[&words[..5], &["true"]].concat()).output();
+    if !tried.as_ref().is_ok_and(|tried| tried.status.success()) {
+        let _ = writeln!(std::io::stderr(), "skipped: a time namespace needs root: {tried:?}");
         return;
     }
+    let mut agent = Program::from(program("unshare", &words));
+    until("an agent, or none", || agent.stdout().starts_with("agent ") || agent.is_ended());
+    assert!(!agent.is_ended(), "{}", agent.stderr());
     fleet.agents.push(agent);
     let (ended, s) = fleet.run(&server.url("/"), &[&LOAD[..], &["-d", "2s"]].concat());
     ended.assert_status(0);

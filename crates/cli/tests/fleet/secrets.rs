@@ -54,7 +54,9 @@ impl Overheard {
         // Ends with the server.
         std::thread::spawn(move || {
             while let Some((subject, payload)) = raw.message() {
-                let message = serde_json::from_slice(&payload).unwrap_or_default();
+                // What is no JSON is heard too.
+                let text = || Value::String(String::from_utf8_lossy(&payload).into_owned());
+                let message = serde_json::from_slice(&payload).unwrap_or_else(|_| text());
                 heard.lock().unwrap().push((subject, message));
             }
         });

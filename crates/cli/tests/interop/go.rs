@@ -45,8 +45,12 @@ pub(crate) fn build(file: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
     let _one_at_a_time = one_at_a_time(&folder);
     let path = folder.join(Path::new(file).file_stem().unwrap());
+    if !run("Go", Command::new("go").arg("version")) {
+        return None;
+    }
     let is_built = run(file, Command::new("go").args(["build", "-o"]).arg(&path).arg(source(file)));
-    is_built.then_some(path)
+    assert!(is_built, "{file} does not compile");
+    Some(path)
 }
 
 /// Not optimised, without debug information: what these programs do takes moments, and what compiles them takes a third less of a

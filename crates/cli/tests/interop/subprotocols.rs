@@ -1,6 +1,6 @@
 //! The scenario files of sub-protocols over WebSocket, each against a real server of it, with its load and times made smaller.
 
-use std::{fs, net::SocketAddr, path::Path};
+use std::{fs, io::Write, net::SocketAddr, path::Path};
 
 use crate::{
     program::until,
@@ -145,7 +145,8 @@ fn rabbitmq(at: SocketAddr) -> std::process::Command {
 #[test]
 fn stomp() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("skipped: a PID namespace needs root");
+        let _ = writeln!(std::io::stderr(), "skipped: a PID namespace needs root");
+        return;
     }
     let server = Server::at(rabbitmq);
     let faster =

@@ -143,6 +143,7 @@ impl Cell {
         assert_eq!((r.unanswered, s.thresholds.len()), (result.cut, self.threshold.iter().len()), "{self:?}");
         let faults: u64 = s.faults.iter().map(|fault| fault.count).sum();
         assert_eq!(faults, s.connections.failed + s.connections.dropped, "{self:?}: {:?}", s.faults);
+        assert_eq!(s.probe.is_some(), self.more.contains("probe="), "{self:?}");
         if let Some(probe) = &s.probe {
             assert!(probe.sent > 0, "{self:?}");
             assert_eq!(probe.sent, probe.answered + probe.failed + probe.unanswered, "{self:?}: {probe:?}");

@@ -259,9 +259,13 @@ fn after_a_close_the_next_step_dials_again() {
     let (first, later): (Vec<_>, Vec<_>) =
         server.by_connection().into_iter().partition(|received| received[0].conn < 3);
     assert!(first.iter().all(|received| lines(received)[1..] == ["one", "close 1000"]));
-    for received in later.iter().filter(|received| received.len() == 4) {
-        assert_eq!(lines(received)[1..], ["two", "one", "close 1000"]);
+    assert_eq!(later.len() as u64, c.redialled);
+    for received in &later {
+        // Some are under way at the end.
+        let own = &lines(received)[1..];
+        assert!(["two", "one", "close 1000"].starts_with(own), "{own:?}");
     }
+    assert!(later.iter().filter(|received| received.len() == 4).count() >= 20);
 }
 
 #[test]

@@ -340,8 +340,11 @@ fn after_a_loss_it_begins_again_and_after_an_announced_close_it_goes_on() {
     let c = &result.whole.counts;
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
     assert!(c.dropped >= 30 && c.redialled >= c.dropped - 6, "{c:?}");
-    let whole = server.by_connection().into_iter().filter(|received| received.len() == 3);
-    assert!(whole.map(|received| lines(&received)).all(|lines| lines == ["GET /a", "GET /b", "GET /c"]));
+    // Some are under way at the end.
+    let connections = server.by_connection();
+    let each: Vec<Vec<&str>> = connections.iter().map(|received| lines(received)).collect();
+    assert!(each.iter().all(|own| ["GET /a", "GET /b", "GET /c"].starts_with(own)), "{each:?}");
+    assert_eq!(each.iter().filter(|own| own.len() == 3).count() as u64, c.dropped);
 
     let closed = |received: &Received| match received.line() {
         "GET /c" => vec![response(200, "Connection: close\r\n", ""), Reply::End],
