@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import http.client
 import json
+import math
 import os
 import pathlib
 import platform
@@ -417,6 +418,19 @@ def slope(points):
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else None
 
 
+def median_ratio(pairs):
+    """The median of (ours, theirs) of each round, two rounds at a time: the one that begins alternates, and what that does to it cancels.
+
+    >>> median_ratio([(2, 1), (1, 2)])
+    1.0
+    >>> median_ratio([(3, 1), (3, 1), (5, 1)])
+    4.0
+    """
+    ratios = [ours / theirs for ours, theirs in pairs]
+    both = [math.sqrt(one * other) for one, other in zip(ratios[::2], ratios[1::2])]
+    return statistics.median(both + ratios[len(both) * 2 :])
+
+
 # --- results ----------------------------------------------------------------------------------------------------
 
 
@@ -439,8 +453,7 @@ class Bench:
         if not pairs:
             raise Failed(f"no round to judge: {what}")
         ours, theirs = (statistics.median(side) for side in zip(*pairs))
-        ratio = statistics.median(a / b for a, b in pairs)
-        self._row(what, ratio, at_least, at_most, ours=ours, theirs=theirs)
+        self._row(what, median_ratio(pairs), at_least, at_most, ours=ours, theirs=theirs)
 
     def limit(self, what, value, at_least=None, at_most=None):
         """Judges one figure; `None`, which could not be measured, misses any target."""
@@ -449,6 +462,15 @@ class Bench:
     def fail(self, what):
         """Something happened that misses every target."""
         self.rows.append({"what": what, "value": None, "target": None, "met": False})
+
+    def finish(self):
+        """What the rows together say: a measurement that judges nothing has met nothing, and one beside others is to be believed less."""
+        if not any(row["target"] for row in self.rows):
+            self.fail("nothing was judged")
+        busy = [values["busy_before"] for values in self.raw if "busy_before" in values]
+        disturbed = [share for share in busy if share >= QUIET]
+        if disturbed:
+            self.note(f"{len(disturbed)} of {len(busy)} began while others used the machine; share of all cores, at most", max(disturbed))
 
     def note(self, what, value):
         """Shows a figure that has no target."""
@@ -578,6 +600,7 @@ def main(name, about, measure, rounds, connections, quick_connections, programs=
         bench = Bench(name, options, binary, Process.scratch)
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
         measure(bench)
+        bench.finish()
     except KeyboardInterrupt as stop:
         sys.exit(stop.args[0])
     except (Failed, OSError) as error:

@@ -141,8 +141,8 @@ def hold_at(bench, wanted, scheme, path, duration_s, serve_words, *words):
     return Held(wanted, summary, run.status, serve_status, run.last_words(), samples, harness.tcp_counters(), kernel_ends)
 
 
-def judge(bench, held, think_s, at_least_rate=None, at_most_slope=None):
-    """The figures of one hold."""
+def judge(bench, held, think_s, at_least_rate=None, at_most_slope=None, paced=False):
+    """The figures of one hold; `paced`: requests are due at fixed times, whenever the one before was answered."""
     counts = (held.summary or {}).get("connections", {})
     bench.limit("connections held, by throng", counts.get("held", 0), at_least=held.wanted)
     bench.limit("connections open, by the server", max((s[1] for s in held.samples), default=0), at_least=held.wanted)
@@ -152,16 +152,21 @@ def judge(bench, held, think_s, at_least_rate=None, at_most_slope=None):
         bench.fail(f"no summary: {held.words}")
         return
     faults = sum(fault["count"] for fault in held.summary["faults"])
-    bench.limit("faults, failed, dropped", faults + counts["failed"] + counts["dropped"], at_most=0)
-    bench.note("connections/s, over the ramp", counts["open_per_s"])
     latency, requests = held.summary["latency_us"], held.summary["requests"]
+    bench.limit("faults, failed, dropped", faults + counts["failed"] + counts["dropped"], at_most=0)
+    bench.limit("requests without a response", requests["unanswered"], at_most=0)
+    bench.limit("exit status", held.status, at_most=0)
+    bench.note("connections/s, over the ramp", counts["open_per_s"])
     if latency["count"]:
-        demanded = held.wanted / (sum(think_s) / 2 + latency["mean"] / 1e6)
+        demanded = held.wanted / (sum(think_s) / 2 + (0 if paced else latency["mean"] / 1e6))
         bench.compare("requests/s by throng, against what think time demands", [(requests["per_s"], demanded)])
         # Until everyone has thought once, requests still come in the waves of the ramp.
         settled = held.per_s("served", skip_s=think_s[1])
+        rate = "requests/s by the server, once settled"
         if settled is not None:
-            bench.compare("requests/s by the server, once settled", [(settled, demanded)], at_least=at_least_rate)
+            bench.compare(rate, [(settled, demanded)], at_least=at_least_rate)
+        else:
+            bench.limit(rate, None, at_least=at_least_rate)
         bench.note("latency p99, ms", latency["p99"] / 1000)
         bench.note("lag p99, ms", held.summary["lag_us"]["p99"] / 1000)
     for end in ("run", "serve"):
