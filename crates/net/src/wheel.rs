@@ -36,7 +36,7 @@ pub(crate) struct Wheel {
     summary: [u64; (SLOTS / 64 / 64) as usize],
     /// Every timer due before this millisecond has been handed out, or waits in the expired list.
     cursor: u64,
-    /// Timers due before this millisecond are in near slots, the others in far ones; less than a turn of the near ones from the cursor.
+    /// Timers due before this millisecond are in near slots, the others in far ones. No more than a turn of the near ones after the cursor.
     far: u64,
     /// Timers set.
     set: u32,

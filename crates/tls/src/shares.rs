@@ -49,6 +49,7 @@ impl SupportedKxGroup for Reused {
 mod tests {
     use super::*;
     use crate::provider::provider;
+    use std::io::Write;
 
     fn start(provider: &CryptoProvider) -> Box<dyn ActiveKeyExchange> {
         let x25519 = |it: &&&dyn SupportedKxGroup| it.name() == NAME;
@@ -58,8 +59,9 @@ mod tests {
     #[test]
     fn a_share_is_for_some_handshakes_and_each_leads_to_the_secret_of_the_other_end() {
         if !graviola::util::is_cpu_supported() {
-            let note = b"skipped: this processor has no instructions for graviola\n";
-            return std::io::Write::write_all(&mut std::io::stderr(), note).unwrap_or_default();
+            // Past the test harness, which shows only what failed.
+            let _ = writeln!(std::io::stderr(), "skipped: this processor has no instructions for graviola");
+            return;
         }
         let (mut clients, servers) = (provider(), provider());
         reuse(&mut clients);

@@ -76,7 +76,7 @@ fn audit_over(io: &str, model: &str) {
         always = Some(still);
         outputs.push(output);
     }
-    panic!("wrong in each of {RUNS} runs: {always:#?}\n{}", outputs.join("\n"));
+    panic!("wrong in each of {} runs: {always:#?}\n{}", outputs.len(), outputs.join("\n"));
 }
 
 /// The figures that a run's output lists as wrong, without digits: a metric comes with the number of its line, which differs from
@@ -86,7 +86,7 @@ fn wrong_figures(output: &str) -> BTreeSet<String> {
     figures.map(|(figure, _)| figure.replace(|c: char| c.is_ascii_digit(), "")).collect()
 }
 
-/// What came of a run.
+/// The outcome of a run.
 enum Audited {
     Right,
     /// Throng, or the audit itself, had no processor for too long.

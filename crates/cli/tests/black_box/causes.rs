@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -11,7 +10,7 @@ use std::{
 
 use crate::{
     io::Walls,
-    program::{Ended, Program, Serving, throng_under, until},
+    program::{Ended, Program, Serving, skip, throng_under, until},
     summary::{Summary, run},
 };
 
@@ -332,11 +331,6 @@ fn our_own_cpu() {
     assert!(s.at("reasons")[0].as_str().unwrap().starts_with("throng was "), "{}", s.at("reasons"));
     assert_eq!(s.at("requests.lower_bound").as_bool(), Some(true));
     assert!(ended.stderr.contains("at least ") && ended.stderr.contains("lower bound"), "{}", ended.stderr);
-}
-
-/// Past the test harness, which shows what is printed only of a test that fails.
-fn skip(why: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// A control group with this much memory, and no swap.

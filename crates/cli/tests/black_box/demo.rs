@@ -1,8 +1,8 @@
 //! `throng demo`: an introduction in one command; nothing of it is left running.
 
-use std::{fs, io::Write, os::unix::process::CommandExt, time::Duration};
+use std::{fs, os::unix::process::CommandExt, time::Duration};
 
-use crate::program::{Program, Signal, throng, until};
+use crate::program::{Program, Signal, skip, throng, until};
 
 /// A demo that leads its own process group, as a shell starts it, and its server's process.
 fn start() -> (Program, u32) {
@@ -56,7 +56,7 @@ fn an_interrupted_demo_names_no_limit() {
 #[test]
 fn it_passes_in_half_a_minute() {
     if std::env::var_os("THRONG_BIN").is_none() {
-        let _ = writeln!(std::io::stderr(), "skipped: THRONG_BIN names no binary that users get");
+        skip("THRONG_BIN names no binary that users get");
         return;
     }
     let (demo, server) = start();

@@ -1,8 +1,7 @@
 //! Targets that accept nothing, and targets whose connections are only held.
 
-use std::io::Write;
-
 use crate::{
+    program::skip,
     scripted::{Peer, Scripted, taken_port},
     summary::{Expected, run},
 };
@@ -108,7 +107,7 @@ fn the_ramp_keeps_to_its_rate() {
 #[test]
 fn a_name_of_both_families_is_dialled_where_it_is_served() {
     let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else {
-        let _ = writeln!(std::io::stderr(), "skipped: no IPv6 here");
+        skip("no IPv6 here");
         return;
     };
     let port = listener.local_addr().expect("a bound socket has an address").port();

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     causes::python,
-    program::{Ended, Program, Serving, file, throng},
+    program::{Ended, Program, Serving, file, skip, throng},
     usage::check,
 };
 
@@ -177,12 +176,6 @@ fn the_target_on_this_machine_is_checked() {
     assert!(nobody.stdout.contains("no listener on this machine: not started yet"), "{}", nobody.stdout);
 }
 
-/// Printed past the test's captured output, so that it is seen.
-fn skip(test: &str, why: &str) {
-    let mut uncaptured = std::io::stderr();
-    writeln!(uncaptured, "skipped: {test}: {why}").unwrap();
-}
-
 /// A network namespace for one test, and a place for doctor's state file. Removed when dropped.
 struct Namespace {
     holder: std::process::Child,
@@ -193,7 +186,7 @@ impl Namespace {
     /// `None`, with a message, without the rights.
     fn new(test: &str) -> Option<Namespace> {
         if !getuid().is_root() {
-            skip(test, "it needs root, to make a network namespace of its own");
+            skip(format_args!("{test}: it needs root, to make a network namespace of its own"));
             return None;
         }
         let state = file(&format!("state-{test}"));
@@ -206,7 +199,7 @@ impl Namespace {
         let mut up = [0; 3];
         let output = std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut up);
         if output.is_err() {
-            skip(test, "no network namespace can be made here");
+            skip(format_args!("{test}: no network namespace can be made here"));
             let _ = holder.wait();
             return None;
         }

@@ -334,6 +334,7 @@ fn the_page_of_experiments_is_made_of_what_is_stored() {
         fs::read_dir(folder).unwrap().flatten().map(|picture| picture.file_name()).collect()
     };
     let pictures = names(&labs.folder.join("experiments"));
+    assert!(!pictures.is_empty());
     assert_eq!(names(&root.join("docs/experiments")), pictures, "{cure}");
     for picture in pictures {
         is_as_made(&Path::new("experiments").join(picture));

@@ -3,13 +3,12 @@
 use std::{
     collections::HashSet,
     fs,
-    io::Write,
     net::{IpAddr, SocketAddr, TcpListener},
 };
 
 use crate::{
     caller::Caller,
-    program::{Program, Serving, Signal},
+    program::{Program, Serving, Signal, skip},
     scripted::{Peer, Scripted, ok},
     summary::{Expected, run},
 };
@@ -72,7 +71,7 @@ fn names_and_ipv6_are_reached() {
     assert!(hosts.contains(&format!("Host: localhost:{port}\r\n")), "the name as typed: {hosts}");
     // Where the machine has no IPv6 there is nothing to reach.
     let Ok(six) = TcpListener::bind("[::1]:0") else {
-        let _ = writeln!(std::io::stderr(), "skipped: no IPv6 here");
+        skip("no IPv6 here");
         return;
     };
     let six = Scripted::at(six, respond_to_all);

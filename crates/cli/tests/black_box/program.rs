@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    fmt::Display,
     io::{Read, Write},
     net::SocketAddr,
     path::Path,
@@ -23,6 +24,11 @@ pub(crate) const DATA: &str = "XDG_DATA_HOME";
 pub(crate) const RUN_IO: &str = "THRONG_TEST_RUN_IO";
 /// The variable with the folder of an agent's name.
 const STATE: &str = "XDG_STATE_HOME";
+
+/// Says that a test leaves out what it is for, and why: past the test harness, which shows what is printed only of a test that fails.
+pub(crate) fn skip(why: impl Display) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
 
 /// Waits for a condition; panics with `what` on a timeout.
 pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {

@@ -1,12 +1,12 @@
 //! Targets that go silent, are stopped, or have limits that show only in their accept queue and in how they close: what `run`
 //! reports.
 
-use std::{io::Write, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 use rustix::process::Signal;
 
 use crate::{
-    program::{Program, Serving, throng, until},
+    program::{Program, Serving, skip, throng, until},
     summary::{Summary, run},
 };
 
@@ -149,7 +149,7 @@ fn a_server_that_makes_room_has_no_idle_timeout() {
 fn both_ends_on_one_processor_share_the_limit() {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     if online.trim() == "0" {
-        let _ = writeln!(std::io::stderr(), "skipped: one processor is always shared");
+        skip("one processor is always shared");
         return;
     }
     let pinned = |bare: Command| {

@@ -4,7 +4,6 @@
 use std::{
     collections::HashSet,
     fs,
-    io::Write,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -20,7 +19,7 @@ use crate::{
     fleet::{Joined, joined, nats_at, read, served, states},
     hosts::Hosts,
     nats::Raw,
-    program::{DATA, Ended, Program, Serving, file, until},
+    program::{DATA, Ended, Program, Serving, file, skip, until},
     server::{folder, program},
     summary::Summary,
 };
@@ -431,8 +430,7 @@ fn agents_whose_clocks_are_an_hour_apart_begin_together() {
     ];
     let tried = program("unshare", &[&words[..5], &["true"]].concat()).output();
     if !tried.as_ref().is_ok_and(|tried| tried.status.success()) {
-        let _ = writeln!(std::io::stderr(), "skipped: a time namespace needs root: {tried:?}");
-        return;
+        return skip(format_args!("a time namespace needs root: {tried:?}"));
     }
     let mut agent = Program::from(program("unshare", &words));
     until("an agent, or none", || agent.stdout().starts_with("agent ") || agent.is_ended());

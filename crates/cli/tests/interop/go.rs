@@ -2,12 +2,11 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use crate::server::source;
+use crate::{program::skip, server::source};
 
 /// One build at a time, of all processes that run tests: it uses all processors, and what is started is not being written.
 fn one_at_a_time(folder: &Path) -> File {
@@ -67,8 +66,7 @@ fn run(what: &str, go: &mut Command) -> bool {
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => error.to_string(),
     };
-    // Past the test harness, which shows what is printed only of a test that fails.
-    let _ = writeln!(std::io::stderr(), "skipped: no {what}: {}", why.trim_end());
+    skip(format_args!("no {what}: {}", why.trim_end()));
     false
 }
 

@@ -2,11 +2,10 @@
 
 use std::{
     fs,
-    io::Write,
     process::{Command, Stdio},
 };
 
-use crate::program::{Program, Serving, throng, until};
+use crate::program::{Program, Serving, skip, throng, until};
 
 /// A network and mount namespace of its own.
 pub(crate) struct Namespace {
@@ -120,8 +119,7 @@ impl Pair {
 pub(crate) fn may_make_namespaces() -> bool {
     let probe = Program::from(crate::server::program("unshare", &["--net", "--mount", "true"])).end();
     if probe.status != Some(0) {
-        // Past the test harness, which shows what is printed only of a test that fails.
-        let _ = writeln!(std::io::stderr(), "skipped, namespaces need root: {}", probe.stderr.trim());
+        skip(format_args!("namespaces need root: {}", probe.stderr.trim()));
     }
     probe.status == Some(0)
 }

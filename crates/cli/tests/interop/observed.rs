@@ -1,11 +1,11 @@
 //! The target observed under load: workers of one server, and another host's.
 
-use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::{
     namespace::Pair,
     off_loopback,
-    program::{Ended, Program, Serving, file, throng, until},
+    program::{Ended, Program, Serving, file, skip, throng, until},
     server::{Server, folder, program},
     summary::{Summary, run},
 };
@@ -15,8 +15,7 @@ use crate::{
 fn with_workers() -> Option<Server> {
     let probe = Program::from(program("unshare", &["--pid", "--fork", "true"])).end();
     if probe.status != Some(0) {
-        // Past the test harness, which shows what is printed only of a test that fails.
-        let _ = writeln!(std::io::stderr(), "skipped, namespaces need root: {}", probe.stderr.trim());
+        skip(format_args!("namespaces need root: {}", probe.stderr.trim()));
         return None;
     }
     let folder = folder("nginx-workers");

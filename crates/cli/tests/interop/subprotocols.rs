@@ -1,9 +1,9 @@
 //! The scenario files of sub-protocols over WebSocket, each against a real server of it, with its load and times made smaller.
 
-use std::{fs, io::Write, net::SocketAddr, path::Path};
+use std::{fs, net::SocketAddr, path::Path};
 
 use crate::{
-    program::until,
+    program::{skip, until},
     right::check,
     server::{Server, fetch, folder, program, source},
     summary::Summary,
@@ -145,8 +145,7 @@ fn rabbitmq(at: SocketAddr) -> std::process::Command {
 #[test]
 fn stomp() {
     if !rustix::process::geteuid().is_root() {
-        let _ = writeln!(std::io::stderr(), "skipped: a PID namespace needs root");
-        return;
+        return skip("a PID namespace needs root");
     }
     let server = Server::at(rabbitmq);
     let faster =

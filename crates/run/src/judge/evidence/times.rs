@@ -15,8 +15,8 @@ use crate::{
 pub(crate) const USED_UP: f64 = 0.95;
 /// A process that used less than this much of a processor waited for something.
 const LITTLE: f64 = 0.5;
-/// A collection that took this share of a silence explains it.
-const COLLECTED: f64 = 0.5;
+/// A collection that took this share of a silence, or of the time of slow responses, explains it.
+pub(crate) const COLLECTED: f64 = 0.5;
 /// CPU over less than this means nothing.
 const LEAST: Nanos = Nanos::from_millis(500);
 const SECOND: Nanos = Nanos::from_secs(1);

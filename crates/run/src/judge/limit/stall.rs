@@ -5,7 +5,7 @@ use units::{Count, Nanos, percent};
 
 use super::{Case, Sentence, Trouble, load, slow_part};
 use crate::judge::{
-    evidence::{Evidence, Stall, State},
+    evidence::{Evidence, Stall, State, times::COLLECTED},
     honesty,
 };
 
@@ -105,9 +105,6 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     let sentence = Sentence::Silent { of: of.clone(), seconds: until_s - from_s, state: doing(stall.state) };
     case.limit(Seen, (Side::Target, Cause::Stall), case.left(), sentence, detail, advice(stall.state))
 }
-
-/// Of a collection that takes this share of slow responses' time they waited for it.
-const COLLECTED: f64 = 0.5;
 
 /// Some responses were slow because the target collected garbage: too briefly for a silence.
 pub(super) fn pauses(case: &Case) -> Option<Limit> {

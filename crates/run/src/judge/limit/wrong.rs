@@ -132,7 +132,7 @@ fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
     (count, others.into_iter().map(what).collect())
 }
 
-/// Whether so many succeeded beside those that failed that it is not how they were asked for: one in ten, or more.
+/// Whether enough succeeded beside those that failed, more than one for every ten, that it is not how they were asked for.
 pub(super) fn others_succeed(case: &Case, succeeded: u64) -> bool {
     succeeded * 10 > case.count
 }
