@@ -1,4 +1,5 @@
-// Makes dist/report.html, dist/live.html and dist/ui.html, each with all of its code and style; with --tests the tests into build/.
+// Makes dist/report.html, dist/live.html and dist/ui.html, each with all of its code and style; with --check only compares them with what
+// they would be, and fails if they are not that; with --tests the tests into build/.
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
@@ -31,8 +32,28 @@ async function page(name) {
   const parts = { STYLE: style, SCRIPT: safe, HASH: hash };
   // One pass, and a function: what is put in is not looked at again.
   const html = template.replace(/\/\*(STYLE|SCRIPT|HASH)\*\//g, (_, part) => parts[part]);
+  return { path: new URL(`dist/${name}.html`, import.meta.url), html };
+}
+
+/** The pages whose files are not what the sources make. */
+async function stale() {
+  const pages = await Promise.all(["report", "live", "ui"].map(page));
+  const built = await Promise.all(pages.map(({ path }) => readFile(path, "utf8").catch(() => null)));
+  return pages.filter(({ html }, at) => html !== built[at]);
+}
+
+/** Leaves alone what is as it should be: whatever embeds it is not compiled again. */
+async function pages() {
   await mkdir(new URL("dist/", import.meta.url), { recursive: true });
-  await writeFile(new URL(`dist/${name}.html`, import.meta.url), html);
+  for (const { path, html } of await stale()) await writeFile(path, html);
+}
+
+async function check() {
+  const names = (await stale()).map(({ path }) => path.pathname.split("/").pop());
+  if (names.length > 0) {
+    console.error(`not what the sources make: web/dist/{${names}}; run npm run build --prefix web, and commit them`);
+    process.exitCode = 1;
+  }
 }
 
 async function tests() {
@@ -52,4 +73,5 @@ async function tests() {
 }
 
 if (process.argv.includes("--tests")) await tests();
-else await Promise.all(["report", "live", "ui"].map(page));
+else if (process.argv.includes("--check")) await check();
+else await pages();

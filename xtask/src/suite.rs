@@ -8,17 +8,20 @@ use std::process::Command;
 
 mod job;
 mod lanes;
+mod network;
+mod room;
 
-use job::{Failed, Job, failed_tests, finish};
+use job::{Failed, Job, Setting};
 use lanes::{Lane, run_lanes};
+use network::Network;
 
-/// Jobs of a lane, and how many of them run at once on two processors. Lanes run side by side: what mostly waits for sockets, timers and
-/// other processes. Together they start no more than targets get their processor time beside.
+/// Jobs of a lane, and how many of them run at once at most, on two processors. Lanes run side by side: what mostly waits for sockets, timers
+/// and other processes. Of all lanes a job starts only where there is [`room::Room`] for it, so that targets get their processor time.
 const LANES: &[(&[&str], usize)] = &[
     (&["labs", "web"], 1),
-    (&["cli/audit", "net/peers", "net/relay", "cli/fleet"], 2),
-    (&["cli/interop"], 2),
-    (&["cli/black_box"], 2),
+    (&["cli/audit", "net/peers", "net/relay", "cli/fleet"], 3),
+    (&["cli/interop"], 3),
+    (&["cli/black_box"], 3),
 ];
 /// Jobs in [`LANES`] that are commands of this program.
 const COMMANDS: &[&str] = &["web", "labs"];
@@ -30,8 +33,9 @@ const PIECE: usize = 2;
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
 const AGAIN: usize = 24;
-/// How often, at most: what is wrong fails each time, what came late on a machine that others use too does not.
-const ATTEMPTS: usize = 3;
+/// How many at once, the first time, the second and the last: what is wrong fails each time, what came late on a machine that others use
+/// too does not.
+const ATTEMPTS: [usize; 3] = [3, 1, 1];
 
 /// What a build made.
 pub(crate) struct Built {
@@ -146,15 +150,17 @@ pub(crate) fn run(built: Built) -> Result<()> {
         }
         lanes.push(Lane { jobs: jobs.into(), workers: (at_once * processors / 2).max(1) });
     }
-    let computing = vec![Lane { jobs: computing(rest, processors).into(), workers: 1 }];
-    let throng = built.throng.as_deref();
+    // Two, for each ends with its longest test alone.
+    let computing = vec![Lane { jobs: computing(rest, processors).into(), workers: 2 }];
+    let network = Network::new().inspect_err(|error| println!("tests share the machine's network: {error}"));
+    let setting = Setting { throng: built.throng, network: network.ok() };
     let failed = std::thread::scope(|scope| {
-        let computed = scope.spawn(|| run_lanes(computing, throng));
-        let mut failed = run_lanes(lanes, throng);
+        let computed = scope.spawn(|| run_lanes(computing, &setting));
+        let mut failed = run_lanes(lanes, &setting);
         failed.extend(computed.join().expect("no job panics"));
         failed
     });
-    names(again(failed, throng))
+    names(again(failed, &setting))
 }
 
 /// Runs the tests that are over in a minute.
@@ -164,7 +170,7 @@ pub(crate) fn run(built: Built) -> Result<()> {
 pub(crate) fn run_quick(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
     let jobs = computing(built.tests, processors).into();
-    names(run_lanes(vec![Lane { jobs, workers: 1 }], None))
+    names(run_lanes(vec![Lane { jobs, workers: 1 }], &Setting::default()))
 }
 
 /// Tests that mostly compute, long ones first.
@@ -173,33 +179,33 @@ fn computing(mut tests: Vec<Executable>, threads: usize) -> Vec<Job> {
     tests.into_iter().map(|test| test.job(threads).nice()).collect()
 }
 
-/// Runs timed tests that failed again, one at a time, until they pass or have failed [`ATTEMPTS`] times, unless they are so many
-/// that it is not for want of a processor; what failed each time, and what was not run again.
-fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
+/// Runs timed tests that failed again, a few side by side and then one at a time, until they pass or all [`ATTEMPTS`] have failed, unless
+/// they are so many that it is not for want of a processor; what failed each time, and what was not run again.
+fn again(failed: Vec<Failed>, setting: &Setting) -> Vec<Failed> {
     let count: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
-    let passes_alone = |Failed { job, tests }: &Failed| {
-        if !job.is_timed || count > AGAIN {
-            return false;
+    let (mut timed, mut still): (Vec<_>, Vec<_>) =
+        failed.into_iter().partition(|failed| failed.job.is_timed && count <= AGAIN);
+    for workers in ATTEMPTS {
+        let before = each(&timed);
+        let jobs = timed.into_iter().map(Failed::again).collect();
+        timed = run_lanes(vec![Lane { jobs, workers }], setting);
+        let after = each(&timed);
+        let passed: Vec<_> = before.into_iter().filter(|test| !after.contains(test)).collect();
+        if !passed.is_empty() {
+            println!("failed beside others, passed when run again: {}", passed.join(", "));
         }
-        // A job that did not name what failed runs again as it was.
-        let mut left = if tests.is_empty() { job.tests.clone() } else { tests.clone() };
-        for _ in 0..ATTEMPTS {
-            match finish(&job.name, job.command(&left, throng)) {
-                Ok(_) => {
-                    let which = if tests.is_empty() { "all of it" } else { &tests.join(", ") };
-                    println!("{}: failed beside others, passed alone: {which}", job.name);
-                    return true;
-                }
-                Err(error) => {
-                    let failed = failed_tests(&format!("{error:#}"));
-                    left = if failed.is_empty() { left } else { failed };
-                    println!("{error:#}");
-                }
-            }
-        }
-        false
+    }
+    still.extend(timed);
+    still
+}
+
+/// Each test that failed, or the job that does not name them.
+fn each(failed: &[Failed]) -> Vec<String> {
+    let of = |Failed { job, tests }: &Failed| match &tests[..] {
+        [] => vec![job.name.clone()],
+        tests => tests.iter().map(|test| format!("{} {test}", job.name)).collect(),
     };
-    failed.into_iter().filter(|failed| !passes_alone(failed)).collect()
+    failed.iter().flat_map(of).collect()
 }
 
 fn names(failed: Vec<Failed>) -> Result<()> {
@@ -243,8 +249,8 @@ impl Executable {
 
 /// A command of this program itself, even if the build has replaced it.
 fn own_command(name: &str) -> Result<Job> {
-    let test =
-        Executable { name: name.to_owned(), path: "/proc/self/exe".into(), folder: root()?.join("xtask") };
+    let path = format!("/proc/{}/exe", std::process::id()).into();
+    let test = Executable { name: name.to_owned(), path, folder: root()?.join("xtask") };
     Ok(Job { args: vec![name.to_owned()], ..test.job(1) })
 }
 
@@ -286,7 +292,7 @@ mod tests {
     }
 
     fn alone(job: Job) -> Vec<Failed> {
-        run_lanes(vec![Lane { jobs: [job].into(), workers: 1 }], None)
+        run_lanes(vec![Lane { jobs: [job].into(), workers: 1 }], &Setting::default())
     }
 
     #[test]
@@ -294,7 +300,7 @@ mod tests {
         let job = |name: &str, status: &str| shell(name, &format!("exit {status}"), false);
         let lane = |jobs: Vec<Job>| Lane { jobs: jobs.into(), workers: 1 };
         let jobs = [vec![job("c", "2"), job("b", "0")], vec![job("a", "1"), job("a", "3")]];
-        let failed = run_lanes(jobs.map(lane).into(), None);
+        let failed = run_lanes(jobs.map(lane).into(), &Setting::default());
         assert_eq!(names(failed).unwrap_err().to_string(), "failed: a, c");
     }
 
@@ -309,7 +315,7 @@ mod tests {
                  echo 'test result: FAILED. 0 passed; 1 failed;'; exit 1",
                 folder.display()
             );
-            let failed = again(alone(shell("timed", &script, true)), None);
+            let failed = again(alone(shell("timed", &script, true)), &Setting::default());
             (failed.len(), std::fs::read_dir(&folder).unwrap().count())
         };
         assert_eq!((runs(2), runs(4), runs(5)), ((0, 2), (0, 4), (1, 4)));
@@ -325,14 +331,15 @@ mod tests {
         let run = |script: &str, is_timed: bool| {
             let failed = alone(shell("timed", script, is_timed));
             assert_eq!(failed.iter().map(|failed| failed.tests.clone()).collect::<Vec<_>>(), [["c"]]);
-            again(failed, None).len()
+            again(failed, &Setting::default()).len()
         };
         assert_eq!((run(CROWDED, true), run(CROWDED, false)), (0, 1));
         let never = "echo test c ... FAILED; echo 'test result: FAILED. 0 passed; 1 failed;'; exit 1";
         assert_eq!(run(never, true), 1);
         let tests = |count: usize| vec!["c".to_owned(); count];
-        let many =
-            |count: usize| again(vec![Failed { job: shell("timed", "", true), tests: tests(count) }], None);
+        let many = |count: usize| {
+            again(vec![Failed { job: shell("timed", "", true), tests: tests(count) }], &Setting::default())
+        };
         assert_eq!((many(AGAIN).len(), many(AGAIN + 1).len()), (0, 1));
     }
 }

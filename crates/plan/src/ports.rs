@@ -5,6 +5,7 @@
 //! that range first.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 /// Below are the ports that need a privilege.
 const FIRST: u16 = 1_024;
@@ -51,19 +52,27 @@ impl PortFacts {
     /// The ports that may be used at all: those outside the local range, and those of it that are not to stay
     /// free.
     fn candidates(&self) -> (Vec<u16>, Vec<u16>) {
-        let mut closed = vec![false; usize::from(u16::MAX) + 1];
-        for &(first, last) in &self.reserved {
-            (first..=last).for_each(|port| closed[usize::from(port)] = true);
-        }
-        for &port in &self.listening {
-            closed[usize::from(port)] = true;
-        }
-        let (first, last) = self.local_range;
-        let open = (FIRST..=u16::MAX).filter(|&port| !closed[usize::from(port)]);
-        let (mut inside, outside): (Vec<u16>, Vec<u16>) =
-            open.partition(|port| (first..=last).contains(port));
+        let (first, last) = (u32::from(self.local_range.0), u32::from(self.local_range.1));
+        let (lowest, end) = (u32::from(FIRST), u32::from(u16::MAX) + 1);
+        let outside = [self.open(lowest..first), self.open((last + 1).max(first).max(lowest)..end)].concat();
+        let mut inside = self.open(first.max(lowest)..last + 1);
         inside.truncate(inside.len().saturating_sub(LEFT_FREE));
         (outside, inside)
+    }
+
+    /// The ports of `within` that are neither reserved nor listened on: what is between those that are, so that not each port is looked
+    /// up.
+    fn open(&self, within: Range<u32>) -> Vec<u16> {
+        let reserved = self.reserved.iter().map(|&(first, last)| (u32::from(first), u32::from(last) + 1));
+        let listening = self.listening.iter().map(|&port| (u32::from(port), u32::from(port) + 1));
+        let mut closed: Vec<(u32, u32)> = reserved.chain(listening).collect();
+        closed.sort_unstable();
+        let (mut open, mut at) = (Vec::new(), within.start);
+        for (first, end) in closed.into_iter().chain([(within.end, within.end)]) {
+            open.extend((at..first.min(within.end)).map(|port| port as u16));
+            at = at.max(end);
+        }
+        open
     }
 }
 

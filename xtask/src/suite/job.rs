@@ -1,7 +1,8 @@
 //! A process that runs tests, and what of it failed.
 
+use super::network::Network;
 use anyhow::{Context, Result, bail};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A process that runs tests.
@@ -19,11 +20,28 @@ pub(super) struct Job {
     pub(super) is_timed: bool,
 }
 
+/// What all jobs are started with.
+#[derive(Default)]
+pub(super) struct Setting {
+    /// The `throng` that they start, if any does.
+    pub(super) throng: Option<PathBuf>,
+    /// The network that they have to themselves; without one they have the machine's.
+    pub(super) network: Option<Network>,
+}
+
 /// What did not pass.
 pub(super) struct Failed {
     pub(super) job: Job,
     /// Empty where the job does not name its tests.
     pub(super) tests: Vec<String>,
+}
+
+impl Failed {
+    /// A job of what failed; of all that it was where it does not name that.
+    pub(super) fn again(self) -> Job {
+        let tests = if self.tests.is_empty() { self.job.tests } else { self.tests };
+        Job { tests, ..self.job }
+    }
 }
 
 impl Job {
@@ -48,10 +66,11 @@ impl Job {
     }
 
     /// As cargo starts it: all of the program's tests, or `tests` one at a time.
-    pub(super) fn command(&self, tests: &[String], throng: Option<&Path>) -> Command {
-        let mut command = Command::new(&self.program);
+    pub(super) fn command(&self, tests: &[String], setting: &Setting) -> Command {
+        let start = |network: &Network| network.command(&self.program);
+        let mut command = setting.network.as_ref().map_or_else(|| Command::new(&self.program), start);
         command.args(&self.args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        command.envs(throng.map(|throng| ("THRONG_BIN", throng)));
+        command.envs(setting.throng.as_ref().map(|throng| ("THRONG_BIN", throng)));
         let threads = if tests.is_empty() { self.threads } else { 1 };
         command.env("RUST_TEST_THREADS", threads.to_string());
         if !tests.is_empty() {

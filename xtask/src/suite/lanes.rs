@@ -1,8 +1,8 @@
 //! Jobs side by side, in lanes that help one another.
 
-use super::job::{Failed, Job, Printed, counted, failed_tests, finish};
+use super::job::{Failed, Job, Printed, Setting, counted, failed_tests, finish};
+use super::room::Room;
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,17 @@ pub(super) struct Lane {
 }
 
 /// Runs all jobs; what failed. Prints a line for each name when the last of its jobs is done, and the output of each that failed.
-pub(super) fn run_lanes(lanes: Vec<Lane>, throng: Option<&Path>) -> Vec<Failed> {
+pub(super) fn run_lanes(lanes: Vec<Lane>, setting: &Setting) -> Vec<Failed> {
     let progress = Progress::new(lanes.iter().flat_map(|lane| &lane.jobs));
     let workers: Vec<usize> =
         lanes.iter().enumerate().flat_map(|(own, lane)| vec![own; lane.workers]).collect();
     let left = Mutex::new(lanes.into_iter().map(|lane| lane.jobs).collect::<Vec<_>>());
+    let room = Room::default();
     let work = |own: usize| {
         let mut failed = Vec::new();
         while let Some(job) = next(&left, own) {
-            failed.extend(run(job, &progress, throng));
+            let _taken = job.is_timed.then(|| room.take());
+            failed.extend(run(job, &progress, setting));
         }
         failed
     };
@@ -41,9 +43,9 @@ fn next(left: &Mutex<Vec<VecDeque<Job>>>, own: usize) -> Option<Job> {
     lanes[from].pop_front()
 }
 
-fn run(job: Job, progress: &Progress, throng: Option<&Path>) -> Option<Failed> {
+fn run(job: Job, progress: &Progress, setting: &Setting) -> Option<Failed> {
     progress.begin(&job.name);
-    match finish(&job.name, job.command(&job.tests, throng)) {
+    match finish(&job.name, job.command(&job.tests, setting)) {
         Ok(Printed { out, err }) => {
             print!("{err}");
             progress.end(&job.name, &out);
@@ -166,7 +168,7 @@ mod tests {
             ..job("touch")
         };
         let lane = |of: std::ops::Range<usize>, workers| Lane { jobs: of.map(touch).collect(), workers };
-        let failed = run_lanes(vec![lane(0..1, 2), lane(1..9, 1), lane(9..9, 3)], None);
+        let failed = run_lanes(vec![lane(0..1, 2), lane(1..9, 1), lane(9..9, 3)], &Setting::default());
         let made = std::fs::read_dir(&folder).expect("it was made").count();
         std::fs::remove_dir_all(&folder).expect("it was made");
         assert_eq!((failed.len(), made), (0, 9));

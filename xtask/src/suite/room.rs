@@ -1,0 +1,106 @@
+//! Whether the processors have room for one more timed job.
+
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How long the use of the processors is measured before a job starts: what started before it is in that measurement.
+const LOOK: Duration = Duration::from_millis(250);
+/// No job starts while more of the processors than this is in use, not counting work at idle priority, which gives way.
+const FULL: f64 = 0.8;
+
+/// Jobs that run, started one after the other while there is room.
+#[derive(Default)]
+pub(super) struct Room {
+    running: Mutex<usize>,
+    door: Mutex<()>,
+}
+
+/// One that runs, until it is dropped.
+pub(super) struct Taken<'a>(&'a Room);
+
+impl Room {
+    /// Waits until there is room for one more job, or no other runs.
+    pub(super) fn take(&self) -> Taken<'_> {
+        let _next = held(&self.door);
+        while *held(&self.running) > 0 && used() > FULL {}
+        *held(&self.running) += 1;
+        Taken(self)
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *held(&self.0.running) -= 1;
+    }
+}
+
+/// The share of the processors that is in use for [`LOOK`].
+fn used() -> f64 {
+    let before = ticks().unwrap_or_default();
+    sleep(LOOK);
+    let after = ticks().unwrap_or_default();
+    share(before, after)
+}
+
+fn share(before: [u64; 2], after: [u64; 2]) -> f64 {
+    let [busy, all] = [0, 1].map(|at| after[at].saturating_sub(before[at]) as f64);
+    busy / all.max(1.0)
+}
+
+/// Ticks of all processors that were in use, without those of nice processes, and all (proc_stat(5)).
+fn ticks() -> Option<[u64; 2]> {
+    read(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+fn read(stat: &str) -> Option<[u64; 2]> {
+    let fields = stat.lines().next()?.strip_prefix("cpu")?.split_whitespace();
+    let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, idle, waits, irq, soft, steal, ..] = fields[..] else { return None };
+    let busy = user + system + irq + soft + steal;
+    Some([busy, busy + nice + idle + waits])
+}
+
+/// No worker panics while it holds one.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().expect("no worker panics")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn idle_priority_is_no_use() {
+        let stat =
+            |user: u64, nice: u64, idle: u64| format!("cpu  {user} {nice} 30 {idle} 5 1 2 3 9 9\ncpu0 1 1\n");
+        let ticks = |user, nice, idle| read(&stat(user, nice, idle)).unwrap();
+        assert_eq!(ticks(100, 20, 400), [136, 561]);
+        let before = ticks(100, 20, 400);
+        assert_eq!(share(before, ticks(200, 20, 400)), 1.0);
+        assert_eq!(share(before, ticks(100, 120, 400)), 0.0);
+        assert_eq!(share(before, ticks(130, 20, 470)), 0.3);
+        assert_eq!((share(before, before), read("intr 5")), (0.0, None));
+    }
+
+    #[test]
+    fn the_only_job_always_has_room() {
+        let (room, ends) = (Room::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for _ in 0..2 * std::thread::available_parallelism().unwrap().get() {
+                scope.spawn(|| {
+                    while !ends.load(Ordering::Relaxed) {
+                        std::hint::spin_loop()
+                    }
+                });
+            }
+            for _ in 0..3 {
+                drop(room.take());
+            }
+            ends.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(*held(&room.running), 0);
+    }
+}
