@@ -134,12 +134,9 @@ fn connections_that_were_never_accepted_are_not_held() {
     let args = ["-c", "20", "-d", "2s", "--timeout", "2s", "--max-lag", "1s", "--threshold", "held >= 50%"];
     let (ended, s) = run(&server.url("/"), &args);
     ended.assert_status(1);
-    assert_eq!(
-        (s.count("connections.held"), s.count("connections.seen_by_target")),
-        (5, 5),
-        "{}",
-        ended.stderr
-    );
+    assert_eq!(s.count("connections.held"), 5, "{}", ended.stderr);
+    // Its kernel has four more in the accept queue, until throng closes them at the very end of the load.
+    assert!((5..=9).contains(&s.count("connections.seen_by_target")), "{}", ended.stderr);
 }
 
 #[test]
