@@ -48,7 +48,7 @@ impl Job {
     /// It computes, on the processor time that the timed jobs leave, so that these are not late.
     pub(super) fn nice(self) -> Job {
         let program = self.program.into_os_string().into_string().expect("cargo prints UTF-8");
-        let args = ["-n", "19", &program].map(str::to_owned).into();
+        let args = ["-n", "10", &program].map(str::to_owned).into();
         Job { program: "nice".into(), args, is_timed: false, ..self }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How long the use of the processors is measured before a job starts: what started before it is in that measurement.
 const LOOK: Duration = Duration::from_millis(250);
-/// No job starts while more of the processors than this is in use, not counting work at idle priority, which gives way.
+/// No job starts while more of the processors than this is in use, not counting that of nice processes, which give way.
 const FULL: f64 = 0.8;
 
 /// Jobs that run, started one after the other while there is room.
@@ -73,7 +73,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn idle_priority_is_no_use() {
+    fn nice_processes_do_not_count() {
         let stat =
             |user: u64, nice: u64, idle: u64| format!("cpu  {user} {nice} 30 {idle} 5 1 2 3 9 9\ncpu0 1 1\n");
         let ticks = |user, nice, idle| read(&stat(user, nice, idle)).unwrap();
