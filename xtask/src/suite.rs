@@ -33,8 +33,8 @@ const PIECE: usize = 2;
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
 const AGAIN: usize = 24;
-/// How many at once, the first time, the second and the last: what is wrong fails each time, what came late on a machine that others use
-/// too does not.
+/// How many run at once in the first, the second and the third attempt: what is wrong fails each time, what came late on a machine that
+/// others use too does not.
 const ATTEMPTS: [usize; 3] = [3, 1, 1];
 
 /// What a build made.
@@ -180,7 +180,7 @@ fn computing(mut tests: Vec<Executable>, threads: usize) -> Vec<Job> {
 }
 
 /// Runs timed tests that failed again, a few side by side and then one at a time, until they pass or all [`ATTEMPTS`] have failed, unless
-/// they are so many that it is not for want of a processor; what failed each time, and what was not run again.
+/// more than [`AGAIN`] failed; returns what failed each time, and what was not run again.
 fn again(failed: Vec<Failed>, setting: &Setting) -> Vec<Failed> {
     let count: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
     let (mut timed, mut still): (Vec<_>, Vec<_>) =

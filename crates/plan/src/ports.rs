@@ -54,26 +54,32 @@ impl PortFacts {
     fn candidates(&self) -> (Vec<u16>, Vec<u16>) {
         let (first, last) = (u32::from(self.local_range.0), u32::from(self.local_range.1));
         let (lowest, end) = (u32::from(FIRST), u32::from(u16::MAX) + 1);
-        let outside = [self.open(lowest..first), self.open((last + 1).max(first).max(lowest)..end)].concat();
-        let mut inside = self.open(first.max(lowest)..last + 1);
+        let closed = self.closed();
+        let open = |within: Range<u32>| between(&closed, within);
+        let outside = [open(lowest..first), open((last + 1).max(first).max(lowest)..end)].concat();
+        let mut inside = open(first.max(lowest)..last + 1);
         inside.truncate(inside.len().saturating_sub(LEFT_FREE));
         (outside, inside)
     }
 
-    /// The ports of `within` that are neither reserved nor listened on: what is between those that are, so that not each port is looked
-    /// up.
-    fn open(&self, within: Range<u32>) -> Vec<u16> {
+    /// Ports that are reserved or listened on: the first of each range, and the one after its last, ascending.
+    fn closed(&self) -> Vec<(u32, u32)> {
         let reserved = self.reserved.iter().map(|&(first, last)| (u32::from(first), u32::from(last) + 1));
         let listening = self.listening.iter().map(|&port| (u32::from(port), u32::from(port) + 1));
-        let mut closed: Vec<(u32, u32)> = reserved.chain(listening).collect();
+        let mut closed: Vec<_> = reserved.chain(listening).collect();
         closed.sort_unstable();
-        let (mut open, mut at) = (Vec::new(), within.start);
-        for (first, end) in closed.into_iter().chain([(within.end, within.end)]) {
-            open.extend((at..first.min(within.end)).map(|port| port as u16));
-            at = at.max(end);
-        }
-        open
+        closed
     }
+}
+
+/// The ports of `within` that are not in one of these ranges: what is between those, so that not each port is looked up.
+fn between(closed: &[(u32, u32)], within: Range<u32>) -> Vec<u16> {
+    let (mut open, mut at) = (Vec::new(), within.start);
+    for &(first, end) in closed.iter().chain(&[(within.end, within.end)]) {
+        open.extend((at..first.min(within.end)).map(|port| port as u16));
+        at = at.max(end);
+    }
+    open
 }
 
 /// The ports with which `sources` addresses reach `wanted` 4-tuples towards `destinations`: all those outside the local

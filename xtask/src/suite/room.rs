@@ -1,7 +1,8 @@
 //! Whether the processors have room for one more timed job.
 
 use std::fs;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ const FULL: f64 = 0.8;
 /// Jobs that run, started one after the other while there is room.
 #[derive(Default)]
 pub(super) struct Room {
-    running: Mutex<usize>,
+    running: AtomicUsize,
     door: Mutex<()>,
 }
 
@@ -23,16 +24,16 @@ pub(super) struct Taken<'a>(&'a Room);
 impl Room {
     /// Waits until there is room for one more job, or no other runs.
     pub(super) fn take(&self) -> Taken<'_> {
-        let _next = held(&self.door);
-        while *held(&self.running) > 0 && used() > FULL {}
-        *held(&self.running) += 1;
+        let _next = self.door.lock().expect("no worker panics");
+        while self.running.load(Relaxed) > 0 && used() > FULL {}
+        self.running.fetch_add(1, Relaxed);
         Taken(self)
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        *held(&self.0.running) -= 1;
+        self.0.running.fetch_sub(1, Relaxed);
     }
 }
 
@@ -62,15 +63,10 @@ fn read(stat: &str) -> Option<[u64; 2]> {
     Some([busy, busy + nice + idle + waits])
 }
 
-/// No worker panics while it holds one.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().expect("no worker panics")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn nice_processes_do_not_count() {
@@ -91,7 +87,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..2 * std::thread::available_parallelism().unwrap().get() {
                 scope.spawn(|| {
-                    while !ends.load(Ordering::Relaxed) {
+                    while !ends.load(Relaxed) {
                         std::hint::spin_loop()
                     }
                 });
@@ -99,8 +95,8 @@ mod tests {
             for _ in 0..3 {
                 drop(room.take());
             }
-            ends.store(true, Ordering::Relaxed);
+            ends.store(true, Relaxed);
         });
-        assert_eq!(*held(&room.running), 0);
+        assert_eq!(room.running.load(Relaxed), 0);
     }
 }
