@@ -11,23 +11,8 @@ use crate::{
 
 /// One run of 80 connections to a path that takes its time, with a tag: some thousand responses.
 fn run(url: &str, tag: &str) -> Vec<String> {
-    let args = [
-        "run",
-        url,
-        "-c",
-        "80",
-        "--think",
-        "50ms",
-        "-d",
-        "2s",
-        "--live",
-        "off",
-        "--max-lag",
-        "1s",
-        "--tag",
-        tag,
-    ];
-    args.map(str::to_owned).to_vec()
+    let line = format!("run {url} -c 80 --think 50ms -d 2s --live off --max-lag 1s --tag {tag}");
+    line.split(' ').map(str::to_owned).collect()
 }
 
 /// Three repetitions each, in turn: `slow` waits five times as long as `fast` does.

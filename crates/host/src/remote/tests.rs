@@ -135,13 +135,13 @@ fn one_port_may_be_all_that_is_shown() {
 #[test]
 fn silent_peers_do_not_delay_others() {
     let server = Running::start(None, None);
+    let clock = Clock::start();
     // More peers than allowed, all of one address, half of them with a request begun.
     let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     for stream in silent.iter_mut().step_by(2) {
         // Those that had to make room are closed.
         let _ = stream.write_all(b"GET /obs");
     }
-    let clock = Clock::start();
     for _ in 0..5 {
         fetch(server.address, &[8000], None).unwrap();
     }
