@@ -10,7 +10,7 @@
 
 use net::{Cx, Gone, Io, Key, Layered, Program};
 use plan::{Dials, Part};
-use samples::{Destination, Fault, Faults, Latency, Tick};
+use samples::{Counts, Destination, Faults, Latency, Tick, books::End};
 use units::Nanos;
 
 pub use self::ends::fault_of;
@@ -31,6 +31,7 @@ use self::{
     withdrawn::Withdrawn,
 };
 
+mod books;
 mod dial;
 mod ends;
 mod errors;
@@ -98,6 +99,10 @@ pub struct Client {
     full_load: FullLoad,
     /// Requests under way that were due at a full load that is over.
     owed: u64,
+    /// Requests that are due and wait for a connection that is dialled for them.
+    due_dials: u64,
+    /// All that was counted since the start, in ticks that were handed over.
+    books: Counts,
     lateness: Lateness,
     hold_until: Nanos,
     ramped_at: Nanos,
@@ -157,6 +162,8 @@ impl Client {
             surplus_below: 0,
             full_load: FullLoad::NEVER,
             owed: 0,
+            due_dials: 0,
+            books: Counts::default(),
             lateness: Lateness::none(),
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
@@ -186,28 +193,6 @@ impl Client {
     /// The exchange of a connection that has one only, or that began last.
     fn exchange(&mut self, k: Key) -> &mut Exchange {
         self.conns.exchange_mut(k.index)
-    }
-
-    /// The separate counts of a destination, if there are several.
-    fn at(&mut self, destination: u16) -> Option<&mut Destination> {
-        let row = self.job.row(destination)?;
-        self.tick.destinations.get_mut(row)
-    }
-
-    /// Counts a fault of a connection that is no request's.
-    fn count_fault(&mut self, destination: u16, fault: Fault) {
-        self.tick.faults.count(fault);
-        self.at(destination).into_iter().for_each(|at| at.faults.count(fault));
-    }
-
-    /// Counts what went wrong with a request, the operation `at`.
-    fn count_fault_of(&mut self, at: u16, destination: u16, fault: Fault) {
-        self.count_fault(destination, fault);
-        self.count_at_step(at, fault);
-    }
-
-    fn count_at_step(&mut self, at: u16, fault: Fault) {
-        self.job.step(at).into_iter().for_each(|step| self.tick.step_faults[step].count(fault));
     }
 
     fn forget(&mut self, k: Key) {
@@ -276,7 +261,7 @@ impl Program for Client {
                 self.closed_as_announced(cx, k, due);
             }
             // It was held for as long as it was to be.
-            State::Idle if self.draining => self.end(cx, k, ends::End::EndedAfter),
+            State::Idle if self.draining => self.end(cx, k, End::EndedAfter),
             state @ (State::Securing | State::Upgrading | State::Idle) => {
                 self.fail(cx, k, ends::fault_of(state.stage(), why));
             }

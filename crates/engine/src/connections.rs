@@ -220,6 +220,11 @@ impl Connections {
         self.held(index).oldest
     }
 
+    /// The same of any connection: [`NOTHING`] where nothing is under way.
+    pub(crate) fn first_stream(&self, index: u32) -> u32 {
+        if self[index].session == NOTHING { NOTHING } else { self.oldest(index) }
+    }
+
     /// Whether several are under way on a connection which has one.
     pub(crate) fn has_several(&self, index: u32) -> bool {
         self.oldest(index) != self.latest(index)
@@ -248,9 +253,8 @@ impl Connections {
 
     /// The exchanges of a connection, each with its index; the oldest first.
     pub(crate) fn exchanges(&self, index: u32) -> impl Iterator<Item = (u32, &Exchange)> {
-        let oldest = if self[index].session == NOTHING { NOTHING } else { self.oldest(index) };
         let seen = |at: u32| (at != NOTHING).then(|| (at, self.exchanges.seen(at)));
-        std::iter::successors(seen(oldest), move |(_, exchange)| seen(exchange.next))
+        std::iter::successors(seen(self.first_stream(index)), move |(_, exchange)| seen(exchange.next))
     }
 
     /// A connection that has a session, with it and the exchange that input belongs to where there is one, and its index.

@@ -31,7 +31,7 @@ pub(crate) struct Exchange {
     pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
-    /// Whether a request is due for this dial, to be sent once connected.
+    /// The request that this dial is for, to be sent once connected.
     pub(crate) request: PendingRequest,
     /// The response lacks a field, or the echo is not what was sent.
     pub(crate) differs: bool,
@@ -43,14 +43,18 @@ const _: () = assert!(size_of::<Exchange>() <= 48, "each request under way has o
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PendingRequest {
     No,
-    Yes,
-    /// For one that is sent again, since it met an announced close.
-    Retry,
+    /// For one that is due once the connection is open.
+    OnceOpen,
+    /// For one that is due.
+    Due,
+    /// For one that is due again, since it was withdrawn.
+    Again,
 }
 
-impl From<bool> for PendingRequest {
-    fn from(has_request: bool) -> PendingRequest {
-        if has_request { PendingRequest::Yes } else { PendingRequest::No }
+impl PendingRequest {
+    /// Whether the request is due, and in the books, before the connection is open.
+    pub(crate) fn is_due(self) -> bool {
+        matches!(self, PendingRequest::Due | PendingRequest::Again)
     }
 }
 
@@ -72,7 +76,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request is due for this dial.
+    /// Whether a request is sent once this dial has a connection.
     pub(crate) fn has_request(&self) -> bool {
         self.request != PendingRequest::No
     }

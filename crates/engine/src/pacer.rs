@@ -42,15 +42,13 @@ pub(crate) enum Next {
     AtOnce,
 }
 
-/// The outcome of a request whose connection could not be dialled.
+/// What becomes of a request of a schedule before it has a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unsent {
-    /// A slot's: it is missed.
-    Missed,
-    /// It was due when the dial was, and ends without a response.
-    Censored,
-    /// It would have been due once the connection is open.
-    NotDue,
+pub(crate) enum Slot {
+    /// It has become due, at this time.
+    Due(Nanos),
+    /// It was due at this time, and is given up.
+    Missed(Nanos),
 }
 
 /// A shard's share of its population's load.
@@ -111,18 +109,18 @@ impl Pacer {
         self.ramp.order(to_dial, profile, &self.part, from);
     }
 
-    /// Sets the rate profile of an open loop's requests, or of dials, from this time on; `give_up` is called with the due
-    /// time of each request that is dropped.
+    /// Sets the rate profile of an open loop's requests, or of dials, from this time on; `see` is called with each request
+    /// that is given up.
     pub(crate) fn set_profile(
         &mut self,
         profile: RateProfile,
         from: Nanos,
         now: Nanos,
-        give_up: &mut impl FnMut(Nanos),
+        see: &mut impl FnMut(Slot),
     ) {
         let is_paused = self.is_paused();
         match &mut self.model {
-            Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, give_up),
+            Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, see),
             // The schedule so far is not made up for.
             _ if is_paused => self.ramp.begin(profile, &self.part, from),
             _ => self.ramp.set_profile(profile, from),
@@ -152,14 +150,15 @@ impl Pacer {
         }
     }
 
-    /// The load ends; `give_up` is called with when each slot was due by `now` that no request was sent for, and each arrival
-    /// that was not dialled.
-    pub(crate) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
-        let is_paused = self.is_paused();
-        match &mut self.model {
-            Model::Rate(open_loop) => open_loop.end(now, give_up),
-            Model::Arrivals if !is_paused => self.ramp.end(&self.part, now, give_up),
-            Model::Arrivals | Model::Held => {}
+    /// The load ends; `see` is called with each slot that was due by `now` and that no request was sent for.
+    pub(crate) fn end_slots(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.end(now, see));
+    }
+
+    /// The same with when each arrival was due by `now` that was not dialled.
+    pub(crate) fn end_arrivals(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
+        if self.comes_and_goes() && !self.is_paused() {
+            self.ramp.end(&self.part, now, see);
         }
     }
 
@@ -250,31 +249,17 @@ impl Pacer {
         self.is_paused() && !self.is_open_loop()
     }
 
-    /// A dial has failed that was for a request; `first`: the connection's first one.
-    pub(crate) fn unsent(&self, first: bool) -> Unsent {
-        match &self.model {
-            Model::Rate(_) => Unsent::Missed,
-            Model::Held if first => Unsent::NotDue,
-            Model::Held | Model::Arrivals => Unsent::Censored,
-        }
-    }
-
     // Slots of the open loop; there are none without one.
 
-    /// Takes the slots that have become due; `see` is called with the time of each. Returns the time of the previous call: what was due
+    /// Takes the slots that have become due; `see` is called with each. Returns the time of the previous call: what was due
     /// then has waited for a connection since.
-    pub(crate) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
+    pub(crate) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) -> Nanos {
         self.open_loop().map_or(now, |open_loop| open_loop.collect_due(now, see))
     }
 
     /// Gives up the slots that have waited for a connection for longer than `limit` has for when they were due; `see` is called
-    /// with that.
-    pub(crate) fn give_up(
-        &mut self,
-        now: Nanos,
-        limit: impl Fn(Nanos) -> Nanos,
-        see: &mut impl FnMut(Nanos),
-    ) {
+    /// with each.
+    pub(crate) fn give_up(&mut self, now: Nanos, limit: impl Fn(Nanos) -> Nanos, see: &mut impl FnMut(Slot)) {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.give_up(now, &limit, see));
     }
 
@@ -308,6 +293,11 @@ impl Pacer {
     /// When the next slot is due.
     pub(crate) fn next_slot(&self) -> Nanos {
         if let Model::Rate(open_loop) = &self.model { open_loop.next() } else { Nanos::NEVER }
+    }
+
+    /// Slots that wait for a connection.
+    pub(crate) fn waiting(&self) -> u64 {
+        if let Model::Rate(open_loop) = &self.model { open_loop.waiting() } else { 0 }
     }
 
     /// Requests that wait for a connection and were due at a full load that is over.

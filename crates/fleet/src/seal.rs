@@ -21,9 +21,9 @@ impl Sums {
         self.connects += tick.connect.count();
     }
 
-    /// Requests that count in a number of them: sent and not withdrawn, or due and given up.
+    /// Requests that count in a number of them: all that were due.
     pub(crate) fn begun(&self) -> u64 {
-        (self.counts.sent + self.counts.missed).saturating_sub(self.counts.withdrawn)
+        self.counts.due()
     }
 
     /// Connections that have come, or failed to.

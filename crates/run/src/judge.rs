@@ -107,7 +107,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     };
     let has_clock = plan.populations.iter().all(|p| has_own_clock(p, r));
     figures.pushes = pushes(&r.totals, elapsed, has_clock);
-    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
+    figures.errors = Errors::new(&r.totals.counts);
     Summary {
         schema: "throng.summary/1".into(),
         seed: plan.seed,
@@ -163,12 +163,12 @@ fn population(
             open_per_s: per_second(totals.counts.opened, measured.ramp),
             ..counted(&totals.counts)
         },
-        requests: requests(totals, measured.at_load, measured.elapsed),
+        requests: requests(totals, (measured.at_load, measured.elapsed), measured.lost_requests),
         pushes: pushes(totals, measured.elapsed, has_clock),
         streams: streams::limit(population, totals),
         ..times(totals)
     };
-    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
+    figures.errors = Errors::new(&totals.counts);
     PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
 }
 
@@ -184,6 +184,7 @@ fn counted(counts: &Counts) -> Connections {
     Connections {
         opened: counts.opened,
         failed: counts.failed,
+        given_up: counts.given_up,
         dropped: counts.dropped,
         closed: counts.closed,
         redialled: counts.redialled,
@@ -192,14 +193,17 @@ fn counted(counts: &Counts) -> Connections {
     }
 }
 
-fn requests(totals: &Tick, at_load: Nanos, elapsed: Nanos) -> Requests {
+fn requests(totals: &Tick, (at_load, elapsed): (Nanos, Nanos), lost: u64) -> Requests {
     let counts = &totals.counts;
     Requests {
-        // What the step before sent may be withdrawn in this one.
-        sent: counts.sent.saturating_sub(counts.withdrawn),
+        due: counts.due(),
+        sent: counts.sent(),
         answered: counts.answered,
+        wrong: counts.wrong,
+        failed: counts.failed_requests,
         unanswered: counts.unanswered,
         missed: counts.missed,
+        lost,
         told: counts.told,
         messages: counts.messages,
         per_s: per_second(counts.answered_at_load, at_load),
@@ -264,7 +268,10 @@ fn together(
         quiet_s: r.quiet.map(Nanos::secs_f64),
         ..counted(&r.totals.counts)
     };
-    let requests = Requests { per_s: sum(|p| p.requests.per_s), ..requests(&r.totals, Nanos::ZERO, elapsed) };
+    let requests = Requests {
+        per_s: sum(|p| p.requests.per_s),
+        ..requests(&r.totals, (Nanos::ZERO, elapsed), count(|measured| measured.lost_requests))
+    };
     (connections, requests)
 }
 

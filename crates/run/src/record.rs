@@ -177,6 +177,10 @@ pub(crate) struct PopulationRecord {
     pub(crate) dropped_in_drain: u64,
     /// Of workers that were lost, those that they had by their last reports.
     pub(crate) lost: u64,
+    /// Requests due on such workers, of which no outcome was reported.
+    pub(crate) lost_requests: u64,
+    /// Of a number of requests, those that did not become due before the load ended by itself: they are among the missed.
+    pub(crate) never_due: u64,
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,
@@ -286,9 +290,22 @@ impl PopulationRecord {
         }
     }
 
+    /// The run is over: each request that was due has an account. What was due on workers that were `lost`, and has none, is lost; of a
+    /// `number` that was to be sent, what never became due is missed.
+    pub(crate) fn close_books(&mut self, lost: bool, number: Option<u64>) {
+        let Tick { counts, imbalance, .. } = &mut self.totals;
+        let unknown = counts.due.abs_diff(counts.settled());
+        *if lost { &mut self.lost_requests } else { &mut imbalance.due } += unknown;
+        if let Some(number) = number {
+            self.never_due = number.saturating_sub(counts.due());
+            counts.due += self.never_due;
+            counts.missed += self.never_due;
+        }
+    }
+
     /// Connections that arrived, successfully or not, and those that throng should have dialled.
     pub(crate) fn arrivals_due(&self) -> u64 {
-        self.sum(|counts| counts.opened + counts.failed + counts.missed)
+        self.sum(|counts| counts.opened + counts.failed + counts.given_up + counts.undialled)
     }
 
     /// Connections opened so far that had no response.
@@ -300,7 +317,7 @@ impl PopulationRecord {
     fn is_all_served(&self) -> bool {
         let (counts, served) = (&self.totals.counts, self.totals.served);
         let is_own = counts.ended_after == 0 || served >= counts.opened;
-        is_own && counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent
+        is_own && counts.sent > 0 && counts.answered == counts.sent()
     }
 
     /// Mean of the requests under way at full load.

@@ -112,7 +112,7 @@ impl Kind {
     }
 
     /// The same, or one that lacks what its connection needs of it.
-    pub(crate) const fn is_of_response(self) -> bool {
+    pub const fn is_of_response(self) -> bool {
         self.is_wrong_response() || matches!(self, Kind::MissingValue | Kind::ValueTooLong)
     }
 }

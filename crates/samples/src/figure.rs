@@ -22,9 +22,10 @@ pub fn measured(summary: &Value, path: &str) -> Option<f64> {
         Some(Value::Array(counts)) => {
             // From a zero of its own: the sum of nothing is -0.
             let listed = counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n);
-            // A request that nothing became of is one too.
-            let unanswered = within.filter(|_| name == "faults").map(|all| &all["requests"]["unanswered"]);
-            Some(listed + unanswered.and_then(Value::as_f64).unwrap_or(0.0))
+            // A request without a response is one too, whether it was sent or not.
+            let requests = within.filter(|_| name == "faults").map(|all| &all["requests"]);
+            let of = |account: &str| requests.and_then(|all| all[account].as_f64()).unwrap_or(0.0);
+            Some(listed + of("unanswered") + of("missed"))
         }
         Some(value) => value.as_f64(),
         None => path.contains("requests.status.").then_some(0.0),
@@ -183,14 +184,14 @@ mod tests {
         let summary = json!({
             "ramp_s": 1.5,
             "faults": [{ "kind": "reset", "count": 3 }, { "kind": "timeout", "count": 4 }],
-            "requests": { "status": { "200": 7 }, "unanswered": 5 },
+            "requests": { "status": { "200": 7 }, "unanswered": 5, "missed": 2 },
             "latency_us": { "count": 2, "p99": 5.0 },
             "connect_us": { "count": 0, "p99": 0.0 },
             "probe": null,
         });
         let check = |path, expected| assert_eq!(measured(&summary, path), expected, "{path}");
         check("ramp_s", Some(1.5));
-        check("faults", Some(12.0));
+        check("faults", Some(14.0));
         check("requests.status.200", Some(7.0));
         check("requests.status.404", Some(0.0));
         check("latency_us.p99", Some(5.0));

@@ -1,6 +1,7 @@
 //! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
 
 mod agents;
+pub mod books;
 mod buckets;
 mod calibration;
 mod cause;

@@ -24,6 +24,7 @@ use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
+    encode,
     fault::{FaultCount, Faults, Side},
     merge::{Merge, merged},
     observation::Observation,
@@ -112,15 +113,23 @@ pub struct Limit {
 merged! {
     /// Requests over the whole run; `per_s` at full load.
     pub struct Requests {
+        /// Due: the sum of `answered`, `failed`, `unanswered` and `missed`, and on a fleet `lost`.
+        pub due: u64,
         /// Sent. A request or message that met an announced close, and is sent again, counts once.
         pub sent: u64,
         /// Complete responses.
         pub answered: u64,
-        /// Outstanding when the run ended. `sent` is the sum of `answered`, of the faults of outstanding requests (stage
-        /// `exchange`, without wrong responses, which are responses) and of these.
+        /// Of those, the ones that were not as expected, or lacked a value that their connection needed.
+        pub wrong: u64,
+        /// Sent, and ended by a fault without a complete response.
+        pub failed: u64,
+        /// Outstanding when the run ended.
         pub unanswered: u64,
-        /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
+        /// Due and not sent: no connection was free within the timeout, or none could be dialled.
         pub missed: u64,
+        /// Due on agents of a fleet that were lost before its outcome was reported; absent if there are none.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub lost: u64,
         /// Fire-and-forget messages.
         pub told: u64,
         /// Messages in gRPC responses, including calls that were cancelled when the load ended, and messages pushed by servers

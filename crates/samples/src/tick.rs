@@ -5,11 +5,12 @@ use units::Nanos;
 
 use crate::{
     agents::{AgentTicks, at},
+    books::Imbalance,
     congestion::Congestion,
     destination::Destination,
     encode::{self, STATUSES},
     error_sample::ErrorSamples,
-    fault::{Faults, Stage},
+    fault::Faults,
     latency::Latency,
     mark::Marks,
     merge::{Merge, merged},
@@ -68,12 +69,25 @@ merged! {
         pub forced: u64,
         /// Local addresses that turned out to be taken; the next was used.
         pub addresses_skipped: u64,
-        /// Requests sent.
+        /// Dials that began; see [`crate::books`] for what becomes of them.
+        pub dialled: u64,
+        /// Those whose outcome was not known when the run ended.
+        pub given_up: u64,
+        /// Connections that were to arrive and were not dialled: the load ended before throng came to them.
+        pub undialled: u64,
+        /// Faults of connections that no request was due on; each other one is a request's.
+        pub connection_faults: u64,
+        /// Requests due: each is sent, or missed, and stands in one account at any time; see [`crate::books`].
+        pub due: u64,
+        /// Requests sent; one that was withdrawn and is sent again, twice.
         pub sent: u64,
-        /// Those without an expected response: in flight when the server closed with an announcement, and sent again; or
-        /// messages only listened for when the load ended.
+        /// Sent, and due again: the server ended the connection with an announcement before it acted on them.
         pub withdrawn: u64,
-        /// Of those, the ones that had neither a response nor a fault when the run ended.
+        /// Sent, and ended by throng without a fault: calls that stay open, and messages listened for, when the load ends.
+        pub revoked: u64,
+        /// Sent, and ended by a fault without a complete response.
+        pub failed_requests: u64,
+        /// Sent, with neither a response nor a fault when the run ended.
         pub unanswered: u64,
         /// Fire-and-forget messages; not among the requests.
         pub told: u64,
@@ -82,10 +96,12 @@ merged! {
         /// Messages that servers send without a request for each: of responses of gRPC, and of WebSockets those of
         /// [`Tick::pushes`].
         pub messages: u64,
-        /// Due by the open loop's schedule and never sent: no connection was free in time.
+        /// Due and never sent: no connection was free in time, or none could be dialled.
         pub missed: u64,
         /// Complete responses, correct or not.
         pub answered: u64,
+        /// Of those, the ones that are not as expected, or lack what their connection needs.
+        pub wrong: u64,
         /// Of those, the ones that came at full load.
         pub answered_at_load: u64,
         /// Responses after which the connection was kept.
@@ -123,7 +139,10 @@ merged! {
         pub resolved: u64 => sum,
         /// Outstanding requests at its end.
         pub waiting: u64 => sum,
-        /// Of those, and of the ones that wait for a connection, those that were due at a full load that is over.
+        /// Requests due whose outcome is not known at its end: those, and all that wait for a connection.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub unsettled: u64 => sum,
+        /// Of those, the ones that were due at a full load that is over.
         pub owed: u64 => sum,
         /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
         #[serde(with = "encode::never")]
@@ -202,6 +221,9 @@ merged! {
         /// Messages that servers sent by themselves.
         #[serde(skip_serializing_if = "Pushes::is_empty")]
         pub pushes: Pushes,
+        /// By how much the books do not balance.
+        #[serde(skip_serializing_if = "Imbalance::is_none")]
+        pub imbalance: Imbalance,
         /// The fewest concurrent streams that a server allowed on a connection, where that was fewer than wanted.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub streams_allowed: Option<u64> => always fewest,
@@ -358,13 +380,10 @@ impl Tick {
     pub fn of_probe(&self, among: impl FnOnce(&mut Probe) -> &mut Latency) -> Tick {
         let Tick { index, from, until, phase, waiting, owed, ramped_at, stalled, .. } = *self;
         let c = &self.counts;
-        let faults: u64 =
-            self.faults.iter().filter(|(fault, _)| fault.stage == Stage::Exchange).map(|(_, n)| n).sum();
         let mut probe = Probe {
-            // What met an announced close was sent again.
-            sent: c.sent.saturating_sub(c.withdrawn) + c.missed,
+            sent: c.due(),
             answered: c.answered,
-            failed: faults + c.missed,
+            failed: c.failed_requests + c.missed,
             unanswered: c.unanswered,
             faults: self.faults.clone(),
             status: self.status.clone(),
@@ -377,7 +396,19 @@ impl Tick {
         times.merge(&self.ramp_latency);
         let counts = Counts { addresses_skipped: c.addresses_skipped, ..Counts::default() };
         let lag = self.lag.clone();
-        let state = Tick { index, from, until, phase, waiting, owed, ramped_at, stalled, ..Tick::default() };
+        let imbalance = self.imbalance;
+        let state = Tick {
+            index,
+            from,
+            until,
+            phase,
+            waiting,
+            owed,
+            ramped_at,
+            stalled,
+            imbalance,
+            ..Tick::default()
+        };
         Tick { counts, lag, probe: Some(Box::new(probe)), ..state }
     }
 

@@ -1,7 +1,10 @@
 //! Invariants of any run's counts, at every tick.
 
 use plan::{Plan, Population, Reconnect, Scheme};
-use samples::{Kind, Stage, Tick};
+use samples::{
+    Kind, Stage, Tick,
+    books::{Imbalance, Standing},
+};
 
 /// Invariants of the sum of all ticks so far, whatever the network and the target do.
 pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
@@ -9,30 +12,27 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
         t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
     };
-    let wrong = faults(|stage, kind| kind.is_wrong_response() && stage == Stage::Exchange);
     // After requests, an upgrade is one more of them, and no part of a dial.
     let logs_in = !population.http_steps().is_empty();
-    // The handshake of HTTP/2 before them is one of a dial, and is censored.
-    let of_dials = t.handshake.censored();
-    let upgrades = if logs_in { faults(|stage, _| stage == Stage::Handshake) - of_dials } else { 0 };
-    // A response without a value that its connection needs is a response; the connection is lost.
-    let useless = faults(|stage, kind| {
-        stage == Stage::Exchange && matches!(kind, Kind::MissingValue | Kind::ValueTooLong)
-    });
-    let lost = faults(|stage, _| stage == Stage::Exchange) - wrong - useless + upgrades;
-    // A connection that was opened is open, or ended in exactly one way.
-    let ended = c.dropped + c.closed + c.finished + c.ended_after;
-    assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
-    // A loss has exactly one cause, and so has each request on a stream that ends with it, or is given up alone.
-    let (all, once) = (faults(|_, _| true), c.dropped + c.failed + wrong);
-    let alone = faults(|stage, kind| {
-        stage == Stage::Exchange && matches!(kind, Kind::Timeout | Kind::BadAnswer | Kind::Reset)
-    });
-    let of_streams = population.streams.map_or(0, |n| c.dropped * (u64::from(n) - 1) + alone);
-    let most = once + of_streams;
-    assert!((once..=most).contains(&all), "faults, seed {seed}: {all}, not {once} to {most}");
-    let dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Handshake));
-    assert_eq!(dials - upgrades, c.failed, "failed dials, seed {seed}");
+    // The end of a connection by a response that lacks what it needs is counted with the wrong responses.
+    let useless = faults(|_, kind| matches!(kind, Kind::MissingValue | Kind::ValueTooLong));
+    // Each account, from its own events: what was due, sent, dialled, opened.
+    let dialling = c.dialled - c.opened - c.redialled - c.failed - c.given_up;
+    let standing = Standing { under_way: t.unsettled, waiting: 0, dialling, open: t.open };
+    let Imbalance { due, connections, .. } = c.balance(&standing);
+    assert_eq!((due, connections), (0, 0), "requests due and connections, seed {seed}: {c:?}");
+    let sent = c.settled() - c.missed + c.withdrawn;
+    let is_sent = (sent..=sent + t.unsettled).contains(&c.sent);
+    assert!(is_sent, "requests sent, seed {seed}: {c:?}");
+    // Each fault is counted with what it ended or spoiled: a request, a wrong response, a dial for a request, or a connection.
+    let of_dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Tls | Stage::Handshake));
+    let all = faults(|_, _| true);
+    let counted = c.failed_requests + c.wrong + c.connection_faults;
+    let for_requests = if useless > 0 { all } else { c.failed.min(of_dials) };
+    assert!(
+        (counted.min(all)..=counted + for_requests).contains(&all),
+        "faults, seed {seed}: {all} of {c:?}"
+    );
     // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
     assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
     assert!(t.resolved <= u64::from(population.load.connections()) + c.finished, "wanted, seed {seed}");
@@ -40,19 +40,14 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
     let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
-    // A request has a response, waits, was lost with its connection, or crossed an announced close.
-    let ends = c.answered + t.waiting + lost + c.unanswered + c.withdrawn;
-    // After the load, those that arrived before its end wait from their dial on.
-    let dials = if population.comes_and_goes() { t.waiting } else { 0 };
-    assert!((c.sent..=c.sent + dials).contains(&ends), "each request has one end, seed {seed}: {ends} {c:?}");
     // One without a response is longer than all others, and so is one that was never sent.
     let (dials, handshakes) = (t.connect.censored(), t.handshake.censored());
     assert_eq!(dials + handshakes, c.failed, "dials without a connection, seed {seed}");
     let censored = t.latency.censored() + t.ramp_latency.censored();
-    let without = lost + c.unanswered + c.missed;
-    assert!(
-        (without..=without + c.failed).contains(&censored),
-        "without a response, seed {seed}: {censored} {c:?}"
+    assert_eq!(
+        censored,
+        c.failed_requests + c.unanswered + c.missed,
+        "without a response, seed {seed}: {c:?}"
     );
     // Each response has one latency, and over HTTP one status, and so has a refused upgrade; each connection has one connect time,
     // and a handshake may fail after it.

@@ -12,7 +12,7 @@ struct Report {
     role: Role,
     open: u64,
     resolved: u64,
-    waiting: u64,
+    unsettled: u64,
     ramped_at: Nanos,
     phase: Phase,
 }
@@ -39,7 +39,7 @@ impl<'a> Sums<'a> {
             role: part.role,
             open: 0,
             resolved: 0,
-            waiting: 0,
+            unsettled: 0,
             ramped_at: Nanos::NEVER,
             phase: Phase::Ramp,
         };
@@ -63,18 +63,16 @@ impl<'a> Sums<'a> {
 
     pub(crate) fn take(&mut self, shard: u32, tick: &Tick) {
         let tick = &*run::filed(self.reports[shard as usize].role, tick);
-        // What it has given up is no longer waiting.
-        let waiting = tick.waiting - tick.counts.unanswered;
         let report = &mut self.reports[shard as usize];
-        let &Tick { open, resolved, ramped_at, phase, .. } = tick;
-        *report = Report { role: report.role, open, resolved, waiting, ramped_at, phase };
+        let &Tick { open, resolved, unsettled, ramped_at, phase, .. } = tick;
+        *report = Report { role: report.role, open, resolved, unsettled, ramped_at, phase };
         self.whole.extend(tick);
         if let Role::Population(nth) = report.role {
             self.populations[usize::from(nth)].extend(tick);
         }
         let sum = |field: fn(&Report) -> u64| self.reports.iter().map(field).sum::<u64>();
-        let (open, resolved, waiting) = (sum(|r| r.open), sum(|r| r.resolved), sum(|r| r.waiting));
-        (self.whole.open, self.whole.resolved, self.whole.waiting) = (open, resolved, waiting);
+        let (open, resolved, unsettled) = (sum(|r| r.open), sum(|r| r.resolved), sum(|r| r.unsettled));
+        (self.whole.open, self.whole.resolved, self.whole.unsettled) = (open, resolved, unsettled);
         self.peak = self.peak.max(open);
         self.ramped_at = self.of_load().map(|r| r.ramped_at).max().expect("there is a shard");
         if self.hold_until == Nanos::NEVER && self.of_load().all(|r| r.phase == Phase::Drain) {
@@ -89,10 +87,10 @@ impl<'a> Sums<'a> {
     fn obey_the_laws_of_populations(&mut self) {
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let own = self.reports.iter().filter(|report| report.role == Role::Population(nth));
-            let (open, resolved, waiting) =
-                own.fold((0, 0, 0), |(o, r, w), own| (o + own.open, r + own.resolved, w + own.waiting));
+            let (open, resolved, unsettled) =
+                own.fold((0, 0, 0), |(o, r, u), own| (o + own.open, r + own.resolved, u + own.unsettled));
             let whole = &mut self.populations[usize::from(nth)];
-            (whole.open, whole.resolved, whole.waiting) = (open, resolved, waiting);
+            (whole.open, whole.resolved, whole.unsettled) = (open, resolved, unsettled);
             obey_the_laws(self.plan, population, whole);
             obey_the_laws_of_steps(self.plan, nth, whole);
         }

@@ -97,11 +97,7 @@ fn requests(s: &Summary, out: &mut String) {
         true => ("at least ", " (lower bound: throng had no CPU left)"),
         false => ("", ""),
     };
-    let lost = match s.requests_lost() {
-        0 => String::new(),
-        n => format!(", {} lost with their agents", Count(n)),
-    };
-    let responses = responses(r.answered, r.sent) + &unanswered(r.unanswered) + &lost;
+    let responses = outcomes(r);
     let per_s = Count(r.per_s.round() as u64);
     let rate = format!("{at_least}{per_s}/s at full load ({:.1} s)", s.duration_s);
     row(out, "requests", format!("{responses}, {rate}{why}"));
@@ -177,7 +173,7 @@ pub(crate) fn error_rate(s: &Summary) -> Option<String> {
     let e = s.errors;
     let share = e.share()?;
     let of = |n: u64, all: u64, what| format!("{} of {}", Count(n), Count(all).of(what));
-    let failed = match s.requests.sent + s.requests.missed {
+    let failed = match s.requests.due {
         0 => of(e.count, e.of, "connection"),
         // The rest are connections that failed while no request was under way, each an error.
         due if due < e.of => {
@@ -190,8 +186,20 @@ pub(crate) fn error_rate(s: &Summary) -> Option<String> {
     Some(format!("{} ({failed} failed)", percent(share)))
 }
 
-fn responses(responses: u64, requests: u64) -> String {
-    format!("{} to {}", Count(responses).of("response"), Count(requests).of("request"))
+/// What became of the requests that were due, which adds up to their number.
+fn outcomes(r: &Requests) -> String {
+    let others = [
+        (r.failed, "failed"),
+        (r.unanswered, "without a response at the end"),
+        (r.missed, "never sent"),
+        (r.lost, "lost with their agents"),
+    ];
+    let due = if r.due == r.sent { "" } else { " due" };
+    let mut text = format!("{} to {}{due}", Count(r.answered).of("response"), Count(r.due).of("request"));
+    for (n, what) in others.into_iter().filter(|(n, _)| *n > 0) {
+        text += &format!(", {} {what}", Count(n));
+    }
+    text
 }
 
 fn unanswered(n: u64) -> String {

@@ -2,15 +2,14 @@
 //! is taken.
 
 use net::{Close, Cx, Io, Key};
-use samples::Fault;
+use samples::{Fault, Latency};
 use units::Nanos;
 
-use super::{Client, ORDERS_INTERVAL, ends::End};
+use super::{Client, ORDERS_INTERVAL};
 use crate::{
     connections::{Conn, State},
     exchange::{Exchange, PendingRequest},
     op::Op,
-    pacer::Unsent,
 };
 
 /// Maximum of dials in one turn, so that responses are not delayed.
@@ -34,11 +33,28 @@ impl Client {
 
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
         let waits = self.pacer.is_open_loop() || cx.now() < self.quota.starts();
-        let has_request = self.job.starts_with_request() && !waits;
+        let request = match self.job.starts_with_request() && !waits {
+            false => PendingRequest::No,
+            // It is due with its connection.
+            true if self.pacer.comes_and_goes() => self.due_by_dial(0),
+            true => PendingRequest::OnceOpen,
+        };
         if self.pacer.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
-        self.dial_next(cx, Exchange { first: true, request: has_request.into(), ..Exchange::new(due, due) });
+        self.dial_next(cx, Exchange { first: true, request, ..Exchange::new(due, due) });
+    }
+
+    /// A request, the operation `at`, is due, for which a connection is dialled.
+    fn due_by_dial(&mut self, at: u16) -> PendingRequest {
+        self.due(at);
+        PendingRequest::Due
+    }
+
+    /// What comes next for a connection without a socket is due; a request, unless that is something else.
+    pub(super) fn next_is_due(&mut self, k: Key) -> PendingRequest {
+        let at = self.conn(k).at;
+        if self.job.op(at).awaits_response() { self.due_by_dial(at) } else { PendingRequest::No }
     }
 
     /// Dials a connection that there was not before; destinations take turns.
@@ -51,6 +67,7 @@ impl Client {
     }
 
     fn begin_dial(&mut self, k: Key, exchange: Exchange) {
+        self.dialled(exchange.request.is_due());
         let Client { job, conns, source, .. } = self;
         let at = conns[k.index].at;
         conns.begin(k.index, exchange, || job.session_of_dial(at, &mut source.random));
@@ -85,11 +102,14 @@ impl Client {
     /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then. In
     /// an open loop a slot triggers it, and none has yet.
     pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        let has_request = !self.pacer.is_open_loop();
-        if has_request && self.full_load.has(due) {
+        if self.pacer.is_open_loop() {
+            return self.redial(cx, k, due, due, PendingRequest::No);
+        }
+        if self.full_load.has(due) {
             self.tick.lag.record(cx.now().since(due));
         }
-        self.redial(cx, k, due, due, has_request.into());
+        let request = self.next_is_due(k);
+        self.redial(cx, k, due, due, request);
     }
 
     /// A connection without a socket is dialled again, which was due at `dial_due`; `request`: whether it is for a request that was due at
@@ -116,35 +136,15 @@ impl Client {
         let now = cx.now();
         let exchange = *self.exchange(k);
         let first = exchange.first;
-        let destination = self.conn(k).destination;
-        let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
-        *count += 1;
-        if let Some(own) = self.at(destination) {
-            *if first { &mut own.opened } else { &mut own.redialled } += 1;
-        }
+        let is_due = exchange.request.is_due();
+        self.count_opened(self.conns[k.index].destination, first);
         self.conn(k).received(now, None);
         self.lives.begin(k);
         self.begin_pushes(k, now);
         self.begin_keep_alive(k, now);
-        let is_surplus = self.is_surplus();
-        if self.pacer.puts_off() && !self.draining && !is_surplus {
-            self.idle(k);
-            return self.put_off(cx, k);
-        }
-        if first && cx.now() < self.quota.starts() && !is_surplus {
-            self.idle(k);
-            return self.wait_for_start(cx, k);
-        }
-        // What a connection was dialled for on demand, or arrived for, was due before the end.
-        let was_due = self.job.dials_on_demand() || self.pacer.comes_and_goes();
-        if self.begins_nothing() && !was_due || is_surplus {
-            self.idle(k);
-            self.missed_by_dial(&exchange);
-            return match self.is_released() {
-                _ if is_surplus => self.finish(cx, k),
-                true => self.release(cx, k),
-                false => self.wake_at(cx, k, Nanos::NEVER),
-            };
+        // What is due was due before a pause, the end of the load, or another number of connections: it is sent.
+        if !is_due && self.stays_idle(cx, k, first) {
+            return;
         }
         match self.job.op(self.conns[k.index].at) {
             Op::Ping(_, every) if first && !self.pacer.is_open_loop() => {
@@ -156,6 +156,9 @@ impl Client {
                 if first {
                     // The first request is due as soon as the connection is open.
                     self.exchange(k).due = now;
+                }
+                if !is_due {
+                    self.due(self.conns[k.index].at);
                 }
                 let stream = self.conns.latest(k.index);
                 self.request(cx, k, stream);
@@ -174,35 +177,48 @@ impl Client {
         }
     }
 
+    /// Whether a connection that is open begins nothing now.
+    fn stays_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, first: bool) -> bool {
+        let is_surplus = self.is_surplus();
+        // Arrivals came before the end of the load.
+        let is_over = self.begins_nothing() && !self.pacer.comes_and_goes();
+        let puts_off = self.pacer.puts_off() && !self.draining && !is_surplus;
+        let waits = first && cx.now() < self.quota.starts() && !is_surplus;
+        if !(puts_off || waits || is_over || is_surplus) {
+            return false;
+        }
+        self.idle(k);
+        match () {
+            () if puts_off => self.put_off(cx, k),
+            () if waits => self.wait_for_start(cx, k),
+            () if is_surplus => self.finish(cx, k),
+            () if self.is_released() => self.release(cx, k),
+            () => self.wake_at(cx, k, Nanos::NEVER),
+        }
+        true
+    }
+
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
         let Conn { destination, served, .. } = *self.conn(k);
         self.learn(&exchange, cx.now(), false);
-        self.censor_dial(k, &exchange);
-        if self.job.dials_on_demand() {
-            self.settle(&exchange);
+        self.dial_time(k).censor();
+        let is_due = exchange.request.is_due();
+        self.tick.dial_failed(self.job.row(destination), fault, is_due);
+        if is_due {
+            self.miss_by_dial(&exchange, destination);
         }
-        self.count_fault(destination, fault);
-        self.end(cx, k, End::Failed);
+        self.remove(cx, k, Close::Reset);
         // One whose first dial failed is not among the opened, of which those without a response are counted.
         self.back_off(cx, k.index, destination, served || exchange.first);
     }
 
-    /// A dial or a handshake has failed, and with it its request. The first request of a held connection is due when it is
-    /// open.
-    fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
-        let conn = *self.conn(k);
-        match conn.state() {
+    /// The time that a connection which is not open yet takes now.
+    fn dial_time(&mut self, k: Key) -> &mut Latency {
+        match self.conn(k).state() {
             State::Dialling => &mut self.tick.connect,
             State::Securing => &mut self.tick.tls,
             _ => &mut self.tick.handshake,
-        }
-        .censor();
-        match self.pacer.unsent(exchange.first) {
-            _ if !exchange.has_request() => {}
-            Unsent::Missed => self.missed_by_dial(exchange),
-            Unsent::Censored => self.censor(exchange, conn.destination),
-            Unsent::NotDue => {}
         }
     }
 

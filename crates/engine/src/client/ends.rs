@@ -1,8 +1,10 @@
 //! How connections end: as announced, as planned, or by a loss; and what is dialled again.
 
+use std::collections::VecDeque;
+
 use net::{Close, Cx, Gone, Io, Key};
 use plan::Reconnect;
-use samples::{Detail, Fault, Kind, Side, Stage};
+use samples::{Detail, Fault, Kind, Side, Stage, books::End};
 use units::Nanos;
 
 use super::{Client, withdrawn::Again};
@@ -14,50 +16,28 @@ use crate::{
     pool::NOTHING,
 };
 
-/// How a connection ends: which counter has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It was never open.
-    Failed,
-    /// The server had announced it.
-    Closed,
-    /// None had.
-    Dropped,
-    /// After the load had ended: by the server, or by us, for others that waited.
-    EndedAfter,
-    /// By us, as planned.
-    Finished,
-}
+/// A request that the server has not seen when it closes a connection meets the close within a round trip: one that has waited for longer
+/// was received, and is not answered. Longer than the round trip of any path, and shorter than what a server calls a timeout.
+const CROSSING: Nanos = Nanos::from_secs(1);
 
 impl Client {
     /// The connection is no more, and has no record any longer.
     pub(super) fn end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
-        let destination = self.conn(k).destination;
-        let counts = &mut self.tick.counts;
-        *match end {
-            End::Failed => &mut counts.failed,
-            End::Closed => &mut counts.closed,
-            End::Dropped => &mut counts.dropped,
-            End::EndedAfter => &mut counts.ended_after,
-            End::Finished => &mut counts.finished,
-        } += 1;
-        self.at(destination).into_iter().for_each(|own| match end {
-            End::Failed => own.failed += 1,
-            End::Closed => own.closed += 1,
-            End::Dropped => own.dropped += 1,
-            End::Finished => own.finished += 1,
-            End::EndedAfter => {}
-        });
-        self.layer.iter_mut().for_each(|layered| layered.end(k.index));
-        self.end_keep_alive(k);
-        self.drop_withdrawn(k.index);
-        self.forget(k);
-        let failed = matches!(end, End::Failed | End::Dropped);
-        cx.close(k, if failed { Close::Reset } else { Close::Graceful });
+        self.count_ended(k, end);
+        self.remove(cx, k, if end == End::Dropped { Close::Reset } else { Close::Graceful });
     }
 
-    /// The server announced that it would close: not a loss. `due`: when the connection's next request is; never, if slots
-    /// determine that.
+    /// The same of one that was never open, or of which it is counted.
+    pub(super) fn remove<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
+        self.layer.iter_mut().for_each(|layered| layered.end(k.index));
+        self.end_keep_alive(k);
+        self.drop_withdrawn(k);
+        self.forget(k);
+        cx.close(k, how);
+    }
+
+    /// The server announced that it would close: not a loss. `due`: when the connection's next request is, unless one is under way;
+    /// never, if slots determine that.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let error = self.conns.error(k.index);
         if self.pacer.comes_and_goes() && !self.draining {
@@ -66,61 +46,77 @@ impl Client {
             return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error.announced()));
         }
         let conn = *self.conn(k);
-        let mut crossed = None;
         if conn.state() == State::Busy {
             let exchange = *self.exchange(k);
-            if exchange.request == PendingRequest::Retry || self.conns.has_several(k.index) {
+            let may_have_crossed = self.job.is_http2() || cx.now().since(exchange.started) <= CROSSING;
+            if exchange.request == PendingRequest::Again
+                || self.conns.has_several(k.index)
+                || !may_have_crossed
+            {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
                 // ends its session in good order responds to all before it does.
                 let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
                 return self.lost(cx, k, fault);
             }
+            let again = self.withdraw(&exchange);
             if error.is_none() && self.may_send_again(k) {
                 self.end(cx, k, End::Closed);
-                let now = cx.now();
-                return self
-                    .dial_next(cx, Exchange { request: PendingRequest::Retry, ..Exchange::new(due, now) });
+                let exchange = Exchange::new(again.due, cx.now());
+                return self.dial_next(cx, Exchange { request: PendingRequest::Again, ..exchange });
             }
-            self.withdraw(&exchange);
-            crossed = Some(Again::of(&exchange));
+            self.withdrawn.add(k.index, again);
+            self.idle(k);
         }
         if !error.is_none() && !self.draining {
             // Announced, and not as planned (RFC 9113 section 6.8): there is no next connection for what was not acted on.
-            crossed.into_iter().for_each(|again| self.withdrawn.add(k.index, again));
-            self.idle(k);
             return self.lost(cx, k, Fault::target(Stage::Hold, Kind::Closed).with(error));
         }
-        let mut again = self.withdrawn.take(k.index);
-        self.end(cx, k, End::Closed);
-        if self.job.reconnect == Reconnect::Never || !self.is_replaced() {
-            return;
-        }
-        // What is due since before is what the connection is dialled for.
-        let first = match again.pop_front() {
-            None => crossed,
-            first => {
-                again.extend(crossed);
-                first
-            }
+        let again = match self.job.reconnect {
+            // Nothing follows: what was withdrawn is missed with the end of its connection.
+            Reconnect::Never => VecDeque::new(),
+            _ => self.withdrawn.take(k.index),
         };
-        let (at, due) = first.map_or((conn.at, due), |first| (first.at, first.due));
-        let k = self.disconnect(cx, k.index, conn.destination, at);
+        self.end(cx, k, End::Closed);
+        if !again.is_empty() {
+            self.redial_for(cx, k.index, &conn, again);
+        } else if self.job.reconnect != Reconnect::Never && self.is_replaced() {
+            self.redial_at(cx, k.index, &conn, due);
+        }
+    }
+
+    /// Dials a connection again that has ended, for requests that were withdrawn: they are due since before, even where the load has
+    /// ended since.
+    fn redial_for<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, conn: &Conn, mut again: VecDeque<Again>) {
+        let first = again.pop_front().expect("there are some");
+        let k = self.disconnect(cx, index, conn.destination, first.at);
         // One that was never served still waits for its first response.
+        self.conn(k).served = conn.served;
+        self.withdrawn.put(k.index, again);
+        self.dial_late(first.due, cx.now());
+        self.redial(cx, k, cx.now(), first.due, PendingRequest::Again);
+    }
+
+    /// The same for its next request, which is due then.
+    fn redial_at<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, conn: &Conn, due: Nanos) {
+        let k = self.disconnect(cx, index, conn.destination, conn.at);
         self.conn(k).served = conn.served;
         if self.pacer.puts_off() {
             self.put_off(cx, k);
         } else if due <= cx.now() {
-            // The dial is due now: the server has only just closed.
-            if self.full_load.has(due) {
-                self.lateness.leaves(cx.now());
-            }
-            let request = if first.is_some() { PendingRequest::Retry } else { PendingRequest::Yes };
-            self.withdrawn.put(k.index, again);
+            self.dial_late(due, cx.now());
+            let request = self.next_is_due(k);
             self.redial(cx, k, cx.now(), due, request);
         } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);
         } else {
             self.wake_at(cx, k, due);
+        }
+    }
+
+    /// A dial for what was due before is due now: the server has only just closed.
+    fn dial_late(&mut self, due: Nanos, now: Nanos) {
+        if self.full_load.has(due) {
+            self.lateness.leaves(now);
         }
     }
 
@@ -159,7 +155,7 @@ impl Client {
         if conn.state() == State::Busy {
             self.fail_all(k, conn, fault, cx.now());
         } else {
-            self.count_fault(conn.destination, fault);
+            self.tick.connection_failed(self.job.row(conn.destination), fault, false);
         }
         self.end(cx, k, End::Dropped);
         self.back_off(cx, k.index, conn.destination, conn.served);
@@ -170,8 +166,7 @@ impl Client {
         let mut stream = self.conns.oldest(k.index);
         while stream != NOTHING {
             let exchange = *self.conns.at(stream);
-            self.failed(&exchange, conn.destination, now);
-            self.count_fault_of(exchange.at, conn.destination, fault);
+            self.failed(&exchange, conn.destination, fault, now);
             stream = exchange.next;
         }
     }
@@ -229,7 +224,8 @@ impl Client {
         } else if self.pacer.puts_off() {
             self.put_off(cx, k)
         } else {
-            self.redial(cx, k, cx.now(), cx.now(), PendingRequest::Yes)
+            let request = self.next_is_due(k);
+            self.redial(cx, k, cx.now(), cx.now(), request)
         }
     }
 
@@ -266,8 +262,8 @@ impl Client {
     }
 
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
-        let now = cx.now();
-        let (stream, due) = (self.conns.latest(k.index), self.exchange(k).due);
+        let stream = self.conns.latest(k.index);
+        let Exchange { due, started, .. } = *self.exchange(k);
         let error = self.conns.error(k.index);
         let rest =
             cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover_len(k.index));
@@ -285,8 +281,8 @@ impl Client {
         if ended == Ok(true) {
             return self.response_complete(cx, k, stream);
         }
-        if untouched && (self.conn(k).is_announced(now) || self.may_send_again(k)) {
-            // It crossed with the announced close: the request is still owed, on a new connection.
+        if untouched && (self.conn(k).is_announced(started) || self.may_send_again(k)) {
+            // It was sent when the server might close, and crossed with that: it is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);
         }
         let fault = match (ended, why) {

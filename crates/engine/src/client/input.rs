@@ -4,7 +4,7 @@ use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
-use super::{Client, withdrawn::Again};
+use super::Client;
 use crate::{
     connections::State,
     exchange::PendingRequest,
@@ -138,25 +138,25 @@ impl Client {
     fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, fault: Fault) {
         let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
-        self.failed(&exchange, destination, cx.now());
-        self.count_fault_of(exchange.at, destination, fault);
+        self.failed(&exchange, destination, fault, cx.now());
         self.go_on_without(cx, k);
     }
 
     /// A response will not come, for the server has announced the end of the session: the request is due again on the next one. Others
     /// are under way beside it.
     fn withdrawn<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
-        if self.conns.at(stream).request == PendingRequest::Retry {
+        if self.conns.at(stream).request == PendingRequest::Again {
             // The first on this connection: the server acts on nothing, on one connection after the other.
             let error = self.conns.error(k.index);
             let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
             return self.lost(cx, k, fault);
         }
         let exchange = self.conns.end_exchange(k.index, stream);
-        self.withdraw(&exchange);
-        // What is due by intervals is due again with the next of them.
-        if !self.has_pings() {
-            self.withdrawn.add(k.index, Again::of(&exchange));
+        let again = self.withdraw(&exchange);
+        match self.has_pings() {
+            // The next one takes its place.
+            true => self.miss_withdrawn(again, self.conns[k.index].destination),
+            false => self.withdrawn.add(k.index, again),
         }
     }
 

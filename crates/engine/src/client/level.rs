@@ -3,7 +3,7 @@
 use net::{Close, Cx, Io, Key};
 use units::Nanos;
 
-use super::{Client, figures::miss, keep_alive::Alive};
+use super::{Client, books::slot, keep_alive::Alive};
 use crate::{
     connections::{Conn, State},
     pace::RateProfile,
@@ -57,8 +57,9 @@ impl Client {
 
     /// Sets the rate profile of an open loop's requests, or of arrivals, from this time on.
     pub(super) fn set_profile(&mut self, profile: RateProfile, from: Nanos, now: Nanos) {
+        let has_first_byte = self.has_first_bytes();
         let Client { pacer, tick, full_load, .. } = self;
-        pacer.set_profile(profile, from, now, &mut |due| miss(tick, full_load, due));
+        pacer.set_profile(profile, from, now, &mut |it| slot(tick, full_load, has_first_byte, it));
     }
 
     /// Closes idle connections that are surplus or released, the latest first; busy ones are closed after their response. Returns

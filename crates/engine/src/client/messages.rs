@@ -65,8 +65,7 @@ impl Client {
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             if conns.session(k.index).cancel(stream, out) {
                 self.conns.end_exchange(k.index, stream);
-                self.settle(&exchange);
-                self.tick.counts.withdrawn += 1;
+                self.revoke(&exchange);
             }
         }
     }

@@ -3,24 +3,29 @@
 use net::{Cx, Io, Key};
 use units::Nanos;
 
-use super::{Client, figures::miss};
+use super::{Client, books::slot};
 use crate::{
     connections::State,
     exchange::{Exchange, PendingRequest},
+    pacer::Slot,
 };
 
 impl Client {
     /// Sends what is due.
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
+        let has_first_byte = self.has_first_bytes();
         let Client { pacer, tick, job, lateness, full_load, .. } = self;
-        let collected_at = pacer.collect_due(now, &mut |due| {
-            if full_load.has(due) {
+        let collected_at = pacer.collect_due(now, &mut |it| {
+            if let Slot::Due(due) = it
+                && full_load.has(due)
+            {
                 lateness.leaves(due);
             }
+            slot(tick, full_load, has_first_byte, it);
         });
         let limit = |due| job.timeout + lateness.since(due);
-        pacer.give_up(now, limit, &mut |due| miss(tick, full_load, due));
+        pacer.give_up(now, limit, &mut |it| slot(tick, full_load, has_first_byte, it));
         // Since it was free, its session may have been ended by the server, or what was withdrawn has been sent again on it: it comes back
         // with its next response.
         let pair = |client: &mut Client| client.pacer.pair(|index| client.conns.may_begin(index));
@@ -42,7 +47,7 @@ impl Client {
             && let Some(due) = self.pacer.take_slot()
         {
             let dial_due = if due < collected_at { cx.now() } else { due };
-            self.dial_next(cx, Exchange { request: PendingRequest::Yes, ..Exchange::new(due, dial_due) });
+            self.dial_next(cx, Exchange { request: PendingRequest::Due, ..Exchange::new(due, dial_due) });
         }
     }
 
@@ -59,18 +64,23 @@ impl Client {
 
     fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) -> bool {
         if self.conn(k).state() == State::Disconnected {
-            self.redial(cx, k, dial_due, due, PendingRequest::Yes);
+            self.redial(cx, k, dial_due, due, PendingRequest::Due);
             return false;
         }
         self.start_request(cx, k, due)
     }
 
-    /// A dial was for a slot, whose request is not sent now.
-    pub(super) fn missed_by_dial(&mut self, exchange: &Exchange) {
-        if exchange.has_request() && self.pacer.is_open_loop() {
-            miss(&mut self.tick, &self.full_load, exchange.due);
-            self.tick.counts.withdrawn +=
-                u64::from(self.job.dials_on_demand() && exchange.request == PendingRequest::Retry);
-        }
+    /// Requests of the schedule that were due by now, and have no connection, are given up.
+    pub(super) fn end_slots(&mut self, now: Nanos) {
+        let has_first_byte = self.has_first_bytes();
+        let Client { pacer, tick, full_load, .. } = self;
+        pacer.end_slots(now, &mut |it| slot(tick, full_load, has_first_byte, it));
+    }
+
+    /// Those that wait for one are. What has become due since the load ended, or a step of a search, is no part of it.
+    pub(super) fn give_up_slots(&mut self, now: Nanos) {
+        let has_first_byte = self.has_first_bytes();
+        let Client { pacer, tick, full_load, .. } = self;
+        pacer.give_up(now, |_| Nanos::ZERO, &mut |it| slot(tick, full_load, has_first_byte, it));
     }
 }

@@ -5,12 +5,12 @@ use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, exchange::Exchange, op::Op};
+use crate::{connections::State, op::Op};
 
 /// What a shard still has to send, and from when on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota {
-    /// Requests that have not begun; none is no limit.
+    /// Requests that are not due yet; none is no limit.
     left: Option<u64>,
     /// When they may begin; never, where they wait for full load and the order has not come.
     starts: Nanos,
@@ -45,31 +45,15 @@ impl Quota {
         self.starts = Nanos::NEVER;
     }
 
-    /// One begins.
+    /// One is due.
     pub(super) fn take(&mut self) {
         if let Some(left) = self.left.as_mut().filter(|_| !self.is_scheduled) {
-            *left -= 1;
-        }
-    }
-
-    fn give_back(&mut self) {
-        if let Some(left) = self.left.as_mut().filter(|_| !self.is_scheduled) {
-            *left += 1;
+            *left = left.checked_sub(1).expect("nothing is due once the number is spent");
         }
     }
 }
 
 impl Client {
-    /// What had begun is due again: the server had announced the end of the connection.
-    pub(super) fn withdraw(&mut self, exchange: &Exchange) {
-        self.settle(exchange);
-        self.tick.counts.withdrawn += 1;
-        // Waiting for an unsolicited message is no request.
-        if !matches!(self.job.op(exchange.at), Op::Expect(_)) {
-            self.quota.give_back();
-        }
-    }
-
     /// Whether there is nothing more to begin.
     pub(super) fn begins_nothing(&self) -> bool {
         self.draining || self.quota.is_spent()

@@ -2,9 +2,10 @@
 //! connections at a time, such as one with a process for each, keeps to those that are open: the others wait in its queue.
 
 use net::{Cx, Io, Key};
+use samples::books::End;
 use units::Nanos;
 
-use super::{Client, ends::End};
+use super::Client;
 
 /// After the last of a number of requests, idle connections stay open for this long: mostly all responses are there by then.
 const RELEASED_AFTER: Nanos = Nanos::from_millis(500);

@@ -8,7 +8,7 @@ use units::Nanos;
 use super::Client;
 use crate::{
     connections::State,
-    exchange::{Exchange, PendingRequest},
+    exchange::Exchange,
     op::{Op, chosen},
     out::Out,
     pacer::Next,
@@ -130,7 +130,7 @@ impl Client {
                 _ => {
                     let has_begun = match self.pacer.next(due, cx.now()) {
                         Next::Slot => self.set_free(cx, k),
-                        Next::AtOnce => self.start_request(cx, k, due),
+                        Next::AtOnce => self.begin_request(cx, k, due),
                         Next::Due => self.request_due(cx, k, due, ready),
                     };
                     if !has_begun || self.has_pings() || !self.conns.has_place(k.index) {
@@ -153,10 +153,16 @@ impl Client {
         if self.full_load.has(due) {
             self.lateness.leaves(ready);
         }
+        self.begin_request(cx, k, due)
+    }
+
+    /// The same for one whose lag is known.
+    fn begin_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
+        self.due(self.conns[k.index].at);
         self.start_request(cx, k, due)
     }
 
-    /// The same for one whose lag is known. True: a request has begun.
+    /// The same for one that is in the books since it was due. True: a request has begun.
     pub(super) fn start_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
         let now = cx.now();
         // Of several, the first that began has the timer: it is the first to be late.
@@ -175,23 +181,17 @@ impl Client {
 
     /// Begins the next operation of a connection in this exchange.
     pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
-        let Client { job, conns, source, tick, layer, quota, .. } = self;
+        let (by_dial, destination) = (self.conn(k).state().is_opening(), self.conn(k).destination);
+        self.sent(destination, by_dial && self.conns.at(stream).request.is_due());
+        let Client { job, conns, source, tick, layer, .. } = self;
         conns.transition(k.index, State::Busy);
         let (conn, session, exchange) = conns.parts(k.index, stream);
         let exchange = exchange.expect("it was begun for this");
         let op = job.op(conn.at);
         exchange.at = conn.at;
         conn.at += u16::from(!matches!(op, Op::Ping(..)));
-        tick.counts.sent += 1;
-        if !matches!(op, Op::Expect(_)) {
-            quota.take();
-        }
-        tick.counts.withdrawn +=
-            u64::from(job.dials_on_demand() && exchange.request == PendingRequest::Retry);
-        let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
-        own.into_iter().for_each(|own| own.sent += 1);
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
-        job.protocol.send(op, session, (stream, exchange), conn.destination.into(), out);
+        job.protocol.send(op, session, (stream, exchange), destination.into(), out);
     }
 
     /// Gives up a request on a connection that continues without it; false if it cannot.
@@ -204,8 +204,7 @@ impl Client {
         }
         let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
-        self.failed(&exchange, destination, cx.now());
-        self.count_fault_of(exchange.at, destination, fault);
+        self.failed(&exchange, destination, fault, cx.now());
         true
     }
 
@@ -220,12 +219,5 @@ impl Client {
             _ => Detail::NONE,
         };
         Fault::target(stage, Kind::Timeout).with(detail)
-    }
-
-    /// A request under way has ended without a response.
-    pub(super) fn failed(&mut self, exchange: &Exchange, destination: u16, now: Nanos) {
-        self.learn(exchange, now, false);
-        self.settle(exchange);
-        self.censor(exchange, destination);
     }
 }

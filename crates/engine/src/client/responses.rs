@@ -97,9 +97,7 @@ impl Client {
         now: Nanos,
     ) -> Option<Fault> {
         let Exchange { at, due, started, .. } = *exchange;
-        let (at_load, is_now) = (self.full_load.has(due), self.full_load.is(now));
         let took = self.took(due, started, now);
-        self.settle(exchange);
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
         let taken = self.taken(at, index, wrong.is_none(), now);
@@ -112,38 +110,15 @@ impl Client {
         // A response that is wrong besides has a fault of its own, which this one follows.
         let stage = if wrong.is_some() { Stage::Hold } else { Stage::Exchange };
         let useless = useless.map(|kind| Fault::target(stage, kind));
-        if let Some(kind) = wrong {
-            let fault = Fault::target(Stage::Exchange, kind);
-            self.count_fault_of(at, destination, fault);
-            self.errors.note(fault, head.map(|head| head.status));
-        } else if let Some(fault) = useless {
-            // It is counted with its connection, which ends.
-            self.count_at_step(at, fault);
-        }
-        if wrong.is_some() && self.job.only_right {
-            self.censor(exchange, destination);
+        let wrong = wrong.map(|kind| Fault::target(Stage::Exchange, kind));
+        wrong.into_iter().for_each(|fault| self.errors.note(fault, head.map(|head| head.status)));
+        if let Some(fault) = wrong.filter(|_| self.job.only_right) {
+            self.failed(exchange, destination, fault, now);
             return None;
         }
+        self.answered(exchange, destination, (took, wrong, useless));
         let tick = &mut self.tick;
-        tick.counts.answered += 1;
-        let own = self.job.row(destination).map(|row| &mut tick.destinations[row]);
-        own.into_iter().for_each(|own| own.response(at_load.then_some(took)));
-        tick.counts.body_bytes_in += exchange.content();
-        if at_load {
-            tick.latency.record_seen(took);
-            if let Some(step) = self.job.step(at) {
-                tick.steps[step].record_seen(took);
-            }
-            if took.stalled > Nanos::ZERO {
-                tick.lag.record(took.stalled);
-            }
-        } else {
-            tick.ramp_latency.record_seen(took);
-            if let Some(step) = self.job.step(at) {
-                tick.ramp_steps[step].record_seen(took);
-            }
-        }
-        if is_now && !self.draining {
+        if self.full_load.is(now) && !self.draining {
             tick.counts.answered_at_load += 1;
         }
         head.into_iter().for_each(|head| tick.count_status(head.status));

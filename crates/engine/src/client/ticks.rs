@@ -1,19 +1,27 @@
 //! Orders come in, ticks go out.
 
 use net::{Cx, Io};
-use samples::{Phase, Tick};
+use samples::{
+    Counts, Phase, Tick,
+    books::{Entry, Standing},
+};
 use units::Nanos;
 
-use super::{Client, figures::miss};
-use crate::{connections::State, link::Control, op::Op, pool::NOTHING};
+use super::Client;
+use crate::{
+    connections::{Conn, State},
+    exchange::Exchange,
+    link::Control,
+    op::Op,
+};
 
 impl Client {
-    /// Requests that wait for their response: where connections are dialled on demand, from the dial on; and so with those that
-    /// arrived before the load ended.
+    /// Requests that wait for their response, those among them for which a connection is dialled, and those that are sent again; after
+    /// the load all connections that arrived before its end.
     pub(super) fn waiting(&self) -> u64 {
-        let is_by_dial = self.job.dials_on_demand() || self.draining && self.pacer.comes_and_goes();
-        let dials = if is_by_dial { self.conns.dialling() } else { 0 };
-        self.conns.waiting() + dials
+        let arrived = self.draining && self.pacer.comes_and_goes();
+        let dials = if arrived { self.conns.dialling() } else { self.due_dials };
+        self.conns.waiting() + dials + self.withdrawn.len()
     }
 
     /// Those of them that were due at a full load that is over, and requests of that time that wait for a connection.
@@ -39,7 +47,7 @@ impl Client {
                 Control::Drain => flush |= self.drain(cx),
                 Control::Release => self.release_all(),
                 Control::Stop => {
-                    self.give_up();
+                    self.give_up(now);
                     (self.finished, flush) = (true, true);
                 }
             }
@@ -65,11 +73,13 @@ impl Client {
 
     fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
         self.full_load.begin(from, now);
-        let Client { conns, full_load, job, .. } = self;
-        let dials = State::OPENING.into_iter().filter(|_| job.dials_on_demand());
-        let waiting = dials.chain([State::Busy]).flat_map(|state| conns.iter_in(state));
-        let under_way = waiting.flat_map(|(index, _)| conns.exchanges(index));
-        self.owed = under_way.filter(|(_, exchange)| full_load.was(exchange.due)).count() as u64;
+        let Client { conns, full_load, .. } = self;
+        let waiting = State::OPENING.into_iter().chain([State::Busy]).flat_map(|state| conns.iter_in(state));
+        let all = waiting.flat_map(|(index, conn)| conns.exchanges(index).map(move |(_, one)| (conn, one)));
+        let is_owed = |conn: &Conn, one: &Exchange| {
+            full_load.was(one.due) && (conn.state() == State::Busy || one.request.is_due())
+        };
+        self.owed = all.filter(|(conn, one)| is_owed(conn, one)).count() as u64;
     }
 
     fn end_at(&mut self, at: Nanos) {
@@ -85,12 +95,17 @@ impl Client {
             // Those that were due before the end are part of the load, and of a stall no more than a turn's are made up for.
             self.dial_due(cx);
         }
+        self.end_slots(now);
+        let has_request = self.job.starts_with_request();
+        let has_first_byte = self.has_first_bytes();
         let Client { pacer, tick, full_load, .. } = self;
-        pacer.end(now, &mut |due| {
-            if arrives {
-                tick.lag.record(now.since(due));
+        pacer.end_arrivals(now, &mut |due| {
+            tick.lag.record(now.since(due));
+            tick.counts.undialled += 1;
+            if has_request {
+                tick.due();
+                tick.missed(Entry::unsent(full_load.has(due), has_first_byte));
             }
-            miss(tick, full_load, due);
         });
         if !self.draining {
             self.count_silences(now);
@@ -107,42 +122,6 @@ impl Client {
         begins
     }
 
-    /// The run ends: what has neither a response nor a fault by now never gets one.
-    fn give_up(&mut self) {
-        for index in 0..self.conns.len() {
-            let conn = self.conns[index];
-            match conn.state() {
-                State::Busy => self.give_up_on(index, conn.destination),
-                state if state.is_opening() && self.waits_by_dial(index) => {
-                    // It has waited as one whose request went out.
-                    self.tick.counts.sent += 1;
-                    self.at(conn.destination).into_iter().for_each(|own| own.sent += 1);
-                    self.give_up_on(index, conn.destination);
-                }
-                state if state.is_opening() => {
-                    let exchange = *self.conns.exchange(index);
-                    self.missed_by_dial(&exchange);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Whether a connection that arrived is dialled for a request, after the load.
-    fn waits_by_dial(&self, index: u32) -> bool {
-        self.draining && self.pacer.comes_and_goes() && self.conns.exchange(index).has_request()
-    }
-
-    fn give_up_on(&mut self, index: u32, destination: u16) {
-        let mut stream = self.conns.oldest(index);
-        while stream != NOTHING {
-            self.tick.counts.unanswered += 1;
-            let exchange = *self.conns.at(stream);
-            self.censor(&exchange, destination);
-            stream = exchange.next;
-        }
-    }
-
     /// Unsolicited messages are no longer awaited: no request was sent for them.
     fn stop_listening<I: Io>(&mut self, cx: &mut Cx<I>) {
         let streams = self.job.streams();
@@ -156,11 +135,11 @@ impl Client {
         }
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
-            if conn.state() == State::Busy
-                && matches!(self.job.op(self.conns.exchange(index).at), Op::Expect(_))
-            {
-                self.tick.counts.withdrawn += 1;
-                self.conns.transition(index, State::Idle);
+            let exchange = (conn.state() == State::Busy).then(|| *self.conns.exchange(index));
+            if let Some(exchange) = exchange.filter(|one| matches!(self.job.op(one.at), Op::Expect(_))) {
+                self.revoke(&exchange);
+                let stream = self.conns.latest(index);
+                self.conns.end_exchange(index, stream);
             }
         }
     }
@@ -174,8 +153,10 @@ impl Client {
     }
 
     fn flush(&mut self, now: Nanos) {
-        let (waiting, owed) = (self.waiting(), self.owed());
+        // A run that has ended has given up what waited.
+        let (waiting, owed) = if self.finished { (0, 0) } else { (self.waiting(), self.owed()) };
         self.layer.iter_mut().for_each(|layered| layered.shrink());
+        let standing = self.standing();
         let tick = &mut self.tick;
         self.is_losing = has_losses(tick);
         let streams = self.pushed.streams();
@@ -186,6 +167,7 @@ impl Client {
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =
             (self.conns.open(), self.conns.resolved(), waiting, owed);
+        tick.unsettled = standing.under_way + standing.waiting;
         tick.most_open = tick.most_open.max(self.conns.take_most_open());
         tick.ramped_at = self.ramped_at;
         tick.congestion.merge(&self.pacer.take_met());
@@ -198,11 +180,13 @@ impl Client {
         // Without a used tick to fill, this one continues to grow: the reader is slow, nothing is lost.
         let spare = || self.spare.iter_mut().find_map(Option::take);
         if let Some(mut next) = self.link.used.try_recv().ok().or_else(spare) {
+            close(&mut self.books, tick, &standing);
             next.clear();
             next.from = now;
             let full = std::mem::replace(tick, next);
             let _ = self.link.ticks.try_send((self.link.shard, full));
         } else if self.finished {
+            close(&mut self.books, tick, &standing);
             let _ = self.link.ticks.send((self.link.shard, std::mem::take(tick)));
         }
     }
@@ -211,4 +195,11 @@ impl Client {
 /// Whether connections ended in it without an order to.
 fn has_losses(tick: &Tick) -> bool {
     tick.counts.dropped + tick.counts.closed > 0
+}
+
+/// Adds a tick to the books, and notes whether they balance.
+fn close(books: &mut Counts, tick: &mut Tick, now: &Standing) {
+    *books += &tick.counts;
+    tick.imbalance = books.balance(now);
+    debug_assert!(tick.imbalance.is_none(), "{:?} of {books:?} and {now:?}", tick.imbalance);
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use net::{Cx, Io, Key};
 use units::Nanos;
 
-use super::{Client, figures::miss};
+use super::Client;
 use crate::exchange::Exchange;
 
 /// One of them.
@@ -19,7 +19,10 @@ pub(super) struct Again {
 
 /// Those of a shard, in the order in which they began, by the index of their connection: no more than it has streams.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawn(BTreeMap<u32, VecDeque<Again>>);
+pub(super) struct Withdrawn {
+    by_index: BTreeMap<u32, VecDeque<Again>>,
+    len: u64,
+}
 
 impl Again {
     pub(super) fn of(exchange: &Exchange) -> Again {
@@ -29,28 +32,32 @@ impl Again {
 
 impl Withdrawn {
     pub(super) fn add(&mut self, index: u32, again: Again) {
-        self.0.entry(index).or_default().push_back(again);
+        self.by_index.entry(index).or_default().push_back(again);
+        self.len += 1;
+    }
+
+    /// How many there are, of all connections.
+    pub(super) fn len(&self) -> u64 {
+        self.len
     }
 
     /// Takes those of a connection.
     pub(super) fn take(&mut self, index: u32) -> VecDeque<Again> {
-        self.0.remove(&index).unwrap_or_default()
+        let all = self.by_index.remove(&index).unwrap_or_default();
+        self.len -= all.len() as u64;
+        all
     }
 
     /// They are to be sent on the connection at this index.
     pub(super) fn put(&mut self, index: u32, all: VecDeque<Again>) {
-        if !all.is_empty() {
-            self.0.insert(index, all);
-        }
+        all.into_iter().for_each(|again| self.add(index, again));
     }
 
     /// Takes the first of a connection.
     fn pop(&mut self, index: u32) -> Option<Again> {
-        let all = self.0.get_mut(&index)?;
+        let mut all = self.take(index);
         let first = all.pop_front();
-        if all.is_empty() {
-            self.0.remove(&index);
-        }
+        self.put(index, all);
         first
     }
 }
@@ -58,8 +65,7 @@ impl Withdrawn {
 impl Client {
     /// Sends what was withdrawn of the connection before, beside what has begun on this one.
     pub(super) fn send_withdrawn<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        while !self.pacer.puts_off()
-            && self.may_begin_beside(cx, k)
+        while self.may_send_withdrawn(cx, k)
             && let Some(again) = self.withdrawn.pop(k.index)
         {
             self.conn(k).at = again.at;
@@ -67,11 +73,16 @@ impl Client {
         }
     }
 
-    /// Those of a connection that has ended are not sent again: what a schedule wanted is missed.
-    pub(super) fn drop_withdrawn(&mut self, index: u32) {
-        let all = self.withdrawn.take(index);
-        if self.pacer.is_open_loop() && !self.draining {
-            all.iter().for_each(|again| miss(&mut self.tick, &self.full_load, again.due));
+    /// Whether one of them may begin on a connection beside what is under way: it was due before a pause, or the end of the load.
+    fn may_send_withdrawn<I: Io>(&self, cx: &Cx<I>, k: Key) -> bool {
+        cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k)
+    }
+
+    /// Those of a connection that has ended are not sent again.
+    pub(super) fn drop_withdrawn(&mut self, k: Key) {
+        let destination = self.conns[k.index].destination;
+        for again in self.withdrawn.take(k.index) {
+            self.miss_withdrawn(again, destination);
         }
     }
 }

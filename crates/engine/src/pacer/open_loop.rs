@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use plan::Part;
 use units::Nanos;
 
-use super::{rotation::Rotation, slots::Slots};
+use super::{Slot, rotation::Rotation, slots::Slots};
 use crate::{
     full_load::FullLoad,
     pace::{RateProfile, Schedule},
@@ -36,15 +36,15 @@ impl OpenLoop {
         OpenLoop { free, slots, left, until: Nanos::NEVER, collected_at: Nanos::ZERO }
     }
 
-    /// A new schedule, of which this shard has its share, follows the one before at `from`; `give_up` is called with when each
-    /// request was due that is given up for it.
+    /// A new schedule, of which this shard has its share, follows the one before at `from`; `see` is called with each
+    /// request that is given up for it.
     pub(super) fn begin(
         &mut self,
         part: &Part,
         profile: RateProfile,
         from: Nanos,
         now: Nanos,
-        give_up: &mut impl FnMut(Nanos),
+        see: &mut impl FnMut(Slot),
     ) {
         if let Some(before) = self.slots.back_mut() {
             before.end_at(from);
@@ -53,7 +53,7 @@ impl OpenLoop {
         if self.slots.len() == MAX_SCHEDULES
             && let Some(mut oldest) = self.slots.pop_front()
         {
-            oldest.end(now, give_up);
+            oldest.end(now, see);
         }
         let schedule = Schedule::share(profile, self.left, part.turn());
         self.slots.push_back(Slots::new(schedule, from));
@@ -69,14 +69,14 @@ impl OpenLoop {
         now.min(self.until.since(Nanos(1)))
     }
 
-    /// It ends; `give_up` is called with when each request was due by `now` that was never sent.
-    pub(super) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
+    /// It ends; `see` is called with each request that was due by `now` and never sent.
+    pub(super) fn end(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) {
         let now = self.within(now);
-        self.slots.iter_mut().for_each(|slots| slots.end(now, give_up));
+        self.slots.iter_mut().for_each(|slots| slots.end(now, see));
     }
 
-    /// Takes the slots that have become due; `see` is called with the time of each. Returns the time of the previous call.
-    pub(super) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
+    /// Takes the slots that have become due; `see` is called with each. Returns the time of the previous call.
+    pub(super) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) -> Nanos {
         let until = self.within(now);
         self.slots.iter_mut().for_each(|slots| slots.collect_due(until, &mut *see));
         std::mem::replace(&mut self.collected_at, now)
@@ -84,12 +84,7 @@ impl OpenLoop {
 
     /// Gives up the slots that have waited for longer than `limit` has for when they were due, and forgets schedules that are
     /// through.
-    pub(super) fn give_up(
-        &mut self,
-        now: Nanos,
-        limit: impl Fn(Nanos) -> Nanos,
-        see: &mut impl FnMut(Nanos),
-    ) {
+    pub(super) fn give_up(&mut self, now: Nanos, limit: impl Fn(Nanos) -> Nanos, see: &mut impl FnMut(Slot)) {
         self.slots.iter_mut().for_each(|slots| slots.give_up(now, &limit, see));
         while self.slots.len() > 1 && self.slots[0].is_over() {
             self.slots.pop_front();
@@ -136,6 +131,11 @@ impl OpenLoop {
     pub(super) fn next(&self) -> Nanos {
         let next = self.slots.iter().map(Slots::next).min().unwrap_or(Nanos::NEVER);
         if next < self.until { next } else { Nanos::NEVER }
+    }
+
+    /// Slots that wait for a connection.
+    pub(super) fn waiting(&self) -> u64 {
+        self.slots.iter().map(Slots::waiting).sum()
     }
 
     /// Requests that wait for a connection and were due at a full load that is over.

@@ -9,6 +9,7 @@
 
 use units::Nanos;
 
+use super::Slot;
 use crate::pace::Schedule;
 
 /// Maximum of slots in one turn, so that a backlog after a stall does not delay responses.
@@ -47,11 +48,15 @@ impl Slots {
         if now < self.from { 0 } else { self.schedule.due(now.since(self.from)) }
     }
 
-    /// Takes the slots that have become due; `see` is called with the time of each.
-    pub(crate) fn collect_due(&mut self, now: Nanos, see: impl FnMut(Nanos)) {
-        let until = self.due(now).min(self.seen + SLOTS_A_TURN).max(self.seen);
-        (self.seen..until).map(|n| self.time_of(n)).for_each(see);
-        self.seen = until;
+    /// Takes the slots that have become due; `see` is called with each.
+    pub(crate) fn collect_due(&mut self, now: Nanos, see: impl FnMut(Slot)) {
+        let until = self.due(now).min(self.seen + SLOTS_A_TURN);
+        self.collect(until, see);
+    }
+
+    fn collect(&mut self, until: u64, see: impl FnMut(Slot)) {
+        (self.seen..until).map(|n| Slot::Due(self.time_of(n))).for_each(see);
+        self.seen = self.seen.max(until);
     }
 
     /// Takes the slot that has waited longest: when it was due.
@@ -64,7 +69,12 @@ impl Slots {
 
     /// Whether a slot waits for a connection.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.taken < self.seen
+        self.waiting() > 0
+    }
+
+    /// How many do.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.seen - self.taken
     }
 
     /// Whether nothing waits, and nothing will be due.
@@ -72,28 +82,23 @@ impl Slots {
         !self.is_waiting() && self.next() == Nanos::NEVER
     }
 
-    /// Gives up the slots that have waited for longer than `limit` has for when they were due; `see` is called with that.
-    pub(crate) fn give_up(
-        &mut self,
-        now: Nanos,
-        limit: impl Fn(Nanos) -> Nanos,
-        see: &mut impl FnMut(Nanos),
-    ) {
+    /// Gives up the slots that have waited for longer than `limit` has for when they were due; `see` is called with each.
+    pub(crate) fn give_up(&mut self, now: Nanos, limit: impl Fn(Nanos) -> Nanos, see: &mut impl FnMut(Slot)) {
         while self.taken < self.seen {
             let due = self.time_of(self.taken);
             if due + limit(due) > now {
                 return;
             }
-            see(due);
+            see(Slot::Missed(due));
             self.taken += 1;
         }
     }
 
-    /// Gives up all that are due: the schedule ends here. `see` is called with when each was.
-    pub(crate) fn end(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
-        let due = self.due(now).max(self.taken);
-        (self.taken..due).for_each(|n| see(self.time_of(n)));
-        (self.taken, self.seen) = (due, due);
+    /// Gives up all that are due: the schedule ends here. `see` is called with each.
+    pub(crate) fn end(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) {
+        self.collect(self.due(now), &mut *see);
+        (self.taken..self.seen).for_each(|n| see(Slot::Missed(self.time_of(n))));
+        self.taken = self.seen;
     }
 
     /// How many wait for a connection, of those for which `is_one` is true of when they were due. Slots are due in order, and
@@ -125,9 +130,17 @@ mod tests {
         )
     }
 
+    /// When the slot was due that is given up, milliseconds.
+    fn missed(slot: Slot) -> Option<u64> {
+        if let Slot::Missed(due) = slot { Some(due.millis()) } else { None }
+    }
+
     /// Takes slots, and records how late each was.
     fn collect(slots: &mut Slots, now: Nanos, lag: &mut Latency) {
-        slots.collect_due(now, |due| lag.record(now.since(due)));
+        slots.collect_due(now, |slot| {
+            let Slot::Due(due) = slot else { panic!("given up: {slot:?}") };
+            lag.record(now.since(due));
+        });
     }
 
     #[test]
@@ -153,7 +166,7 @@ mod tests {
         // Waited for 100 ms: those of 1,010 to 1,100 ms.
         let mut given_up = Vec::new();
         assert_eq!(slots.count_waiting(|due| due < MS(1_050)), 4);
-        slots.give_up(MS(1_200), |_| MS(100), &mut |due| given_up.push(due.millis()));
+        slots.give_up(MS(1_200), |_| MS(100), &mut |slot| given_up.extend(missed(slot)));
         assert_eq!(given_up, (101..=110).map(|n| n * 10).collect::<Vec<_>>());
         slots.give_up(MS(1_200), |_| MS(100), &mut |_| panic!("all of them were given up"));
         slots.give_up(MS(50), |_| MS(100), &mut |_| panic!("before any was due"));
@@ -171,7 +184,7 @@ mod tests {
         assert_eq!((lag.count(), slots.next()), (5, Nanos::NEVER));
         let ended = |slots: &mut Slots, now| {
             let mut given_up = Vec::new();
-            slots.end(now, &mut |due| given_up.push(due.millis()));
+            slots.end(now, &mut |slot| given_up.extend(missed(slot)));
             given_up
         };
         assert_eq!(slots.take(), Some(MS(1_000)));

@@ -78,17 +78,13 @@ fn the_next_request_is_due_by_connection_or_slot() {
     }
 }
 
-#[test]
-fn a_dial_that_failed_takes_its_request_with_it() {
-    // (load, the connection's first dial, a later one)
-    for (load, first, later) in [
-        (held(), Unsent::NotDue, Unsent::Censored),
-        (rate(), Unsent::Missed, Unsent::Missed),
-        (arrivals(), Unsent::Censored, Unsent::Censored),
-    ] {
-        let pacer = pacer(load, false);
-        assert_eq!((pacer.unsent(true), pacer.unsent(false)), (first, later), "{load:?}");
-    }
+/// When a slot was due that has become due, or is given up, milliseconds.
+fn due_at(slot: Slot) -> Option<u64> {
+    if let Slot::Due(at) = slot { Some(at.millis()) } else { None }
+}
+
+fn missed_at(slot: Slot) -> Option<u64> {
+    if let Slot::Missed(at) = slot { Some(at.millis()) } else { None }
 }
 
 #[test]
@@ -170,7 +166,7 @@ fn a_rate_profile_is_that_of_requests_or_of_dials() {
         got.extend(dials(&mut pacer, MS(220)));
         assert_eq!(got, dialled, "{load:?}");
         let mut due = Vec::new();
-        pacer.collect_due(MS(220), &mut |at| due.push(at.millis()));
+        pacer.collect_due(MS(220), &mut |slot| due.extend(due_at(slot)));
         assert_eq!(due, if of_requests { vec![200, 210, 220] } else { vec![] }, "{load:?}");
         assert_eq!(pacer.next_slot(), if of_requests { MS(230) } else { Nanos::NEVER }, "{load:?}");
     }
@@ -193,9 +189,9 @@ fn an_end_is_exact_and_may_be_undone() {
         assert_eq!((seen, pacer.next_slot()), (expected, next), "until {until}");
     }
     pacer.end_at(MS(60));
-    let mut missed = 0;
-    pacer.end(MS(70), &mut |_| missed += 1);
-    assert_eq!(missed, 6);
+    let (mut missed, mut due) = (0, 0);
+    pacer.end_slots(MS(70), &mut |slot| *if due_at(slot).is_some() { &mut due } else { &mut missed } += 1);
+    assert_eq!((seen + due, missed), (6, 6), "each was due, and is given up");
 }
 
 #[test]
@@ -206,9 +202,9 @@ fn arrivals_that_are_due_at_the_end_are_given_up() {
     pacer.end_at(MS(100));
     assert_eq!(dials(&mut pacer, MS(25)), [0, 10, 20]);
     let mut missed = Vec::new();
-    pacer.end(MS(500), &mut |due| missed.push(due.millis()));
+    pacer.end_arrivals(MS(500), &mut |due| missed.push(due.millis()));
     assert_eq!(missed, [30, 40, 60, 80], "what is due at the end is not due");
-    pacer.end(MS(900), &mut |_| panic!("it has ended"));
+    pacer.end_arrivals(MS(900), &mut |_| panic!("it has ended"));
     assert_eq!(dials(&mut pacer, MS(900)), [0; 0]);
     // Until then, what is due by now; connections that are held have no slots, and in a pause nothing is due.
     let ended = |load, is_paused| {
@@ -216,7 +212,7 @@ fn arrivals_that_are_due_at_the_end_are_given_up() {
         pacer.set_load(10, 0, Some(steady(100)), MS(0));
         pacer.pause(is_paused, MS(0));
         let mut missed = 0;
-        pacer.end(MS(25), &mut |_| missed += 1);
+        pacer.end_arrivals(MS(25), &mut |_| missed += 1);
         missed
     };
     assert_eq!([ended(arrivals(), false), ended(arrivals(), true), ended(held(), false)], [3, 0, 0]);
@@ -249,9 +245,9 @@ fn a_slot_takes_the_connection_that_was_idle_longest() {
     // The waiting slot is that of 20 ms, and takes the next free connection.
     assert_eq!(pacer.set_free(7), Some(MS(20)));
     let mut missed = Vec::new();
-    pacer.give_up(MS(40), |_| MS(5), &mut |due| missed.push(due.millis()));
+    pacer.give_up(MS(40), |_| MS(5), &mut |slot| missed.extend(missed_at(slot)));
     assert_eq!(missed, [30]);
-    pacer.end(MS(45), &mut |due| missed.push(due.millis()));
+    pacer.end_slots(MS(45), &mut |slot| missed.extend(missed_at(slot)));
     assert_eq!((missed, pacer.pair(|_| true)), (vec![30, 40], None));
 }
 

@@ -201,15 +201,16 @@ impl Counting {
 
 /// A tick in which nothing happens, after this one.
 fn state_after(tick: &Tick) -> Tick {
-    let &Tick { index, until, phase, open, resolved, waiting, owed, ramped_at, .. } = tick;
-    Tick { index, from: until, until, phase, open, resolved, waiting, owed, ramped_at, ..Tick::default() }
+    let &Tick { index, until, phase, open, resolved, waiting, unsettled, owed, ramped_at, .. } = tick;
+    let state = Tick { index, from: until, until, phase, open, resolved, ..Tick::default() };
+    Tick { waiting, unsettled, owed, ramped_at, ..state }
 }
 
 /// A tick of a part that ends before its time: outstanding requests are no failures of the target, and the agent that takes over the
 /// part sends them again.
 fn cut_short(tick: &Tick) -> Tick {
     let mut tick = tick.clone();
-    tick.counts.withdrawn += std::mem::take(&mut tick.counts.unanswered);
+    tick.counts.revoked += std::mem::take(&mut tick.counts.unanswered);
     tick
 }
 

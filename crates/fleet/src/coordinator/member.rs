@@ -394,7 +394,7 @@ impl Member {
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);
             // Those of the last tick that have no response have their end there.
-            self.under_way[nth] = tick.waiting.saturating_sub(tick.counts.unanswered);
+            self.under_way[nth] = tick.unsettled;
             self.lag.merge(&tick.lag);
             self.stalled = self.stalled.max(tick.stalled);
             let has_ended = tick.phase == Phase::Drain;

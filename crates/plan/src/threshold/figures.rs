@@ -13,6 +13,8 @@ pub struct Figure {
     pub path: String,
     /// What percentages of it are of, as a path.
     pub whole: Option<String>,
+    /// The account that it is about, as a path: of nothing in there, nothing was measured.
+    pub about: Option<String>,
     /// Whether it is a time that the target took: nothing that a late generator can judge.
     pub is_latency: bool,
     /// What it counts; of a percentage see [`Figure::whole`].
@@ -47,83 +49,114 @@ pub(super) const QUANTILES: [&str; 12] =
     ["count", "mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max"];
 
 const WANTED: Option<&str> = Some("connections.wanted");
+const OPENED: Option<&str> = Some("connections.opened");
+const DUE: Option<&str> = Some("requests.due");
+const TRIED: Option<&str> = Some("errors.of");
 const PUSHES: Option<&str> = Some("pushes.count");
 const NUMBERED: Option<&str> = Some("pushes.numbered");
+const BROADCASTS: Option<&str> = Some("pushes.broadcasts");
+const PROBED: Option<&str> = Some("probe.sent");
 
-/// All others: path, short name (empty: none), unit, what percentages are of.
-const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
-    ("faults", "", Unit::Count, None),
-    ("errors.count", "errors", Unit::Count, Some("errors.of")),
-    ("errors.of", "", Unit::Count, None),
-    ("threads", "", Unit::Count, None),
-    ("seed", "", Unit::Count, None),
-    ("ramp_s", "ramp", Unit::Seconds, None),
-    ("duration_s", "duration", Unit::Seconds, None),
-    ("elapsed_s", "elapsed", Unit::Seconds, None),
-    ("connections.wanted", "wanted", Unit::Count, None),
-    ("connections.opened", "opened", Unit::Count, WANTED),
-    ("connections.failed", "failed", Unit::Count, WANTED),
-    ("connections.peak", "peak", Unit::Count, WANTED),
-    ("connections.held", "held", Unit::Count, WANTED),
-    ("connections.dropped", "dropped", Unit::Count, WANTED),
-    ("connections.dropped_in_drain", "dropped_in_drain", Unit::Count, WANTED),
-    ("connections.closed", "closed", Unit::Count, WANTED),
-    ("connections.redialled", "redialled", Unit::Count, WANTED),
-    ("connections.finished", "finished", Unit::Count, WANTED),
-    ("connections.seen_by_target", "seen_by_target", Unit::Count, WANTED),
-    ("connections.open_per_s", "open_per_s", Unit::PerSecond, None),
-    ("requests.sent", "sent", Unit::Count, None),
-    ("requests.answered", "answered", Unit::Count, Some("requests.sent")),
-    ("requests.unanswered", "unanswered", Unit::Count, Some("requests.sent")),
-    ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
-    ("requests.told", "told", Unit::Count, None),
-    ("requests.messages", "messages", Unit::Count, None),
-    ("pushes.count", "pushes", Unit::Count, None),
-    ("pushes.per_s", "", Unit::PerSecond, None),
-    ("pushes.bytes", "", Unit::Bytes, None),
-    ("pushes.bytes_max", "", Unit::Bytes, None),
-    ("pushes.unread", "", Unit::Count, PUSHES),
-    ("pushes.ahead", "", Unit::Count, PUSHES),
-    ("pushes.numbered", "", Unit::Count, PUSHES),
-    ("pushes.lost", "lost", Unit::Count, NUMBERED),
-    ("pushes.duplicates", "duplicates", Unit::Count, NUMBERED),
-    ("pushes.out_of_order", "out_of_order", Unit::Count, NUMBERED),
-    ("pushes.restarts", "", Unit::Count, NUMBERED),
-    ("pushes.broadcasts", "broadcasts", Unit::Count, None),
-    ("pushes.complete", "", Unit::Count, Some("pushes.broadcasts")),
-    ("requests.per_s", "per_s", Unit::PerSecond, None),
-    ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
-    ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
-    ("requests.bytes_in_per_s", "bytes_in_per_s", Unit::BytesPerSecond, None),
-    ("requests.bytes_out_per_s", "bytes_out_per_s", Unit::BytesPerSecond, None),
-    ("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, None),
-    ("generator.cpu_s", "", Unit::Seconds, None),
-    ("generator.system_s", "", Unit::Seconds, None),
-    ("generator.over_s", "", Unit::Seconds, None),
-    ("generator.cpu_share", "", Unit::Share, None),
-    ("generator.stall_us", "", Unit::Micros, None),
-    ("generator.rss_bytes", "", Unit::Bytes, None),
-    ("generator.user_bytes_per_connection", "", Unit::Bytes, None),
-    ("target_cost.pid", "", Unit::Count, None),
-    ("target_cost.cpu_s", "", Unit::Seconds, None),
-    ("target_cost.over_s", "", Unit::Seconds, None),
-    ("target_cost.rss_bytes", "", Unit::Bytes, None),
-    ("target_cost.user_bytes_per_connection", "", Unit::Bytes, None),
-    ("kernel_bytes_per_connection.value", "kernel_bytes_per_connection", Unit::Bytes, None),
-    ("probe.rate", "", Unit::PerSecond, None),
-    ("probe.sent", "", Unit::Count, None),
-    ("probe.answered", "", Unit::Count, Some("probe.sent")),
-    ("probe.failed", "", Unit::Count, Some("probe.sent")),
-    ("probe.unanswered", "", Unit::Count, Some("probe.sent")),
+/// A figure that is no distribution.
+struct Row {
+    path: &'static str,
+    /// Empty if there is none.
+    short: &'static str,
+    unit: Unit,
+    /// What percentages of it are of.
+    whole: Option<&'static str>,
+    /// The account that it is about: of nothing in there, nothing was measured.
+    about: Option<&'static str>,
+}
+
+const fn row(path: &'static str, short: &'static str, unit: Unit, of: [Option<&'static str>; 2]) -> Row {
+    let [whole, about] = of;
+    Row { path, short, unit, whole, about }
+}
+
+const PLAIN: &[Row] = &[
+    row("faults", "", Unit::Count, [None, TRIED]),
+    row("errors.count", "errors", Unit::Count, [TRIED, TRIED]),
+    row("errors.of", "", Unit::Count, [None, None]),
+    row("threads", "", Unit::Count, [None, None]),
+    row("seed", "", Unit::Count, [None, None]),
+    row("ramp_s", "ramp", Unit::Seconds, [None, None]),
+    row("duration_s", "duration", Unit::Seconds, [None, None]),
+    row("elapsed_s", "elapsed", Unit::Seconds, [None, None]),
+    row("connections.wanted", "wanted", Unit::Count, [None, None]),
+    row("connections.opened", "opened", Unit::Count, [WANTED, WANTED]),
+    row("connections.failed", "failed", Unit::Count, [WANTED, WANTED]),
+    row("connections.given_up", "given_up", Unit::Count, [WANTED, WANTED]),
+    row("connections.peak", "peak", Unit::Count, [WANTED, WANTED]),
+    row("connections.held", "held", Unit::Count, [WANTED, WANTED]),
+    row("connections.dropped", "dropped", Unit::Count, [WANTED, OPENED]),
+    row("connections.dropped_in_drain", "dropped_in_drain", Unit::Count, [WANTED, OPENED]),
+    row("connections.closed", "closed", Unit::Count, [WANTED, OPENED]),
+    row("connections.redialled", "redialled", Unit::Count, [WANTED, OPENED]),
+    row("connections.finished", "finished", Unit::Count, [WANTED, OPENED]),
+    row("connections.seen_by_target", "seen_by_target", Unit::Count, [WANTED, WANTED]),
+    row("connections.open_per_s", "open_per_s", Unit::PerSecond, [None, WANTED]),
+    row("requests.due", "due", Unit::Count, [None, None]),
+    row("requests.sent", "sent", Unit::Count, [DUE, DUE]),
+    row("requests.answered", "answered", Unit::Count, [DUE, DUE]),
+    row("requests.wrong", "wrong", Unit::Count, [DUE, DUE]),
+    row("requests.failed", "", Unit::Count, [DUE, DUE]),
+    row("requests.unanswered", "unanswered", Unit::Count, [DUE, DUE]),
+    row("requests.missed", "missed", Unit::Count, [DUE, DUE]),
+    row("requests.lost", "", Unit::Count, [DUE, DUE]),
+    row("requests.told", "told", Unit::Count, [None, None]),
+    row("requests.messages", "messages", Unit::Count, [None, None]),
+    row("pushes.count", "pushes", Unit::Count, [None, None]),
+    row("pushes.per_s", "", Unit::PerSecond, [None, PUSHES]),
+    row("pushes.bytes", "", Unit::Bytes, [None, PUSHES]),
+    row("pushes.bytes_max", "", Unit::Bytes, [None, PUSHES]),
+    row("pushes.unread", "", Unit::Count, [PUSHES, PUSHES]),
+    row("pushes.ahead", "", Unit::Count, [PUSHES, PUSHES]),
+    row("pushes.numbered", "", Unit::Count, [PUSHES, PUSHES]),
+    row("pushes.lost", "lost", Unit::Count, [NUMBERED, NUMBERED]),
+    row("pushes.duplicates", "duplicates", Unit::Count, [NUMBERED, NUMBERED]),
+    row("pushes.out_of_order", "out_of_order", Unit::Count, [NUMBERED, NUMBERED]),
+    row("pushes.restarts", "", Unit::Count, [NUMBERED, NUMBERED]),
+    row("pushes.broadcasts", "broadcasts", Unit::Count, [None, None]),
+    row("pushes.complete", "", Unit::Count, [BROADCASTS, BROADCASTS]),
+    row("requests.per_s", "per_s", Unit::PerSecond, [None, DUE]),
+    row("requests.bytes_in", "bytes_in", Unit::Bytes, [None, OPENED]),
+    row("requests.bytes_out", "bytes_out", Unit::Bytes, [None, OPENED]),
+    row("requests.bytes_in_per_s", "bytes_in_per_s", Unit::BytesPerSecond, [None, OPENED]),
+    row("requests.bytes_out_per_s", "bytes_out_per_s", Unit::BytesPerSecond, [None, OPENED]),
+    row("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, [None, Some("requests.answered")]),
+    row("generator.cpu_s", "", Unit::Seconds, [None, None]),
+    row("generator.system_s", "", Unit::Seconds, [None, None]),
+    row("generator.over_s", "", Unit::Seconds, [None, None]),
+    row("generator.cpu_share", "", Unit::Share, [None, None]),
+    row("generator.stall_us", "", Unit::Micros, [None, None]),
+    row("generator.rss_bytes", "", Unit::Bytes, [None, None]),
+    row("generator.user_bytes_per_connection", "", Unit::Bytes, [None, None]),
+    row("target_cost.pid", "", Unit::Count, [None, None]),
+    row("target_cost.cpu_s", "", Unit::Seconds, [None, None]),
+    row("target_cost.over_s", "", Unit::Seconds, [None, None]),
+    row("target_cost.rss_bytes", "", Unit::Bytes, [None, None]),
+    row("target_cost.user_bytes_per_connection", "", Unit::Bytes, [None, None]),
+    row("kernel_bytes_per_connection.value", "kernel_bytes_per_connection", Unit::Bytes, [None, None]),
+    row("probe.rate", "", Unit::PerSecond, [None, None]),
+    row("probe.sent", "", Unit::Count, [None, None]),
+    row("probe.answered", "", Unit::Count, [PROBED, PROBED]),
+    row("probe.failed", "", Unit::Count, [PROBED, PROBED]),
+    row("probe.unanswered", "", Unit::Count, [PROBED, PROBED]),
 ];
 
 /// Figures that are never more than what percentages of them are of; those of one status are others.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 14] = [
     "errors.count",
     "connections.held",
     "connections.peak",
+    "requests.sent",
     "requests.answered",
+    "requests.wrong",
+    "requests.failed",
     "requests.unanswered",
+    "requests.missed",
+    "requests.lost",
     "pushes.complete",
     "probe.answered",
     "probe.failed",
@@ -168,7 +201,7 @@ const STATUS: [&str; 2] = ["requests.status.", "status."];
 impl Figure {
     /// One that is named by its path.
     pub(crate) fn new(path: String, unit: Unit) -> Figure {
-        Figure { path, whole: None, is_latency: false, unit, is_path: true }
+        Figure { path, whole: None, about: None, is_latency: false, unit, is_path: true }
     }
 
     /// The figure of this name: of the whole run, of a population, or of a step.
@@ -187,11 +220,6 @@ impl Figure {
     /// Whether it is a part of its whole: as a percentage at most 100.
     pub(super) fn is_part(&self) -> bool {
         PARTS.iter().any(|part| self.path.ends_with(*part)) || self.path.contains(STATUS[0])
-    }
-
-    /// Whether it is unknown, not zero, where what percentages of it are of is zero: no message without a number is lost.
-    pub fn needs_whole(&self) -> bool {
-        self.whole.as_deref().zip(NUMBERED).is_some_and(|(whole, numbered)| whole.ends_with(numbered))
     }
 
     /// Whether it is `errors`, by that name.
@@ -230,8 +258,8 @@ impl Figure {
     /// The same figure of a part of the run: below `place`.
     fn below(self, place: &str) -> Figure {
         let below = |path: String| format!("{place}.{path}");
-        let (path, whole) = (below(self.path), self.whole.map(below));
-        Figure { path, whole, ..self }
+        let (path, whole, about) = (below(self.path), self.whole.map(below), self.about.map(below));
+        Figure { path, whole, about, ..self }
     }
 }
 
@@ -333,17 +361,18 @@ fn distribution(name: &str) -> Option<Figure> {
 }
 
 fn plain(name: &str) -> Option<Figure> {
-    let (path, _, unit, whole) =
-        PLAIN.iter().find(|(path, short, ..)| *path == name || !short.is_empty() && *short == name)?;
-    let (whole, is_path) = (whole.map(str::to_owned), *path == name);
-    Some(Figure { whole, is_path, ..Figure::new((*path).to_owned(), *unit) })
+    let is_it = |row: &&Row| row.path == name || !row.short.is_empty() && row.short == name;
+    let Row { path, unit, whole, about, .. } = PLAIN.iter().find(is_it)?;
+    let [whole, about] = [whole, about].map(|of| of.map(str::to_owned));
+    Some(Figure { whole, about, is_path: *path == name, ..Figure::new((*path).to_owned(), *unit) })
 }
 
 fn status(name: &str) -> Option<Figure> {
     let digits = STATUS.iter().find_map(|prefix| name.strip_prefix(prefix))?;
     let code = Status::parse(digits).filter(|code| code.is_grpc() || (100..1000).contains(&code.0))?;
-    let whole = Some("requests.answered".to_owned());
-    Some(Figure { whole, ..Figure::new(format!("requests.status.{code}"), Unit::Count) })
+    // Where nothing was answered, it is not known how.
+    let (whole, about) = (DUE.map(str::to_owned), Some("requests.answered".to_owned()));
+    Some(Figure { whole, about, ..Figure::new(format!("requests.status.{code}"), Unit::Count) })
 }
 
 /// Samples of the hosts and costs, by their path only: which exist depends on the host, and a missing name is reported as
@@ -364,7 +393,7 @@ fn names() -> Vec<String> {
             names.extend(QUANTILES.iter().map(|quantile| format!("{of}.{quantile}")));
         }
     }
-    for (path, short, ..) in PLAIN {
+    for Row { path, short, .. } in PLAIN {
         names
             .extend([short, path].into_iter().filter(|name| !name.is_empty()).map(|name| (*name).to_owned()));
     }
@@ -378,9 +407,9 @@ fn listed() -> String {
     let mut lines = wrapped(&format!("times: {}, each with {quantiles}", times.join(", ")));
     for (group, of) in GROUPS {
         let is_own = |path: &str| of.iter().any(|of| path.starts_with(of));
-        let own = PLAIN.iter().filter(|(path, ..)| is_own(path));
+        let own = PLAIN.iter().filter(|row| is_own(row.path));
         let mut names: Vec<&str> =
-            own.map(|(path, short, ..)| if short.is_empty() { *path } else { *short }).collect();
+            own.map(|row| if row.short.is_empty() { row.path } else { row.short }).collect();
         if is_own(STATUS[0]) {
             names.push("status.CODE");
         }
@@ -418,8 +447,7 @@ mod tests {
         for name in names() {
             let (of, quantile) = name.rsplit_once('.').unwrap_or(("", &name));
             let is_there = |name: &str| listed.split([' ', ',', ';', ':', '\n']).any(|word| word == name);
-            let short =
-                PLAIN.iter().find(|(path, ..)| *path == name).map_or(name.as_str(), |(_, short, ..)| short);
+            let short = PLAIN.iter().find(|row| row.path == name).map_or(name.as_str(), |row| row.short);
             let is_distribution = DISTRIBUTIONS.iter().any(|(path, short, _)| [*path, *short].contains(&of));
             let is_listed = match () {
                 () if is_distribution && QUANTILES.contains(&quantile) => is_there(&format!(".{quantile}")),

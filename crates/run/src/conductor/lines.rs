@@ -214,8 +214,28 @@ impl Conductor<'_> {
         for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
             measured.count_arrivals(population);
         }
+        self.close_books();
         self.record.take_back_accepted();
         (line, self.record)
+    }
+
+    /// Not of a step of a search, whose requests go on in the next one.
+    fn close_books(&mut self) {
+        if !self.schedule.has_end() {
+            return;
+        }
+        let is_through = self.plan.hold().is_none() && self.record.interrupted.is_none();
+        for (nth, population) in (0..).zip(&self.plan.populations) {
+            let own = |report: &Report| report.role == Role::Population(nth) && report.is_lost;
+            let lost = self.reports.iter().any(own);
+            let measured = &mut self.record.populations[usize::from(nth)];
+            measured.close_books(lost, population.requests.filter(|_| is_through));
+            let never_due = measured.never_due;
+            self.record.totals.counts.due += never_due;
+            self.record.totals.counts.missed += never_due;
+            let imbalance = measured.totals.imbalance;
+            self.record.totals.imbalance.due = self.record.totals.imbalance.due.max(imbalance.due);
+        }
     }
 
     /// The line ends with what it has, and no sooner than `ends`.

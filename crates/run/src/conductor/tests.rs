@@ -367,6 +367,7 @@ fn the_probe_is_no_part_of_the_load() {
     for (worker, answered) in [(0, 7), (1, 8), (2, 30), (3, 20)] {
         let mut tick = Tick { until: S(1), open: 5, resolved: 5, waiting: 1, ..Tick::default() };
         (tick.counts.opened, tick.counts.sent, tick.counts.answered) = (5, answered + 1, answered);
+        tick.counts.due = tick.counts.sent;
         (0..answered).for_each(|_| tick.latency.record(MS(answered)));
         conductor.handle_tick(worker, &tick);
     }

@@ -20,7 +20,7 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
             return Some((false, format!("{name}{}", ended(measured, came, measured.wanted, "connection"))));
         }
         let counts = &measured.totals.counts;
-        let sent = counts.sent.saturating_sub(counts.withdrawn);
+        let sent = counts.sent();
         let wanted = population.requests.filter(|wanted| sent < *wanted || may_repeat && sent > *wanted)?;
         let (count, all) = (Count(sent), Count(wanted));
         let more = "what lost agents had not reported was sent again";
@@ -92,12 +92,14 @@ pub(super) fn undialled(facts: &Facts) -> Option<String> {
 
 fn arrivals_missed(facts: &Facts) -> u64 {
     let all = facts.plan.populations.iter().zip(facts.populations);
-    all.filter(|(own, _)| own.comes_and_goes()).map(|(_, measured)| measured.totals.counts.missed).sum()
+    all.filter(|(own, _)| own.comes_and_goes()).map(|(_, measured)| measured.totals.counts.undialled).sum()
 }
 
 /// Requests that were due by a rate and not sent.
 pub(super) fn missed(facts: &Facts, s: &Summary) -> Option<String> {
-    let n = s.requests.missed.saturating_sub(arrivals_missed(facts));
+    // Those of a number that never became due have a reason of their own.
+    let never_due: u64 = facts.populations.iter().map(|measured| measured.never_due).sum();
+    let n = s.requests.missed.saturating_sub(arrivals_missed(facts) + never_due);
     let were = Count(n).were("request");
     let is_late = honesty::late(s, &[], facts.plan.max_lag).is_some();
     let why = match (s.planned_s, is_late) {
@@ -175,7 +177,7 @@ mod tests {
             let at_load = Nanos::from_millis(2_000);
             let mut measured = PopulationRecord { at_load, wanted: 200, ..PopulationRecord::default() };
             let counts = &mut measured.totals.counts;
-            (counts.opened, counts.failed, counts.missed, counts.finished) = (95, 3, 2, finished);
+            (counts.opened, counts.failed, counts.undialled, counts.finished) = (95, 3, 2, finished);
             let evidence = Evidence::default();
             let facts =
                 Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
@@ -210,7 +212,9 @@ mod tests {
         let mut plan = plan(&[]);
         let check = |plan: &plan::Plan, lag_us, expected: [Option<&str>; 2]| {
             let mut measured = PopulationRecord::default();
-            measured.totals.counts.missed = 72;
+            let counts = &mut measured.totals.counts;
+            counts.missed = 72;
+            counts.undialled = if plan.populations[0].comes_and_goes() { 72 } else { 0 };
             let evidence = Evidence::default();
             let facts = Facts { plan, evidence: &evidence, populations: &[measured], interrupted: None };
             let mut s = Summary::default();

@@ -11,8 +11,7 @@ pub(super) fn stranded(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let of = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
-        // What the step before sent may be withdrawn in this one.
-        let sent = counts.sent.saturating_sub(counts.withdrawn);
+        let sent = counts.sent();
         let wants_more = population.requests.is_none_or(|wanted| sent < wanted);
         let is_none_left = measured.held == 0 && measured.disconnected >= measured.wanted.max(1);
         let is_stranded = population.is_closed_loop()

@@ -26,13 +26,12 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
 fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     let figure = &threshold.figure;
     let value = samples::judged(json, &figure.path)?;
-    let whole = || {
-        let whole = samples::measured(json, figure.whole.as_ref()?)?;
-        (whole > 0.0).then_some(whole)
-    };
+    let is_there = |of: &String| samples::measured(json, of).filter(|n| *n > 0.0);
+    if let Some(about) = &figure.about {
+        is_there(about)?;
+    }
     match threshold.is_share {
-        true => whole().map(|whole| value * 100.0 / whole),
-        false if figure.needs_whole() => whole().map(|_| value),
+        true => figure.whole.as_ref().and_then(is_there).map(|whole| value * 100.0 / whole),
         false => Some(value),
     }
 }
@@ -93,6 +92,7 @@ mod tests {
     fn check(expr: &str, expected: (Option<f64>, bool)) {
         let mut s = Summary::default();
         (s.connections.wanted, s.connections.held, s.connections.failed) = (1_000, 999, 1);
+        (s.connections.opened, s.requests.due) = (999, 500);
         (s.requests.sent, s.requests.answered, s.requests.per_s) = (500, 400, 12_345.6);
         s.requests.status.extend([(200, 396), (503, 4)]);
         (s.latency_us.count, s.latency_us.p99) = (400, 150_000.5);
@@ -141,7 +141,8 @@ mod tests {
         check("held >= 999", (Some(999.0), true));
         check("failed <= 0", (Some(1.0), false));
         check("answered >= 80%", (Some(80.0), true));
-        check("status.200 >= 99%", (Some(99.0), true));
+        check("status.200 >= 79%", (Some(79.2), true));
+        check("status.200 >= 80%", (Some(79.2), false));
         check("status.404 == 0", (Some(0.0), true));
         check("requests.per_s >= 12k/s", (Some(12_345.6), true));
     }

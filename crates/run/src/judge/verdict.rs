@@ -28,7 +28,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let unserved = [stranded(facts), starved::reasons(&facts.evidence.starved)].concat();
     let outrun = limit::outrun(facts.evidence, c.held);
     let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
-    let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_unserved;
+    let short = !few.is_empty() || ends_early || is_unserved || !are_answered_rightly(s);
     reasons.extend(few.into_iter().chain(unsent).chain(unserved));
     reasons.extend(outrun.map(|why| why.to_string()));
     reasons.extend(sent::missed(facts, s));
@@ -64,6 +64,10 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, reason);
         return (Verdict::Interrupted, reasons);
     }
+    if let Some(why) = unbalanced(facts) {
+        reasons.insert(0, why);
+        return (Verdict::Invalid, reasons);
+    }
     if let Some(missing) = s.incomplete() {
         reasons.insert(0, format!("incomplete: {missing}"));
         return (Verdict::Invalid, reasons);
@@ -90,6 +94,25 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     };
     let fails = failed || has_lost || is_outrun || disagree.is_some();
     (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// What a run is judged by without thresholds: all that was due has the right response. As the books balance, no other account has any;
+/// what a step of a search leaves under way has none yet.
+fn are_answered_rightly(s: &Summary) -> bool {
+    let r = &s.requests;
+    r.wrong + r.failed + r.unanswered + r.missed + r.lost + s.connections.given_up == 0
+}
+
+/// Why nothing that was counted can be relied on: a mistake of throng's.
+fn unbalanced(facts: &Facts) -> Option<String> {
+    let all = facts.populations.iter().find(|measured| !measured.totals.imbalance.is_none())?;
+    let accounts =
+        all.totals.imbalance.accounts().into_iter().map(|(account, by)| format!("{account} by {by}"));
+    let accounts = accounts.collect::<Vec<_>>().join(", ");
+    let seed = facts.plan.seed;
+    Some(format!(
+        "throng's books do not balance: {accounts}; please report this, with the command and --seed {seed}"
+    ))
 }
 
 /// What went wrong; of faults that are counted together once.

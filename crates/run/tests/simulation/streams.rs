@@ -141,7 +141,7 @@ fn all_calls_of_a_connection_that_stay_open_end_with_the_load() {
         let flags = format!("server-streaming= streams={streams} duration=9s timeout=20s");
         let (result, s) = serve("grpc://127.0.0.1:80/a.B/C", &flags, UNLIMITED, quiet);
         let c = &result.whole.counts;
-        assert_eq!((c.sent, c.withdrawn, c.messages), (2 * streams, 2 * streams, 2 * streams), "{c:?}");
+        assert_eq!((c.sent, c.revoked, c.messages), (2 * streams, 2 * streams, 2 * streams), "{c:?}");
         assert_eq!((result.faults(), s.verdict), (vec![], Verdict::Pass), "{streams}: {:?}", s.reasons);
         // That nothing more came is a gap, as long as the load was.
         assert_eq!(s.gap_us.count, 2 * streams);
@@ -154,7 +154,7 @@ fn calls_that_stay_open_end_with_their_connection_where_fewer_are_wanted() {
     let keys = "target = \"grpc://127.0.0.1:80/a.B/C\"\nserver-streaming = true\nstreams = 2";
     let (result, _) = serve_fewer(keys, quiet);
     let c = &result.whole.counts;
-    assert_eq!((c.finished, c.withdrawn, result.held, result.faults()), (5, 20, 5, vec![]), "{c:?}");
+    assert_eq!((c.finished, c.revoked, result.held, result.faults()), (5, 20, 5, vec![]), "{c:?}");
 }
 
 #[test]

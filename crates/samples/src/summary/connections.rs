@@ -14,6 +14,9 @@ merged! {
         pub opened: u64,
         /// Failed dials.
         pub failed: u64,
+        /// Dials under way when the run ended; absent if there are none.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub given_up: u64,
         /// Most open at once.
         pub peak: u64,
         /// Open at the end of the hold.
@@ -52,6 +55,6 @@ impl Connections {
 
     /// Connections that were dialled, each once.
     pub fn dialled(&self) -> u64 {
-        self.opened + self.failed
+        self.opened + self.failed + self.given_up
     }
 }

@@ -1,43 +1,29 @@
 //! The error rate.
 
-use super::{Connections, Requests};
-use crate::{
-    fault::{Fault, FaultCount, Stage},
-    merge::merged,
-};
+use crate::{merge::merged, tick::Counts};
 
 merged! {
     /// What failed, and of how much: the error rate.
     #[derive(Copy)]
     pub struct Errors {
-        /// Faults of any kind, requests unanswered at the end, and requests missed. A response that ends its connection is one.
+        /// Requests due without a right response, and what failed of connections on which none was due.
         pub count: u64,
-        /// Requests due, and connections that failed while none was under way; where none was due, dials.
+        /// Requests due, and what failed of connections on which none was due; where no request was due at all, dials.
         pub of: u64,
     }
 }
 
 impl Errors {
-    /// Of a run with these faults, connections and requests.
-    pub fn new(faults: &[FaultCount], connections: &Connections, requests: &Requests) -> Errors {
-        let sum = |is: &dyn Fn(&FaultCount) -> bool| -> u64 {
-            let is_one = |f: &&FaultCount| !Fault::target(f.stage, f.kind).follows_response();
-            faults.iter().filter(is_one).filter(|f| is(f)).map(|f| f.count).sum()
+    /// Of a run, or a part of one, with these counts.
+    pub fn new(counts: &Counts) -> Errors {
+        let of_connections = counts.connection_faults + counts.given_up;
+        let without_response = counts.failed_requests + counts.unanswered + counts.missed;
+        let count = counts.wrong + without_response + of_connections;
+        let of = match counts.due() {
+            0 => counts.opened + counts.failed + counts.given_up,
+            due => due + of_connections,
         };
-        let (all, due) = (sum(&|_| true), requests.sent + requests.missed);
-        let count = all + requests.unanswered + requests.missed;
-        if due == 0 {
-            return Errors { count, of: connections.dialled() };
-        }
-        let of_exchanges = sum(&|f| f.stage == Stage::Exchange);
-        let lost_in_exchanges = sum(&|f| f.stage == Stage::Exchange && !f.kind.is_of_response());
-        // A server of TLS 1.3 refuses a client after its first request, and an upgrade may follow a login: such a fault ends a
-        // request, as those of exchanges do.
-        let before_exchanges = sum(&|f| [Stage::Dial, Stage::Tls, Stage::Handshake].contains(&f.stage));
-        let of_open = before_exchanges.saturating_sub(connections.failed);
-        let resolved = requests.answered + requests.unanswered + lost_in_exchanges;
-        let of_requests = of_exchanges + of_open.min(requests.sent.saturating_sub(resolved));
-        Errors { count, of: due + all - of_requests }
+        Errors { count, of }
     }
 
     /// As a share (0..=1); none of nothing.
@@ -49,72 +35,35 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Kind;
-
-    /// (opened, failed) connections, (sent, answered, missed, unanswered) requests, faults: errors and what they are of.
-    fn check(
-        (opened, failed): (u64, u64),
-        (sent, answered, missed, unanswered): (u64, u64, u64, u64),
-        faults: &[(Stage, Kind, u64)],
-        expected: (u64, u64),
-    ) {
-        let of = |(stage, kind, n): &(Stage, Kind, u64)| FaultCount::new(Fault::target(*stage, *kind), *n);
-        let faults: Vec<FaultCount> = faults.iter().map(of).collect();
-        let connections = Connections { opened, failed, ..Connections::default() };
-        let requests = Requests { sent, answered, missed, unanswered, ..Requests::default() };
-        let errors = Errors::new(&faults, &connections, &requests);
-        assert_eq!((errors.count, errors.of), expected, "{connections:?} {requests:?} {faults:?}");
-    }
 
     #[test]
-    fn errors_are_of_requests_and_of_what_kept_them_from_being_sent() {
-        check((0, 0), (0, 0, 0, 0), &[], (0, 0));
-        check((10, 0), (1_000, 1_000, 0, 0), &[], (0, 1_000));
-        check((10, 0), (1_000, 997, 5, 3), &[(Stage::Exchange, Kind::WrongStatus, 7)], (15, 1_005));
-        check((10, 4), (1_000, 1_000, 0, 0), &[(Stage::Dial, Kind::Refused, 4)], (4, 1_004));
+    fn errors_are_of_what_was_due_and_of_what_kept_it_from_being_due() {
+        let check = |set: &dyn Fn(&mut Counts), expected: (u64, u64)| {
+            let mut counts = Counts::default();
+            set(&mut counts);
+            let errors = Errors::new(&counts);
+            assert_eq!((errors.count, errors.of), expected, "{counts:?}");
+        };
+        check(&|_| {}, (0, 0));
+        check(&|c| (c.opened, c.due, c.answered) = (10, 1_000, 1_000), (0, 1_000));
+        // Each request counts once, whatever it met.
         check(
-            (10, 2),
-            (100, 100, 0, 0),
-            &[(Stage::Tls, Kind::Expired, 2), (Stage::Hold, Kind::Closed, 1)],
-            (3, 103),
+            &|c| {
+                (c.due, c.sent, c.answered, c.wrong) = (1_010, 1_005, 990, 7);
+                (c.failed_requests, c.unanswered, c.missed) = (12, 3, 5);
+            },
+            (27, 1_010),
         );
-        // Each connection is dropped after its only request: half of all that happened failed.
-        check((10, 0), (10, 10, 0, 0), &[(Stage::Hold, Kind::Closed, 10)], (10, 20));
-        // Of ten logins two are refused and one lacks the token; each of these connections ends.
-        check(
-            (10, 0),
-            (10, 10, 0, 0),
-            &[
-                (Stage::Exchange, Kind::WrongStatus, 2),
-                (Stage::Hold, Kind::MissingValue, 2),
-                (Stage::Exchange, Kind::MissingValue, 1),
-            ],
-            (3, 10),
-        );
+        // What throng ended itself was not due.
+        check(&|c| (c.due, c.sent, c.answered, c.revoked) = (12, 12, 10, 2), (0, 10));
+        // Dials that no request was due for.
+        check(&|c| (c.opened, c.failed, c.connection_faults, c.due) = (10, 4, 4, 1_000), (4, 1_004));
+        // The load ended while three were dialled.
+        check(&|c| (c.opened, c.given_up, c.due, c.answered) = (10, 3, 100, 100), (3, 103));
         // Connections on which nothing is sent.
-        check(
-            (8, 2),
-            (0, 0, 0, 0),
-            &[(Stage::Dial, Kind::Timeout, 2), (Stage::Hold, Kind::Reset, 3)],
-            (5, 10),
-        );
-        // All that was due failed: each once.
-        check((0, 20), (0, 0, 0, 0), &[(Stage::Dial, Kind::Refused, 20)], (20, 20));
+        check(&|c| (c.opened, c.failed, c.connection_faults) = (8, 2, 5), (5, 10));
+        check(&|c| (c.failed, c.connection_faults) = (20, 20), (20, 20));
         assert_eq!(Errors { count: 1, of: 8 }.share(), Some(0.125));
         assert_eq!(Errors::default().share(), None);
-    }
-
-    #[test]
-    fn a_request_that_a_fault_of_another_stage_ends_is_one() {
-        let refused = |n| [(Stage::Tls, Kind::CertificateRequired, n)];
-        // With TLS 1.3 the alert comes after the request.
-        check((5, 0), (5, 0, 0, 0), &refused(5), (5, 5));
-        // No request was outstanding: the connections are among what failed.
-        check((5, 0), (5, 5, 0, 0), &refused(5), (5, 10));
-        check((0, 5), (20, 20, 0, 0), &refused(5), (5, 25));
-        // Three failed before they were open; two requests still wait for their responses, in the middle of a run.
-        check((5, 3), (107, 100, 0, 0), &refused(8), (8, 110));
-        // After ten logins, four upgrades are refused.
-        check((10, 0), (20, 16, 0, 0), &[(Stage::Handshake, Kind::WrongStatus, 4)], (4, 20));
     }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use samples::{
-    AgentShare, Fault, Faults, Header, Latency, MarkKind, Phase, Samples, TargetSample, ThresholdBound,
-    ThresholdResult, Tick,
+    AgentShare, Errors, Fault, Faults, Header, Latency, MarkKind, Phase, Samples, TargetSample,
+    ThresholdBound, ThresholdResult, Tick,
 };
 use units::Nanos;
 
@@ -289,8 +289,7 @@ fn tls(tick: &Tick) -> Cow<'_, Latency> {
 
 /// Faults and missed requests, each failure once.
 fn errors_of(tick: &Tick) -> u64 {
-    let faults = tick.faults.iter().filter(|(fault, _)| !fault.follows_response());
-    faults.map(|(_, n)| n).sum::<u64>() + tick.counts.missed
+    Errors::new(&tick.counts).count
 }
 
 /// The share that has no time; none where each has one.

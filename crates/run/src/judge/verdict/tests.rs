@@ -13,7 +13,8 @@ use samples::{Fault, FaultCount, Kind, Stage};
 /// A run that held what it should.
 fn held() -> Summary {
     let mut s = Summary::default();
-    (s.connections.wanted, s.connections.held) = (100, 100);
+    (s.connections.wanted, s.connections.opened, s.connections.held) = (100, 100, 100);
+    (s.requests.due, s.requests.sent, s.requests.answered, s.errors.of) = (1_000, 1_000, 1_000, 1_000);
     (s.latency_us.count, s.latency_us.p99) = (1_000, 5_000.0);
     s.requests.per_s = 1_000.0;
     s
@@ -135,7 +136,8 @@ fn an_outstanding_request_never_passes() {
     let none = Evidence::default;
     let with = |sent, answered, unanswered| {
         let mut s = held();
-        (s.requests.sent, s.requests.answered, s.requests.unanswered) = (sent, answered, unanswered);
+        (s.requests.due, s.requests.sent) = (sent, sent);
+        (s.requests.answered, s.requests.unanswered) = (answered, unanswered);
         s
     };
     check(with(500, 500, 0), &[], none(), (Verdict::Pass, &[]));

@@ -1,0 +1,180 @@
+//! What becomes of requests, dials and connections: each function moves one from an account of the books to the next
+//! ([`samples::books`]), and nothing else counts them.
+
+use net::Key;
+use samples::{
+    Fault, Tick, Timing, Took,
+    books::{End, Entry, Standing},
+};
+use units::Nanos;
+
+use super::{Client, withdrawn::Again};
+use crate::{exchange::Exchange, full_load::FullLoad, op::Op, pacer::Slot, pool::NOTHING};
+
+/// A request of a schedule is due, or is given up before it has a connection.
+pub(super) fn slot(tick: &mut Tick, full_load: &FullLoad, has_first_byte: bool, slot: Slot) {
+    match slot {
+        Slot::Due(_) => tick.due(),
+        Slot::Missed(due) => tick.missed(Entry::unsent(full_load.has(due), has_first_byte)),
+    }
+}
+
+impl Client {
+    /// A request, the operation `at`, is due.
+    pub(super) fn due(&mut self, at: u16) {
+        // Waiting for an unsolicited message is none of a number of requests.
+        if !matches!(self.job.op(at), Op::Expect(_)) {
+            self.quota.take();
+        }
+        self.tick.due();
+    }
+
+    /// The request in this exchange is sent, which was due before; `by_dial`: its connection was dialled for it.
+    pub(super) fn sent(&mut self, destination: u16, by_dial: bool) {
+        self.due_dials -= u64::from(by_dial);
+        self.tick.sent(self.job.row(destination));
+    }
+
+    /// Its response is complete; with what is wrong with that, and what its connection lacks of it.
+    pub(super) fn answered(
+        &mut self,
+        exchange: &Exchange,
+        destination: u16,
+        (took, wrong, useless): (Took, Option<Fault>, Option<Fault>),
+    ) {
+        self.settle(exchange);
+        let entry = self.entry(exchange, destination);
+        self.tick.answered(entry, took, exchange.content());
+        match (wrong, useless) {
+            (Some(fault), _) => self.tick.wrong(entry, fault),
+            (None, Some(fault)) => self.tick.unusable(entry, fault),
+            (None, None) => {}
+        }
+    }
+
+    /// A fault has ended it.
+    pub(super) fn failed(&mut self, exchange: &Exchange, destination: u16, fault: Fault, now: Nanos) {
+        self.learn(exchange, now, false);
+        self.settle(exchange);
+        let entry = self.entry(exchange, destination);
+        self.tick.failed(entry, fault);
+    }
+
+    /// It is due again, for the server has announced the end of its connection and not acted on it.
+    pub(super) fn withdraw(&mut self, exchange: &Exchange) -> Again {
+        self.settle(exchange);
+        self.tick.withdrawn();
+        Again::of(exchange)
+    }
+
+    /// It was withdrawn, and is never sent again.
+    pub(super) fn miss_withdrawn(&mut self, again: Again, destination: u16) {
+        self.miss(&Exchange { at: again.at, ..Exchange::new(again.due, again.due) }, destination);
+    }
+
+    /// A connection was dialled for it, and is not there to send it.
+    pub(super) fn miss_by_dial(&mut self, exchange: &Exchange, destination: u16) {
+        self.due_dials -= 1;
+        self.settle(exchange);
+        self.miss(exchange, destination);
+    }
+
+    fn miss(&mut self, exchange: &Exchange, destination: u16) {
+        let entry = self.entry(exchange, destination);
+        self.tick.missed(entry);
+    }
+
+    /// Throng ends it, with the load.
+    pub(super) fn revoke(&mut self, exchange: &Exchange) {
+        self.settle(exchange);
+        self.tick.revoked();
+    }
+
+    /// The run ends: what has no end by now gets none.
+    pub(super) fn give_up(&mut self, now: Nanos) {
+        self.give_up_slots(now);
+        for index in 0..self.conns.len() {
+            let conn = self.conns[index];
+            if conn.state().is_opening() {
+                let exchange = *self.conns.exchange(index);
+                self.tick.dial_given_up();
+                if exchange.request.is_due() {
+                    self.miss_by_dial(&exchange, conn.destination);
+                }
+            } else {
+                self.leave_unanswered(index, conn.destination);
+            }
+            for again in self.withdrawn.take(index) {
+                self.miss_withdrawn(again, conn.destination);
+            }
+        }
+    }
+
+    fn leave_unanswered(&mut self, index: u32, destination: u16) {
+        let mut stream = self.conns.first_stream(index);
+        while stream != NOTHING {
+            let exchange = *self.conns.at(stream);
+            let entry = self.entry(&exchange, destination);
+            self.tick.unanswered(entry);
+            stream = exchange.next;
+        }
+    }
+
+    /// A request is no longer under way.
+    fn settle(&mut self, exchange: &Exchange) {
+        if self.owed > 0 && self.full_load.was(exchange.due) {
+            self.owed -= 1;
+        }
+    }
+
+    /// Where a request is counted.
+    fn entry(&self, exchange: &Exchange, destination: u16) -> Entry {
+        let at_load = self.full_load.has(exchange.due);
+        let is_measured = self.has_first_bytes() && !exchange.begun;
+        // A call that stays open begins in the ramp: its first message is one of the load.
+        let of_load = at_load || self.job.is_streaming(exchange.at);
+        let first_byte = if of_load { Timing::FirstByte } else { Timing::RampFirstByte };
+        Entry {
+            at_load,
+            step: self.job.step(exchange.at),
+            row: self.job.row(destination),
+            first_byte: is_measured.then_some(first_byte),
+        }
+    }
+
+    /// Whether the first byte that comes is one of a response.
+    pub(super) fn has_first_bytes(&self) -> bool {
+        !self.job.protocol.server_may_speak()
+    }
+
+    /// A connection is dialled; `is_due`: for a request that is in the books.
+    pub(super) fn dialled(&mut self, is_due: bool) {
+        self.due_dials += u64::from(is_due);
+        self.tick.dialled();
+    }
+
+    /// A connection is open; `first`: for the first time at its place.
+    pub(super) fn count_opened(&mut self, destination: u16, first: bool) {
+        self.tick.opened(self.job.row(destination), first);
+    }
+
+    /// A connection is no more.
+    pub(super) fn count_ended(&mut self, k: Key, end: End) {
+        let row = self.job.row(self.conns[k.index].destination);
+        self.tick.ended(row, end);
+    }
+
+    /// What stands now.
+    pub(super) fn standing(&self) -> Standing {
+        let open = self.conns.open();
+        if self.finished {
+            return Standing { open, ..Standing::default() };
+        }
+        Standing {
+            under_way: self.conns.waiting(),
+            waiting: self.due_dials + self.withdrawn.len() + self.pacer.waiting(),
+            dialling: self.conns.dialling(),
+            open,
+        }
+    }
+}

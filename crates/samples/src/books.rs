@@ -1,0 +1,296 @@
+//! The books: every request that was due, every dial and every connection stands in exactly one account at any time.
+//!
+//! ```text
+//!  due ─┬─► waiting ─► sent ─┬─► answered (rightly or wrong)
+//!       │      ▲             ├─► failed, by the kind of its fault
+//!       │      └─ withdrawn ─┤        (it met an announced end of its connection)
+//!       │                    ├─► unanswered, when the run ends
+//!       └─► missed           └─► revoked, by throng itself
+//!
+//!  dialled ─► opened or redialled, failed, given up        opened ─► held, closed, dropped, finished, ended after the load
+//! ```
+//!
+//! Entries are made, and moved from one account to another, by the functions below and nowhere else; histograms and censored times follow
+//! from the same call. [`Counts::balance`] is what must hold at every tick.
+
+use crate::{
+    fault::Fault,
+    latency::Took,
+    merge::merged,
+    tick::{Counts, Tick, Timing},
+};
+use units::Nanos;
+
+/// Where a request is counted beside the totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Whether it was due at full load, and not in the ramp.
+    pub at_load: bool,
+    /// The plan's step that it belongs to, if steps are counted.
+    pub step: Option<usize>,
+    /// The row of its destination, if destinations are counted.
+    pub row: Option<usize>,
+    /// The time to first byte that it still owes, if that is measured and has not come.
+    pub first_byte: Option<Timing>,
+}
+
+impl Entry {
+    /// A request whose connection, and with it step and destination, was not known yet.
+    pub const fn unsent(at_load: bool, first_byte: bool) -> Entry {
+        let first_byte = match (first_byte, at_load) {
+            (false, _) => None,
+            (true, true) => Some(Timing::FirstByte),
+            (true, false) => Some(Timing::RampFirstByte),
+        };
+        Entry { at_load, step: None, row: None, first_byte }
+    }
+}
+
+/// What is in an account that an event will end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Requests that were sent, and whose outcome is not known.
+    pub under_way: u64,
+    /// Requests that are due and not sent: they wait for a connection, or were withdrawn.
+    pub waiting: u64,
+    /// Dials and handshakes whose outcome is not known.
+    pub dialling: u64,
+    /// Connections.
+    pub open: u64,
+}
+
+merged! {
+    /// By how much the books of a shard, since its start, do not balance; zeros if they do. Merged: the worst shard's.
+    #[derive(Copy, Eq)]
+    pub struct Imbalance {
+        /// Requests due that stand in no account, or in two.
+        pub due: u64 => always most,
+        /// Requests sent, of which the same is true.
+        pub sent: u64 => always most,
+        /// Dials.
+        pub dials: u64 => always most,
+        /// Connections.
+        pub connections: u64 => always most,
+    }
+}
+
+impl Imbalance {
+    /// The accounts concerned, and by how much: `requests due: 3`; empty if the books balance.
+    pub fn accounts(&self) -> Vec<(&'static str, u64)> {
+        let all = [
+            ("requests due", self.due),
+            ("requests sent", self.sent),
+            ("dials", self.dials),
+            ("connections", self.connections),
+        ];
+        all.into_iter().filter(|(_, by)| *by > 0).collect()
+    }
+
+    /// Whether the books balance.
+    pub fn is_none(&self) -> bool {
+        *self == Imbalance::default()
+    }
+}
+
+impl Counts {
+    /// By how much these counts, all since the start, and what stands now disagree.
+    pub fn balance(&self, now: &Standing) -> Imbalance {
+        let (settled, missed) = (self.settled(), self.missed);
+        let ends = self.dropped + self.closed + self.finished + self.ended_after;
+        let connected = self.opened + self.redialled;
+        Imbalance {
+            due: self.due.abs_diff(settled + now.under_way + now.waiting),
+            sent: self.sent.abs_diff(settled - missed + self.withdrawn + now.under_way),
+            dials: self.dialled.abs_diff(connected + self.failed + self.given_up + now.dialling),
+            connections: connected.abs_diff(ends + now.open),
+        }
+    }
+
+    /// Requests that have come to an end of their own.
+    pub fn settled(&self) -> u64 {
+        self.answered + self.failed_requests + self.unanswered + self.missed + self.revoked
+    }
+
+    /// Requests that were due, without those that throng revoked.
+    pub fn due(&self) -> u64 {
+        self.due.saturating_sub(self.revoked)
+    }
+
+    /// Requests that were sent, each once, without those that throng revoked. Of a step of a search, whose predecessor left some under
+    /// way, these may be fewer than those withdrawn.
+    pub fn sent(&self) -> u64 {
+        self.sent.saturating_sub(self.withdrawn + self.revoked)
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The server had announced it.
+    Closed,
+    /// It was lost without an announcement.
+    Dropped,
+    /// After the load had ended: by the server, or by throng to make room for others.
+    EndedAfter,
+    /// By throng, as planned.
+    Finished,
+}
+
+/// Requests.
+impl Tick {
+    /// A request is due.
+    pub fn due(&mut self) {
+        self.counts.due += 1;
+    }
+
+    /// A request that was due is sent.
+    pub fn sent(&mut self, row: Option<usize>) {
+        self.counts.sent += 1;
+        self.destination(row).into_iter().for_each(|own| own.sent += 1);
+    }
+
+    /// It has its response, of `content` bytes.
+    pub fn answered(&mut self, entry: Entry, took: Took, content: u64) {
+        self.counts.answered += 1;
+        self.counts.body_bytes_in += content;
+        if let Some(own) = self.destination(entry.row) {
+            own.response(entry.at_load.then_some(took));
+        }
+        self[latency(entry.at_load)].record_seen(took);
+        if let Some(step) = entry.step {
+            self.times_of_steps(entry.at_load)[step].record_seen(took);
+        }
+        if entry.at_load && took.stalled > Nanos::ZERO {
+            self.lag.record(took.stalled);
+        }
+    }
+
+    /// A response that was counted is wrong.
+    pub fn wrong(&mut self, entry: Entry, fault: Fault) {
+        self.counts.wrong += 1;
+        self.count_fault(entry, fault);
+    }
+
+    /// A response that was counted lacks what its connection needs: the fault is counted with the end of that.
+    pub fn unusable(&mut self, entry: Entry, fault: Fault) {
+        self.counts.wrong += 1;
+        entry.step.into_iter().for_each(|step| self.step_faults[step].count(fault));
+    }
+
+    /// It will have none: a fault has ended it.
+    pub fn failed(&mut self, entry: Entry, fault: Fault) {
+        self.counts.failed_requests += 1;
+        self.count_fault(entry, fault);
+        self.censor(entry);
+    }
+
+    /// It has none when the run ends.
+    pub fn unanswered(&mut self, entry: Entry) {
+        self.counts.unanswered += 1;
+        self.censor(entry);
+    }
+
+    /// It was due and is never sent.
+    pub fn missed(&mut self, entry: Entry) {
+        self.counts.missed += 1;
+        self.censor(entry);
+    }
+
+    /// The server has not acted on it: it is due again, since it was due first.
+    pub fn withdrawn(&mut self) {
+        self.counts.withdrawn += 1;
+    }
+
+    /// Throng ends it: the load has ended, and what was listened for is not awaited any longer.
+    pub fn revoked(&mut self) {
+        self.counts.revoked += 1;
+    }
+
+    /// It counts as longer than every request that has a response.
+    fn censor(&mut self, entry: Entry) {
+        self[latency(entry.at_load)].censor();
+        if let Some(first_byte) = entry.first_byte {
+            self[first_byte].censor();
+        }
+        if let Some(step) = entry.step {
+            self.times_of_steps(entry.at_load)[step].censor();
+        }
+        if let Some(own) = self.destination(entry.row) {
+            own.latency.censor();
+        }
+    }
+
+    fn count_fault(&mut self, entry: Entry, fault: Fault) {
+        self.faults.count(fault);
+        self.destination(entry.row).into_iter().for_each(|own| own.faults.count(fault));
+        entry.step.into_iter().for_each(|step| self.step_faults[step].count(fault));
+    }
+
+    fn times_of_steps(&mut self, at_load: bool) -> &mut [crate::Latency] {
+        if at_load { &mut self.steps } else { &mut self.ramp_steps }
+    }
+}
+
+/// Dials and connections. `row`: of the destination, if destinations are counted.
+impl Tick {
+    /// A dial begins.
+    pub fn dialled(&mut self) {
+        self.counts.dialled += 1;
+    }
+
+    /// It has led to a connection; `first`: there was none before at its place.
+    pub fn opened(&mut self, row: Option<usize>, first: bool) {
+        *if first { &mut self.counts.opened } else { &mut self.counts.redialled } += 1;
+        if let Some(own) = self.destination(row) {
+            *if first { &mut own.opened } else { &mut own.redialled } += 1;
+        }
+    }
+
+    /// It has failed, by this fault.
+    pub fn dial_failed(&mut self, row: Option<usize>, fault: Fault, for_request: bool) {
+        self.counts.failed += 1;
+        self.destination(row).into_iter().for_each(|own| own.failed += 1);
+        self.connection_failed(row, fault, for_request);
+    }
+
+    /// The run ends before its outcome is known.
+    pub fn dial_given_up(&mut self) {
+        self.counts.given_up += 1;
+    }
+
+    /// A connection has met a fault; `of_request`: there was a request for which that is counted.
+    pub fn connection_failed(&mut self, row: Option<usize>, fault: Fault, of_request: bool) {
+        // One that a response has caused is counted as wrong.
+        let has_account = of_request || fault.kind.is_of_response();
+        self.counts.connection_faults += u64::from(!has_account);
+        self.count_fault(Entry { at_load: false, step: None, row, first_byte: None }, fault);
+    }
+
+    /// A connection has ended.
+    pub fn ended(&mut self, row: Option<usize>, end: End) {
+        let counts = &mut self.counts;
+        *match end {
+            End::Closed => &mut counts.closed,
+            End::Dropped => &mut counts.dropped,
+            End::EndedAfter => &mut counts.ended_after,
+            End::Finished => &mut counts.finished,
+        } += 1;
+        self.destination(row).into_iter().for_each(|own| match end {
+            End::Closed => own.closed += 1,
+            End::Dropped => own.dropped += 1,
+            End::Finished => own.finished += 1,
+            End::EndedAfter => {}
+        });
+    }
+
+    fn destination(&mut self, row: Option<usize>) -> Option<&mut crate::Destination> {
+        self.destinations.get_mut(row?)
+    }
+}
+
+const fn latency(at_load: bool) -> Timing {
+    if at_load { Timing::Latency } else { Timing::RampLatency }
+}
+
+#[cfg(test)]
+mod tests;
