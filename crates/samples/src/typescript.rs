@@ -43,6 +43,7 @@ fn records() -> String {
         Latest,
         Highest,
         Congestion,
+        books::Imbalance,
         Pushes,
         Latency,
         Moments,

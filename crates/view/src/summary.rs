@@ -24,7 +24,7 @@ pub fn json(summary: &impl Serialize) -> String {
 pub fn text(s: &Summary) -> String {
     let mut out = String::new();
     connections(s, &mut out);
-    if s.requests.sent > 0 {
+    if s.requests.due > 0 {
         requests(s, &mut out);
     }
     if s.requests.messages > s.requests.answered || s.pushes.count > 0 {
@@ -134,7 +134,7 @@ pub(crate) fn throughput(r: &Requests) -> String {
 /// Of calls of gRPC whose responses have several, and those that servers sent by themselves.
 fn messages(s: &Summary, out: &mut String) {
     row(out, "messages", format!("{} received", Count(s.requests.messages)));
-    if s.requests.sent == 0 && is_there(&s.first_byte_us) {
+    if s.requests.due == 0 && is_there(&s.first_byte_us) {
         row(out, "first byte", quantiles(&s.first_byte_us, "first byte"));
     }
     if is_there(&s.gap_us) {
@@ -391,12 +391,14 @@ mod tests {
     fn what_an_agent_closes_with_its_lease_is_not_as_planned() {
         let connections =
             samples::Connections { wanted: 9, held: 9, finished: 12, lost: 3, ..Default::default() };
-        let figures = samples::Figures { connections, ..Default::default() };
+        let requests = Requests { due: 9, sent: 8, answered: 6, missed: 1, lost: 2, ..Default::default() };
+        let figures = samples::Figures { connections, requests, ..Default::default() };
         let agent = samples::AgentSummary { closed_by_lease: 5, requests_lost: 2, ..Default::default() };
         let s = Summary { figures, agents: vec![agent], ..Summary::default() };
         let mut out = String::new();
         super::requests(&s, &mut out);
-        let expected = "  requests      0 responses to 0 requests, 2 lost with their agents, ";
+        let expected =
+            "  requests      6 responses to 9 requests due, 1 never sent, 2 lost with their agents, ";
         assert!(out.starts_with(expected), "{out}");
         out.clear();
         super::connections(&s, &mut out);
@@ -455,11 +457,11 @@ mod tests {
         };
         assert_eq!(both(&s), "", "nothing to say of nothing");
         s.requests.status.extend([(200, 7), (404, 208_232), (503, 1)]);
-        (s.requests.sent, s.errors) = (1_200, samples::Errors { count: 3, of: 1_200 });
+        (s.requests.due, s.errors) = (1_200, samples::Errors { count: 3, of: 1_200 });
         let expected = "  status        404 × 208,232  200 × 7  503 × 1\n  errors        0.25 % (3 of 1,200 requests failed)\n";
         assert_eq!(both(&s), expected);
         // Connections that failed while no request was under way are among them.
-        s.requests.missed = 5;
+        (s.requests.due, s.requests.missed) = (1_205, 5);
         s.errors = samples::Errors { count: 9, of: 1_206 };
         assert!(
             both(&s).contains("  errors        0.75 % (8 of 1,205 requests and 1 connection failed)\n"),
@@ -468,7 +470,7 @@ mod tests {
         );
         s.requests.missed = 0;
         s.requests.status = (400..410).map(|status| (status, 1)).collect();
-        (s.requests.sent, s.errors) = (0, samples::Errors { count: 5, of: 20 });
+        (s.requests.due, s.errors) = (0, samples::Errors { count: 5, of: 20 });
         assert!(
             both(&s).contains("407 × 1  and 2 others\n  errors        25 % (5 of 20 connections failed)"),
             "{}",

@@ -204,7 +204,11 @@ resolved: number,
  */
 waiting: number, 
 /**
- * Of those, and of the ones that wait for a connection, those that were due at a full load that is over.
+ * Requests due whose outcome is not known at its end: those, and all that wait for a connection.
+ */
+unsettled: number, 
+/**
+ * Of those, the ones that were due at a full load that is over.
  */
 owed: number, 
 /**
@@ -313,6 +317,10 @@ marks: Mark[],
  * Messages that servers sent by themselves.
  */
 pushes: Pushes, 
+/**
+ * By how much the books do not balance.
+ */
+imbalance: Imbalance, 
 /**
  * The fewest concurrent streams that a server allowed on a connection, where that was fewer than wanted.
  */
@@ -427,16 +435,43 @@ forced: number,
  */
 addresses_skipped: number, 
 /**
- * Requests sent.
+ * Dials that began; see [`crate::books`] for what becomes of them.
+ */
+dialled: number, 
+/**
+ * Those whose outcome was not known when the run ended.
+ */
+given_up: number, 
+/**
+ * Connections that were to arrive and were not dialled: the load ended before throng came to them.
+ */
+undialled: number, 
+/**
+ * Faults of connections that no request was due on; each other one is a request's.
+ */
+connection_faults: number, 
+/**
+ * Requests due: each is sent, or missed, and stands in one account at any time; see [`crate::books`].
+ */
+due: number, 
+/**
+ * Requests sent; one that was withdrawn and is sent again, twice.
  */
 sent: number, 
 /**
- * Those without an expected response: in flight when the server closed with an announcement, and sent again; or
- * messages only listened for when the load ended.
+ * Sent, and due again: the server ended the connection with an announcement before it acted on them.
  */
 withdrawn: number, 
 /**
- * Of those, the ones that had neither a response nor a fault when the run ended.
+ * Sent, and ended by throng without a fault: calls that stay open, and messages listened for, when the load ends.
+ */
+revoked: number, 
+/**
+ * Sent, and ended by a fault without a complete response.
+ */
+failed_requests: number, 
+/**
+ * Sent, with neither a response nor a fault when the run ended.
  */
 unanswered: number, 
 /**
@@ -453,13 +488,17 @@ pushed: number,
  */
 messages: number, 
 /**
- * Due by the open loop's schedule and never sent: no connection was free in time.
+ * Due and never sent: no connection was free in time, or none could be dialled.
  */
 missed: number, 
 /**
  * Complete responses, correct or not.
  */
 answered: number, 
+/**
+ * Of those, the ones that are not as expected, or lack what their connection needs.
+ */
+wrong: number, 
 /**
  * Of those, the ones that came at full load.
  */
@@ -702,6 +741,27 @@ reached: number,
  * Dials and first responses of such a shard that were slow or failed.
  */
 slow: number, };
+
+/**
+ * By how much the books of a shard, since its start, do not balance; zeros if they do. Merged: the worst shard's.
+ */
+export type Imbalance = { 
+/**
+ * Requests due that stand in no account, or in two.
+ */
+due: number, 
+/**
+ * Requests sent, of which the same is true.
+ */
+sent: number, 
+/**
+ * Dials.
+ */
+dials: number, 
+/**
+ * Connections.
+ */
+connections: number, };
 
 /**
  * Messages of WebSockets that are no reply to one of ours, in a period.
@@ -1481,6 +1541,10 @@ opened: number,
  */
 failed: number, 
 /**
+ * Dials under way when the run ended; absent if there are none.
+ */
+given_up: number, 
+/**
  * Most open at once.
  */
 peak: number, 
@@ -1536,6 +1600,10 @@ quiet_s: number | null, };
  */
 export type Requests = { 
 /**
+ * Due: the sum of `answered`, `failed`, `unanswered` and `missed`, and on a fleet `lost`.
+ */
+due: number, 
+/**
  * Sent. A request or message that met an announced close, and is sent again, counts once.
  */
 sent: number, 
@@ -1544,14 +1612,25 @@ sent: number,
  */
 answered: number, 
 /**
- * Outstanding when the run ended. `sent` is the sum of `answered`, of the faults of outstanding requests (stage
- * `exchange`, without wrong responses, which are responses) and of these.
+ * Of those, the ones that were not as expected, or lacked a value that their connection needed.
+ */
+wrong: number, 
+/**
+ * Sent, and ended by a fault without a complete response.
+ */
+failed: number, 
+/**
+ * Outstanding when the run ended.
  */
 unanswered: number, 
 /**
- * Due by the open loop's schedule and not sent: no connection was free within the timeout.
+ * Due and not sent: no connection was free within the timeout, or none could be dialled.
  */
 missed: number, 
+/**
+ * Due on agents of a fleet that were lost before its outcome was reported; absent if there are none.
+ */
+lost: number, 
 /**
  * Fire-and-forget messages.
  */
@@ -1660,11 +1739,11 @@ complete: number, };
  */
 export type Errors = { 
 /**
- * Faults of any kind, requests unanswered at the end, and requests missed. A response that ends its connection is one.
+ * Requests due without a right response, and what failed of connections on which none was due.
  */
 count: number, 
 /**
- * Requests due, and connections that failed while none was under way; where none was due, dials.
+ * Requests due, and what failed of connections on which none was due; where no request was due at all, dials.
  */
 of: number, };
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::books::Imbalance;
 use crate::{
     error_sample::ErrorSample,
     fault::{Fault, Kind, Side, Stage},
@@ -98,6 +99,7 @@ fn alone(seed: u64) -> Tick {
         wanted: 1 + seed % 17,
         resolved: 1 + seed % 11,
         waiting: 1 + seed % 5,
+        unsettled: 1 + seed % 6,
         owed: 1 + seed % 4,
         ramped_at: if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) },
         open_ns: (1 + u128::from(seed)) << 60,
@@ -120,6 +122,7 @@ fn alone(seed: u64) -> Tick {
         longest_silence: Nanos(1 + seed % 19),
         served: 1 + seed % 37,
         cpu_ns: 1 + seed % 23,
+        imbalance: numbers(Imbalance::FIELDS, seed),
         agents: Some(Box::new(agents(seed))),
         error_samples: error_samples(seed),
         marks: marks(seed),
@@ -169,6 +172,9 @@ fn of_a_tick_of_the_probe_no_connection_and_no_request_is_load() {
         sent: 11,
         answered: 5,
         withdrawn: 1,
+        due: 14,
+        revoked: 1,
+        failed_requests: 2,
         unanswered: 2,
         missed: 3,
         ..Counts::default()

@@ -18,7 +18,7 @@ pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
     }
     let mut rows = vec![("connections", held(&s.connections))];
     rows.extend(error_rate(s).map(|rate| ("errors", rate)));
-    if s.requests.sent > 0 {
+    if s.requests.due > 0 {
         rows.push(("requests/s", Count(s.requests.per_s.round() as u64).to_string()));
         rows.push(("throughput", throughput(&s.requests)));
         rows.push(("latency", quantiles(&s.latency_us, "response")));
@@ -57,6 +57,7 @@ mod tests {
             target: "http://t/?a=1&b=2".to_owned(),
             connections: Connections { wanted: 1_000, held: 990, ..Connections::default() },
             requests: Requests {
+                due: 900,
                 sent: 900,
                 per_s: 90.4,
                 bytes_in: 3 << 20,
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn no_errors_are_0_percent() {
-        let requests = Requests { sent: 17_757, ..Requests::default() };
+        let requests = Requests { due: 17_757, sent: 17_757, ..Requests::default() };
         let figures = Figures { requests, errors: Errors { count: 0, of: 17_757 }, ..Figures::default() };
         let text = job_summary(&RunRecord::default(), &Summary { figures, ..Summary::default() });
         assert!(text.contains("| errors | 0 % (0 of 17,757 requests failed) |"), "{text}");

@@ -71,7 +71,7 @@ fn figures(s: &Summary, out: &mut String) {
         true => "connections open at the end of the load",
         false => "connections held",
     };
-    let sent = Some(&s.requests).filter(|requests| requests.sent > 0);
+    let sent = Some(&s.requests).filter(|requests| requests.due > 0);
     let figures = [
         ("connections wanted", Some(count(s.connections.wanted))),
         (held, Some(count(s.connections.held))),

@@ -50,7 +50,8 @@ fn summary() -> Summary {
     });
     s.headline = s.sentence();
     (s.connections.wanted, s.connections.held, s.connections.open_per_s) = (30, 27, 1234.5);
-    (s.requests.sent, s.requests.answered, s.requests.per_s) = (6_000, 5_994, 1_998.0);
+    (s.requests.due, s.requests.sent, s.requests.answered) = (6_000, 6_000, 5_994);
+    s.requests.per_s = 1_998.0;
     s.requests.status.extend([(200, 5_990), (503, 4)]);
     (s.requests.bytes_in, s.requests.bytes_in_per_s) = (1 << 20, 349_525.0);
     (s.requests.bytes_out, s.requests.bytes_out_per_s) = (372_000, 124_000.0);

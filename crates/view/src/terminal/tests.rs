@@ -5,7 +5,7 @@ mod sizes;
 use ratatui::backend::TestBackend;
 use samples::{
     AgentShare, AgentTicks, Fault, Kind, Mark, MarkKind, Marks, Phase, ProcessSample, Side, Stage,
-    TargetSample,
+    TargetSample, books::Entry,
 };
 use units::Nanos;
 
@@ -147,11 +147,15 @@ fn in_trouble(populations: u64) -> Run {
             (Side::Path, Stage::Dial, Kind::Timeout, 2 * u64::from(n > 17)),
         ];
         for (side, stage, kind, count) in kinds {
-            (0..count).for_each(|_| tick.faults.count(Fault { side, ..Fault::target(stage, kind) }));
-            let own = tick.populations.iter_mut().take(1);
-            own.for_each(|own| {
-                (0..count).for_each(|_| own.faults.count(Fault { side, ..Fault::target(stage, kind) }))
-            });
+            let fault = Fault { side, ..Fault::target(stage, kind) };
+            let fail = |of: &mut Tick| match kind.is_wrong_response() {
+                true => of.wrong(Entry::unsent(true, false), fault),
+                false => of.connection_failed(None, fault, false),
+            };
+            for own in tick.populations.iter_mut().take(1) {
+                (0..count).for_each(|_| fail(own));
+            }
+            (0..count).for_each(|_| fail(&mut tick));
         }
         (0..11_111).for_each(|_| tick.count_status(200));
         (0..1_234).for_each(|_| tick.count_status(503));
@@ -248,7 +252,7 @@ fn errors_and_statuses_are_counted() {
     (0..3).for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongStatus)));
     // Their connections ended with it: that is no further error.
     (0..3).for_each(|_| tick.faults.count(Fault::target(Stage::Hold, Kind::MissingValue)));
-    tick.counts.missed = 4;
+    (tick.counts.wrong, tick.counts.missed) = (3, 4);
     // Two seconds in one.
     tick.until = Nanos::from_secs(2);
     let seen = figures.tick(&tick, &Samples::default()).unwrap();
