@@ -5,18 +5,20 @@ use units::Nanos;
 
 /// Maximum of requests of one turn with different lags; further ones count with the last.
 const MAX_APART: usize = 4_096;
+/// Stalls that are remembered: a request lives through few of them, for each takes [`Tick::STALL`] at least.
+const REMEMBERED: usize = 16;
 
 /// A shard's own delays.
 pub(crate) struct Lateness {
     /// What was queued in this turn: since when it could have gone out, and how many of them.
     leaving: Vec<(Nanos, u64)>,
-    /// The last stall of the shard.
-    stall: (Nanos, Nanos),
+    /// The last stalls of the shard, the latest first: from when to when.
+    stalls: [(Nanos, Nanos); REMEMBERED],
 }
 
 impl Lateness {
     pub(crate) fn none() -> Lateness {
-        Lateness { leaving: Vec::with_capacity(MAX_APART), stall: (Nanos::ZERO, Nanos::ZERO) }
+        Lateness { leaving: Vec::with_capacity(MAX_APART), stalls: [(Nanos::ZERO, Nanos::ZERO); REMEMBERED] }
     }
 
     /// Something is queued that could have gone out since `ready`; it leaves with the end of the turn.
@@ -36,27 +38,31 @@ impl Lateness {
     /// A turn that was due at `due` the latest begins `now`.
     pub(crate) fn begin_turn(&mut self, due: Nanos, now: Nanos) {
         if now.since(due) >= Tick::STALL {
-            self.stall = (due, now);
+            self.stalls.rotate_right(1);
+            self.stalls[0] = (due, now);
         }
     }
 
-    /// How much of the time from `started` until it is read `now` was a stall of the shard. Input read after a stall has
-    /// waited for at most that long; a backlog is assumed to be worked off in as much time as the stall took.
+    /// How much of the time from `started` until it is read `now` the shard stalled. Input read after a stall has
+    /// waited for at most that long; a backlog is assumed to be worked off in as much time as the stall took. Where that is so, no stall
+    /// before it is charged to the target either: it may have waited for what this shard did not read or send in it.
     pub(crate) fn stood_still(&self, started: Nanos, now: Nanos) -> Nanos {
-        let (from, until) = self.stall;
-        if now > until + until.since(from) { Nanos::ZERO } else { until.since(from.max(started)) }
+        let is_after = |(from, until): &(Nanos, Nanos)| now <= *until + until.since(*from);
+        if self.stalls.iter().any(is_after) { self.since(started) } else { Nanos::ZERO }
     }
 
-    /// How much of the delay of what was due at `due` and was begun at `begun` was the last stall.
+    /// How much of the delay of what was due at `due` and was begun at `begun` the shard stalled.
     pub(crate) fn delayed(&self, due: Nanos, begun: Nanos) -> Nanos {
-        let (from, until) = self.stall;
-        until.min(begun).since(from.max(due))
+        self.sum(|(from, until)| until.min(begun).since(from.max(due)))
     }
 
     /// How long the shard stalled since then; a timeout that begins there does not run in the meantime.
     pub(crate) fn since(&self, started: Nanos) -> Nanos {
-        let (from, until) = self.stall;
-        until.since(from.max(started))
+        self.sum(|(from, until)| until.since(from.max(started)))
+    }
+
+    fn sum(&self, part: impl Fn((Nanos, Nanos)) -> Nanos) -> Nanos {
+        Nanos(self.stalls.iter().map(|stall| part(*stall).0).sum())
     }
 }
 
@@ -106,6 +112,16 @@ mod tests {
         {
             assert_eq!(lateness.delayed(MS(due), MS(begun)), MS(expected), "{due} {begun}");
         }
+        // Of two in one request neither is the target's; one that ended before the request began is none of it.
+        let mut twice = Lateness::none();
+        twice.begin_turn(MS(1_000), MS(1_300));
+        twice.begin_turn(MS(1_500), MS(1_700));
+        assert_eq!(
+            [900, 1_400, 1_700].map(|at| twice.stood_still(MS(at), MS(1_710)).millis()),
+            [500, 200, 0]
+        );
+        assert_eq!(twice.stood_still(MS(900), MS(1_950)), Nanos::ZERO, "long after both");
+        assert_eq!((twice.since(MS(900)), twice.delayed(MS(1_100), MS(1_600))), (MS(500), MS(300)));
         // A time limit that began before is longer by it, whenever it is checked.
         assert_eq!([500, 1_200, 2_000].map(|from| lateness.since(MS(from)).millis()), [300, 100, 0]);
     }

@@ -298,8 +298,7 @@ impl PopulationRecord {
         *if lost { &mut self.lost_requests } else { &mut imbalance.due } += unknown;
         if let Some(number) = number {
             self.never_due = number.saturating_sub(counts.due());
-            counts.due += self.never_due;
-            counts.missed += self.never_due;
+            self.totals.never_due(self.never_due);
         }
     }
 

@@ -196,6 +196,13 @@ impl Tick {
         self.censor(entry);
     }
 
+    /// `n` of a number of requests did not come to be due before the load ended by itself: they were, and are missed.
+    pub fn never_due(&mut self, n: u64) {
+        self.counts.due += n;
+        self.counts.missed += n;
+        self.latency.censor_n(n);
+    }
+
     /// The server has not acted on it: it is due again, since it was due first.
     pub fn withdrawn(&mut self) {
         self.counts.withdrawn += 1;

@@ -104,7 +104,12 @@ impl Latency {
 
     /// One more that never ended: a request without a response, a dial without a connection. Longer than every time recorded.
     pub fn censor(&mut self) {
-        self.censored += 1;
+        self.censor_n(1);
+    }
+
+    /// The same `n` times.
+    pub fn censor_n(&mut self, n: u64) {
+        self.censored += n;
     }
 
     /// How many never ended.

@@ -230,9 +230,7 @@ impl Conductor<'_> {
             let lost = self.reports.iter().any(own);
             let measured = &mut self.record.populations[usize::from(nth)];
             measured.close_books(lost, population.requests.filter(|_| is_through));
-            let never_due = measured.never_due;
-            self.record.totals.counts.due += never_due;
-            self.record.totals.counts.missed += never_due;
+            self.record.totals.never_due(measured.never_due);
             let imbalance = measured.totals.imbalance;
             self.record.totals.imbalance.due = self.record.totals.imbalance.due.max(imbalance.due);
         }

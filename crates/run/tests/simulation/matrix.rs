@@ -392,3 +392,59 @@ fn in_a_step_of_a_search() {
     }
     assert_eq!(cells, 56);
 }
+
+/// Each threshold with what it asks of the books: of requests due, answered, answered with 200, without a response, and never sent.
+const ASKS: [(&str, fn(&Requests) -> bool); 12] = [
+    ("answered>=99%", |r| r.answered * 100 >= r.due * 99),
+    ("sent>=99%", |r| r.sent * 100 >= r.due * 99),
+    ("errors<1%", |r| (r.due - r.answered) * 100 < r.due),
+    ("unanswered==0", |r| r.unanswered == 0),
+    ("missed==0", |r| r.missed == 0),
+    ("missed<1%", |r| r.missed * 100 < r.due),
+    ("faults==0", |r| r.due == r.answered),
+    ("wrong==0", |_| true),
+    ("requests.failed==0", |r| r.failed == 0),
+    ("status.503==0", |r| r.answered > 0),
+    ("status.200>=99%", |r| r.status.get(&200).copied().unwrap_or(0) * 100 >= r.due * 99),
+    ("latency.p99<60s", |r| (r.due - r.answered) * 100 <= r.due),
+];
+
+/// What a threshold is of includes what never happened: none is met that the books deny, whatever went wrong with whichever load.
+#[test]
+fn no_threshold_is_met_by_what_never_happened() {
+    let scarce = (HTTP, "connections=2 ramp=0s rate=300/s duration=2900ms");
+    let number = (HTTP, "connections=4 ramp=0s requests=4000 reconnect=never");
+    let mut cells = 0;
+    for load in LOADS.into_iter().chain([scarce, number]) {
+        for trouble in ALL {
+            let more = if trouble == NeverAnswers { "reconnect=100ms..200ms" } else { "" };
+            let more = if load == number || load == ARRIVALS { "" } else { more };
+            let judged: Vec<String> = ASKS.iter().map(|(text, _)| format!("threshold={text}")).collect();
+            let cell = Cell { load, more, trouble, threshold: Option::None, seed: 6 };
+            let (target, flags) = load;
+            let timeout = if trouble == StopsAndGoesOn { "8s" } else { "700ms" };
+            let text = format!("{flags} timeout={timeout} {more} {}", judged.join(" "));
+            let plan = plan(target, &text, cell.seed);
+            let result = Target::new(trouble, cell.seed).meet(&plan, Direction::default());
+            let s = result.judge(&plan);
+            let r = &s.requests;
+            let sum = r.answered + r.failed + r.unanswered + r.missed + r.lost;
+            assert_eq!((r.due, r.due >= r.sent && r.due > 3), (sum, true), "{cell:?}: {r:?}");
+            for ((text, ask), result) in ASKS.iter().zip(&s.thresholds) {
+                // HTTP has statuses; of messages there are none, and no share of them.
+                let has_none = target == ECHO && text.starts_with("status.200");
+                assert_eq!(result.expr.replace(' ', ""), *text);
+                assert!(!result.pass || ask(r), "{cell:?}: {text} is met: {r:?}");
+                let is_right = ask(r) && (r.answered > 0 || !text.starts_with("latency"));
+                assert!(
+                    result.pass || !is_right || has_none || s.connections.dropped > 0,
+                    "{cell:?}: {text} is not met: {r:?}"
+                );
+            }
+            let is_met = s.thresholds.iter().all(|result| result.pass);
+            assert!(s.verdict == Verdict::Fail || is_met && r.unanswered == 0, "{cell:?}: {:?}", s.reasons);
+            cells += 1;
+        }
+    }
+    assert_eq!(cells, 49);
+}
