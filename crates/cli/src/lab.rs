@@ -23,6 +23,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
     match &args.verb {
         LabVerb::List => list(&labs),
         LabVerb::Up { name, server, env, scale } => up(find(&labs, name)?, server.as_deref(), env, *scale),
+        LabVerb::Build { name, variant } => build(find(&labs, name)?, variant),
         LabVerb::Run(args) => run(find(&labs, &args.name)?, args),
         LabVerb::Soak(args) => soak(find(&labs, &args.name)?, args),
         LabVerb::Compare(args) => compare(&labs, args),
@@ -128,6 +129,19 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     Ok(0)
 }
 
+/// Builds the servers of the selected experiments that can run here.
+fn build(lab: &Lab, variant: &[String]) -> Result<u8, Failure> {
+    let stop = signals::order_to_stop(false)?;
+    let runner = runner(&stop)?;
+    for case in runnable(lab, &runner, Case::select(lab, &lab.experiments, variant)?)? {
+        runner.build(&case)?;
+        if stop.load(Relaxed) {
+            return Ok(EXIT_INTERRUPTED);
+        }
+    }
+    Ok(0)
+}
+
 /// Runs the selected experiments; the exit status is 0 if all went as expected.
 fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let mut cases = Case::select(lab, &lab.experiments, &args.variant)?;
@@ -140,16 +154,9 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let stop = signals::order_to_stop(false)?;
     let at = args.at.as_deref().map(elsewhere).transpose()?;
     let runner = Runner { scale: args.scale, time, at, repeats: args.repeats, ..runner(&stop)? };
-    let (mut status, mut ran) = (0, 0);
+    let cases = runnable(lab, &runner, cases)?;
+    let mut status = 0;
     for case in (0..args.times).flat_map(|_| &cases) {
-        let missing = runner.missing(case);
-        if !missing.is_empty() {
-            let (experiment, server) = (&case.experiment.name, &case.server.name);
-            let why = missing.join("; ");
-            message(&format!("{} · {experiment} · {server}: not run: {why}", lab.name));
-            continue;
-        }
-        ran += 1;
         let outcome = runner.run(case)?;
         print_stdout(&lab::trial_text(lab, &outcome))?;
         if stop.load(Relaxed) {
@@ -158,10 +165,27 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
         store(&outcome, &results)?;
         status = status.max(u8::from(!outcome.expected));
     }
-    if ran == 0 {
+    Ok(status)
+}
+
+/// The cases that can run here; prints what the others lack.
+///
+/// # Errors
+/// None can.
+fn runnable<'a>(lab: &Lab, runner: &Runner, mut cases: Vec<Case<'a>>) -> Result<Vec<Case<'a>>, Failure> {
+    cases.retain(|case| {
+        let missing = runner.missing(case);
+        if !missing.is_empty() {
+            let (experiment, server) = (&case.experiment.name, &case.server.name);
+            let why = missing.join("; ");
+            message(&format!("{} · {experiment} · {server}: not run: {why}", lab.name));
+        }
+        missing.is_empty()
+    });
+    if cases.is_empty() {
         return Err(Failure::machine(format!("no experiment of {} can run here", lab.name)));
     }
-    Ok(status)
+    Ok(cases)
 }
 
 /// Holds a lab's load; the exit status is 0 if all went as expected and nothing drifts.

@@ -88,20 +88,12 @@ impl Running {
         variant: &Environment,
         progress: &dyn Fn(&str),
     ) -> Result<Running, Error> {
-        let missing = needs::missing(server);
-        if !missing.is_empty() {
-            return Err(Error::Machine(missing.join("\n")));
-        }
         let (mut values, processes) = (workspace.values.clone(), processes(server, connections));
         let heap_mib = server.heap_mib(values.scale / f64::from(processes)).map_err(Error::Machine)?;
         values.named.extend(heap_mib.map(|mib| ("heap", mib.to_string())));
         // A variant may have its own.
         let heap_mib = variant.get("HEAP").and_then(|mib| mib.parse().ok()).or(heap_mib);
-        fs::create_dir_all(&workspace.work).map_err(Error::at(&workspace.work))?;
-        source::clone_missing(server, &workspace.work)?;
-        for log in build(workspace, server, &values)? {
-            progress(&format!("{} was built: {}", server.name, log.display()));
-        }
+        build(workspace, server, &values, progress)?;
         workspace.make_log()?;
         let port = free_port().map_err(|e| Error::Machine(e.to_string()))?;
         values.named.insert("port", port.to_string());
@@ -191,8 +183,30 @@ fn reason(status: ExitStatus) -> String {
     }
 }
 
+/// Clones a server's sources and builds it, if its folder or its sources have changed.
+///
+/// # Errors
+/// What is missing; or what does not build, with the last lines that it printed.
+pub(crate) fn build(
+    workspace: &Workspace,
+    server: &Server,
+    values: &Values,
+    progress: &dyn Fn(&str),
+) -> Result<(), Error> {
+    let missing = needs::missing(server);
+    if !missing.is_empty() {
+        return Err(Error::Machine(missing.join("\n")));
+    }
+    fs::create_dir_all(&workspace.work).map_err(Error::at(&workspace.work))?;
+    source::clone_missing(server, &workspace.work)?;
+    for log in run_build_lines(workspace, server, values)? {
+        progress(&format!("{} was built: {}", server.name, log.display()));
+    }
+    Ok(())
+}
+
 /// Runs a server's build lines, unless that was done with this folder and these sources; the log of each.
-fn build(workspace: &Workspace, server: &Server, values: &Values) -> Result<Vec<PathBuf>, Error> {
+fn run_build_lines(workspace: &Workspace, server: &Server, values: &Values) -> Result<Vec<PathBuf>, Error> {
     let Workspace { lab, work, .. } = workspace;
     let mut state = DefaultHasher::new();
     // Not the filled lines: what is built does not depend on where the lab is.

@@ -22,7 +22,7 @@ use crate::{
     needs,
     outcome::{Outcome, SCHEMA, Subject},
     pauses::{self, pauses},
-    process::Running,
+    process::{self, Running},
     template::{Environment, Values},
     workspace::Workspace,
 };
@@ -68,6 +68,16 @@ impl Runner<'_> {
     /// What is missing for a case on this machine, each with its fix.
     pub fn missing(&self, case: &Case) -> Vec<String> {
         if self.at.is_some() { Vec::new() } else { needs::missing(case.server) }
+    }
+
+    /// Builds a case's server, which [`Runner::run`] then finds built: a build may download packages, a run does not.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn build(&self, case: &Case) -> Result<(), Error> {
+        let (server, purpose) = (case.server, format!("build-{}", case.server.name));
+        let workspace = Workspace::new(&self.folder, case.lab, Values::default(), &purpose)?;
+        process::build(&workspace, server, &workspace.values, self.progress)
     }
 
     /// Starts a server alone. `variant` overrides its environment.

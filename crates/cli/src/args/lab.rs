@@ -35,6 +35,14 @@ pub(crate) enum LabVerb {
         #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = scale)]
         scale: f64,
     },
+    /// Build the servers of a lab's experiments, without starting them; what a build downloads is then present
+    Build {
+        /// The lab
+        name: String,
+        /// Build only for this experiment, server or variant; repeatable, to narrow it down
+        #[arg(long, value_name = "NAME")]
+        variant: Vec<String>,
+    },
     /// Run a lab's experiments: start the server, apply the load, stop the server; print the published results
     /// beside the current ones
     Run(LabRunArgs),

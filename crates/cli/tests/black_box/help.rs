@@ -28,6 +28,7 @@ const VERBS: &[&str] = &[
     "lab",
     "lab list",
     "lab up",
+    "lab build",
     "lab run",
     "lab soak",
     "lab compare",

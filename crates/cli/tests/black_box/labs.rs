@@ -168,6 +168,22 @@ fn then_stands_beside_now() {
 }
 
 #[test]
+fn what_was_built_is_found_by_a_run() {
+    let labs = Labs::new("build");
+    let ended = labs.end(&["build", "own", "--variant", "ours"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("ours was built: "), "{ended:?}");
+    let ended = labs.end(&["run", "own", "--variant", "hold", "--scale", "0.1"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let builds = labs.folder.join("cache/throng/labs/own/builds");
+    assert_eq!(fs::read_to_string(&builds).unwrap(), "built\n");
+    // It needs a program that no machine has.
+    let ended = labs.end(&["build", "own", "--variant", "elsewhere"]);
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("no-such-program: apt-get install none"), "{ended:?}");
+}
+
+#[test]
 fn variants_and_limits_are_those_of_the_lab() {
     let labs = Labs::new("limits");
     let ended = labs.end(&["run", "own", "--variant", "limit"]);
