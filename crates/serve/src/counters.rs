@@ -2,7 +2,10 @@
 
 use std::sync::{
     Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    atomic::{
+        AtomicBool, AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use net::Gone;
@@ -90,9 +93,10 @@ impl Counters {
         self.shards[shard as usize][OPEN].load(Relaxed)
     }
 
+    /// `open` last, which [`Counters::read`] reads first: what it counts as gone has all its requests counted.
     pub(crate) fn publish(&self, shard: usize, s: &Stats) {
         let mut s = *s;
-        self.shards[shard].iter().zip(s.counted()).for_each(|(to, count)| to.store(*count, Relaxed));
+        self.shards[shard].iter().zip(s.counted()).rev().for_each(|(to, count)| to.store(*count, Release));
         let open = self.entered().map(|s| s[OPEN].load(Relaxed)).sum();
         if open > self.peak.load(Relaxed) {
             self.peak.fetch_max(open, Relaxed);
@@ -103,7 +107,7 @@ impl Counters {
     pub fn read(&self) -> Stats {
         let mut stats = Stats { peak: self.peak.load(Relaxed), ..Stats::default() };
         for shard in self.entered() {
-            stats.counted().into_iter().zip(shard).for_each(|(sum, count)| *sum += count.load(Relaxed));
+            stats.counted().into_iter().zip(shard).for_each(|(sum, count)| *sum += count.load(Acquire));
         }
         stats
     }

@@ -51,6 +51,18 @@ pub(crate) fn stats_at(url: &str) -> impl Fn(&str) -> u64 + use<> {
     move |name| stats[name].as_u64().unwrap_or_else(|| panic!("{name}: {stats}"))
 }
 
+/// The counters once the connection that reads them is the only one, and how often they were read until then: each time is a
+/// request on a connection of its own.
+pub(crate) fn stats_once_alone(url: &str) -> (impl Fn(&str) -> u64 + use<>, u64) {
+    let mut asked = 0;
+    let mut last = None;
+    until("no other connection is open", || {
+        asked += 1;
+        last.insert(stats_at(url))("open") == 1
+    });
+    (last.expect("they were read"), asked)
+}
+
 #[test]
 fn routes_are_served_on_one_connection() {
     let server = Serving::start(&[]);

@@ -48,7 +48,8 @@ fn all_workers_of_a_server_count() {
     let Some(server) = with_workers() else { return };
     // It listens before it has workers.
     until("a master and two workers", || descendants(server.program.pid()) == 3);
-    let (ended, s) = run(&server.url("/"), &["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m"]);
+    // The ramp is as fast as the workers accept: at a given rate, workers without a processor would have their accept queues overflow.
+    let (ended, s) = run(&server.url("/"), &["-c", "20000", "-d", "2s", "--think", "1m", "--timeout", "1m"]);
     ended.assert_status(0);
     let seen = |path: &str| s.count(&format!("observed.target.{path}"));
     assert_eq!(seen("process.processes.last"), 3, "a master and two workers");
@@ -67,7 +68,7 @@ fn all_workers_of_a_server_count() {
     assert!((200.0..5_000.0).contains(&bytes) && r2 > 0.8, "{bytes} bytes, R² {r2}: {:#}", s.at("cost"));
     let cpu = s.number("target_cost.cpu_s");
     let by_looks = (seen("process.cpu_user_ns.ramp") + seen("process.cpu_system_ns.ramp")) as f64 / 1e9;
-    assert!(by_looks > 0.05 && by_looks <= cpu + 0.05, "{by_looks} s of {cpu} s");
+    assert!(by_looks > 0.0 && by_looks <= cpu + 0.05, "{by_looks} s of {cpu} s");
 }
 
 /// `throng run` on the client's side while `throng observe` reports the server's.

@@ -4,11 +4,11 @@ use std::{path::Path, process::Stdio};
 
 use super::certificates::{ECDSA, Files, RSA, self_signed};
 use crate::{
-    curl::{curl, stats_at},
+    curl::{curl, stats_at, stats_once_alone},
     program::{Program, Serving, until},
     server::{PYTHON, folder, program, source},
     websocket_clients::check_chromium,
-    wrk::wrk,
+    wrk::check_kept,
 };
 
 fn url(server: &Serving, path: &str) -> String {
@@ -144,16 +144,9 @@ fn openssl_is_refused_another_handshake() {
 
 #[test]
 fn wrk_keeps_its_connections() {
-    const CONNECTIONS: u64 = 50;
     let server = Serving::start(&["--tls"]);
     for path in ["/", "/?length=10240"] {
-        let before = stats(&server);
-        let answered = wrk(&["-t2", "-c50", "-d1s", &url(&server, path)]);
-        let after = stats(&server);
-        let seen = after("requests") - before("requests") - 1;
-        assert!((answered..=answered + CONNECTIONS).contains(&seen), "{seen} here, {answered} at wrk");
-        assert!(answered > 2 * CONNECTIONS, "hardly kept: {answered}");
-        assert_eq!(after("errors"), 0, "{path}");
+        check_kept(&url(&server, path), &url(&server, "/stats"));
     }
 }
 
@@ -189,14 +182,9 @@ fn chromium_has_pages_and_echoes_on_one_connection() {
     let urls: Vec<String> = pages.chain([format!("wss://{}/ws/echo", server.address)]).collect();
     let trust = format!("--ignore-certificate-errors-spki-list={}", fingerprint(&files));
     check_chromium(&urls.iter().map(String::as_str).collect::<Vec<_>>(), &[&trust]);
-    let mut asked = 0;
-    until("the browser is gone", || {
-        asked += 1;
-        stats(&server)("open") == 1
-    });
-    let stats = stats(&server);
+    let (stats, asked) = stats_once_alone(&url(&server, "/stats"));
     // Pages, the WebSocket and its seven messages, on one connection.
-    let counted = ["requests", "accepted"].map(|of| stats(of) - asked - 1);
+    let counted = ["requests", "accepted"].map(|of| stats(of) - asked);
     assert_eq!((counted, stats("errors")), ([PAGES + 1 + 7, 1], 0));
 }
 
