@@ -1,8 +1,7 @@
 //! `cargo xtask bench [NAME]`: runs `bench/NAME` or `bench/NAME.sh`, the release build of `throng`
 //! under the name that `THRONG_BIN` has. A measurement needs a quiet machine, so it is no part of `test`.
 
-use crate::command::{cargo, command, finish, root};
-use crate::test::throng;
+use crate::command::{cargo, command, finish, root, throng};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -93,6 +93,14 @@ pub(crate) fn target() -> Result<PathBuf> {
     Ok(metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into())
 }
 
+/// The `throng` that `THRONG_BIN` names, or the release build, wherever cargo was told to put it.
+pub(crate) fn throng() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty()) {
+        return Ok(PathBuf::from(path));
+    }
+    Ok(target()?.join("release/throng"))
+}
+
 /// A command without arguments.
 pub(crate) fn no_words(words: &[String]) -> Result<()> {
     match words.first() {

@@ -1,12 +1,12 @@
 //! `cargo xtask labs`: an experiment of each lab, small and short, as part of the tests; `cargo xtask labs all`: every experiment
 //! of every lab three times at its own size, kept in `labs/results.jsonl`, and the page that is made of them.
 
-use crate::command::{command, finish, root};
+use crate::command::{command, finish, root, throng};
 use crate::packages;
-use crate::test::throng;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Lab, and what of it is quick: the server is built, started, loaded, watched and stopped.
 const QUICK: &[(&str, &[&str])] = &[
@@ -46,8 +46,27 @@ const SOON_WARM: (&str, &str) = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
 /// On a busy machine a target may miss its thresholds; a lab that is broken fails each time.
 const ATTEMPTS: usize = 3;
 
-/// Three and a half minutes on two cores, Play's build included. What cannot run here is told; as root all is installed that it needs.
+/// Builds the servers of the quick labs, which downloads what they need: run in a network without a route, they are found built.
+///
+/// # Errors
+/// One cannot be built.
+pub(crate) fn build(throng: &Path) -> Result<()> {
+    for (lab, variants) in QUICK {
+        let mut words = vec!["lab", "build", lab];
+        words.extend(variants.iter().flat_map(|variant| ["--variant", variant]));
+        run_lab(throng, lab, &words, fine(), &[SOON_WARM])?;
+    }
+    Ok(())
+}
+
+/// Exit statuses of a quick lab that is in order: as root all is installed that it needs.
+fn fine() -> &'static [i32] {
+    if packages::is_root() { &[0] } else { &[0, CANNOT] }
+}
+
+/// Three minutes on two cores.
 fn quick() -> Result<()> {
+    let throng = throng()?;
     for (lab, variants) in QUICK {
         let mut words = vec![
             "lab",
@@ -63,13 +82,12 @@ fn quick() -> Result<()> {
             QUICK_RESULTS,
         ];
         words.extend(variants.iter().flat_map(|variant| ["--variant", variant]));
-        let fine: &[i32] = if packages::is_root() { &[0] } else { &[0, CANNOT] };
         for attempt in 1.. {
             let before = trials()?.len();
-            match run_lab(lab, &words, fine, &[SOON_WARM]) {
+            match run_lab(&throng, lab, &words, fine(), &[SOON_WARM]) {
                 Ok(()) => break,
                 Err(_) if is_invalid(&trials()?[before..]) => {
-                    eprintln!("== {lab}: this machine is too busy to judge it");
+                    eprintln!("skipped: {lab}: this machine is too busy to judge it");
                     break;
                 }
                 Err(error) if attempt == ATTEMPTS => return Err(error),
@@ -97,30 +115,42 @@ fn is_invalid(trials: &[Value]) -> bool {
 
 /// About three hours on two cores. What is not as expected is told, and kept too.
 fn everything() -> Result<()> {
-    let root = root()?;
+    let (root, throng) = (root()?, throng()?);
     std::fs::remove_file(root.join(ALL_RESULTS)).ok();
     // Each once, though several things of it may be quick.
     let labs: BTreeSet<&str> = QUICK.iter().map(|(lab, _)| *lab).collect();
     for lab in labs {
-        run_lab(lab, &["lab", "run", lab, "--times", "3", "--results", ALL_RESULTS], &[0, 1, CANNOT], &[])?;
+        run_lab(
+            &throng,
+            lab,
+            &["lab", "run", lab, "--times", "3", "--results", ALL_RESULTS],
+            &[0, 1, CANNOT],
+            &[],
+        )?;
     }
     for lab in SOAKED {
-        run_lab(lab, &["lab", "soak", lab, "--for", "20m", "--results", ALL_RESULTS], &[0, 1, CANNOT], &[])?;
+        run_lab(
+            &throng,
+            lab,
+            &["lab", "soak", lab, "--for", "20m", "--results", ALL_RESULTS],
+            &[0, 1, CANNOT],
+            &[],
+        )?;
     }
     std::fs::copy(root.join(ALL_RESULTS), root.join(RESULTS)).context(RESULTS)?;
-    finish(command(throng()?, &["lab", "compare", "--results", RESULTS, "--markdown", PAGE])?)
+    finish(command(&throng, &["lab", "compare", "--results", RESULTS, "--markdown", PAGE])?)
 }
 
 /// `fine`: exit statuses that are; `variables`: of its environment, besides.
-fn run_lab(lab: &str, words: &[&str], fine: &[i32], variables: &[(&str, &str)]) -> Result<()> {
-    let mut command = command(throng()?, words)?;
+fn run_lab(throng: &Path, lab: &str, words: &[&str], fine: &[i32], variables: &[(&str, &str)]) -> Result<()> {
+    let mut command = command(throng, words)?;
     let status = command.envs(variables.iter().copied()).status().context("cannot start throng")?;
     if !status.code().is_some_and(|code| fine.contains(&code)) {
         bail!("{status}: throng {}", words.join(" "));
     }
     if status.code() == Some(CANNOT) {
         // Skipped tests are reported on standard error, which the suite shows of a job that passes too.
-        eprintln!("== {lab} cannot run here");
+        eprintln!("skipped: {lab} cannot run here");
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ mod command;
 mod deny;
 mod dist;
 mod docs;
+mod fetched;
 mod fmt;
 mod fuzz;
 mod generate;
@@ -27,7 +28,7 @@ type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> anyho
 const COMMANDS: &[Command] = &[
     (
         "test",
-        "[--quick|sim]",
+        "[--quick|packages|sim]",
         "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; sim: a million \
         and a hundred million simulated connections, ten million requests, TCP from 100,000 seeds",
         test::run,

@@ -40,7 +40,7 @@ const ATTEMPTS: [usize; 3] = [3, 1, 1];
 /// What a build made.
 pub(crate) struct Built {
     /// The `throng` that black-box tests, browser tests and labs start; none in a quick build.
-    throng: Option<PathBuf>,
+    pub(crate) throng: Option<PathBuf>,
     tests: Vec<Executable>,
 }
 
@@ -61,10 +61,17 @@ struct Executable {
 /// A compiler's or clippy's error, or a warning.
 pub(crate) fn build() -> Result<Built> {
     let tests = tests(&["--lib", "--bins", "--tests"])?;
+    Ok(Built { throng: Some(build_throng()?), tests })
+}
+
+/// Compiles `throng` as [`build`] does; its path.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) fn build_throng() -> Result<PathBuf> {
     // A test beside it, since without any cargo would leave out features that only tests want, and build what has them anew.
     let words = ["build", "--workspace", "--bin", "throng", "--test", "open_files"];
-    let throng = compile(&words)?.iter().find_map(throng).context("cargo built no throng")?;
-    Ok(Built { throng: Some(throng), tests })
+    compile(&words)?.iter().find_map(throng).context("cargo built no throng")
 }
 
 /// Compiles what [`run_quick`] runs.
@@ -153,14 +160,16 @@ pub(crate) fn run(built: Built) -> Result<()> {
     // Two, for each ends with its longest test alone.
     let computing = vec![Lane { jobs: computing(rest, processors).into(), workers: 2 }];
     let network = Network::new().inspect_err(|error| println!("tests share the machine's network: {error}"));
-    let setting = Setting { throng: built.throng, network: network.ok() };
+    let setting = Setting { throng: built.throng, network: network.ok(), ..Setting::default() };
     let failed = std::thread::scope(|scope| {
         let computed = scope.spawn(|| run_lanes(computing, &setting));
         let mut failed = run_lanes(lanes, &setting);
         failed.extend(computed.join().expect("no job panics"));
         failed
     });
-    names(again(failed, &setting))
+    let failed = again(failed, &setting);
+    println!("{}", setting.skips.list());
+    names(failed)
 }
 
 /// Runs the tests that are over in a minute.

@@ -1,21 +1,20 @@
 //! `cargo xtask web`: the report and the live page: types, tests, the build held against the committed one, and both in a
 //! real browser.
 
-use crate::command::{command, finish, no_words};
-use crate::packages;
-use crate::test::throng;
+use crate::command::{command, finish, no_words, throng};
+use crate::fetched;
 use anyhow::Result;
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
     no_words(words)?;
-    packages::npm(packages::WEB)?;
+    fetched::WEB.get()?;
     npm("check")?;
     npm("test")?;
     npm("browser")
 }
 
 fn npm(script: &str) -> Result<()> {
-    let mut npm = command("npm", &["run", "--silent", script, "--prefix", packages::WEB])?;
+    let mut npm = command("npm", &["run", "--silent", script, "--prefix", fetched::WEB.folder])?;
     npm.env("THRONG_BIN", throng()?);
     finish(npm)
 }

@@ -150,7 +150,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rustix::net::{AddressFamily, SocketType};
-    use std::net::{Ipv6Addr, TcpListener, TcpStream};
+    use std::{
+        io::Write,
+        net::{Ipv6Addr, TcpListener, TcpStream},
+    };
 
     fn find(address: SocketAddr) -> Option<Listening> {
         listening().unwrap().into_iter().find(|l| l.address == address)
@@ -160,7 +163,7 @@ mod tests {
     fn listeners_of_both_families_are_seen_with_their_queues() {
         for place in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(listener) = TcpListener::bind(place) else {
-                eprintln!("skipped: no {place} here");
+                let _ = writeln!(std::io::stderr(), "skipped: no {place} here");
                 continue;
             };
             let address = listener.local_addr().unwrap();
@@ -178,7 +181,7 @@ mod tests {
     #[test]
     fn an_ipv4_address_bound_through_an_ipv6_socket_is_one() {
         let Ok(listener) = TcpListener::bind("[::ffff:127.0.0.1]:0") else {
-            eprintln!("skipped: no IPv6 here");
+            let _ = writeln!(std::io::stderr(), "skipped: no IPv6 here");
             return;
         };
         let port = listener.local_addr().unwrap().port();
@@ -198,7 +201,7 @@ mod tests {
         };
         for only in [true, false] {
             let Some(listener) = listener_of(only) else {
-                eprintln!("skipped: no IPv6 here");
+                let _ = writeln!(std::io::stderr(), "skipped: no IPv6 here");
                 return;
             };
             let found = find(listener.local_addr().unwrap()).unwrap();

@@ -1,7 +1,6 @@
 //! The README's picture: `throng demo` as it was here, second by second.
 
-use crate::command::{command, finish, output, root, target};
-use crate::test::throng;
+use crate::command::{command, finish, output, root, target, throng};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fmt::Write;

@@ -2,8 +2,10 @@
 
 use super::network::Network;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
 
 /// A process that runs tests.
 pub(super) struct Job {
@@ -27,6 +29,34 @@ pub(super) struct Setting {
     pub(super) throng: Option<PathBuf>,
     /// The network that they have to themselves; without one they have the machine's.
     pub(super) network: Option<Network>,
+    pub(super) skips: Skips,
+}
+
+/// What tests reported as skipped: only what the suite cannot install, such as a feature of the kernel.
+#[derive(Default)]
+pub(super) struct Skips(Mutex<BTreeMap<String, usize>>);
+
+impl Skips {
+    /// Takes the lines that begin with `skipped`, of a job's standard error; returns the others.
+    pub(super) fn take(&self, job: &str, err: &str) -> String {
+        let mut skips = self.0.lock().expect("no worker panics");
+        let mut others = String::new();
+        for line in err.lines() {
+            if line.starts_with("skipped") {
+                *skips.entry(format!("{job}: {line}")).or_default() += 1;
+            } else {
+                others += &format!("{line}\n");
+            }
+        }
+        others
+    }
+
+    /// A line for each, with how often it was reported.
+    pub(super) fn list(&self) -> String {
+        let skips = self.0.lock().expect("no worker panics");
+        let lines = skips.iter().map(|(line, count)| format!("\n  {line} ({count})")).collect::<String>();
+        if lines.is_empty() { "== skipped: nothing".to_owned() } else { format!("== skipped:{lines}") }
+    }
 }
 
 /// What did not pass.
@@ -131,6 +161,17 @@ mod tests {
         failing.args(["-c", "echo said; echo why >&2; exit 3"]);
         let error = finish("wire", failing).err().expect("it fails").to_string();
         assert_eq!(error, "== wire: exit status: 3\nsaid\nwhy\n");
+    }
+
+    #[test]
+    fn skips_are_listed_with_their_job_and_counted() {
+        let skips = Skips::default();
+        assert_eq!(skips.list(), "== skipped: nothing");
+        let no_ipv6 = "skipped: no IPv6 here\n";
+        assert_eq!(skips.take("net", &format!("a\n{no_ipv6}b\n{no_ipv6}")), "a\nb\n");
+        assert_eq!(skips.take("cli", "skipped, it needs root"), "");
+        let expected = "== skipped:\n  cli: skipped, it needs root (1)\n  net: skipped: no IPv6 here (2)";
+        assert_eq!(skips.list(), expected);
     }
 
     #[test]

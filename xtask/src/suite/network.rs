@@ -54,11 +54,12 @@ impl Drop for Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn it_has_devices_and_sockets_of_its_own() {
         let Ok(network) = Network::new() else {
-            eprintln!("skipped: no network namespace can be made");
+            let _ = writeln!(std::io::stderr(), "skipped: no network namespace can be made");
             return;
         };
         let devices = network.command("cat").arg("/proc/net/dev").output().unwrap();

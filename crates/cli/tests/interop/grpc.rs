@@ -194,12 +194,9 @@ fn a_server_that_ends_takes_its_streams_with_it() {
     assert!(s["requests"]["messages"].as_u64().unwrap() >= 8, "{ended:?}");
 }
 
-/// The last without xDS, which takes twice as long to build.
-const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.6.0";
-
 #[test]
 fn grpcurl_calls_serve() {
-    let Some(grpcurl) = go::install(GRPCURL) else { return };
+    let grpcurl = go::program("grpcurl");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve");
     for (serve, kind) in [(&[][..], "-plaintext"), (&["--tls"], "-insecure")] {
         let server = Serving::start(serve);
@@ -220,7 +217,7 @@ fn grpcurl_calls_serve() {
                 &address,
                 method,
             ];
-            Program::from(program(grpcurl.to_str().unwrap(), &args)).end()
+            Program::from(program(&grpcurl, &args)).end()
         };
         let said = call("throng.Echo/Say", "text: \"über\"");
         assert_eq!((said.status, said.stdout.trim()), (Some(0), "text: \"\\303\\274ber\""), "{said:?}");
@@ -239,13 +236,13 @@ fn grpcurl_calls_serve() {
 
 #[test]
 fn serve_ends_the_streams_when_it_stops() {
-    let Some(grpcurl) = go::install(GRPCURL) else { return };
+    let grpcurl = go::program("grpcurl");
     let server = Serving::start(&[]);
     let address = server.address.to_string();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve");
     let file = ["-plaintext", "-max-time", "60", "-import-path", folder, "-proto", "echo.proto"];
     let what = ["-d", r#"{"interval_ms": 5, "text": "x"}"#, &address, "throng.Echo/Watch"];
-    let watching = Program::from(program(grpcurl.to_str().unwrap(), &[&file[..], &what].concat()));
+    let watching = Program::from(program(&grpcurl, &[&file[..], &what].concat()));
     until("a message has come", || watching.stdout().contains("x"));
     server.program.signal(Signal::TERM);
     let watched = watching.end();
@@ -256,12 +253,12 @@ fn serve_ends_the_streams_when_it_stops() {
 /// The descriptors that grpcurl makes of the service of `serve`.
 #[test]
 fn messages_are_json_for_a_protoset() {
-    let Some(grpcurl) = go::install(GRPCURL) else { return };
+    let grpcurl = go::program("grpcurl");
     let folder = folder("grpc-protoset");
     let protoset = folder.join("echo.protoset").to_str().unwrap().to_owned();
     let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve");
     let args = ["-import-path", proto, "-proto", "echo.proto", "-protoset-out", &protoset, "describe"];
-    Program::from(program(grpcurl.to_str().unwrap(), &args)).end().assert_status(0);
+    Program::from(program(&grpcurl, &args)).end().assert_status(0);
     let server = Serving::start(&[]);
     let url = |method: &str| format!("grpc://{}/throng.Echo/{method}", server.address);
     let with = |args: &[&str], message: &str| {

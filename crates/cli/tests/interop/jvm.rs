@@ -1,9 +1,9 @@
 //! `throng run` against a server on a Java virtual machine: its heap and its pauses are seen.
 
-use std::{fs, process::Stdio};
+use std::fs;
 
 use crate::{
-    program::{Program, skip},
+    program::Program,
     right,
     server::{Server, fetch, folder, program, source},
     summary::{Summary, run},
@@ -62,14 +62,8 @@ fn heap_and_pauses_of_a_virtual_machine_are_seen() {
     }
 }
 
-/// A server in one source file, with standard error in a plain file, as a service has that logs to one. None without a
-/// JDK, with a message.
-fn logging(name: &str, options: &[&str], args: &[&str]) -> Option<(Server, String)> {
-    let has_jdk = program("javac", &["-version"]).stderr(Stdio::null()).stdout(Stdio::null()).status();
-    if !has_jdk.is_ok_and(|status| status.success()) {
-        skip("there is no JDK here");
-        return None;
-    }
+/// A server in one source file, with standard error in a plain file, as a service has that logs to one; and that file.
+fn logging(name: &str, options: &[&str], args: &[&str]) -> (Server, String) {
     let folder = folder(&format!("jvm-{}", args.join("-")));
     let class = format!("{name}.java");
     let place = folder.to_str().expect("a name in ASCII");
@@ -83,7 +77,7 @@ fn logging(name: &str, options: &[&str], args: &[&str]) -> Option<(Server, Strin
     let log = format!("{place}/error.log");
     let script = format!("exec java \"$@\" 2> '{log}'");
     let all = [&["-c", &script, "sh"], &CHEAP[..], options, &["-cp", place, name], args].concat();
-    Some((Server::announcing("listening on 127.0.0.1:", program("sh", &all)), log))
+    (Server::announcing("listening on 127.0.0.1:", program("sh", &all)), log)
 }
 
 /// The limit of the run: its cause, a detail with these parts, and certainty `seen`.
@@ -102,9 +96,7 @@ const LOAD: &[&str] = &["-c", "200", "--ramp", "100/s", "--think", "300ms", "-d"
 #[test]
 fn a_full_heap_is_the_cause_of_later_failures() {
     // 256 KiB of 16 MiB for each connection: less than 64 fit, and the accept thread dies of the next one.
-    let Some((server, log)) = logging("Accepts", &["-Xmx16m"], &["hoard", "262144"]) else {
-        return;
-    };
+    let (server, log) = logging("Accepts", &["-Xmx16m"], &["hoard", "262144"]);
     let parts = ["its log: Exception in thread \"my-acceptor\" java.lang.OutOfMemoryError", &log];
     let s = check_cause(&server, LOAD, "heap", &parts);
     assert!((20..=64).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
@@ -117,7 +109,7 @@ fn a_full_heap_is_the_cause_of_later_failures() {
 
 #[test]
 fn an_accept_thread_that_has_died_is_named() {
-    let Some((server, log)) = logging("Accepts", &["-Xmx64m"], &["throw", "60"]) else { return };
+    let (server, log) = logging("Accepts", &["-Xmx64m"], &["throw", "60"]);
     let parts = [
         "thread \"my-acceptor\" of process ",
         "connections in its accept queue are not accepted",
@@ -147,7 +139,7 @@ fn while_it_collects(server: &Server, most: &str) -> Option<Summary> {
 /// The target's stall is the limit of one of three such runs, and `is_right`: where other programs keep the machine busy,
 /// the collection takes longer, or throng itself gets no processor, and reports that.
 fn collecting(millis: &str, most: &str, is_right: impl Fn(&Summary) -> bool) {
-    let Some((server, _)) = logging("Pauses", &["-Xmx3g", WARM], &[millis]) else { return };
+    let (server, _) = logging("Pauses", &["-Xmx3g", WARM], &[millis]);
     let mut seen = Vec::new();
     for _ in 0..3 {
         let Some(s) = while_it_collects(&server, most) else { continue };
@@ -177,7 +169,7 @@ fn a_silence_during_a_long_collection_is_its_pause() {
 #[test]
 fn the_live_heap_grows_linearly_over_the_ramp() {
     // 16 KiB kept for each connection, and what its thread and its readers need.
-    let Some((server, _)) = logging("Accepts", &["-Xmx512m"], &["hoard", "16384"]) else { return };
+    let (server, _) = logging("Accepts", &["-Xmx512m"], &["hoard", "16384"]);
     let args =
         ["-c", "1200", "--ramp", "300/s", "--think", "1m", "-d", "2s", "--timeout", "10s", "--target-gc"];
     let (ended, s) = run(&server.url("/"), &args);

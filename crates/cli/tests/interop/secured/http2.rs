@@ -87,11 +87,10 @@ fn jetty_counts_the_same() {
 
 #[test]
 fn go_counts_the_same() {
-    let Some(secured) = go::build("go/secured.go") else { return };
     let folder = folder("secured-http2-go");
     let files = self_signed(&folder, ECDSA);
     let args = [files.cert.as_str(), &files.key];
-    let server = Server::announcing("listening on ", program(secured.to_str().unwrap(), &args));
+    let server = Server::announcing("listening on ", program(&go::program("secured"), &args));
     check_counting(&server, &files);
 }
 
