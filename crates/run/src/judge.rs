@@ -282,7 +282,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     honesty::name_own_lag(plan, summary);
     let populations = &r.populations;
     let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted };
-    (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
+    verdict::pronounce(&facts, summary);
     if let Some(why) = away::began_without(r.began_short, summary) {
         // After what makes it invalid already.
         let place = usize::from(summary.verdict == Verdict::Invalid);

@@ -47,6 +47,17 @@ pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
     censored(summary, path)?.0["share"].as_f64()
 }
 
+/// Whether a figure has no time even if this many of those that never ended are left out.
+pub fn lacks(summary: &Value, path: &str, without: u64) -> bool {
+    let lacks = || {
+        let (censored, name) = censored(summary, path)?;
+        let (never, share) = (censored["count"].as_u64()?, share(name)?);
+        let ended = at(summary, path.rsplit_once('.')?.0)?["count"].as_u64()?;
+        Some(never > without && Stalled::reaches(never - without, ended + never - without, share))
+    };
+    lacks().unwrap_or(false)
+}
+
 /// The upper bound of a time as it is [judged], by its path, microseconds: if throng stalled, with the longest stall that
 /// was subtracted added again. None if the time is exact.
 pub fn at_most(summary: &Value, path: &str) -> Option<f64> {

@@ -13,8 +13,17 @@ use crate::{
 const QUIET_S: f64 = 3.0;
 
 impl Summary {
-    /// Verdict and limit: side, cause, number of connections, fix. Derived from the rest of the summary.
+    /// Verdict and limit: side, cause, number of connections, fix; and what of the figures cannot be relied on. Derived from the rest of
+    /// the summary.
     pub fn sentence(&self) -> String {
+        match self.unreliable.as_ref().filter(|_| self.verdict == Verdict::Fail) {
+            Some(why) => format!("{}; besides, times are not reliable: {why}", self.outcome()),
+            None => self.outcome(),
+        }
+    }
+
+    /// Verdict and limit.
+    fn outcome(&self) -> String {
         let (c, verdict) = (&self.connections, self.verdict.name());
         let judged = self.judged();
         // What a run that passed met on its way did not limit it.
@@ -91,11 +100,12 @@ impl Summary {
 
     /// How the thresholds went: those that failed by their value.
     fn judged(&self) -> String {
-        let failed: Vec<&ThresholdResult> = self.thresholds.iter().filter(|t| !t.pass).collect();
+        let failed: Vec<&ThresholdResult> = self.thresholds.iter().filter(|t| t.fails()).collect();
+        let met = self.thresholds.iter().filter(|t| t.pass && !t.unreliable).count();
         let all = self.thresholds.len();
         match failed[..] {
-            _ if all == 0 => String::new(),
-            [] => format!("{all} of {all} thresholds met"),
+            [] if met == 0 => String::new(),
+            [] => format!("{met} of {all} thresholds met"),
             [one] => format!("threshold {} failed: {}", one.expr, one.measured()),
             [first, ..] => format!(
                 "{} of {all} thresholds failed, the first {}: {}",
@@ -356,12 +366,36 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_run_of_which_throng_was_late_says_both() {
+        let threshold = |expr: &str, shown: &str, pass, unreliable| ThresholdResult {
+            expr: expr.to_owned(),
+            value: Some(1.0),
+            shown: shown.to_owned(),
+            pass,
+            unreliable,
+        };
+        let errors = threshold("errors < 1%", "4.8 %", false, false);
+        let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
+        let mut s =
+            Summary { verdict: Verdict::Fail, unreliable: Some(late.to_owned()), ..Summary::default() };
+        s.thresholds = vec![threshold("latency.p99 < 5ms", "20.0 ms", false, true), errors];
+        let failed = "fail: threshold errors < 1% failed: 4.8 %";
+        assert_eq!(s.sentence(), format!("{failed}; besides, times are not reliable: {late}"));
+        // Of an invalid run it is the first reason already.
+        (s.verdict, s.reasons) = (Verdict::Invalid, vec![late.to_owned()]);
+        s.thresholds.truncate(1);
+        s.limit = Some(Limit { sentence: late.to_owned(), fix: "fix it".to_owned(), ..Limit::default() });
+        assert_eq!(s.sentence(), format!("invalid: {late}; fix it"));
+    }
+
+    #[test]
     fn thresholds_that_failed_are_named_with_their_value() {
         let threshold = |expr: &str, shown: &str, pass| ThresholdResult {
             expr: expr.to_owned(),
             value: Some(1.0),
             shown: shown.to_owned(),
             pass,
+            unreliable: false,
         };
         let check = |thresholds: Vec<ThresholdResult>, verdict, expected: &str| {
             let s = Summary { verdict, thresholds, ..Summary::default() };

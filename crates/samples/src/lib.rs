@@ -47,7 +47,7 @@ pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of
 pub use detail::Detail;
 pub use error_sample::{ErrorSample, ErrorSamples};
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
-pub use figure::{at, at_least, at_most, censored_share, judged, measured};
+pub use figure::{at, at_least, at_most, censored_share, judged, lacks, measured};
 pub use find::{Baseline, FindOutcome, FindSummary, Point};
 pub use gauge::{Gauge, Growth};
 pub use latency::{Latency, SlowPart, Took};

@@ -357,6 +357,10 @@ pub struct Summary {
     pub headline: String,
     /// Why it did not pass, and notes (`note: …`), which change nothing.
     pub reasons: Vec<String>,
+    /// Why times, and what is judged by them, are not the target's, if throng was late or could not dial; absent otherwise. The verdict is
+    /// `invalid`, or `fail` if something else failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreliable: Option<String>,
     /// What stopped the target, the path or this machine, if a limit was reached.
     pub limit: Option<Limit>,
     /// The next limit, if none was reached: for a search, which applies stricter criteria than the run.

@@ -33,9 +33,26 @@ pub struct ThresholdResult {
     pub shown: String,
     /// Met.
     pub pass: bool,
+    /// Not judged: throng was late or could not dial, and may be why it is met or not (`unreliable` of the run); absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unreliable: bool,
 }
 
 impl ThresholdResult {
+    /// Whether the run fails by it.
+    pub fn fails(&self) -> bool {
+        !self.pass && !self.unreliable
+    }
+
+    /// The same in words.
+    pub fn outcome(&self) -> &'static str {
+        match self.pass {
+            _ if self.unreliable => "not judged",
+            true => "met",
+            false => "failed",
+        }
+    }
+
     /// The value as people read it, or why there is none.
     pub fn measured(&self) -> String {
         match self.value {

@@ -47,7 +47,7 @@ pub fn junit(run: &RunRecord, s: &Summary) -> String {
 
 /// The load first. A threshold of a run that says nothing about the target is skipped.
 fn cases(s: &Summary) -> Vec<Case> {
-    let threshold_failed = s.thresholds.iter().any(|threshold| !threshold.pass);
+    let threshold_failed = s.thresholds.iter().any(ThresholdResult::fails);
     let load = match s.verdict {
         Verdict::Invalid | Verdict::Interrupted => Outcome::Error(s.headline.clone()),
         Verdict::Fail if !threshold_failed => Outcome::Failed(s.headline.clone()),
@@ -60,6 +60,7 @@ fn cases(s: &Summary) -> Vec<Case> {
         name: threshold.expr.clone(),
         outcome: match threshold.pass {
             _ if is_void => Outcome::Skipped(format!("the run is {}", s.verdict.name())),
+            _ if threshold.unreliable => Outcome::Skipped(s.unreliable.clone().unwrap_or_default()),
             true => Outcome::Passed,
             false => Outcome::Failed(format!("{}: {}", threshold.expr, threshold.measured())),
         },
@@ -129,7 +130,13 @@ mod tests {
     }
 
     fn threshold(expr: &str, shown: &str, pass: bool) -> ThresholdResult {
-        ThresholdResult { expr: expr.to_owned(), value: Some(1.0), shown: shown.to_owned(), pass }
+        ThresholdResult {
+            expr: expr.to_owned(),
+            value: Some(1.0),
+            shown: shown.to_owned(),
+            pass,
+            unreliable: false,
+        }
     }
 
     fn summary(verdict: Verdict, headline: &str) -> Summary {
@@ -163,6 +170,18 @@ mod tests {
         check(Verdict::Fail, &[true], r#"tests="2" failures="1" errors="0" skipped="0""#);
         check(Verdict::Invalid, &[false, true], r#"tests="3" failures="0" errors="1" skipped="2""#);
         check(Verdict::Interrupted, &[], r#"tests="1" failures="0" errors="1" skipped="0""#);
+    }
+
+    #[test]
+    fn a_threshold_that_is_not_judged_is_skipped_and_the_others_are_not() {
+        let mut s = summary(Verdict::Fail, "why");
+        s.unreliable = Some("throng was late".to_owned());
+        let unjudged = ThresholdResult { unreliable: true, ..threshold("latency.p99 < 5ms", "20 ms", false) };
+        s.thresholds = vec![threshold("errors < 1%", "4.8 %", false), unjudged];
+        let text = junit(&run(), &s);
+        assert!(text.contains(r#"tests="3" failures="1" errors="0" skipped="1""#), "{text}");
+        assert!(text.contains(r#"<skipped message="throng was late"/>"#), "{text}");
+        assert!(text.contains(r#"<failure message="errors &lt; 1%: 4.8 %"/>"#), "{text}");
     }
 
     #[test]

@@ -261,8 +261,7 @@ pub(crate) fn reasons(s: &Summary) -> impl Iterator<Item = &String> {
 pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
     for t in &s.thresholds {
-        let mark = if t.pass { "met" } else { "failed" };
-        let _ = writeln!(out, "  {:<13} {}: {mark}, {}", "threshold", t.expr, t.measured());
+        let _ = writeln!(out, "  {:<13} {}: {}, {}", "threshold", t.expr, t.outcome(), t.measured());
     }
     for reason in reasons(s) {
         let _ = writeln!(out, "  {reason}");

@@ -6,14 +6,14 @@ export interface Standing {
   expr: string;
   /** Measured, with its unit, or why there is no value. */
   shown: string;
-  /** `waits`: nothing to judge yet, or what it demands may still come. */
-  state: "met" | "failed" | "waits";
+  /** `waits`: nothing to judge yet, or what it demands may still come; `void`: not judged, because throng was late. */
+  state: "met" | "failed" | "waits" | "void";
 }
 
 /** Thresholds in the user's order: as judged at the end, or by all so far. */
 export function standings(run: Run): Standing[] {
   const { summary, record, entries } = run;
-  if (summary) return (summary.thresholds ?? []).map((result) => ({ ...named(result), state: result.pass ? "met" : "failed" }));
+  if (summary) return (summary.thresholds ?? []).map((result) => ({ ...named(result), state: result.unreliable ? "void" : result.pass ? "met" : "failed" }));
   const latest = entries.findLast(({ looks }) => (looks.thresholds ?? []).length > 0)?.looks.thresholds ?? [];
   const ramps = entries.at(-1)?.period.phase === "ramp";
   return (record.header?.thresholds ?? []).map(({ expr, figure }) => {

@@ -161,6 +161,7 @@ fn a_step_that_measures_nothing_confirms_what_passed() {
         value: pass.then_some(0.0),
         shown: if pass { "0 %".to_owned() } else { String::new() },
         pass,
+        unreliable: false,
     };
     let outcome = |held_by_last: u64| {
         let mut known = Known { search: Search::new(1, 50, 100, TOLERANCE), ..Known::default() };

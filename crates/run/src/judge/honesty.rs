@@ -1,8 +1,8 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::{DEFAULT_MAX_LAG, Figure, Plan, Population};
-use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary};
+use plan::{DEFAULT_MAX_LAG, Figure, Plan, Population, Threshold};
+use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, Nanos};
 
@@ -11,6 +11,10 @@ use super::{
     verdict::Facts,
 };
 use crate::both_sides::BothSides;
+
+mod own_part;
+
+pub(super) use own_part::{OwnPart, own_part};
 
 /// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
 const LAG_SHARE: f64 = 0.05;
@@ -102,17 +106,17 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
 }
 
 /// A judged time whose result depends on how long the target took while throng stalled, or on dials that were late for that.
-pub(super) fn unsure(facts: &Facts, s: &Summary, json: &Value) -> Option<String> {
-    facts.plan.thresholds.iter().zip(&s.thresholds).find_map(|(threshold, result)| {
-        let (value, path) = (result.value?, &threshold.figure.path);
-        let (late, delay) = late_dials(facts, &threshold.figure);
-        let least = samples::at_least(json, path, late, delay.0 as f64 / 1e3).unwrap_or(value);
-        let most = samples::at_most(json, path).unwrap_or(value);
-        (threshold.is_met_by(least) != threshold.is_met_by(most)).then(|| {
-            let (least, most) = (Nanos((least * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
-            let expr = &threshold.text;
-            format!("threshold {expr} cannot be judged: throng stalled, so the value is between {least} and {most}")
-        })
+fn unsure(facts: &Facts, threshold: &Threshold, result: &ThresholdResult, json: &Value) -> Option<String> {
+    let (value, path) = (result.value?, &threshold.figure.path);
+    let (late, delay) = late_dials(facts, &threshold.figure);
+    let least = samples::at_least(json, path, late, delay.0 as f64 / 1e3).unwrap_or(value);
+    let most = samples::at_most(json, path).unwrap_or(value);
+    (threshold.is_met_by(least) != threshold.is_met_by(most)).then(|| {
+        let (least, most) = (Nanos((least * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
+        let expr = &threshold.text;
+        format!(
+            "threshold {expr} cannot be judged: throng stalled, so the value is between {least} and {most}"
+        )
     })
 }
 
@@ -163,6 +167,17 @@ pub(super) fn late_handshakes(s: &Summary) -> Option<String> {
             Count(n).of("TLS handshake")
         )
     })
+}
+
+/// Whether throng was late by enough for a dial or a request to run into its timeout, or was without a processor.
+pub(super) fn is_too_slow(s: &Summary, e: &Evidence) -> bool {
+    saturated(e).is_some() || is_of_timeout(e, s.lag_us.max.max(s.generator.stall_us))
+}
+
+/// Whether time that throng lost is long enough for a dial or a request to run into its timeout.
+pub(super) fn is_of_timeout(e: &Evidence, lost_us: f64) -> bool {
+    let timeout_us = e.timeout.0 as f64 / 1e3;
+    timeout_us > 0.0 && 2.0 * lost_us >= timeout_us
 }
 
 /// Whether the next request follows the response immediately, in all populations.

@@ -90,7 +90,8 @@ pub(super) fn undialled(facts: &Facts) -> Option<String> {
     (n > 0).then(|| format!("{were} due but not dialled before the load ended: throng was late"))
 }
 
-fn arrivals_missed(facts: &Facts) -> u64 {
+/// Arrivals that were due and not dialled.
+pub(super) fn arrivals_missed(facts: &Facts) -> u64 {
     let all = facts.plan.populations.iter().zip(facts.populations);
     all.filter(|(own, _)| own.comes_and_goes()).map(|(_, measured)| measured.totals.counts.undialled).sum()
 }

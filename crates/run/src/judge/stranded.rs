@@ -32,7 +32,7 @@ mod tests {
     use super::*;
     use crate::{
         fixture::plan,
-        judge::{evidence::Evidence, thresholds, verdict::verdict},
+        judge::{evidence::Evidence, thresholds, verdict::pronounce},
     };
 
     /// Of a hundred connections, all were closed as announced after three responses each, but for `change`.
@@ -57,7 +57,8 @@ mod tests {
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
         let reasons = stranded(&facts);
         assert_eq!(reasons, expected.1, "{thresholds:?} {requests:?}");
-        let (verdict, all) = verdict(&facts, &s);
+        pronounce(&facts, &mut s);
+        let Summary { verdict, reasons: all, .. } = s;
         assert_eq!(verdict, expected.0, "{thresholds:?} {requests:?}: {all:?}");
         assert!(reasons.iter().all(|reason| all.contains(reason)), "{all:?}");
     }

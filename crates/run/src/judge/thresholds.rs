@@ -17,7 +17,7 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
         let why = || missing(threshold, json).or_else(|| in_the_ramp(threshold, json));
         let shown = value.map(|value| threshold.shown(value)).or_else(why);
         let shown = shown.unwrap_or_default();
-        ThresholdResult { expr: threshold.text.clone(), value, shown, pass }
+        ThresholdResult { expr: threshold.text.clone(), value, shown, pass, unreliable: false }
     });
     judged.collect()
 }

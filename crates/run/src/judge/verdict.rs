@@ -2,10 +2,14 @@
 
 use plan::{Plan, Population};
 use samples::{AgentState, AgentSummary, Summary, Verdict};
-use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty, limit, sent, starved, stranded::stranded};
+use super::{
+    evidence::Evidence,
+    honesty::{self, OwnPart},
+    limit, sent, starved,
+    stranded::stranded,
+};
 use crate::record::{LOST_WORKER, PopulationRecord};
 
 /// What is to be judged, besides the summary.
@@ -17,18 +21,26 @@ pub(super) struct Facts<'a> {
     pub(super) interrupted: Option<&'static str>,
 }
 
+/// Sets the verdict and the reasons for it, and which thresholds are not judged because throng was late.
+pub(super) fn pronounce(facts: &Facts, s: &mut Summary) {
+    let own = honesty::own_part(facts, s);
+    s.unreliable = own.why.clone();
+    for (result, is_unreliable) in s.thresholds.iter_mut().zip(&own.thresholds) {
+        result.unreliable = *is_unreliable;
+    }
+    (s.verdict, s.reasons) = verdict(facts, s, &own);
+}
+
 /// The verdict and the reasons for it, the weightiest first; warnings last.
-pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
-    let json = serde_json::to_value(s).expect("a summary has only plain fields");
+fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) {
     let mut reasons = failed_thresholds(s);
-    let missed = !reasons.is_empty();
     let c = &s.connections;
     let few = sent::too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
     let unserved = [stranded(facts), starved::reasons(&facts.evidence.starved)].concat();
     let outrun = limit::outrun(facts.evidence, c.held);
     let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
-    let short = !few.is_empty() || ends_early || is_unserved || !are_answered_rightly(s);
+    let is_short = !few.is_empty() || ends_early;
     reasons.extend(few.into_iter().chain(unsent).chain(unserved));
     reasons.extend(outrun.map(|why| why.to_string()));
     reasons.extend(sent::missed(facts, s));
@@ -72,35 +84,39 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, format!("incomplete: {missing}"));
         return (Verdict::Invalid, reasons);
     }
+    let failed = match s.thresholds.is_empty() {
+        true => {
+            // As the books balance, what was due is answered, or in one of these accounts, or has a fault.
+            let is_less = is_short && own.requests == 0
+                || s.requests.missed > own.missed
+                || s.requests.lost + s.connections.given_up > 0;
+            let has_faults = s.faults.iter().any(|fault| !own.explains(fault));
+            is_less || has_faults || !own.is_slow && (is_unserved || probe_failed > 0 || silent.is_some())
+        }
+        // What the judged figures do not cover.
+        false => {
+            let missed = s.thresholds.iter().any(|result| result.fails());
+            let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
+            let is_unserved = is_unserved && !judges_losses(facts, None);
+            missed || !own.is_slow && (unanswered > 0 || is_unserved) || is_deserted(facts, own)
+        }
+    };
+    let fails = failed || has_lost || is_outrun && own.why.is_none() || disagree.is_some();
+    let suffice = if own.why.is_some() { "" } else { "; the others suffice" };
     let late = honesty::late_agents(s, facts.plan.max_lag);
-    let judged = invalid(facts, s, &json);
-    let suffice = if judged.is_err() { "" } else { "; the others suffice" };
     reasons.extend(late.iter().map(|late| format!("note: {late}{suffice}")));
-    match judged {
-        Ok(None) => {}
-        Ok(Some(warning)) => reasons.push(format!("warning: {warning}")),
-        Err(why) => {
-            reasons.insert(0, why);
+    match &own.why {
+        None => {
+            reasons.extend(honesty::late(s, &[], facts.plan.max_lag).map(|why| format!("warning: {why}")))
+        }
+        // What the target did wrong it did, however late throng was.
+        Some(why) if fails => reasons.push(format!("times are not reliable: {why}")),
+        Some(why) => {
+            reasons.insert(0, why.clone());
             return (Verdict::Invalid, reasons);
         }
     }
-    let failed = match s.thresholds.is_empty() {
-        true => short || !s.faults.is_empty() || probe_failed > 0 || silent.is_some(),
-        // What the judged figures do not cover.
-        false => {
-            let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
-            missed || unanswered > 0 || is_unserved && !judges_losses(facts, None) || is_deserted(facts)
-        }
-    };
-    let fails = failed || has_lost || is_outrun || disagree.is_some();
     (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
-}
-
-/// What a run is judged by without thresholds: all that was due has the right response. As the books balance, no other account has any;
-/// what a step of a search leaves under way has none yet.
-fn are_answered_rightly(s: &Summary) -> bool {
-    let r = &s.requests;
-    r.wrong + r.failed + r.unanswered + r.missed + r.lost + s.connections.given_up == 0
 }
 
 /// Why nothing that was counted can be relied on: a mistake of throng's.
@@ -165,14 +181,16 @@ fn judges_losses(facts: &Facts, of: Option<&Population>) -> bool {
 
 /// Whether the connections of a population are all lost, or none was ever opened, and no threshold says how many may be: what is judged
 /// is not what was planned.
-fn is_deserted(facts: &Facts) -> bool {
+fn is_deserted(facts: &Facts, own: &OwnPart) -> bool {
     let is_lost = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
         let has_none = match population.comes_and_goes() {
             true => counts.opened == 0,
             false => measured.wanted > measured.disconnected + counts.done && measured.held == 0,
         };
-        has_none && counts.dropped + counts.failed > 0 && !judges_losses(facts, Some(population))
+        has_none
+            && counts.dropped + counts.failed > own.connections
+            && !judges_losses(facts, Some(population))
     };
     facts.plan.populations.iter().zip(facts.populations).any(is_lost)
 }
@@ -190,41 +208,18 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     is_silent.then(|| format!("none of {} had a response", Count(sent).of("request")))
 }
 
+/// Thresholds that failed, and after them those that were not met and are not judged.
 fn failed_thresholds(s: &Summary) -> Vec<String> {
-    let failed = s.thresholds.iter().filter(|result| !result.pass);
-    let reasons = failed.map(|result| match (&*result.expr, &*result.shown) {
+    let not_met = |unreliable: bool| {
+        s.thresholds.iter().filter(move |result| !result.pass && result.unreliable == unreliable)
+    };
+    let failed = not_met(false).map(|result| match (&*result.expr, &*result.shown) {
         (expr, "") => format!("threshold {expr} cannot be judged: nothing was measured"),
         (expr, shown) => format!("threshold {expr} failed: {shown}"),
     });
-    reasons.collect()
-}
-
-/// Why the figures do not describe the target; or a warning, if they still do.
-fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, String> {
-    let undialled = honesty::undialled(s).or_else(|| sent::undialled(facts));
-    if let Some(why) = undialled.or_else(|| honesty::late_handshakes(s)) {
-        return Err(why);
-    }
-    if let Some(why) = honesty::unsure(facts, s, json) {
-        return Err(why);
-    }
-    let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
-    let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
-    // A rate that was reached nevertheless counts; for one that was not, the cause is ambiguous.
-    let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
-    let percentiles: Vec<&str> = judged()
-        .filter(|(threshold, _)| threshold.figure.is_latency)
-        .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
-        .collect();
-    let (late, saturated) =
-        (honesty::late(s, &percentiles, facts.plan.max_lag), honesty::saturated(facts.evidence));
-    // A closed loop without CPU to spare is late by its nature: its rate is reported as a lower bound.
-    let judges_all = s.thresholds.is_empty() && !s.requests.lower_bound;
-    match (late, saturated) {
-        (Some(why), _) if judges_latency || misses_rate || judges_all => Err(why),
-        (_, Some(why)) if judges_latency || misses_rate => Err(why),
-        (late, _) => Ok(late),
-    }
+    let open =
+        not_met(true).map(|result| format!("threshold {} not judged: {}", result.expr, result.measured()));
+    failed.chain(open).collect()
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ mod tests {
             value: Some(340_000.0),
             shown: "340 ms".to_owned(),
             pass: false,
+            unreliable: false,
         }];
         check_golden(
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/job-summary.md"),

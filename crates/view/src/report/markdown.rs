@@ -209,7 +209,8 @@ pub(super) fn thresholds(s: &Summary, out: &mut String) {
     }
     let row = |threshold: &ThresholdResult| {
         let value = threshold.measured();
-        let met = if threshold.pass { "met" } else { "**failed**" };
+        let outcome = threshold.outcome();
+        let met = if threshold.fails() { format!("**{outcome}**") } else { outcome.to_owned() };
         format!("{} | {value} | {met}", code(&threshold.expr).replace('|', "\\|"))
     };
     table("threshold | measured |", "|---|---:|---|", s.thresholds.iter().map(row), out);

@@ -78,6 +78,7 @@ fn summary() -> Summary {
         value: Some(90.0),
         shown: "90 %".to_owned(),
         pass: false,
+        unreliable: false,
     }];
     s.cost.target_bytes = Some(samples::Fit { value: 512.25, error: 1.5, r2: 0.9991 });
     s.cost.ceiling_connections = Some(1_000_000);

@@ -23,7 +23,10 @@ pub(crate) struct Judged<'a> {
 impl Judged<'_> {
     /// None where none has failed.
     pub(crate) fn of<'a>(thresholds: &'a [Threshold], results: &[ThresholdResult]) -> Option<Judged<'a>> {
-        let failed = thresholds.iter().zip(results).filter(|(_, result)| !result.pass);
+        // Those that throng's lateness leaves open only where none else failed.
+        let has_failed = results.iter().any(|result| result.fails());
+        let counts = |result: &ThresholdResult| !result.pass && (!has_failed || !result.unreliable);
+        let failed = thresholds.iter().zip(results).filter(|(_, result)| counts(result));
         let each = failed.map(|(threshold, _)| {
             let figure = &threshold.figure;
             Judged { population: figure.population(), step: figure.step(), is_latency: figure.is_latency }

@@ -8,7 +8,7 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Sentence, Trouble, stall::is_throng_too_slow};
+use super::{Case, Sentence, Trouble};
 use crate::{
     fill::Fill,
     judge::{evidence::Host, honesty},
@@ -109,7 +109,7 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
     let s = case.summary;
     let may_be_ours = match case.trouble {
         Trouble::None => true,
-        Trouble::Waiting => is_throng_too_slow(case),
+        Trouble::Waiting => honesty::is_too_slow(s, case.evidence),
         _ => false,
     };
     let handshakes = honesty::late_handshakes(s).filter(|_| case.trouble == Trouble::Waiting);

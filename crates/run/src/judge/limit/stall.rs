@@ -22,7 +22,7 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
     let explains = match case.trouble {
         // That a load is too small for a threshold is no stall's doing.
         Trouble::None => 2.0 * stall_us >= longest_us(s) && load::too_little(case).is_none(),
-        Trouble::Waiting => may_explain(case, stall_us),
+        Trouble::Waiting => honesty::is_of_timeout(case.evidence, stall_us),
         _ => false,
     };
     // Where it had no processor for most of the time, that is the reason.
@@ -56,18 +56,6 @@ fn stopped_one(s: &Summary) -> String {
     }
 }
 
-/// Whether time that throng lost is long enough for a dial or a request to run into its timeout.
-pub(super) fn may_explain(case: &Case, lost_us: f64) -> bool {
-    let timeout_us = case.evidence.timeout.0 as f64 / 1e3;
-    timeout_us > 0.0 && 2.0 * lost_us >= timeout_us
-}
-
-/// Whether throng was too slow for what did not come in time: late by as much, or without a processor.
-pub(super) fn is_throng_too_slow(case: &Case) -> bool {
-    let lag_us = case.summary.lag_us.max.max(case.summary.generator.stall_us);
-    honesty::saturated(case.evidence).is_some() || may_explain(case, lag_us)
-}
-
 fn longest_us(s: &Figures) -> f64 {
     s.latency_us.max.max(s.ramp_latency_us.max)
 }
@@ -97,7 +85,7 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     let (figures, of) = (whose(case.summary, case.evidence), &case.evidence.stall_of);
     let stall = silence(figures, case.evidence).filter(|_| case.is_waiting())?;
     // Of what ran into its timeout, a shorter silence is not the reason.
-    if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
+    if case.trouble == Trouble::Waiting && !honesty::is_of_timeout(case.evidence, length_us(&stall)) {
         return None;
     }
     let detail = describe(figures, &stall, of.as_deref());

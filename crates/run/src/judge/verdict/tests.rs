@@ -31,7 +31,8 @@ fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Ver
     measured.totals.counts.sent = s.requests.sent;
     measured.totals.counts.opened = s.connections.opened;
     let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
-    let (verdict, reasons) = verdict(&facts, &s);
+    pronounce(&facts, &mut s);
+    let Summary { verdict, reasons, .. } = s;
     assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
     assert_eq!(reasons.len(), expected.1.len(), "{reasons:?}");
     for (reason, words) in reasons.iter().zip(expected.1) {
@@ -182,7 +183,8 @@ fn where_no_connection_was_left_thresholds_on_times_are_no_pass() {
         measured.totals.counts.dropped = dropped;
         let evidence = Evidence::default();
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
-        assert_eq!(verdict(&facts, &s).0, expected, "{held} {dropped} {thresholds:?}");
+        pronounce(&facts, &mut s);
+        assert_eq!(s.verdict, expected, "{held} {dropped} {thresholds:?}");
     };
     check(0, 100, &["latency.p99 < 50ms"], Verdict::Fail);
     check(1, 99, &["latency.p99 < 50ms"], Verdict::Pass);
@@ -208,7 +210,8 @@ fn thresholds_of_a_population_do_not_excuse_another() {
         (counts.opened, counts.dropped, counts.failed) = (opened, dropped, failed);
         let evidence = Evidence::default();
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[a, b], interrupted: None };
-        assert_eq!(verdict(&facts, &s).0, expected, "{threshold} {of_a:?}");
+        pronounce(&facts, &mut s);
+        assert_eq!(s.verdict, expected, "{threshold} {of_a:?}");
     };
     for of_a in [[10, 10, 0], [0, 0, 10]] {
         check("latency.p99 < 500ms", of_a, Verdict::Fail);
@@ -247,7 +250,76 @@ fn a_late_generator_is_invalid_where_time_is_judged() {
     check(s.clone(), &["latency.p99 < 1s"], none(), (Verdict::Invalid, &[late]));
     check(s.clone(), &["held == 100"], none(), (Verdict::Pass, &["warning: throng was late"]));
     check(s.clone(), &["requests.per_s >= 1k"], none(), (Verdict::Pass, &["warning: throng"]));
-    check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "failed: 1,000/s"]));
+    check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "not judged: 1,000/s"]));
+}
+
+/// What the target did wrong it did, however late throng was; only what throng may have caused itself is not judged.
+#[test]
+fn a_late_generator_does_not_hide_a_failure() {
+    let none = Evidence::default;
+    let late = "times are not reliable: throng was late: lag p99 20.0 ms > 10.0 ms (--max-lag)";
+    let (void, slow) = ("throng was late", "threshold latency.p99 < 1ms not judged: 5.00 ms");
+    let wrong = |errors: u64, missed: u64| {
+        let mut s = held();
+        s.lag_us.p99 = 20_000.0;
+        (s.requests.sent, s.requests.answered, s.requests.missed) = (1_000 - missed, 1_000 - missed, missed);
+        s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, errors)];
+        s.errors = samples::Errors::new(&s.faults, &s.connections, &s.requests);
+        s
+    };
+    let (failed, status) = ("threshold errors < 1% failed: 4.8 %", "unexpected status × 48");
+    check(
+        wrong(48, 0),
+        &["errors < 1%", "latency.p99 < 1ms"],
+        none(),
+        (Verdict::Fail, &[failed, slow, status, late]),
+    );
+    check(wrong(48, 0), &[], none(), (Verdict::Fail, &[status, late]));
+    check(
+        wrong(8, 0),
+        &["errors < 1%", "latency.p99 < 1ms"],
+        none(),
+        (Verdict::Invalid, &[void, slow, "unexpected status × 8"]),
+    );
+    // What throng may have missed by being late is taken off.
+    let (failed, missed) = ("threshold errors < 1% failed: 5.8 %", "10 requests were due but not sent");
+    check(
+        wrong(48, 10),
+        &["errors < 1%", "latency.p99 < 1s"],
+        none(),
+        (Verdict::Fail, &[failed, missed, status, late]),
+    );
+    let open = "threshold errors < 1% not judged: 1.3 %";
+    check(
+        wrong(8, 5),
+        &["errors < 1%", "latency.p99 < 1s"],
+        none(),
+        (Verdict::Invalid, &[void, open, "5 requests", "unexpected status × 8"]),
+    );
+    // More requests without a response than the percentile allows are no question of time.
+    let mut s = wrong(48, 0);
+    let mut latency = samples::Latency::default();
+    latency.record_n(units::Nanos::from_millis(5), 952);
+    (0..48).for_each(|_| latency.censor());
+    s.latency_us = latency.quantiles();
+    let failed = "threshold latency.p99 < 1s failed: 4.8 % had no response in time";
+    check(s, &["latency.p99 < 1s"], none(), (Verdict::Fail, &[failed, status, late]));
+    // Timeouts of a target on which throng was late by as much are throng's own; other faults are not.
+    let slow = |kind| {
+        let mut s = held();
+        (s.lag_us.p99, s.lag_us.max) = (20_000.0, 8e6);
+        s.faults = vec![fault(Stage::Exchange, kind, 9)];
+        s
+    };
+    let timeout = || Evidence { timeout: units::Nanos::from_secs(10), ..none() };
+    check(slow(Kind::Timeout), &[], timeout(), (Verdict::Invalid, &[void, "9 "]));
+    check(
+        slow(Kind::Timeout),
+        &["faults == 0", "latency.p99 < 1s"],
+        timeout(),
+        (Verdict::Invalid, &[void, "not judged: 9", "9 "]),
+    );
+    check(slow(Kind::Reset), &[], timeout(), (Verdict::Fail, &["9 ", late]));
 }
 
 #[test]
@@ -284,7 +356,7 @@ fn a_saturated_generator_is_invalid_where_latency_is_judged() {
     check(held(), &[], busy(), (Verdict::Pass, &[]));
     check(held(), &["latency.p99 < 1s"], busy(), (Verdict::Invalid, &["threads used 99 %"]));
     check(held(), &["requests.per_s >= 1k"], busy(), (Verdict::Pass, &[]));
-    let seen = ["threads used 99 %", "failed: 1,000/s"];
+    let seen = ["threads used 99 %", "not judged: 1,000/s"];
     check(held(), &["requests.per_s >= 2k"], busy(), (Verdict::Invalid, &seen));
     let mut s = held();
     (s.lag_us.p99, s.requests.lower_bound) = (20_000.0, true);
@@ -302,6 +374,25 @@ fn failed_dials_of_our_own_make_a_run_invalid() {
     ];
     check(s.clone(), &[], Evidence::default(), (Verdict::Invalid, &seen));
     check(s, &["held == 100"], Evidence::default(), (Verdict::Invalid, &seen));
+    // Of those that were not dialled nothing is known; what the others met is a failure.
+    let mut s = held();
+    s.connections.held = 95;
+    s.faults = vec![FaultCount::new(Fault::host(Stage::Dial, Kind::AddressInUse), 5)];
+    let open = "threshold held >= 96% not judged: 95 %";
+    check(
+        s.clone(),
+        &["held >= 96%"],
+        Evidence::default(),
+        (Verdict::Invalid, &[seen[0], open, "95 of 100", seen[1]]),
+    );
+    s.faults.push(fault(Stage::Exchange, Kind::WrongStatus, 3));
+    let void = "times are not reliable: 5 connections could not be dialled";
+    check(
+        s,
+        &[],
+        Evidence::default(),
+        (Verdict::Fail, &["95 of 100", seen[1], "unexpected status × 3", void]),
+    );
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn thresholds() -> Vec<ThresholdResult> {
         value,
         shown: shown.to_owned(),
         pass,
+        unreliable: false,
     };
     vec![
         own("latency.p99 < 200ms", Some(9_900.0), "9.90 ms", true),
