@@ -24,6 +24,11 @@ fn is_grpc(status: u16) -> bool {
     status <= rpc::status::LAST
 }
 
+/// The status of a call whose response has this one: itself, or what one of HTTP means.
+fn as_grpc(status: u16) -> u16 {
+    if is_grpc(status) { status } else { status_of_http(status) }
+}
+
 impl Awaited<'_> {
     /// What is wrong with what has come as a whole, with this head where it has one.
     pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
@@ -34,7 +39,7 @@ impl Awaited<'_> {
         };
         let right_status = head.is_none_or(|head| match check.expected.status {
             None => (200..300).contains(&head.status),
-            Some(status) => status == head.status || is_grpc(status) && status == status_of_http(head.status),
+            Some(status) => status == head.status || is_grpc(status) && status == as_grpc(head.status),
         });
         let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
         let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));

@@ -228,7 +228,18 @@ fn a_status_of_http_is_kept_and_has_its_meaning() {
     check_expecting(14, Call::Unary, &[busy(END)], "0 messages, 0 bytes: 503");
     check_expecting(14, Call::Unary, &[busy(0), data(END, b"<html>")], "0 messages, 0 bytes: 503");
     check_expecting(12, Call::Unary, &[headers(Some(404), END, &[])], "0 messages, 0 bytes: 404");
+    check_expecting(2, Call::Unary, &[headers(Some(500), END, &[])], "0 messages, 0 bytes: 500");
     // One of gRPC beside it comes first.
     let both = headers(Some(503), END, &[("grpc-status", "8")]);
     check_expecting(8, Call::Unary, &[both], "0 messages, 0 bytes: 8");
+}
+
+#[test]
+fn unknown_is_expected_of_no_other_status() {
+    for status in ["0", "1", "5", "14", "16"] {
+        let alone = headers(Some(200), END, &[("grpc-status", status)]);
+        check_expecting(2, Call::Streaming, &[alone], "0 messages, 0 bytes: wrong-status");
+    }
+    check_expecting(2, Call::Streaming, &[headers(Some(503), END, &[])], "0 messages, 0 bytes: wrong-status");
+    check_expecting(2, Call::Streaming, &[ok(), trailers("2")], "0 messages, 0 bytes: 2");
 }
