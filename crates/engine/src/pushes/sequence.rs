@@ -28,11 +28,14 @@ pub(crate) enum Arrival {
     Before,
     /// It came before.
     Duplicate,
-    /// Too low for either, and the next one follows it.
+    /// Too low for either, and the next one follows it; or too far ahead for all between to be missing.
     Restart,
 }
 
 const WINDOW: u64 = u64::BITS as u64;
+/// Messages that may be missing at once: with more left out, the sequence begins anew. No server loses 2³² messages between two that
+/// arrive, and sums of such numbers do not overflow.
+const MAX_LEFT_OUT: u64 = 1 << 32;
 /// No other number.
 const NONE: u64 = u64::MAX;
 /// Of a connection that was opened in this tick, and of one that was opened in the one before.
@@ -103,6 +106,10 @@ impl Sequence {
     fn of(&mut self, number: u64) -> Option<Arrival> {
         if number > self.highest {
             let ahead = number - self.highest;
+            if ahead > MAX_LEFT_OUT {
+                self.begin(number);
+                return Some(Arrival::Restart);
+            }
             self.seen = if ahead < WINDOW { self.seen << ahead | 1 } else { 1 };
             self.highest = number;
             return Some(Arrival::Next(ahead - 1));
@@ -173,6 +180,24 @@ mod tests {
             });
         }
         assert_eq!(restarts, 1);
+    }
+
+    /// As many as that are not missing: nothing that is summed up over all messages overflows.
+    #[test]
+    fn a_number_far_ahead_begins_a_new_sequence() {
+        let far = MAX_LEFT_OUT + 10;
+        check(&[10, far, far + 2], &[(10, Next(0)), (far, Next(MAX_LEFT_OUT - 1)), (far + 2, Next(1))]);
+        check(&[10, far + 1, far + 3], &[(10, Next(0)), (far + 1, Restart), (far + 3, Next(1))]);
+        check(&[0, u64::MAX, 1, 2], &[(0, Next(0)), (u64::MAX, Restart), (1, Restart), (2, Next(0))]);
+        let mut skipped = 0u64;
+        let mut sequence = Sequence::new(false);
+        for number in [0, 1 << 63, u64::MAX - 1, 1, 2, u64::MAX - 2, 3, 4].into_iter().cycle().take(800) {
+            sequence.take(number, |_, it, _| {
+                if let Next(left_out) = it {
+                    skipped = skipped.checked_add(left_out).expect("it does not overflow");
+                }
+            });
+        }
     }
 
     #[test]
