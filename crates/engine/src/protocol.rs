@@ -92,6 +92,8 @@ pub(crate) enum Progress<'a> {
     Reply(usize, Reply<'a>),
     /// The server ends the session, and announces it; the reply takes leave.
     Ending(Reply<'a>),
+    /// The server ends an idle connection, as if by closing it.
+    Left,
 }
 
 impl Progress<'_> {

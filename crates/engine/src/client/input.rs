@@ -1,6 +1,6 @@
 //! Input: responses, unsolicited messages, and the end of a session.
 
-use net::{Cx, Io, Key};
+use net::{Cx, Gone, Io, Key, Program};
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
@@ -85,6 +85,7 @@ impl Client {
                     self.reply(cx, k, reply);
                 }
                 Ok(Progress::Ending(reply)) => self.session_ended(cx, k, reply),
+                Ok(Progress::Left) => self.gone(cx, k, Gone::Ended),
                 Ok(Progress::Refused(status)) => {
                     self.refused(cx, k, status, sampled(from, input.len()), is_first);
                 }

@@ -212,6 +212,41 @@ impl Serve for Http {
     }
 }
 
+/// An HTTP server that closes connections without a request for 300 ms, with these last bytes.
+struct Impatient(&'static [u8]);
+
+impl Serve for Impatient {
+    type Conn = ();
+
+    fn read<I: Io>(&mut self, _: &mut (), input: &mut [u8], out: &mut Output<'_, I>) -> usize {
+        out.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        out.wake_at(out.now() + MS(300));
+        input.len()
+    }
+
+    fn due<I: Io>(&mut self, _: &mut (), out: &mut Output<'_, I>) {
+        if !self.0.is_empty() {
+            out.send(self.0);
+        }
+        out.close();
+    }
+}
+
+#[test]
+fn a_408_before_the_close_of_an_idle_connection_is_that_close() {
+    let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"1s\"\nduration = \"1s\"\n";
+    let closes = |last| {
+        let splits = Instead { splits: true, ..Instead::default() };
+        let outcome = run(&plan(text), None, MS(1_000), splits, &mut Impatient(last));
+        outcome.obey_the_laws();
+        assert_eq!(outcome.tick.counts.dropped, 10);
+        outcome.faults()
+    };
+    assert_eq!(closes(b""), [(Stage::Hold, Kind::Closed, 10)]);
+    let leave = b"HTTP/1.1 408 Request Time-out\r\nConnection: close\r\n\r\n<html>too late</html>";
+    assert_eq!(closes(leave), [(Stage::Hold, Kind::Closed, 10)]);
+}
+
 /// As those of an agent whose coordinator is silent.
 #[test]
 fn connections_are_closed_after_the_load_where_fewer_are_wanted() {

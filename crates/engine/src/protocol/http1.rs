@@ -83,7 +83,7 @@ pub(super) fn handle_bytes<'a>(
     watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Failure> {
     let Some((exchange, Awaited::Response(check))) = awaiting else {
-        return Err(Rule::Unrequested.into());
+        return unrequested(input);
     };
     let read = read(state, exchange, input, check, watch);
     let is_tls = match state.status {
@@ -95,6 +95,17 @@ pub(super) fn handle_bytes<'a>(
         // More than was requested.
         Ok(Progress::Responded(used)) if used < input.len() => Err(Rule::Surplus.into()),
         read => read,
+    }
+}
+
+/// Input while no response is awaited. A server that closes an idle connection may send a 408 first (RFC 9110, section 15.5.9): HAProxy,
+/// Apache and Node do.
+fn unrequested<'a>(input: &[u8]) -> Result<Progress<'a>, Failure> {
+    const LEAVE: [&[u8]; 2] = [b"HTTP/1.1 408 ", b"HTTP/1.0 408 "];
+    match LEAVE {
+        leave if leave.iter().any(|leave| input.starts_with(leave)) => Ok(Progress::Left),
+        leave if leave.iter().any(|leave| leave.starts_with(input)) => Ok(Progress::More(0)),
+        _ => Err(Rule::Unrequested.into()),
     }
 }
 

@@ -31,6 +31,7 @@ enum Came {
     Refused(u16),
     /// A reply that takes leave, with this code.
     Ending(Option<u16>),
+    Left,
     Wrong(Kind),
     Broke(Rule),
 }
@@ -44,6 +45,7 @@ fn came(read: Result<Progress<'_>, Failure>) -> Came {
         Ok(Progress::Reply(n, Reply::WebSocket(websocket::Reply::Pong(_)))) => Came::Pong(n),
         Ok(Progress::Ending(Reply::WebSocket(websocket::Reply::Close(code)))) => Came::Ending(code),
         Ok(Progress::Refused(status)) => Came::Refused(status),
+        Ok(Progress::Left) => Came::Left,
         Ok(other) => panic!("not of these protocols: {other:?}"),
         Err(failure) => failure.detail.rule().map_or(Came::Wrong(failure.kind), Came::Broke),
     }
@@ -119,6 +121,16 @@ fn the_end_of_the_connection_may_be_that_of_the_response() {
 #[test]
 fn unsolicited_input() {
     assert_eq!(came(http1().handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", None)), Came::Broke(Rule::Unrequested));
+    // A server that gives up waiting for a request says so, or not.
+    for (input, expected) in [
+        (&b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"[..], Came::Left),
+        (b"HTTP/1.0 408 Request Time-out\r\n\r\n<html>", Came::Left),
+        (b"HTTP/1.1 40", Came::More(0)),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", Came::Broke(Rule::Unrequested)),
+        (b"HTTP/1.1 4080\r\n\r\n", Came::Broke(Rule::Unrequested)),
+    ] {
+        assert_eq!(came(http1().handle_bytes(input, None)), expected, "{input:?}");
+    }
     assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
     // A message, a ping, a close with its code: as they come.
     let mut session = websocket();
