@@ -219,7 +219,7 @@ impl ClientShard {
         cx.close(k, Close::Reset);
         let k = cx.take().expect("a place was given back just now");
         let client = self.client(number);
-        let (from, to) = client.target.next_to(client.destination);
+        let (from, to) = client.target.next_further_to(client.destination);
         client.state = State::Dialling(tries + 1);
         let deadline = client.silent_at();
         self.begin_at(k, number);

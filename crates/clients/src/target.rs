@@ -48,9 +48,9 @@ impl Target {
         (from, self.destinations[destination as usize], destination as u16)
     }
 
-    /// Another local address for the same destination.
-    pub(crate) fn next_to(&self, destination: u16) -> (SocketAddr, SocketAddr) {
-        (self.dials.lock().next_to(destination.into()), self.destinations[usize::from(destination)])
+    /// Another local address for the same destination, after one that was in use.
+    pub(crate) fn next_further_to(&self, destination: u16) -> (SocketAddr, SocketAddr) {
+        (self.dials.lock().next_further_to(destination.into()), self.destinations[usize::from(destination)])
     }
 
     /// The path of the client of this number, its further fields, and the value of its Host field.

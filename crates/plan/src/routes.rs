@@ -1,5 +1,5 @@
-//! From where which destinations are dialled: 127.0.0.0/8 only towards loopback, each other destination from the address
-//! that its route gives.
+//! From where which destinations are dialled: from the address that the route to each gives; towards loopback, from others of
+//! 127.0.0.0/8 where the ports of that one do not suffice.
 
 use std::net::SocketAddr;
 
@@ -16,12 +16,26 @@ pub struct Route {
     pub destinations: Vec<u32>,
     /// The number of each among the destinations of the whole run.
     pub numbers: Vec<u32>,
+    /// Further addresses with their ports, for when an address and port of the first are in use.
+    pub further: Option<(SourcePool, Ports)>,
+}
+
+impl Route {
+    /// The 4-tuples of the shard with this share: the first ones, and the further ones; see [`Tuples::new`].
+    pub fn tuples(&self, share: TupleShare, start: u64) -> (Tuples, Option<Tuples>) {
+        let of = |pool: &SourcePool, ports: &Ports| {
+            Tuples::new(pool.clone(), ports.clone(), self.numbers.iter().copied(), share, start)
+        };
+        (of(&self.pool, &self.ports), self.further.as_ref().map(|(pool, ports)| of(pool, ports)))
+    }
 }
 
 /// The 4-tuples of one shard towards all its destinations, which take turns: [`Tuples`] for each of its routes.
 #[derive(Clone, Debug)]
 pub struct Dials {
     routes: Vec<Tuples>,
+    /// The further ones of each route.
+    further: Vec<Option<Tuples>>,
     /// The route of each destination, and its number there.
     places: Vec<(u32, u32)>,
     /// Whose turn it is.
@@ -30,7 +44,7 @@ pub struct Dials {
 
 impl From<Tuples> for Dials {
     fn from(tuples: Tuples) -> Dials {
-        Dials { routes: vec![tuples], places: Vec::new(), turn: 0 }
+        Dials { routes: vec![tuples], further: vec![None], places: Vec::new(), turn: 0 }
     }
 }
 
@@ -38,17 +52,19 @@ impl Dials {
     /// The share of a shard with this tuple share; see [`Tuples::new`]. Each destination is in exactly one of the routes.
     pub fn new(routes: impl IntoIterator<Item = Route>, tuple_share: TupleShare, start: u64) -> Dials {
         let mut places = Vec::new();
-        let mut tuples = Vec::new();
-        for (number, Route { pool, ports, destinations, numbers }) in (0..).zip(routes) {
-            for (nth, destination) in (0..).zip(&destinations) {
+        let (mut tuples, mut further) = (Vec::new(), Vec::new());
+        for (number, route) in (0..).zip(routes) {
+            for (nth, destination) in (0..).zip(&route.destinations) {
                 let at = *destination as usize;
                 places.resize(places.len().max(at + 1), (0, 0));
                 places[at] = (number, nth);
             }
-            tuples.push(Tuples::new(pool, ports, numbers, tuple_share, start));
+            let (first, more) = route.tuples(tuple_share, start);
+            tuples.push(first);
+            further.push(more);
         }
         let turn = tuple_share.first_of(places.len() as u64);
-        Dials { routes: tuples, places, turn }
+        Dials { routes: tuples, further, places, turn }
     }
 
     /// How many different tuples have not been given out yet.
@@ -76,11 +92,25 @@ impl Dials {
 
     /// Another source for this destination; see [`Tuples::next_to`].
     pub fn next_to(&mut self, destination: u32) -> SocketAddr {
-        if let [only] = self.routes.as_mut_slice() {
-            return only.next_to(destination);
+        let (route, nth) = self.place(destination);
+        self.routes[route].next_to(nth)
+    }
+
+    /// The same after one that was in use: a further one, where there are any.
+    pub fn next_further_to(&mut self, destination: u32) -> SocketAddr {
+        let (route, nth) = self.place(destination);
+        self.further[route].as_mut().unwrap_or(&mut self.routes[route]).next_to(nth)
+    }
+
+    /// The route of a destination, and its number there.
+    fn place(&self, destination: u32) -> (usize, u32) {
+        match self.routes.len() {
+            1 => (0, destination),
+            _ => {
+                let (route, nth) = self.places[destination as usize];
+                (route as usize, nth)
+            }
         }
-        let (route, nth) = self.places[destination as usize];
-        self.routes[route as usize].next_to(nth)
     }
 }
 
@@ -91,7 +121,8 @@ mod tests {
 
     fn route(pool: SourcePool, destinations: &[u32]) -> Route {
         let ports = Ports { list: (2_000..2_010).collect(), inside: 0 };
-        Route { pool, ports, destinations: destinations.to_vec(), numbers: destinations.to_vec() }
+        let (destinations, numbers) = (destinations.to_vec(), destinations.to_vec());
+        Route { pool, ports, destinations, numbers, further: None }
     }
 
     #[test]
@@ -119,5 +150,24 @@ mod tests {
             assert_eq!(dials.next_to(2).ip(), here);
         }
         assert_eq!(seen.len(), 30);
+    }
+
+    #[test]
+    fn further_addresses_are_for_what_is_in_use() {
+        let here: IpAddr = [127, 0, 0, 1].into();
+        let ports = Ports { list: vec![2_000, 2_001], inside: 0 };
+        let further = Some((SourcePool::Loopback4, ports));
+        let first = Route { further, ..route([here].into_iter().collect(), &[0, 2]) };
+        let other: IpAddr = [10, 0, 0, 5].into();
+        let mut dials = Dials::new([first, route([other].into_iter().collect(), &[1])], TupleShare::ALL, 7);
+        assert_eq!(dials.count(), 30, "the first ones");
+        for _ in 0..100 {
+            let tuple = dials.next();
+            assert_eq!(tuple.from.ip(), if tuple.destination == 1 { other } else { here });
+            assert_eq!(dials.next_to(2).ip(), here);
+        }
+        let seen: HashSet<SocketAddr> = (0..100).map(|_| dials.next_further_to(2)).collect();
+        assert!(seen.len() == 100 && seen.iter().all(|from| from.ip().is_loopback() && from.ip() != here));
+        assert_eq!(dials.next_further_to(1).ip(), other);
     }
 }

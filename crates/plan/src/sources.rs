@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Where connections come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sources {
-    /// All of 127.0.0.0/8 towards loopback, else the address that the kernel would take.
+    /// The address that the kernel would take; towards loopback others too, where its ports do not suffice.
     Automatic,
     /// These networks, and only these: one family, none inside another.
     Listed(Vec<Network>),

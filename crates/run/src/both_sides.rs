@@ -104,13 +104,14 @@ struct Share {
 impl Sources {
     /// Adds those of a shard, with its share of the 4-tuples and their salt.
     pub(crate) fn add(&mut self, role: Role, routes: &[Route], share: TupleShare, salt: u64) {
-        for Route { pool, ports, numbers, .. } in routes {
-            if !self.pools.contains(pool) {
-                self.pools.push(pool.clone());
+        for route in routes {
+            if !self.pools.contains(&route.pool) {
+                self.pools.push(route.pool.clone());
             }
-            let tuples = Tuples::new(pool.clone(), ports.clone(), numbers.iter().copied(), share, salt);
-            let places = numbers.iter().copied().zip(0..).collect();
-            self.shares.push(Share { role, tuples, places });
+            let (first, further) = route.tuples(share, salt);
+            let places: HashMap<u32, u32> = route.numbers.iter().copied().zip(0..).collect();
+            let of = |tuples| Share { role, tuples, places: places.clone() };
+            self.shares.extend([first].into_iter().chain(further).map(of));
         }
     }
 
@@ -329,7 +330,7 @@ mod tests {
 
     fn sources(pool: SourcePool, ports: Ports) -> Sources {
         let mut sources = Sources::default();
-        let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
+        let route = Route { pool, ports, destinations: vec![0], numbers: vec![0], further: None };
         sources.add(Role::Population(0), &[route], TupleShare::ALL, 0);
         sources
     }
@@ -355,7 +356,7 @@ mod tests {
             let pool = [at.ip()].into_iter().collect();
             let ports = Ports { list: ports(&dialled), inside: 0 };
             let share = TupleShare { from: nth, of: 2, ..TupleShare::ALL };
-            let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
+            let route = Route { pool, ports, destinations: vec![0], numbers: vec![0], further: None };
             sources.add(Role::Population(nth as u16), &[route], share, 7);
         }
         let waiting = sources.ends(12, &[at], None).expect("the kernel lists them").of_populations(3);

@@ -194,6 +194,7 @@ mod tests {
                 ports: plan::Ports::unshared(),
                 destinations: vec![0],
                 numbers: vec![0],
+                further: None,
             };
             let routes: HashMap<Role, Vec<Route>> =
                 plan.parts(|_| 1).into_iter().map(|part| (part.role, vec![route.clone()])).collect();

@@ -9,8 +9,8 @@ use engine::Memory;
 use host::{Finding, Layers, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{
-    Dials, IoChoice, Network, Part, Plan, Population, Ports, Ramp, Role, Route, SourcePool, Sources, Target,
-    TupleShare, capacity, usable_ports,
+    Dials, IoChoice, Network, Part, Plan, Population, PortFacts, Ports, Ramp, Role, Route, SourcePool,
+    Sources, Target, TupleShare, capacity, usable_ports,
 };
 use units::{Nanos, Rate};
 
@@ -23,6 +23,10 @@ use crate::{
 
 /// Local addresses requested beyond what is needed, so that used ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
+
+/// Where the kernel's choice of a source has too few ports.
+const MORE_SOURCES: &str =
+    "dialling from many addresses of 127.0.0.0/8: the ports of 127.0.0.1 do not suffice";
 
 /// How long a dial takes at most, to estimate how many are outstanding at a rate. It matters where both ends are on this machine:
 /// there it is over in microseconds, unless the target stops accepting for a moment.
@@ -79,6 +83,9 @@ impl Prepared {
     /// Prints what the user should know before the run starts, a line each.
     pub(crate) fn print_notices(&self, say: &mut dyn FnMut(&str)) {
         self.because.iter().for_each(|because| say(because));
+        if self.routes.values().flatten().any(|route| route.pool == SourcePool::Loopback4) {
+            say(MORE_SOURCES);
+        }
         self.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
 }
@@ -149,43 +156,11 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
     let destinations = plan.destinations();
     let listeners = listeners(root);
     let facts = host::port_facts(root, &listeners).avoiding(&destinations);
-    let roles: HashSet<Role> = plan.parts(|_| 1).into_iter().map(|part| part.role).collect();
-    let mut pools = HashMap::new();
-    for role in roles {
-        pools.insert(role, source_pools(plan, &plan.population(role).target)?);
-    }
-    // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
-    let own_ports = plan.io == IoChoice::Tun;
-    let cursors = |pool: &SourcePool, destinations: &[u32]| match pool {
-        SourcePool::Loopback4 => 1,
-        SourcePool::Listed(_) => destinations.len() as u64,
+    let routes = routes(plan, &facts, pairs.saturating_add(SPARE_TUPLES))?;
+    let tuples = match plan.io {
+        IoChoice::Tun => devices::tuples(plan, &routes),
+        _ => routes.values().map(|own| tuples(own, &facts)).min().unwrap_or_default(),
     };
-    let wanted = pairs.saturating_add(SPARE_TUPLES);
-    let numbers: HashMap<SocketAddr, u32> = destinations.iter().copied().zip(0..).collect();
-    let (mut routes, mut tuples) = (Routes::new(), u64::MAX);
-    for (&role, own) in &pools {
-        let capacities = own.iter().map(|(pool, at)| capacity(pool.count(), cursors(pool, at), &facts));
-        tuples = tuples.min(capacities.fold(0, u64::saturating_add));
-        let route = |(pool, at): &(SourcePool, Vec<u32>)| {
-            // Parts that share a pool share its ports, or the tuple shares would not belong together.
-            let sharing = pools.values().flatten().filter(|(other, _)| other == pool);
-            let least = sharing.map(|(pool, at)| cursors(pool, at)).min().unwrap_or(1);
-            let target = &plan.population(role).target;
-            Route {
-                ports: match own_ports {
-                    true => Ports::unshared(),
-                    false => usable_ports(&facts, pool.count(), least, wanted),
-                },
-                pool: pool.clone(),
-                numbers: at.iter().map(|at| numbers[&target.destinations[*at as usize]]).collect(),
-                destinations: at.clone(),
-            }
-        };
-        routes.insert(role, own.iter().map(route).collect());
-    }
-    if plan.io == IoChoice::Tun {
-        tuples = devices::tuples(plan, &routes);
-    }
     let target = &plan.populations[0].target;
     let need = Need {
         target: Some(plan.text.clone()),
@@ -193,7 +168,7 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         expected: plan.usually_open(RESPONSE_TIME).into(),
         dials: (0..).zip(&plan.populations).map(|(nth, own)| dials(plan, nth, own)).sum(),
         threads: plan.threads.into(),
-        sources: pools.values().flatten().map(|(pool, _)| pool.count()).min().unwrap_or_default(),
+        sources: routes.values().flatten().map(|route| route.pool.count()).min().unwrap_or_default(),
         networks: match &plan.sources {
             Sources::Automatic => Vec::new(),
             Sources::Listed(networks) => networks.clone(),
@@ -210,6 +185,62 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         is_tun: plan.io == IoChoice::Tun,
     };
     Ok((routes, need))
+}
+
+/// From where each role dials which destinations, so that there are this many pairs of address and port.
+fn routes(plan: &Plan, facts: &PortFacts, wanted: u64) -> Result<Routes, Refusal> {
+    let roles: HashSet<Role> = plan.parts(|_| 1).into_iter().map(|part| part.role).collect();
+    let mut pools = HashMap::new();
+    for role in roles {
+        pools.insert(role, source_pools(plan, &plan.population(role).target)?);
+    }
+    // Parts that share a pool share its ports, or the tuple shares would not belong together.
+    let least = |pool: &SourcePool| {
+        let sharing = pools.values().flatten().filter(|(other, _)| other == pool);
+        sharing.map(|(_, at)| cursors(pool, at)).min().unwrap_or(1)
+    };
+    let ports = |pool: &SourcePool| match plan.io {
+        IoChoice::Tun => Ports::unshared(),
+        _ => usable_ports(facts, pool.count(), least(pool), wanted),
+    };
+    let numbers: HashMap<SocketAddr, u32> = plan.destinations().into_iter().zip(0..).collect();
+    let route = |target: &Target, (first, at): &(SourcePool, Vec<u32>)| {
+        let suffices = capacity(first.count(), least(first), facts) >= wanted;
+        let (pool, further) = match further(plan, first) {
+            Some(further) if !suffices => (further, None),
+            further => (first.clone(), further),
+        };
+        Route {
+            ports: ports(&pool),
+            pool,
+            numbers: at.iter().map(|at| numbers[&target.destinations[*at as usize]]).collect(),
+            destinations: at.clone(),
+            further: further.map(|pool| (pool.clone(), ports(&pool))),
+        }
+    };
+    let of = |(role, own): (&Role, &Vec<_>)| {
+        let target = &plan.population(*role).target;
+        (*role, own.iter().map(|pool| route(target, pool)).collect())
+    };
+    Ok(pools.iter().map(of).collect())
+}
+
+/// The most 4-tuples that these routes have.
+fn tuples(routes: &[Route], facts: &PortFacts) -> u64 {
+    let of = |route: &Route| {
+        let pools = [Some(&route.pool), route.further.as_ref().map(|(pool, _)| pool)];
+        let of = |pool: &SourcePool| capacity(pool.count(), cursors(pool, &route.destinations), facts);
+        pools.into_iter().flatten().map(of).fold(0, u64::saturating_add)
+    };
+    routes.iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// By how much destinations multiply the pairs of a pool: of 127.0.0.0/8 no pair of address and port is ever used twice.
+fn cursors(pool: &SourcePool, destinations: &[u32]) -> u64 {
+    match pool {
+        SourcePool::Loopback4 => 1,
+        SourcePool::Listed(_) => destinations.len() as u64,
+    }
 }
 
 /// How many dials of a population may be outstanding at once: at a rate, those of [`CONNECT_TIME`]; else those of all its connections.
@@ -275,9 +306,16 @@ fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
             }
             Ok(SourcePool::Listed(leading))
         }
-        Sources::Automatic if to.ip().is_loopback() && to.is_ipv4() => Ok(SourcePool::Loopback4),
         Sources::Automatic => Ok([route()?].into_iter().collect()),
     }
+}
+
+/// Where further addresses are, if those of the kernel's choice have too few ports: on loopback, any of 127.0.0.0/8.
+fn further(plan: &Plan, pool: &SourcePool) -> Option<SourcePool> {
+    let SourcePool::Listed(networks) = pool else { return None };
+    let is_loopback = networks.iter().all(|network| network.is_v4() && network.nth(0).is_loopback());
+    let is_free = plan.sources == Sources::Automatic && plan.io != IoChoice::Tun;
+    (is_free && is_loopback).then_some(SourcePool::Loopback4)
 }
 
 #[cfg(test)]
@@ -285,17 +323,52 @@ mod tests {
     use super::*;
     use plan::{Environment, Flags};
 
+    fn plan(flags: &[(&str, &str)]) -> Plan {
+        let defaults = [("target", "http://127.0.0.1:1/"), ("duration", "1s")];
+        let is_given = |(name, _): &(&str, &str)| flags.iter().any(|(given, _)| given == name);
+        let all = [&defaults.into_iter().filter(|it| !is_given(it)).collect::<Vec<_>>(), flags].concat();
+        let pairs: Vec<(String, String)> =
+            all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        plan::from_flags(&Flags::from_pairs(&pairs).unwrap(), &around).unwrap()
+    }
+
+    #[test]
+    fn loopback_is_dialled_from_where_the_kernel_would_dial_it_from() {
+        let facts = PortFacts { local_range: (32_768, 60_999), ..PortFacts::default() };
+        let first: SourcePool = [[127, 0, 0, 1].into()].into_iter().collect();
+        let check = |flags: &[(&str, &str)], expected: &SourcePool, is_automatic: bool, inside: usize| {
+            let plan = plan(flags);
+            let routes = routes(&plan, &facts, plan.pairs_needed() + SPARE_TUPLES).unwrap();
+            let [route] = &routes[&Role::Population(0)][..] else { panic!("{flags:?}: {routes:?}") };
+            assert_eq!((&route.pool, route.ports.inside), (expected, inside), "{flags:?}");
+            let further = (is_automatic && route.pool == first).then_some(SourcePool::Loopback4);
+            assert_eq!(route.further.as_ref().map(|(pool, _)| pool.clone()), further, "{flags:?}");
+            let all: u64 = tuples(&routes[&Role::Population(0)], &facts);
+            assert!(all >= plan.pairs_needed() || !is_automatic, "{flags:?}: {all}");
+        };
+        check(&[], &first, true, 0);
+        check(&[("target", "http://127.0.0.5:1/")], &first, true, 0);
+        check(&[("connections", "35000")], &first, true, 0);
+        check(&[("connections", "61000")], &first, true, 61_000 + 1_000 - 36_280);
+        check(&[("connections", "62000")], &SourcePool::Loopback4, true, 0);
+        // Each destination has them all.
+        check(&[("connections", "62000"), ("target", "http://127.0.0.{1..2}:1/")], &first, true, 0);
+        // Closed connections wait for a minute.
+        let arrivals = [("arrive", "300/s"), ("duration", "50s")];
+        check(&arrivals, &first, true, 0);
+        check(&[("arrive", "2000/s"), ("duration", "50s")], &SourcePool::Loopback4, true, 0);
+        let listed = [[127, 0, 0, 9].into()].into_iter().collect();
+        check(&[("sources", "127.0.0.9"), ("connections", "62000")], &listed, false, 26_232);
+    }
+
     #[test]
     fn dials_at_a_rate_are_outstanding_for_a_moment() {
         let check = |flags: &[(&str, &str)], expected: u64| {
-            let all = [&[("target", "http://127.0.0.1:1/"), ("duration", "1s")][..], flags].concat();
-            let pairs: Vec<(String, String)> =
-                all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let resolve = |_: &str| Err("no names here".to_owned());
-            let around = Environment { cores: 1, seed: 1, resolve: &resolve };
-            let plan = plan::from_flags(&Flags::from_pairs(&pairs).unwrap(), &around).unwrap();
+            let plan = plan(flags);
             let all: u64 = (0..).zip(&plan.populations).map(|(nth, own)| dials(&plan, nth, own)).sum();
-            assert_eq!(all, expected, "{pairs:?}");
+            assert_eq!(all, expected, "{flags:?}");
         };
         check(&[("connections", "600")], 600);
         check(&[("connections", "600"), ("ramp", "50/s")], 6);

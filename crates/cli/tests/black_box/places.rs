@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs,
-    net::{IpAddr, SocketAddr, TcpListener},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener},
 };
 
 use crate::{
@@ -99,6 +99,13 @@ fn sources_are_those_and_no_others() {
     let network = peers(&["--sources", "127.9.8.0/29"], 60);
     let inside = |peer: &SocketAddr| peer.ip().to_string().strip_prefix("127.9.8.").unwrap().parse().unwrap();
     assert!(network.iter().map(inside).all(|last: u8| (1..=6).contains(&last)), "{network:?}");
+}
+
+/// As that of other clients: servers allow, limit and log by address.
+#[test]
+fn loopback_is_dialled_from_127_0_0_1() {
+    let seen = peers(&[], 60);
+    assert!(seen.iter().all(|peer| peer.ip() == Ipv4Addr::LOCALHOST), "{seen:?}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl Client {
         let conn = self.conn(k);
         conn.tries += 1;
         let destination = u32::from(conn.destination);
-        let from = self.tuples.next_to(destination);
+        let from = self.tuples.next_further_to(destination);
         self.tick.counts.addresses_skipped += 1;
         self.dial(cx, k, from);
     }
