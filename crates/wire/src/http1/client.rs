@@ -106,10 +106,16 @@ impl Client {
         input: &'a [u8],
         expected: &[(String, String)],
     ) -> Result<(usize, Option<Event<'a, Head>>), Breach> {
-        let mut room = head::room();
-        let Some(ResponseHead { n, status, http10, headers }) = head::response(input, 0, &mut room)? else {
-            return Ok((0, None));
-        };
+        let event = head::response(input, 0, |head| self.event(&head, expected))?;
+        event.unwrap_or(Ok((0, None)))
+    }
+
+    fn event<'a>(
+        &mut self,
+        head: &ResponseHead<'_, '_>,
+        expected: &[(String, String)],
+    ) -> Result<(usize, Option<Event<'a, Head>>), Breach> {
+        let ResponseHead { n, status, http10, headers } = *head;
         if matches!(status, 100 | 102..200) {
             return Ok((n, Some(Event::Interim(status))));
         }

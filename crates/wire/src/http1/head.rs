@@ -30,7 +30,7 @@ pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<O
     }
 }
 
-/// The head of a response, in `room`.
+/// The head of a response.
 pub(crate) struct ResponseHead<'b, 'a> {
     /// Its length in bytes.
     pub(crate) n: usize,
@@ -40,14 +40,48 @@ pub(crate) struct ResponseHead<'b, 'a> {
     pub(crate) headers: &'b [Header<'a>],
 }
 
-/// The head of a response at `at` in `input`; `None` while it is incomplete. What comes before `at` counts for its limit
-/// as well.
-pub(crate) fn response<'b, 'a>(
+/// Reads the head of a response at `at` in `input`; `None` while it is incomplete. What comes before `at` counts for its limit
+/// as well. Folded fields are unfolded (RFC 9112 section 5.2).
+pub(crate) fn response<T>(
+    input: &[u8],
+    at: usize,
+    read: impl FnOnce(ResponseHead<'_, '_>) -> T,
+) -> Result<Option<T>, Breach> {
+    let input = window(input);
+    let head = match parse(input, at, &mut room()) {
+        Ok(head) => return Ok(head.map(read)),
+        Err(breach) => unfold(input, at).ok_or(breach)?,
+    };
+    parse(&head[..input.len()], at, &mut room()).map(|head| head.map(read))
+}
+
+/// A copy of the input with blanks instead of the line ends that continue a field; none where there are none. The first line has no
+/// continuation, and what follows the empty line is no part of the head.
+fn unfold(input: &[u8], at: usize) -> Option<[u8; MAX_HEAD]> {
+    let mut copy = [0; MAX_HEAD];
+    copy[..input.len()].copy_from_slice(input);
+    let (mut begin, mut is_first, mut is_folded) = (at, true, false);
+    while let Some(length) = input[begin..].iter().position(|b| *b == b'\n') {
+        let end = begin + length;
+        let line = input[begin..end].strip_suffix(b"\r").unwrap_or(&input[begin..end]);
+        if line.is_empty() {
+            break;
+        }
+        if !is_first && matches!(input.get(end + 1), Some(b' ' | b'\t')) {
+            copy[begin + line.len()..=end].fill(b' ');
+            is_folded = true;
+        }
+        (begin, is_first) = (end + 1, false);
+    }
+    is_folded.then_some(copy)
+}
+
+/// The head of a response, without folded fields.
+fn parse<'b, 'a>(
     input: &'a [u8],
     at: usize,
     room: &'b mut Room<'a>,
 ) -> Result<Option<ResponseHead<'b, 'a>>, Breach> {
-    let input = window(input);
     // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
     if matches!(input.get(at), Some(b'\r' | b'\n')) {
         return Err(Breach::BadHead);
@@ -64,10 +98,12 @@ pub(crate) fn response<'b, 'a>(
 }
 
 /// Gives each field of the head that a response begins with, by its name and its value.
-pub fn each_field<'a>(response: &'a [u8], mut take: impl FnMut(&'a [u8], &'a [u8])) {
-    if let Ok(Some(head)) = self::response(response, 0, &mut room()) {
+pub fn each_field(response: &[u8], mut take: impl FnMut(&[u8], &[u8])) {
+    let each = |head: ResponseHead<'_, '_>| {
         head.headers.iter().for_each(|field| take(field.name.as_bytes(), field.value));
-    }
+    };
+    // One that cannot be read has been reported as such.
+    let _ = self::response(response, 0, each);
 }
 
 /// Whether each of the expected fields is there: one of its name (RFC 9110 section 5.1: whatever its case) whose value

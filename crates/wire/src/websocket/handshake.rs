@@ -85,14 +85,19 @@ pub enum Response {
 pub fn read_response(input: &[u8], key: &Key, offered: &str) -> Result<Option<(usize, Response)>, Breach> {
     let mut at = 0;
     while at < input.len().min(MAX_HEAD) {
-        let mut room = head::room();
-        let Some(head) = head::response(input, at, &mut room)? else { return Ok(None) };
-        at += head.n;
-        match head.status {
-            101 if head.http10 => return Err(Breach::BadHandshake),
-            101 => return upgraded(head.headers, key, offered).map(|()| Some((at, Response::Accepted))),
-            100..200 => {}
-            status => return Ok(Some((at, Response::Refused(status)))),
+        let read = head::response(input, at, |head| {
+            let response = match head.status {
+                101 if head.http10 => return Err(Breach::BadHandshake),
+                101 => upgraded(head.headers, key, offered).map(|()| Some(Response::Accepted))?,
+                100..200 => None,
+                status => Some(Response::Refused(status)),
+            };
+            Ok((head.n, response))
+        })?;
+        let Some((n, response)) = read.transpose()? else { return Ok(None) };
+        at += n;
+        if let Some(response) = response {
+            return Ok(Some((at, response)));
         }
     }
     if at == MAX_HEAD { Err(Breach::HeadTooLong) } else { Ok(None) }
