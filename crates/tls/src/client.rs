@@ -13,7 +13,7 @@ use rustls::{
 use crate::{
     handshake::Captured,
     layer::{Side, Tls},
-    pem::{self, Identity},
+    pem::{self, Identity, Unusable},
     provider::provider,
     tickets::Tickets,
     verify::Verifier,
@@ -70,7 +70,8 @@ impl Client {
         let pinned = pinned.map_err(|e| ("--cacert", e))?;
         let roots = if self.insecure { None } else { Some(Arc::new(self.roots(&pinned)?)) };
         let verifier = Verifier::new(roots, pinned, &provider).map_err(|e| ("--cacert", e))?;
-        let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(self.versions());
+        let config =
+            ClientConfig::builder_with_provider(provider.clone()).with_protocol_versions(self.versions());
         let config = config.map_err(|e| ("--tls", e.to_string()))?;
         let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let (captured, tickets) = (Arc::new(Captured::default()), Arc::new(Tickets::default()));
@@ -79,10 +80,11 @@ impl Client {
             Some(identity) => {
                 let chain = pem::certificates(&identity.certificates).map_err(|e| ("--cert", e))?;
                 let key = pem::key(&identity.key).map_err(|e| ("--key", e))?;
-                config.with_client_auth_cert(chain, key).map_err(|e| match pem::unreadable(&e) {
-                    Some(why) => ("--cert", why.to_owned()),
-                    None => ("--key", pem::foreign_key(&e).unwrap_or_else(|| e.to_string())),
-                })?
+                let pair = pem::pair(chain, key, &provider).map_err(|e| match e {
+                    Unusable::Certificate(why) => ("--cert", why),
+                    Unusable::Key(why) => ("--key", why),
+                })?;
+                config.with_client_cert_resolver(Arc::new(pair))
             }
         };
         config.key_log = captured.clone();

@@ -9,6 +9,7 @@
 //!
 //! No socket and no file: bytes come in and go out, certificates come as PEM text.
 
+mod certificate;
 mod client;
 mod error;
 mod handshake;
@@ -16,7 +17,6 @@ mod keys;
 mod layer;
 mod messages;
 mod pem;
-mod pinned;
 mod provider;
 mod record;
 mod server;

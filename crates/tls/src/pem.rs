@@ -1,9 +1,15 @@
 //! Certificates and keys from PEM text (RFC 7468).
 
-use rustls::pki_types::{
-    CertificateDer, PrivateKeyDer,
-    pem::{Error, PemObject},
+use rustls::{
+    crypto::CryptoProvider,
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{Error, PemObject},
+    },
+    sign::{CertifiedKey, SingleCertAndKey},
 };
+
+use crate::certificate;
 
 /// A certificate chain, the end entity's first, and its private key; both as PEM text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +44,35 @@ pub(crate) fn key(text: &str) -> Result<PrivateKeyDer<'static>, String> {
     })
 }
 
-/// Why a certificate and its key cannot be used together, where that is the reason: what is wrong with the key.
-pub(crate) fn foreign_key(error: &rustls::Error) -> Option<String> {
-    let is_foreign = *error == rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch);
-    is_foreign.then(|| "it does not belong to the certificate that is given with it".to_owned())
+/// Which of the two cannot be used, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    Certificate(String),
+    Key(String),
 }
+
+/// A chain, the end entity's certificate first, with the private key of that one. A certificate of any version of X.509 will do: whether
+/// it is accepted is the peer's decision.
+pub(crate) fn pair(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    provider: &CryptoProvider,
+) -> Result<SingleCertAndKey, Unusable> {
+    let own = chain.first().and_then(certificate::public_key_info);
+    let own = own.ok_or_else(|| Unusable::Certificate(UNREADABLE.to_owned()))?;
+    let key = provider.key_provider.load_private_key(key).map_err(|e| Unusable::Key(e.to_string()))?;
+    if key.public_key().is_some_and(|public| public != own) {
+        return Err(Unusable::Key(FOREIGN_KEY.to_owned()));
+    }
+    Ok(CertifiedKey::new(chain, key).into())
+}
+
+const FOREIGN_KEY: &str = "it does not belong to the certificate that is given with it";
+const UNREADABLE: &str = "it has a certificate that cannot be read; openssl x509 -text -in FILE says more";
 
 /// Why a certificate cannot be used, where that is the reason.
 pub(crate) fn unreadable(error: &rustls::Error) -> Option<&'static str> {
-    let is_unreadable = matches!(error, rustls::Error::InvalidCertificate(_));
-    is_unreadable.then_some("it has a certificate that cannot be read; openssl x509 -text -in FILE says more")
+    matches!(error, rustls::Error::InvalidCertificate(_)).then_some(UNREADABLE)
 }
 
 /// Whether a text was a file in DER form: a sequence of 128 bytes or more, whose second byte is no UTF-8.

@@ -14,7 +14,7 @@ use rustls::{
 use crate::{
     handshake::Captured,
     layer::{Side, Tls},
-    pem::{self, Identity},
+    pem::{self, Identity, Unusable},
     provider::provider,
 };
 
@@ -63,16 +63,14 @@ impl Server {
     /// # Errors
     /// Certificate and key do not belong together, or the key is of a kind that is not supported.
     pub fn layer(&self) -> Result<Tls, String> {
-        let config = ServerConfig::builder_with_provider(Arc::new(provider()))
-            .with_protocol_versions(&[&TLS13, &TLS12])
-            .and_then(|config| {
-                config.with_no_client_auth().with_single_cert(self.chain.clone(), self.key.clone_key())
-            });
-        let mut config = config.map_err(|e| match (pem::unreadable(&e), pem::foreign_key(&e)) {
-            (Some(why), _) => format!("--tls-cert: {why}"),
-            (None, Some(why)) => format!("--tls-key: {why}"),
-            (None, None) => format!("--tls-cert and --tls-key: {e}"),
+        let provider = Arc::new(provider());
+        let pair = pem::pair(self.chain.clone(), self.key.clone_key(), &provider).map_err(|e| match e {
+            Unusable::Certificate(why) => format!("--tls-cert: {why}"),
+            Unusable::Key(why) => format!("--tls-key: {why}"),
         })?;
+        let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13, &TLS12]);
+        let config = config.map_err(|e| e.to_string())?.with_no_client_auth();
+        let mut config = config.with_cert_resolver(Arc::new(pair));
         let captured = Arc::new(Captured::default());
         config.key_log = captured.clone();
         config.enable_secret_extraction = true;

@@ -11,11 +11,11 @@ use rustls::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
-    crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
+    crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key},
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
-use crate::pinned;
+use crate::certificate;
 
 /// How long a chain that was found right need not be looked at again: it might expire meanwhile.
 const VERIFIED_FOR: Duration = Duration::from_secs(10);
@@ -93,14 +93,14 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         }
         if self.pinned.contains(end_entity) {
-            pinned::verify(end_entity, name, now)?;
+            certificate::verify(end_entity, name, now)?;
         } else {
             verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now).map_err(|error| {
                 match error {
                     // webpki says first that it may not be both a server's and an issuer's; that nobody trusts it is what there
                     // is to mend.
                     rustls::Error::InvalidCertificate(CertificateError::Other(_))
-                        if pinned::is_self_issued(end_entity) =>
+                        if certificate::is_self_issued(end_entity) =>
                     {
                         CertificateError::UnknownIssuer.into()
                     }
@@ -121,7 +121,16 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.algorithms).map_err(of_its_key)
+        let info = certificate::public_key_info(certificate).ok_or(CertificateError::BadEncoding)?;
+        let (algorithm, key) = certificate::public_key(&info).ok_or(CertificateError::BadEncoding)?;
+        let of_scheme = self.algorithms.mapping.iter().filter(|(scheme, _)| *scheme == signed.scheme);
+        let mut fitting = of_scheme
+            .flat_map(|(_, all)| all.iter())
+            .filter(|one| one.public_key_alg_id().as_ref() == algorithm);
+        match fitting.any(|one| one.verify_signature(key, message, signed.signature()).is_ok()) {
+            true => Ok(HandshakeSignatureValid::assertion()),
+            false => Err(of_its_key(CertificateError::BadSignature.into())),
+        }
     }
 
     fn verify_tls13_signature(
@@ -130,7 +139,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.algorithms).map_err(of_its_key)
+        let info = certificate::public_key_info(certificate).ok_or(CertificateError::BadEncoding)?;
+        verify_tls13_signature_with_raw_key(message, &info, signed, &self.algorithms).map_err(of_its_key)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

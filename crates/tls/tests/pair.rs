@@ -164,6 +164,22 @@ fn what_is_wrong_with_a_certificate_is_said() {
     }
 }
 
+/// As `openssl x509 -req` makes them: without extensions. Only with a trusted issuer webpki would have to read it.
+#[test]
+fn certificates_of_version_1_are_for_any_peer_that_takes_them() {
+    let pem = include_str!("version1.pem").to_owned();
+    let own = || Identity { certificates: pem.clone(), key: pem.clone() };
+    let ours = Server::new(Some(own()), &["http/1.1"]).expect("the certificate can be read");
+    for versions in [Versions::Only12, Versions::Only13] {
+        let insecure = Client { insecure: true, versions, identity: Some(own()), ..client(&server()) };
+        let mut client = End::new(insecure.layer().expect("the settings are right"));
+        let mut server = End::new(ours.layer().expect("the settings are right"));
+        client.open();
+        server.open();
+        assert_eq!(carry(&mut client, &mut server, 1_000), Ok(()), "{versions:?}");
+    }
+}
+
 #[test]
 fn plain_text_is_no_tls() {
     let ours = server();

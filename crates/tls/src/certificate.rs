@@ -1,10 +1,13 @@
-//! A server's certificate that is itself among those trusted, as `openssl req -x509` makes them. webpki refuses it as an end
-//! entity where it may sign others too, as it may by default; curl and browsers accept it. What is to be checked is its name and its time.
+//! What is read from a certificate without webpki, which reads only those of X.509 version 3: its public key, whether it is self-issued,
+//! and when it is valid.
+//!
+//! A server's certificate may itself be among those trusted, as `openssl req -x509` makes them. webpki refuses it as an end entity where
+//! it may sign others too, as it may by default; curl and browsers accept it. What is to be checked is its name and its time.
 
 use rustls::{
     CertificateError, Error,
     client::verify_server_name,
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime},
     server::ParsedCertificate,
 };
 
@@ -28,17 +31,36 @@ pub(crate) fn verify(
 }
 
 const SEQUENCE: u8 = 0x30;
+const BIT_STRING: u8 = 3;
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 /// Whether a certificate names itself as its issuer.
 pub(crate) fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
-    fields(certificate).is_some_and(|[issuer, _, subject]| issuer == subject)
+    fields(certificate).is_some_and(|[issuer, _, subject, _]| issuer == subject)
 }
 
-/// Issuer, validity and subject of a certificate (RFC 5280 section 4.1).
-fn fields(certificate: &[u8]) -> Option<[&[u8]; 3]> {
+/// The SubjectPublicKeyInfo of a certificate.
+pub(crate) fn public_key_info<'a>(
+    certificate: &'a CertificateDer<'_>,
+) -> Option<SubjectPublicKeyInfoDer<'a>> {
+    let [.., key] = fields(certificate)?;
+    Some(key.into())
+}
+
+/// The content of the AlgorithmIdentifier of a public key, and the key (RFC 5280 section 4.1.2.7).
+pub(crate) fn public_key<'a>(info: &'a SubjectPublicKeyInfoDer<'_>) -> Option<(&'a [u8], &'a [u8])> {
+    let (_, info, _) = element(info.as_ref())?;
+    let (algorithm_tag, algorithm, info) = element(info)?;
+    let (key_tag, key, _) = element(info)?;
+    let is_one = (algorithm_tag, key_tag) == (SEQUENCE, BIT_STRING);
+    // No bit of its last octet is unused.
+    Some((algorithm, key.strip_prefix(&[0])?)).filter(|_| is_one)
+}
+
+/// Issuer, validity, subject and the whole SubjectPublicKeyInfo of a certificate (RFC 5280 section 4.1).
+fn fields(certificate: &[u8]) -> Option<[&[u8]; 4]> {
     let (tag, certificate, _) = element(certificate)?;
     let (inner_tag, mut fields, _) = element(certificate)?;
     if (tag, inner_tag) != (SEQUENCE, SEQUENCE) {
@@ -51,13 +73,15 @@ fn fields(certificate: &[u8]) -> Option<[&[u8]; 3]> {
     }
     let (_, issuer, fields) = element(fields)?;
     let (_, validity, fields) = element(fields)?;
-    let (_, subject, _) = element(fields)?;
-    Some([issuer, validity, subject])
+    let (_, subject, fields) = element(fields)?;
+    let (key_tag, _, rest) = element(fields)?;
+    let key = &fields[..fields.len() - rest.len()];
+    Some([issuer, validity, subject, key]).filter(|_| key_tag == SEQUENCE)
 }
 
 /// From when to when a certificate is valid, in seconds since 1970 (RFC 5280 section 4.1.2.5).
 fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
-    let [_, validity, _] = fields(certificate)?;
+    let [_, validity, ..] = fields(certificate)?;
     let (first_tag, first, rest) = element(validity)?;
     let (second_tag, second, _) = element(rest)?;
     Some((seconds(first_tag, first)?, seconds(second_tag, second)?))
