@@ -8,6 +8,7 @@ use units::Nanos;
 
 use crate::{
     cookies::{self, Jar},
+    location::{Elsewhere, path_of},
     watch::{Wanted, Watch},
 };
 
@@ -30,6 +31,14 @@ impl Keeps {
             is_secure: target.secure || target.is_loopback(),
         }
     }
+}
+
+/// Why a redirect is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotFollowed {
+    /// As many were followed as are to be.
+    TooMany,
+    Elsewhere(Elsewhere),
 }
 
 /// Of a shard.
@@ -106,18 +115,20 @@ impl Captures {
         self.user(index).watch = Some(watch);
     }
 
-    /// The response is complete: keeps its cookies; and its values, if it `is_right` and has them all. What is wrong with it.
+    /// The response is complete: keeps its cookies; and its values, if it `is_right` and has them all. What is wrong with it. `origin`: scheme
+    /// and host of the request, where it was one.
     pub(crate) fn end(
         &mut self,
         index: u32,
         wanted: &Wanted,
-        is_right: bool,
+        (is_right, origin): (bool, Option<(&str, &str)>),
         now: Nanos,
     ) -> Option<samples::Kind> {
         let Keeps { variables, is_secure, .. } = self.keeps;
         let user = self.user(index);
         let mut watch = user.watch.take()?;
         watch.end(wanted);
+        origin.into_iter().for_each(|origin| watch.resolve_links(wanted, origin));
         let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
         let is_full = watch.cookies().any(|field| user.jar.set(field, &context).is_err());
         let is_full = is_full || watch.has_too_many();
@@ -130,29 +141,35 @@ impl Captures {
         wrong
     }
 
-    /// The path that a redirect leads to, where it is to be followed and is of the same origin; what was taken so far is kept if it is a
-    /// cookie.
+    /// The path that a redirect leads to, from a request to this scheme and host; what was taken so far is kept if it is a cookie. Or why it
+    /// is not followed, if it was to be.
     pub(crate) fn redirect(
         &mut self,
         index: u32,
         wanted: &Wanted,
-        (scheme, host): (&str, &str),
+        origin: (&str, &str),
         now: Nanos,
-    ) -> Option<String> {
+    ) -> Option<Result<String, NotFollowed>> {
         let is_secure = self.keeps.is_secure;
         let User { watch, jar, .. } = self.user(index);
         let watch = watch.as_mut()?;
-        if watch.followed >= wanted.redirects {
+        if wanted.redirects == 0 {
             return None;
         }
-        let path = path_of(watch.location(), watch.path(), scheme, host)?;
+        if watch.followed >= wanted.redirects {
+            return Some(Err(NotFollowed::TooMany));
+        }
+        let path = match path_of(watch.location(), watch.path(), origin) {
+            Ok(path) => path,
+            Err(elsewhere) => return Some(Err(NotFollowed::Elsewhere(elsewhere))),
+        };
         let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
         for field in watch.cookies() {
             // One that is too many is noticed with the last response.
             let _ = jar.set(field, &context);
         }
         watch.followed += 1;
-        Some(path)
+        Some(Ok(path))
     }
 
     /// Whether the next request is a GET: it, or one before it in a row of redirects, `becomes` one.
@@ -180,32 +197,6 @@ impl Captures {
     }
 }
 
-/// The path and query that a Location leads to, from the request at `base`; none where that is another host, or no path (RFC 3986 section
-/// 5.2, without dot segments).
-fn path_of(location: &[u8], base: &[u8], scheme: &str, host: &str) -> Option<String> {
-    let (location, base) = (str::from_utf8(location).ok()?, str::from_utf8(base).ok()?);
-    let location = location.split('#').next().unwrap_or_default();
-    if location.is_empty() || !location.bytes().all(|b| b.is_ascii_graphic()) {
-        return None;
-    }
-    let after_scheme = match location.split_once("://") {
-        Some((own, rest)) if !own.contains('/') => Some(rest).filter(|_| own.eq_ignore_ascii_case(scheme)),
-        _ => location.strip_prefix("//"),
-    };
-    if location.starts_with("//") || location.split_once("://").is_some_and(|(own, _)| !own.contains('/')) {
-        let rest = after_scheme?;
-        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        return authority.eq_ignore_ascii_case(host).then(|| format!("{slash}{path}"));
-    }
-    let directory = base.split('?').next().unwrap_or_default();
-    Some(match location.as_bytes()[0] {
-        b'/' => location.to_owned(),
-        b'?' => format!("{directory}{location}"),
-        _ => format!("{}{location}", &directory[..=directory.rfind('/')?]),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,7 +215,8 @@ mod tests {
 
     #[test]
     fn a_user_costs_what_is_captured_and_no_more_the_second_time() {
-        let capture = Capture { name: "token".to_owned(), nth: 0, from: From::Json("/t".to_owned()) };
+        let from = From::Json("/t".to_owned());
+        let capture = Capture { name: "token".to_owned(), nth: 0, from, is_link: false };
         let expected = Expectation { captures: vec![capture], ..Expectation::default() };
         let wanted = Wanted::new(&expected, 0, true).unwrap();
         let mut captures = Captures::new(keeps(1), true, 100).unwrap();
@@ -234,7 +226,7 @@ mod tests {
             watch.field(&wanted, b"Set-Cookie", b"sid=12345678; Path=/");
             watch.content(&wanted, format!("{{\"t\": \"{}\"}}", "x".repeat(token)).bytes());
             captures.put(index, watch);
-            assert_eq!(captures.end(index, &wanted, true, Nanos::ZERO), None);
+            assert_eq!(captures.end(index, &wanted, (true, None), Nanos::ZERO), None);
             captures.bytes()
         };
         // Two octets of length and the value; 14 of a cookie, its name, its value and its path.
@@ -245,27 +237,5 @@ mod tests {
         }
         captures.comes(7);
         assert_eq!(captures.bytes(), one, "another user has nothing of it");
-    }
-
-    /// (Location, path)
-    fn check(location: &str, expected: Option<&str>) {
-        let path = path_of(location.as_bytes(), b"/a/b?c", "http", "h:81");
-        assert_eq!(path.as_deref(), expected, "{location}");
-    }
-
-    #[test]
-    fn redirects_lead_to_paths_of_the_same_host() {
-        check("/x?y#z", Some("/x?y"));
-        check("x/y", Some("/a/x/y"));
-        check("?d", Some("/a/b?d"));
-        check("http://h:81/x", Some("/x"));
-        check("HTTP://H:81?y", Some("/?y"));
-        check("//h:81/x", Some("/x"));
-        check("/to?url=http://other/", Some("/to?url=http://other/"));
-        check("http://h:82/x", None);
-        check("https://h:81/x", None);
-        check("//other/x", None);
-        check("", None);
-        check("/a b", None);
     }
 }

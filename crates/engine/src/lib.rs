@@ -16,6 +16,7 @@ mod job;
 mod json;
 mod lateness;
 mod link;
+mod location;
 mod memory;
 mod needle;
 mod op;

@@ -10,6 +10,7 @@ use samples::Kind;
 use crate::{
     cookies,
     json::{Found, Pointer, Scan},
+    location::path_of,
 };
 
 /// Octets of content that expressions are searched for in.
@@ -34,7 +35,7 @@ enum Place {
 
 #[derive(Clone, Debug)]
 enum Use {
-    Capture(u16),
+    Capture { nth: u16, is_link: bool },
     Expect(String),
 }
 
@@ -48,7 +49,7 @@ impl Wanted {
                 From::Cookie(name) => Place::Cookie(name.clone()),
                 From::Regex(text) => Place::Regex(plan::compile(text).expect("the plan has checked it")),
             };
-            (place, Use::Capture(capture.nth))
+            (place, Use::Capture { nth: capture.nth, is_link: capture.is_link })
         });
         let json = expected.json.iter();
         let json =
@@ -60,7 +61,7 @@ impl Wanted {
 
     /// Whether anything is captured: without it, the connection is of no use.
     pub(crate) fn captures(&self) -> bool {
-        self.places.iter().any(|(_, used)| matches!(used, Use::Capture(_)))
+        self.places.iter().any(|(_, used)| matches!(used, Use::Capture { .. }))
     }
 
     fn searches(&self) -> bool {
@@ -223,18 +224,31 @@ impl Watch {
         }
     }
 
+    /// Makes the path and query of each link that has come with the response to a request to this scheme and host. One that leads to
+    /// another host is no value.
+    pub(crate) fn resolve_links(&mut self, wanted: &Wanted, origin: (&str, &str)) {
+        let Watch { found, path, .. } = self;
+        for ((_, value), (_, used)) in found.iter_mut().zip(&wanted.places) {
+            if matches!(used, Use::Capture { is_link: true, .. }) && value.usable().is_ok() {
+                let resolved = path_of(&value.octets, path, origin);
+                value.clear();
+                resolved.into_iter().for_each(|path| value.set(path.as_bytes()));
+            }
+        }
+    }
+
     /// What is wrong with it: a value that is not as expected, else one that cannot be captured.
     pub(crate) fn wrong(&self, wanted: &Wanted) -> Option<Kind> {
         let places = self.found.iter().zip(&wanted.places);
         let differs = places.clone().any(|((_, value), (_, used))| match used {
             Use::Expect(text) => !value.is_complete || value.is_too_long || value.octets != text.as_bytes(),
-            Use::Capture(_) => false,
+            Use::Capture { .. } => false,
         });
         if differs {
             return Some(Kind::WrongBody);
         }
         places
-            .filter(|(_, (_, used))| matches!(used, Use::Capture(_)))
+            .filter(|(_, (_, used))| matches!(used, Use::Capture { .. }))
             .find_map(|((_, value), _)| value.usable().err())
     }
 
@@ -247,7 +261,7 @@ impl Watch {
     /// Keeps what is captured; `variables` is the number of variables.
     pub(crate) fn keep(&self, wanted: &Wanted, captured: &mut Captured, variables: usize) {
         for ((_, value), (_, used)) in self.found.iter().zip(&wanted.places) {
-            if let (Use::Capture(nth), Ok(text)) = (used, value.usable()) {
+            if let (Use::Capture { nth, .. }, Ok(text)) = (used, value.usable()) {
                 captured.set(*nth, variables, text);
             }
         }

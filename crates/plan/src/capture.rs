@@ -27,6 +27,8 @@ pub struct Capture {
     pub nth: u16,
     /// Where it stands.
     pub from: From,
+    /// A later path begins with it: it is a URL, kept as the path and query to which it leads from the URL of the request.
+    pub is_link: bool,
 }
 
 /// Where a value stands in a response.

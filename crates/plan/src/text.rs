@@ -150,7 +150,7 @@ const LONGEST_PATH: usize = 8_000;
 /// A path and query. A fragment is never sent: RFC 9110 section 4.2.5.
 pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
     let text = text.split('#').next().unwrap_or(text);
-    let slash = if text.starts_with('/') { "" } else { "/" };
+    let slash = if text.starts_with('/') || is_link(text) { "" } else { "/" };
     let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
     // How long a captured value is depends on the server, and one of the environment is not known yet.
     let is_open = |segment: &&Segment| {
@@ -160,6 +160,11 @@ pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
         0..=LONGEST_PATH => Ok(path),
         length => Err(format!("path and query may have at most {LONGEST_PATH} octets: {length}")),
     }
+}
+
+/// Whether a path is a captured link, or begins with one.
+pub(crate) fn is_link(path: &str) -> bool {
+    path.starts_with("{var ")
 }
 
 impl Text {
@@ -260,6 +265,14 @@ impl Text {
             Segment::Var { name, nth, .. } => Some((name.as_str(), nth)),
             _ => None,
         })
+    }
+
+    /// The captured link with which it begins.
+    pub(crate) fn link(&self) -> Option<&str> {
+        match self.segments.first()? {
+            Segment::Var { name, encoding: Encoding::Link, .. } => Some(name),
+            _ => None,
+        }
     }
 
     /// The text, where it is always the same.

@@ -195,3 +195,48 @@ fn bodies_and_messages_come_from_files() {
     ended.assert_status(2);
     assert!(ended.stderr.contains("send-file: \"absent\" cannot be read"), "{}", ended.stderr);
 }
+
+/// Each page has a link to the next one, in another form each time; the last one is followed by a redirect.
+#[test]
+fn a_captured_link_is_requested_whatever_its_form() {
+    let server = Scripted::start(|peer| {
+        while let Some(head) = peer.request() {
+            let host = head.split("Host: ").nth(1).and_then(|rest| rest.lines().next()).unwrap().to_owned();
+            let path = head.split(' ').nth(1).unwrap().to_owned();
+            let (status, field, link) = match path.as_str() {
+                "/v1/items" => ("200 OK", "X-A: b", "/v1/items?page=é 2".to_owned()),
+                "/v1/items?page=%C3%A9%202" => ("200 OK", "X-A: b", format!("http://{host}/v1/items/3#top")),
+                "/v1/items/3" => ("200 OK", "X-A: b", "../last".to_owned()),
+                "/v1/last" => ("302 Found", "Location:\r\n ./a/.././end", String::new()),
+                "/v1/end" => ("200 OK", "X-A: b", "http://127.0.0.1:1/elsewhere".to_owned()),
+                _ => ("404 Not Found", "X-A: b", String::new()),
+            };
+            let body = format!("{{\"next\": \"{link}\"}}");
+            let head = format!("HTTP/1.1 {status}\r\n{field}\r\nContent-Length: {}\r\n\r\n", body.len());
+            if !peer.send(&(head + &body)) {
+                return;
+            }
+        }
+    });
+    let next =
+        "capture = { next = { json = \"/next\" } }\n[[population.step]]\nrequest = \"GET {var next}\"\n";
+    let steps =
+        format!("[[population.step]]\nrequest = \"GET /v1/items\"\n{next}{next}{next}redirects = 1\n");
+    let load =
+        "duration = \"300ms\"\nreconnect = \"never\"\n[[population]]\nconnections = 2\nthen = \"stay\"\n";
+    let folder = Folder::new("links");
+    let path = folder.write("load.toml", format!("target = \"{}\"\n{load}{steps}", server.url("/")));
+    let ended = Program::start(&["run", &path, "--json", "-"]).end();
+    ended.assert_status(0);
+    let expected =
+        ["/v1/items", "/v1/items?page=%C3%A9%202", "/v1/items/3", "/v1/last", "/v1/end"].map(str::to_owned);
+    let targets = server.log.targets();
+    assert_eq!(targets.len(), 10, "{targets:?}");
+    assert!(expected.iter().all(|one| targets.iter().filter(|it| *it == one).count() == 2), "{targets:?}");
+    // One that leads to another server is no value.
+    let more = format!("{next}expect = {{ status = 200 }}\n");
+    let path = folder.write("more.toml", format!("target = \"{}\"\n{load}{steps}{more}", server.url("/")));
+    let ended = Program::start(&["run", &path, "--json", "-"]).end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+    assert_eq!(s.faults(), vec![("target·exchange·missing-value".to_owned(), 2)], "{}", ended.stderr);
+}

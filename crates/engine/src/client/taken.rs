@@ -10,8 +10,14 @@ use crate::{op::Op, out::Out, protocol::Head};
 impl Client {
     /// The response to the operation `at` is complete: keeps what is taken from it. What is wrong with that.
     pub(super) fn taken(&mut self, at: u16, index: u32, is_right: bool, now: Nanos) -> Option<Kind> {
-        let wanted = self.job.op(at).wanted()?;
-        self.source.captures.as_mut()?.end(index, wanted, is_right, now)
+        let op = self.job.op(at);
+        let wanted = op.wanted()?;
+        let destination = usize::from(self.conns[index].destination);
+        let origin = match op {
+            Op::Request(request) => Some(request.authority(destination)),
+            _ => None,
+        };
+        self.source.captures.as_mut()?.end(index, wanted, (is_right, origin), now)
     }
 
     /// Follows a redirect, if the step says so and it leads to the same host: the exchange goes on with another request. What came
@@ -28,10 +34,8 @@ impl Client {
         if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             return false;
         }
-        let Some(path) = captures.redirect(k.index, wanted, request.authority(destination), source.now)
-        else {
-            return false;
-        };
+        let led = captures.redirect(k.index, wanted, request.authority(destination), source.now);
+        let Some(Ok(path)) = led else { return false };
         let is_get = captures.becomes_get(k.index, request.becomes_get(head.status));
         let op = Op::Request(request.redirected(&path, is_get));
         let (_, session, exchange) = conns.parts(k.index, stream);

@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
             }
             let nth =
                 variables.iter().position(|variable| *variable == named.text).unwrap_or_default() as u16;
-            captures.push(Capture { name: named.text.clone(), nth, from });
+            captures.push(Capture { name: named.text.clone(), nth, from, is_link: false });
         }
         captures
     }
@@ -69,13 +69,18 @@ impl Reader<'_, '_> {
     pub(super) fn bind(&mut self, own: &Section, population: &mut Population) {
         let variables = population.variables.clone();
         let mut unbound: Vec<String> = Vec::new();
+        let mut links: Vec<String> = Vec::new();
         for (text, _) in population.texts() {
+            links.extend(text.link().map(str::to_owned));
             for (name, nth) in text.vars_mut() {
                 *nth = variables.iter().position(|own| own == name).map_or(UNKNOWN, |at| at as u16);
                 if *nth == UNKNOWN {
                     unbound.push(name.to_owned());
                 }
             }
+        }
+        for capture in population.requests().flat_map(|request| &mut request.expect.captures) {
+            capture.is_link = links.contains(&capture.name);
         }
         for name in unbound {
             let fix = match nearest_or_all(&name, variables.iter().map(String::as_str)) {

@@ -220,8 +220,8 @@ static STEP: Table = Table {
             "request",
             Text,
             "\"POST /login\"",
-            "http, and ws before the upgrade: a method and a path; a path alone: GET; a method alone: the target's \
-            path; grpc: a path, /SERVICE/METHOD",
+            "http, and ws before the upgrade: a method and a path, or a captured link (`{var next}`); a path alone: GET; a \
+            method alone: the target's path; grpc: a path, /SERVICE/METHOD",
         ),
         key(
             "headers",

@@ -9,7 +9,7 @@ use crate::flags::grpc;
 use crate::header;
 use crate::nearest::nearest_or_all;
 use crate::request::LONGEST_REQUEST;
-use crate::text::{Place, path};
+use crate::text::{Place, is_link, path};
 use crate::{Act, Body, Content, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Count};
@@ -228,12 +228,13 @@ impl Reader<'_, '_> {
                 "the Host is the population's; use the key host there",
             );
         }
-        let path = section.read(self.notes, "upgrade", |text| match text.starts_with('/') {
-            true => path(text, tables),
-            false => {
-                Err(format!("a path starts with /, and the host is that of the target; use /chat: {text:?}"))
-            }
-        })?;
+        let path =
+            section.read(self.notes, "upgrade", |text| match text.starts_with('/') || is_link(text) {
+                true => path(text, tables),
+                false => Err(format!(
+                    "a path starts with /, and the host is that of the target; use /chat: {text:?}"
+                )),
+            })?;
         Some(Act::Upgrade { path, headers, think })
     }
 
@@ -348,13 +349,13 @@ fn request_line(
 ) -> Result<(String, Text), String> {
     let text = text.trim();
     let (method, path) = match text.split_once(' ') {
-        _ if text.starts_with('/') => ("GET", Some(text)),
+        _ if text.starts_with('/') || is_link(text) => ("GET", Some(text)),
         Some((method, path)) => (method, Some(path.trim())),
         None => (text, None),
     };
     header::method(method)?;
     let path = match path {
-        Some(path) if !path.starts_with('/') => {
+        Some(path) if !path.starts_with('/') && !is_link(path) => {
             let why = "a path starts with /, and the host is that of the target";
             return Err(format!("{why}; use {method} /: {path:?}"));
         }

@@ -7,6 +7,8 @@ use super::{Place, copy};
 pub enum Encoding {
     /// None.
     Plain,
+    /// None: a link, with which the path begins, was resolved when it was captured.
+    Link,
     /// Those that a path must not have: a link that a response has stays what it is.
     Path,
     /// All but the unreserved ones: the value of a parameter, after a `=` in a query.
@@ -22,6 +24,9 @@ impl Encoding {
         if place != Place::Path {
             return Encoding::Plain;
         }
+        if before.is_empty() {
+            return Encoding::Link;
+        }
         let query = before.split_once('?').map(|(_, query)| query);
         let piece = query.and_then(|query| query.rsplit('&').next());
         if piece.is_some_and(|piece| piece.contains('=')) { Encoding::Parameter } else { Encoding::Path }
@@ -29,12 +34,12 @@ impl Encoding {
 
     /// Octets of one in the longest case.
     pub(super) fn most(self) -> usize {
-        if self == Encoding::Plain { 1 } else { PERCENT }
+        if matches!(self, Encoding::Plain | Encoding::Link) { 1 } else { PERCENT }
     }
 
     fn keeps(self, byte: u8) -> bool {
         match self {
-            Encoding::Plain => true,
+            Encoding::Plain | Encoding::Link => true,
             Encoding::Path => byte.is_ascii_graphic() && byte != b'#',
             Encoding::Parameter => byte.is_ascii_alphanumeric() || b"-._~".contains(&byte),
         }
@@ -43,8 +48,10 @@ impl Encoding {
     /// Writes a value to the front of `out`; how many octets.
     pub(super) fn write(self, value: &str, out: &mut [u8]) -> usize {
         const HEX: &[u8; 16] = b"0123456789ABCDEF";
-        if self == Encoding::Plain {
-            return copy(value, out);
+        match self {
+            Encoding::Link if value.is_empty() => return copy("/", out),
+            Encoding::Plain | Encoding::Link => return copy(value, out),
+            Encoding::Path | Encoding::Parameter => {}
         }
         let mut end = 0;
         for byte in value.bytes() {
@@ -70,7 +77,7 @@ mod tests {
         let written = |place, before: &str, value: &str| {
             let (encoding, mut out) = (Encoding::at(place, before), [0; 64]);
             let n = encoding.write(value, &mut out);
-            assert!(n <= value.len() * encoding.most());
+            assert!(n <= value.len().max(1) * encoding.most());
             String::from_utf8(out[..n].to_vec()).unwrap()
         };
         let value = "a+b/c==&d?%25#\"\u{e9} ~";
@@ -84,5 +91,9 @@ mod tests {
         }
         assert_eq!(written(Place::Path, "/b?token=v1.", "a=b"), "a%3Db");
         assert_eq!(written(Place::Content, "{\"token\":\"", value), value);
+        assert_eq!(
+            [written(Place::Path, "", "/a?b=c%20d"), written(Place::Path, "", "")],
+            ["/a?b=c%20d", "/"]
+        );
     }
 }
