@@ -264,7 +264,8 @@ fn a_late_generator_does_not_hide_a_failure() {
         s.lag_us.p99 = 20_000.0;
         (s.requests.sent, s.requests.answered, s.requests.missed) = (1_000 - missed, 1_000 - missed, missed);
         s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, errors)];
-        s.errors = samples::Errors::new(&s.faults, &s.connections, &s.requests);
+        (s.requests.due, s.requests.wrong) = (1_000, errors);
+        s.errors = samples::Errors { count: errors + missed, of: 1_000 };
         s
     };
     let (failed, status) = ("threshold errors < 1% failed: 4.8 %", "unexpected status × 48");
