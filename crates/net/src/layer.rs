@@ -5,9 +5,9 @@
 //!  the transport is open ─► open ─► handle_bytes = Opened ─► the program begins ─► … ─► close ─► end
 //! ```
 
-use std::{collections::HashMap, ops::Range};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
-use crate::{Cx, Io, Key, machine::return_freed_memory};
+use crate::{Cx, Io, Key, PIECE, machine::return_freed_memory};
 
 /// A layer, with what it keeps of each connection of a shard; a connection is known by its index.
 pub trait Layer {
@@ -84,8 +84,8 @@ pub struct Layered<E> {
     scratch: Vec<u8>,
 }
 
-/// Sends what `fill` writes into `room` bytes, through the layer where there is one; `fill` returns how many, and this how many
-/// bytes leave.
+/// Sends what `fill` writes into `room` bytes, through the layer where there is one, after what was sent before; `fill` returns how many,
+/// and this how many bytes leave now.
 pub fn send<E, I: Io>(
     layer: Option<&mut Layered<E>>,
     cx: &mut Cx<I>,
@@ -93,6 +93,13 @@ pub fn send<E, I: Io>(
     room: usize,
     fill: impl FnOnce(&mut [u8]) -> usize,
 ) -> usize {
+    if cx.has_backlog(k) {
+        let mut bytes = vec![0; room];
+        let length = fill(&mut bytes);
+        bytes.truncate(length);
+        cx.defer(k, Cow::Owned(bytes));
+        return 0;
+    }
     if let Some(layer) = layer {
         return layer.send(cx, k, room, fill);
     }
@@ -104,21 +111,48 @@ pub fn send<E, I: Io>(
     sent
 }
 
-/// Sends bytes that live as long as the program; without a copy if there is no layer. Returns how many bytes leave.
+/// Sends bytes that live as long as the program, after what was sent before; without a copy if there is no layer. What is longer than
+/// [`PIECE`] goes out in pieces, each when the one before has left. Returns how many bytes leave now.
 pub fn send_static<E, I: Io>(
     layer: Option<&mut Layered<E>>,
     cx: &mut Cx<I>,
     k: Key,
     bytes: &'static [u8],
 ) -> usize {
-    let Some(layer) = layer else {
-        cx.send_static(k, bytes);
-        return bytes.len();
+    let now = if cx.has_backlog(k) { 0 } else { bytes.len().min(PIECE) };
+    let (piece, rest) = bytes.split_at(now);
+    if !rest.is_empty() {
+        cx.defer(k, Cow::Borrowed(rest));
+    }
+    send_part(layer, cx, k, Cow::Borrowed(piece))
+}
+
+/// Sends the next piece of what waits on a connection, in [`Program::writable`](crate::Program::writable). Returns how many bytes leave
+/// now.
+pub fn send_deferred<E, I: Io>(mut layer: Option<&mut Layered<E>>, cx: &mut Cx<I>, k: Key) -> usize {
+    let mut sent = 0;
+    cx.send_deferred(k, |cx, part| sent += send_part(layer.as_deref_mut(), cx, k, part));
+    sent
+}
+
+/// Sends bytes as they are, or sealed; returns how many leave.
+fn send_part<E, I: Io>(
+    layer: Option<&mut Layered<E>>,
+    cx: &mut Cx<I>,
+    k: Key,
+    part: Cow<'static, [u8]>,
+) -> usize {
+    let Some(Layered { layer, .. }) = layer else {
+        let length = part.len();
+        cx.send_part(k, part);
+        return length;
     };
-    layer.send(cx, k, bytes.len(), |out| {
-        out.copy_from_slice(bytes);
-        bytes.len()
-    })
+    let mut sealed = 0;
+    cx.send(k, layer.sealed_len(part.len()), |out| {
+        sealed = layer.seal(k.index, &part, out);
+        sealed
+    });
+    sealed
 }
 
 impl<E> Layered<E> {

@@ -23,13 +23,13 @@ mod wheel;
 
 pub use icmp::Icmp;
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What, socket::check_free};
-pub use layer::{Layer, Layered, Opening, Unsealed, send, send_static};
+pub use layer::{Layer, Layered, Opening, Unsealed, send, send_deferred, send_static};
 pub use listeners::{
     End, Listening, dialled, established, established_at, listening, refuses, unaccepted_at,
 };
 pub use machine::{SharedListener, block_signals, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
 pub use segments::{Segments, segments_to};
-pub use shard::{Cx, Program, Shard};
+pub use shard::{Cx, PIECE, Program, Shard};
 pub use slab::{Key, Slab};
 pub use trial::{DialOutcome, try_dial};

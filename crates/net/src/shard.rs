@@ -2,8 +2,8 @@
 
 use units::Nanos;
 
-pub use self::cx::Cx;
 use self::cx::Leftover;
+pub use self::{backlog::PIECE, cx::Cx};
 use crate::{
     io::{
         Close, Gone, Io, Scratch, What,
@@ -12,6 +12,7 @@ use crate::{
     slab::{self, Key},
 };
 
+mod backlog;
 mod cx;
 
 /// Input that a program left unconsumed is buffered up to this size; then the connection is not read until the program
@@ -39,6 +40,11 @@ pub trait Program {
     /// Input, which may be changed in place as far as it is used. Returns how much of it was; what is left comes again, with more bytes, on
     /// the next input or once the connection can be written to again.
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize;
+    /// What was sent has left, and the program has more, as it has said ([`Cx::call_when_writable`]). A program with a layer passes that
+    /// to [`send_deferred`](crate::send_deferred).
+    fn writable<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        cx.send_deferred(k, |cx, part| cx.send_part(k, part));
+    }
     /// The connection ended, or the attempt at it. Its key is still live here, and stale afterwards.
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone);
     /// Called once per turn, for the program's own schedule. Returns when to call it again at the latest.
@@ -81,8 +87,8 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     /// When the shard has something to do even if nothing arrives.
     pub fn wakes_at(&self) -> Nanos {
-        let Cx { finishing, again, ending, .. } = &self.cx;
-        if !(finishing.is_empty() && again.is_empty() && ending.is_empty()) {
+        let Cx { finishing, again, ending, sending, .. } = &self.cx;
+        if !(finishing.is_empty() && again.is_empty() && ending.is_empty() && sending.is_empty()) {
             return Nanos::ZERO;
         }
         self.cx.wheel.next().min(self.pace_at)
@@ -98,6 +104,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.close_finished();
         self.offer_again();
         self.end_the_used_up();
+        self.send_more();
         for _ in 0..TIMERS_A_TURN {
             let Some(index) = self.cx.wheel.pop(self.cx.now) else { break };
             let k = self.cx.slab.at(index).expect("a freed connection has no timer");
@@ -127,13 +134,43 @@ impl<I: Io, P: Program> Shard<I, P> {
         returned
     }
 
+    /// Lets those send more that have more, and of which nothing is blocked; the others do when they have drained.
+    fn send_more(&mut self) {
+        let asked = self.cx.sending.len();
+        for at in 0..asked {
+            self.writable(self.cx.sending[at]);
+        }
+        self.cx.sending.drain(..asked);
+    }
+
+    /// The same for `k`.
+    fn writable(&mut self, k: Key) {
+        let sends = |shard: &Self| shard.cx.slab.is_live(k) && shard.cx.slab.is(k, slab::SENDING);
+        if !sends(self) || self.cx.io.is_write_blocked(k) {
+            return;
+        }
+        self.cx.slab.unset(k, slab::SENDING);
+        self.call(|program, cx| program.writable(cx, k));
+        if !self.cx.slab.is_live(k) || sends(self) {
+            return;
+        }
+        // What waited for that is next, in a turn in which it is known whether the last piece has left.
+        if self.cx.slab.is(k, slab::FINISHING) {
+            self.cx.finishing.push(k);
+        } else if self.cx.slab.is(k, slab::ENDING) {
+            self.cx.ending.push(k);
+        } else if self.cx.slab.is(k, slab::LEFTOVER) {
+            self.cx.again.push_back(k);
+        }
+    }
+
     fn offer_again(&mut self) {
         for _ in 0..self.cx.again.len() {
             // First come, first served: repeated requests go to the end.
             let k = self.cx.again.pop_front().expect("as many as were counted");
             // A blocked one gets its remaining input when it has drained; one that has ended where it is known that what it was
             // sent has left.
-            let waits = |shard: &Self| shard.cx.io.is_write_blocked(k) || shard.cx.slab.is(k, slab::ENDING);
+            let waits = |shard: &Self| shard.cx.is_write_blocked(k) || shard.cx.slab.is(k, slab::ENDING);
             if self.cx.slab.is_live(k) && !waits(self) {
                 self.feed_leftover(k);
             }
@@ -148,9 +185,7 @@ impl<I: Io, P: Program> Shard<I, P> {
                 self.call(|program, cx| program.opened(cx, k));
             }
             What::Bytes { at, len } => self.feed(k, at, len),
-            What::Drained if self.cx.slab.is(k, slab::FINISHING) => self.finish(k),
-            What::Drained if self.cx.slab.is(k, slab::ENDING) => self.end_if_used_up(k),
-            What::Drained => self.feed_leftover(k),
+            What::Drained => self.drained(k),
             // A peer may close its side and still wait for responses to what it has sent (RFC 9293, section 3.6).
             // Whether what was sent in this turn has left is known in the next.
             What::Gone(Gone::Ended) if P::ANSWERS || self.cx.slab.is(k, slab::LEFTOVER) => {
@@ -158,6 +193,19 @@ impl<I: Io, P: Program> Shard<I, P> {
                 self.cx.ending.push(k);
             }
             What::Gone(why) => self.end(k, why),
+        }
+    }
+
+    /// All that was sent has left.
+    fn drained(&mut self, k: Key) {
+        if self.cx.slab.is(k, slab::SENDING) {
+            self.writable(k);
+        } else if self.cx.slab.is(k, slab::FINISHING) {
+            self.finish(k);
+        } else if self.cx.slab.is(k, slab::ENDING) {
+            self.end_if_used_up(k);
+        } else {
+            self.feed_leftover(k);
         }
     }
 
@@ -183,7 +231,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             return;
         }
         self.cx.slab.set(k, slab::FINISHING);
-        if !self.cx.io.is_write_blocked(k) {
+        if !self.cx.is_write_blocked(k) {
             self.end(k, Gone::Ended);
         }
     }
@@ -203,7 +251,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             return;
         }
         self.cx.slab.set(k, slab::ENDING);
-        if self.cx.io.is_write_blocked(k) {
+        if P::ANSWERS && self.cx.is_write_blocked(k) {
             return;
         }
         let left = self.cx.leftover_len(k);

@@ -36,6 +36,8 @@ pub(crate) const LEFTOVER: u8 = 1;
 pub(crate) const FINISHING: u8 = 2;
 /// Ended by the peer while some of its input is not used yet.
 pub(crate) const ENDING: u8 = 4;
+/// The program has more to send, and is called when what it sent has left.
+pub(crate) const SENDING: u8 = 8;
 
 /// Hands out keys, lowest unused index first, then the ones given back.
 pub struct Slab {

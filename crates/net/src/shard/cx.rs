@@ -1,12 +1,14 @@
 //! What a program may do with its shard's connections: dial, send, close, set timers.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, VecDeque},
     net::SocketAddr,
 };
 
 use units::Nanos;
 
+use super::backlog::{Backlog, PIECE};
 use crate::{
     io::{Close, Io, OUT_BYTES},
     slab::{self, Key, Slab},
@@ -29,6 +31,9 @@ pub struct Cx<I> {
     pub(super) again: VecDeque<Key>,
     /// Ended by the peer while some of its input is unused; handled like `finishing`.
     pub(super) ending: Vec<Key>,
+    /// They have more to send; handled like `finishing`.
+    pub(super) sending: Vec<Key>,
+    backlog: Backlog,
 }
 
 /// Bytes that a call has sent, and may add to.
@@ -59,6 +64,8 @@ impl<I: Io> Cx<I> {
             finishing: Vec::new(),
             again: VecDeque::new(),
             ending: Vec::new(),
+            sending: Vec::new(),
+            backlog: Backlog::default(),
         }
     }
 
@@ -184,9 +191,65 @@ impl<I: Io> Cx<I> {
         self.io.hand_over();
     }
 
-    /// Whether what an earlier call has sent has not gone out yet: leave the input alone until it has.
+    /// Whether what an earlier call has sent, or is to send, has not gone out yet: leave the input alone until it has.
     pub fn is_write_blocked(&self, k: Key) -> bool {
-        self.io.is_write_blocked(k)
+        self.slab.is_live(k) && self.slab.is(k, slab::SENDING) || self.io.is_write_blocked(k)
+    }
+
+    /// How many bytes of a body may be sent now, so that no more than a piece waits for a peer that reads slowly. If that is not enough, go
+    /// on in [`Program::writable`](super::Program::writable), after [`Cx::call_when_writable`].
+    pub fn writable_len(&self, k: Key) -> usize {
+        let begun = match self.unsent {
+            Some(Unsent::Out(key, len)) if key == k => len,
+            Some(Unsent::Static(key, bytes)) if key == k => bytes.len(),
+            _ => 0,
+        };
+        if self.is_write_blocked(k) { 0 } else { PIECE.saturating_sub(begun) }
+    }
+
+    /// Calls [`Program::writable`](super::Program::writable) once what was sent has left, in the next turn at the earliest.
+    pub fn call_when_writable(&mut self, k: Key) {
+        if !self.slab.is(k, slab::SENDING) {
+            self.slab.set(k, slab::SENDING);
+            self.sending.push(k);
+        }
+    }
+
+    /// Whether the connection has a backlog: what is sent on it next goes there too.
+    pub(crate) fn has_backlog(&self, k: Key) -> bool {
+        self.backlog.has(k.index)
+    }
+
+    /// Adds to the backlog of a connection.
+    pub(crate) fn defer(&mut self, k: Key, bytes: Cow<'static, [u8]>) {
+        self.backlog.push(k.index, bytes);
+        self.call_when_writable(k);
+    }
+
+    /// Sends the next piece of a connection's backlog, each part of it by `send`; the rest follows in the next call of
+    /// [`Program::writable`](super::Program::writable).
+    pub(crate) fn send_deferred(&mut self, k: Key, mut send: impl FnMut(&mut Self, Cow<'static, [u8]>)) {
+        let mut sent = 0;
+        while sent < PIECE
+            && let Some(part) = self.backlog.pop(k.index)
+        {
+            sent += part.len();
+            send(self, part);
+        }
+        if self.has_backlog(k) {
+            self.call_when_writable(k);
+        }
+    }
+
+    /// Sends these bytes as they are.
+    pub(crate) fn send_part(&mut self, k: Key, part: Cow<'static, [u8]>) {
+        match part {
+            Cow::Borrowed(bytes) => self.send_static(k, bytes),
+            Cow::Owned(bytes) => self.send(k, bytes.len(), |out| {
+                out.copy_from_slice(&bytes);
+                bytes.len()
+            }),
+        }
     }
 
     /// In closed loop: see [`Io::coalesce`].
@@ -237,6 +300,7 @@ impl<I: Io> Cx<I> {
         if self.slab.is(k, slab::LEFTOVER) {
             self.leftovers.remove(&k.index);
         }
+        self.backlog.remove(k.index);
         self.slab.give_back(k);
     }
 }

@@ -12,6 +12,14 @@ const OUR_SALT: u8 = 7;
 /// More than any socket accepts at once.
 static SPEECH: LazyLock<Vec<u8>> = LazyLock::new(|| stream(OUR_SALT, 0, 4 << 20));
 
+/// Bytes of a head.
+const HEAD: usize = 300;
+
+fn copy(bytes: &[u8], out: &mut [u8]) -> usize {
+    out[..bytes.len()].copy_from_slice(bytes);
+    bytes.len()
+}
+
 /// From, to, and whether the local address is shared.
 pub(crate) type Dial = (SocketAddr, SocketAddr);
 
@@ -76,6 +84,13 @@ impl Ours {
         match self.conduct.say {
             Say::Nothing => {}
             Say::Static(len) => cx.send_static(k, &SPEECH[..len]),
+            Say::Body(len) => {
+                let (head, rest) = SPEECH[..len].split_at(HEAD);
+                let (body, tail) = rest.split_at(rest.len() - HEAD);
+                net::send::<(), I>(None, cx, k, HEAD, |out| copy(head, out));
+                net::send_static::<(), I>(None, cx, k, body);
+                net::send::<(), I>(None, cx, k, HEAD + 10, |out| copy(tail, out));
+            }
             Say::Out(len) => cx.send(k, len, |out| {
                 out.copy_from_slice(&SPEECH[..len]);
                 len

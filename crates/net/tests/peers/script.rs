@@ -34,6 +34,8 @@ pub(crate) enum Say {
     Nothing,
     /// Static bytes.
     Static(usize),
+    /// This many bytes as one that sends bodies does: a head, a body, and another head after it, all in one call.
+    Body(usize),
     /// Bytes from the turn's output buffer.
     Out(usize),
     /// This many bytes from either in turn, in six pieces of one call.
