@@ -137,6 +137,11 @@ impl Gone {
             other => Gone::Other(other),
         }
     }
+
+    /// From the error of a system call.
+    pub(crate) fn from_error(e: &io::Error) -> Gone {
+        Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))
+    }
 }
 
 /// What happened to a connection.
@@ -167,7 +172,7 @@ impl What {
 
     /// It ended by this error, or never came to be.
     pub(crate) fn failed(e: &io::Error) -> What {
-        What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO)))
+        What::Gone(Gone::from_error(e))
     }
 }
 

@@ -79,10 +79,8 @@ const OVER: u8 = 8;
 const HELD: u8 = 16;
 /// It is registered for writing too.
 const WRITES: u8 = 32;
-/// It was reset before its dial completed, and querying the result has consumed the error.
-const RESET: u8 = 64;
 /// It has filled a region, and is read in larger pieces.
-const BULK: u8 = 128;
+const BULK: u8 = 64;
 
 /// One thread's epoll instance and sockets.
 pub struct Epoll {
@@ -98,6 +96,8 @@ pub struct Epoll {
     accept_paused_until: Nanos,
     readable: VecDeque<Key>,
     blocked: HashMap<Key, BlockedSend>,
+    /// How connections have ended of which a call has consumed the error: reported once their input has been read.
+    ended: HashMap<Key, Gone>,
     done: VecDeque<Done>,
     out: Box<[u8]>,
     gather: Nanos,
@@ -130,6 +130,7 @@ impl Epoll {
             accept_paused_until: Nanos::ZERO,
             readable: VecDeque::with_capacity(2 * REGIONS),
             blocked: HashMap::new(),
+            ended: HashMap::new(),
             done: VecDeque::with_capacity(2 * REGIONS),
             out: vec![0; OUT_BYTES].into_boxed_slice(),
             gather: Nanos::ZERO,
@@ -233,8 +234,10 @@ impl Epoll {
     /// `room`: bytes that might have been received.
     fn handle_received(&mut self, k: Key, region: u16, room: usize, received: rustix::io::Result<usize>) {
         match received {
-            Ok(0) if self.place(k).flags & RESET != 0 => self.report(k, What::Gone(Gone::Reset)),
-            Ok(0) => self.report(k, What::Gone(Gone::Ended)),
+            Ok(0) => {
+                let why = self.take_ended(k).unwrap_or(Gone::Ended);
+                self.report(k, What::Gone(why));
+            }
             Ok(len) => {
                 self.report(k, What::bytes_in(region, len));
                 let place = self.place(k);
@@ -243,10 +246,27 @@ impl Epoll {
                     self.list(k, false);
                 }
             }
-            Err(rustix::io::Errno::AGAIN) => self.place(k).flags &= !OVER,
+            Err(rustix::io::Errno::AGAIN) => {
+                self.place(k).flags &= !OVER;
+                let why = self.take_ended(k);
+                why.into_iter().for_each(|why| self.report(k, What::Gone(why)));
+            }
             Err(rustix::io::Errno::INTR) => self.list(k, false),
             Err(e) => self.report(k, What::failed(&e.into())),
         }
+    }
+
+    /// A call says that the connection has ended: its input is read first, unless the program leaves that where it is.
+    fn end(&mut self, k: Key, why: Gone) {
+        if self.place(k).flags & HELD != 0 {
+            return self.report(k, What::Gone(why));
+        }
+        self.ended.entry(k).or_insert(why);
+        self.list(k, true);
+    }
+
+    fn take_ended(&mut self, k: Key) -> Option<Gone> {
+        if self.ended.is_empty() { None } else { self.ended.remove(&k) }
     }
 
     /// Sleeps until something happens; in closed loop a little longer, for what else is about to.
@@ -327,6 +347,8 @@ impl Io for Epoll {
     fn hold(&mut self, k: Key) {
         if self.is_current(k) {
             self.place(k).flags |= HELD;
+            let why = self.take_ended(k);
+            why.into_iter().for_each(|why| self.report(k, What::Gone(why)));
         }
     }
 
@@ -351,6 +373,7 @@ impl Io for Epoll {
         if !self.blocked.is_empty() {
             self.blocked.remove(&k);
         }
+        self.take_ended(k);
         if let Some(socket) = socket {
             if how == Close::Reset {
                 let _ = sockopt::set_socket_linger(&socket, Some(std::time::Duration::ZERO));

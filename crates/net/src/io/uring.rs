@@ -122,6 +122,8 @@ pub struct Uring {
     behind: HashMap<Key, Vec<u8>>,
     /// What slow peers have not taken yet. An entry stays until its send completes, even past the close.
     blocked: HashMap<Key, Vec<u8>>,
+    /// How connections have ended of which a send has consumed the error: reported once their input has been read.
+    ended: HashMap<Key, Gone>,
     /// Polls that ended and must be armed again.
     rearm: Vec<Key>,
     /// Remainders of sends, to be submitted again.
@@ -176,6 +178,7 @@ impl Uring {
             short: Vec::new(),
             behind: HashMap::new(),
             blocked: HashMap::new(),
+            ended: HashMap::new(),
             rearm: Vec::new(),
             unsent: Vec::new(),
             addresses: Vec::with_capacity(2 * BATCH),
@@ -383,6 +386,8 @@ impl Io for Uring {
     fn hold(&mut self, k: Key) {
         if self.is_current(k) {
             self.set(k, HELD);
+            let why = self.take_ended(k);
+            why.into_iter().for_each(|why| self.report(k, What::Gone(why)));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
         Case, Conduct,
         Event::{Bytes, Closed, Gone as GoneBy, Opened},
         Order,
-        Say::{self, Nothing, Out, Pieces, Static},
+        Say::{self, Body, Nothing, Out, Pieces, Static},
         Step::*,
         Take::{self, All, Echo, Hoard, Requests, Units},
         Way,
@@ -126,6 +126,29 @@ fn a_slow_reader_gets_the_fin_last() {
     }
     let conduct = Conduct { finish: true, ..ours(Out(10), All) };
     check(Case::new("finish at once", conduct, &[Expect(10), End]), &[Opened, ENDED]);
+}
+
+#[test]
+fn a_body_goes_out_in_pieces_whoever_reads_it() {
+    let body = ours(Body(MUCH), All);
+    check(Case::new("body", body, &[Expect(MUCH), Send(5), Close]), &[Opened, Bytes(5), ENDED]);
+    let slow = Case::new("slow body", body, &[Pause(50), Expect(MUCH), Send(5), Close]);
+    for (over, log) in check(slow, &[Opened, Bytes(5), ENDED]) {
+        assert_eq!(log.blocked_max, 6, "all six must have felt the slow reader over {over:?}");
+    }
+    let finish = Conduct { finish: true, ..body };
+    check(Case::new("body, then FIN", finish, &[Pause(50), Expect(MUCH), End]), &[Opened, ENDED]);
+}
+
+#[test]
+fn a_response_before_a_reset_is_read_whatever_is_being_sent() {
+    // A peer that closes with input that it has not read resets the connection.
+    let steps = &[Expect(10), Send(2_000), Close];
+    let case = Case::new("413, RST", ours(Body(MUCH), All), steps);
+    let case = Case { order: Order::OneByOne, count: 60, places: 60, ..case };
+    for _ in 0..10 {
+        check(case, &[Opened, Bytes(2_000), RESET]);
+    }
 }
 
 #[test]

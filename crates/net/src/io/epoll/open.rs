@@ -9,7 +9,7 @@ use rustix::{
 };
 use units::Nanos;
 
-use super::{ACCEPT_PAUSE, Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, RESET, WRITES, data};
+use super::{ACCEPT_PAUSE, Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, WRITES, data};
 use crate::{
     io::{Gone, What, socket},
     slab::Key,
@@ -47,7 +47,7 @@ impl Epoll {
             Ok(()) => {}
             // A dial without a listener is refused: this one was accepted and reset before we checked. Its input is still
             // there; the query has consumed the error, so that its end would look like a FIN.
-            Err(Errno::CONNRESET | Errno::PIPE) => self.place(k).flags |= RESET,
+            Err(Errno::CONNRESET | Errno::PIPE) => self.end(k, Gone::Reset),
             Err(e) => {
                 self.report(k, What::failed(&e.into()));
                 return false;

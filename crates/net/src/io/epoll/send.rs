@@ -8,7 +8,10 @@ use rustix::{
 };
 
 use super::{Epoll, READ_AND_WRITE, WRITES, data};
-use crate::{io::What, slab::Key};
+use crate::{
+    io::{Gone, What},
+    slab::Key,
+};
 
 /// What a slow peer has not taken yet.
 pub(super) struct BlockedSend {
@@ -38,7 +41,7 @@ impl Epoll {
         match send_now(socket, bytes) {
             Ok(went) if went == bytes.len() => {}
             Ok(went) => self.block(k, &bytes[went..]),
-            Err(e) => self.report(k, What::failed(&e)),
+            Err(e) => self.end(k, Gone::from_error(&e)),
         }
     }
 
@@ -64,7 +67,7 @@ impl Epoll {
                 blocked.sent += went;
                 self.blocked.insert(k, blocked);
             }
-            Err(e) => self.report(k, What::failed(&e)),
+            Err(e) => self.end(k, Gone::from_error(&e)),
         }
     }
 }

@@ -15,6 +15,7 @@ impl Uring {
     pub(super) fn end(&mut self, k: Key, how: Close) {
         let (_, fd) = self.place(k);
         self.behind.remove(&k);
+        self.take_ended(k);
         if self.is(k, ACCEPTING) {
             self.give_up_accept(k);
         }

@@ -3,7 +3,7 @@
 use io_uring::cqueue;
 
 use super::{
-    ACCEPTING, BULK, OPENING, OVER, OVER_SIGNALS, Uring,
+    ACCEPTING, BULK, HELD, OPENING, OVER, OVER_SIGNALS, Uring,
     op::{Op, from_user_data},
 };
 use crate::{
@@ -71,7 +71,7 @@ impl Uring {
             }
             Op::Receive => self.handle_received(k, extra, result),
             Op::Send if result == -libc::EAGAIN => self.short.push((extra, k, 0)),
-            Op::Send if result < 0 => self.report_failed(k, result),
+            Op::Send if result < 0 => self.end_by_send(k, result),
             Op::Send => self.short.push((extra, k, result)),
             Op::SendBlocked | Op::Quiet => unreachable!("handled above"),
         }
@@ -84,6 +84,21 @@ impl Uring {
     /// `result`: the negative errno of a completion.
     fn report_failed(&mut self, k: Key, result: i32) {
         self.report(k, What::Gone(Gone::from_errno(-result)));
+    }
+
+    /// A send says that the connection has ended, by the negative errno of its completion: its input is read first, unless the program
+    /// leaves that where it is.
+    fn end_by_send(&mut self, k: Key, result: i32) {
+        if self.is(k, HELD) {
+            return self.report_failed(k, result);
+        }
+        self.ended.entry(k).or_insert(Gone::from_errno(-result));
+        self.set(k, OVER);
+        self.list(k);
+    }
+
+    pub(super) fn take_ended(&mut self, k: Key) -> Option<Gone> {
+        if self.ended.is_empty() { None } else { self.ended.remove(&k) }
     }
 
     fn handle_received(&mut self, k: Key, region: u16, result: i32) {
@@ -101,8 +116,15 @@ impl Uring {
                     self.list(k);
                 }
             }
-            0 => self.report(k, What::Gone(Gone::Ended)),
-            _ if -result == libc::EAGAIN => self.unset(k, OVER),
+            0 => {
+                let why = self.take_ended(k).unwrap_or(Gone::Ended);
+                self.report(k, What::Gone(why));
+            }
+            _ if -result == libc::EAGAIN => {
+                self.unset(k, OVER);
+                let why = self.take_ended(k);
+                why.into_iter().for_each(|why| self.report(k, What::Gone(why)));
+            }
             _ => self.report_failed(k, result),
         }
     }
@@ -113,7 +135,7 @@ impl Uring {
             return;
         }
         match usize::try_from(result) {
-            Err(_) => self.report_failed(k, result),
+            Err(_) => self.end_by_send(k, result),
             Ok(went) if went < unsent.len() => {
                 unsent.drain(..went);
                 self.unsent.push((k, unsent));
