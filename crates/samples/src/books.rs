@@ -13,13 +13,15 @@
 //! Entries are made, and moved from one account to another, by the functions below and nowhere else; histograms and censored times follow
 //! from the same call. [`Counts::balance`] is what must hold at every tick.
 
+use units::Nanos;
+
 use crate::{
     fault::Fault,
     latency::Took,
-    merge::merged,
-    tick::{Counts, Tick, Timing},
+    tick::{Tick, Timing},
 };
-use units::Nanos;
+
+pub use crate::counts::{Imbalance, Standing};
 
 /// Where a request is counted beside the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,83 +45,6 @@ impl Entry {
             (true, false) => Some(Timing::RampFirstByte),
         };
         Entry { at_load, step: None, row: None, first_byte }
-    }
-}
-
-/// What is in an account that an event will end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// Requests that were sent, and whose outcome is not known.
-    pub under_way: u64,
-    /// Requests that are due and not sent: they wait for a connection, or were withdrawn.
-    pub waiting: u64,
-    /// Dials and handshakes whose outcome is not known.
-    pub dialling: u64,
-    /// Connections.
-    pub open: u64,
-}
-
-merged! {
-    /// By how much the books of a shard, since its start, do not balance; zeros if they do. Merged: the worst shard's.
-    #[derive(Copy, Eq)]
-    pub struct Imbalance {
-        /// Requests due that stand in no account, or in two.
-        pub due: u64 => always most,
-        /// Requests sent, of which the same is true.
-        pub sent: u64 => always most,
-        /// Dials.
-        pub dials: u64 => always most,
-        /// Connections.
-        pub connections: u64 => always most,
-    }
-}
-
-impl Imbalance {
-    /// The accounts concerned, and by how much: `requests due: 3`; empty if the books balance.
-    pub fn accounts(&self) -> Vec<(&'static str, u64)> {
-        let all = [
-            ("requests due", self.due),
-            ("requests sent", self.sent),
-            ("dials", self.dials),
-            ("connections", self.connections),
-        ];
-        all.into_iter().filter(|(_, by)| *by > 0).collect()
-    }
-
-    /// Whether the books balance.
-    pub fn is_none(&self) -> bool {
-        *self == Imbalance::default()
-    }
-}
-
-impl Counts {
-    /// By how much these counts, all since the start, and what stands now disagree.
-    pub fn balance(&self, now: &Standing) -> Imbalance {
-        let (settled, missed) = (self.settled(), self.missed);
-        let ends = self.dropped + self.closed + self.finished + self.ended_after;
-        let connected = self.opened + self.redialled;
-        Imbalance {
-            due: self.due.abs_diff(settled + now.under_way + now.waiting),
-            sent: self.sent.abs_diff(settled - missed + self.withdrawn + now.under_way),
-            dials: self.dialled.abs_diff(connected + self.failed + self.given_up + now.dialling),
-            connections: connected.abs_diff(ends + now.open),
-        }
-    }
-
-    /// Requests that have come to an end of their own.
-    pub fn settled(&self) -> u64 {
-        self.answered + self.failed_requests + self.unanswered + self.missed + self.revoked
-    }
-
-    /// Requests that were due, without those that throng revoked.
-    pub fn due(&self) -> u64 {
-        self.due.saturating_sub(self.revoked)
-    }
-
-    /// Requests that were sent, each once, without those that throng revoked. Of a step of a search, whose predecessor left some under
-    /// way, these may be fewer than those withdrawn.
-    pub fn sent(&self) -> u64 {
-        self.sent.saturating_sub(self.withdrawn + self.revoked)
     }
 }
 

@@ -7,6 +7,7 @@ mod calibration;
 mod cause;
 mod congestion;
 mod cost;
+mod counts;
 mod destination;
 mod detail;
 mod encode;
@@ -43,6 +44,7 @@ pub use calibration::{Calibration, Measurement, bytes_per_pair};
 pub use cause::Cause;
 pub use congestion::Congestion;
 pub use cost::{Cost, Discarded, Fit};
+pub use counts::Counts;
 pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
 pub use detail::Detail;
 pub use error_sample::{ErrorSample, ErrorSamples};
@@ -70,4 +72,4 @@ pub use summary::{
     PopulationSummary, ProcessCost, Requests, StepSummary, StreamLimit, Summary, UserCommand, Verdict,
 };
 pub use threshold::{ThresholdBound, ThresholdResult};
-pub use tick::{Counts, Phase, Tick, Timing};
+pub use tick::{Phase, Tick, Timing};

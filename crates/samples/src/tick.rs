@@ -5,8 +5,8 @@ use units::Nanos;
 
 use crate::{
     agents::{AgentTicks, at},
-    books::Imbalance,
     congestion::Congestion,
+    counts::{Counts, Imbalance},
     destination::Destination,
     encode::{self, STATUSES},
     error_sample::ErrorSamples,
@@ -41,77 +41,6 @@ impl Phase {
     /// What happens in a pause of the hold happens in the hold.
     pub(crate) const fn or_hold(self) -> Phase {
         if matches!(self, Phase::Pause) { Phase::Hold } else { self }
-    }
-}
-
-merged! {
-    /// Things counted in a period.
-    #[derive(Eq)]
-    pub struct Counts {
-        /// Dials that led to a connection for the first time.
-        pub opened: u64,
-        /// Dials that did not.
-        pub failed: u64,
-        /// Connections lost without notice.
-        pub dropped: u64,
-        /// Connections closed by the server with an announcement.
-        pub closed: u64,
-        /// Dialled again successfully, after that or after a loss.
-        pub redialled: u64,
-        /// Connections that throng closed as planned: their calls were done, or fewer are wanted.
-        pub finished: u64,
-        /// Of those, the ones that have nothing more to do, and are not dialled again.
-        pub done: u64,
-        /// Idle connections that ended after the load had, while responses to others were awaited: by the server, or by throng, so
-        /// that the others have their turn.
-        pub ended_after: u64,
-        /// First dials after an adaptive ramp gave up: no dial had succeeded for a whole timeout.
-        pub forced: u64,
-        /// Local addresses that turned out to be taken; the next was used.
-        pub addresses_skipped: u64,
-        /// Dials that began; see [`crate::books`] for what becomes of them.
-        pub dialled: u64,
-        /// Those whose outcome was not known when the run ended.
-        pub given_up: u64,
-        /// Connections that were to arrive and were not dialled: the load ended before throng came to them.
-        pub undialled: u64,
-        /// Faults of connections that no request was due on; each other one is a request's.
-        pub connection_faults: u64,
-        /// Requests due: each is sent, or missed, and stands in one account at any time; see [`crate::books`].
-        pub due: u64,
-        /// Requests sent; one that was withdrawn and is sent again, twice.
-        pub sent: u64,
-        /// Sent, and due again: the server ended the connection with an announcement before it acted on them.
-        pub withdrawn: u64,
-        /// Sent, and ended by throng without a fault: calls that stay open, and messages listened for, when the load ends.
-        pub revoked: u64,
-        /// Sent, and ended by a fault without a complete response.
-        pub failed_requests: u64,
-        /// Sent, with neither a response nor a fault when the run ended.
-        pub unanswered: u64,
-        /// Fire-and-forget messages; not among the requests.
-        pub told: u64,
-        /// Messages that the server sent without a request; bytes without framing are none.
-        pub pushed: u64,
-        /// Messages that servers send without a request for each: of responses of gRPC, and of WebSockets those of
-        /// [`Tick::pushes`].
-        pub messages: u64,
-        /// Due and never sent: no connection was free in time, or none could be dialled.
-        pub missed: u64,
-        /// Complete responses, correct or not.
-        pub answered: u64,
-        /// Of those, the ones that are not as expected, or lack what their connection needs.
-        pub wrong: u64,
-        /// Of those, the ones that came at full load.
-        pub answered_at_load: u64,
-        /// Responses after which the connection was kept.
-        pub kept: u64,
-        /// Bytes received, heads included.
-        pub bytes_in: u64,
-        /// Bytes sent.
-        pub bytes_out: u64,
-        /// Bytes of complete responses without their heads.
-        pub body_bytes_in: u64,
     }
 }
 
@@ -420,12 +349,6 @@ impl Tick {
     /// Dials of the probe that succeeded.
     pub fn dials_of_probe(&self) -> u64 {
         self.probe.as_ref().map_or(0, |probe| probe.connect.count())
-    }
-}
-
-impl std::ops::AddAssign<&Counts> for Counts {
-    fn add_assign(&mut self, other: &Counts) {
-        Merge::merge(self, other);
     }
 }
 

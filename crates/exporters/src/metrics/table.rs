@@ -69,6 +69,7 @@ pub(crate) const TABLE: &[Metric] = &[
         "connections closed by throng as planned",
         Sum(|t| t.counts.finished),
     ),
+    counter("throng_requests_due_total", "requests due, sent or not", Sum(|t| t.counts.due())),
     counter(
         "throng_requests_total",
         "requests sent (WebSocket, TCP: messages); a request sent again because it crossed an announced \
@@ -81,6 +82,8 @@ pub(crate) const TABLE: &[Metric] = &[
         "requests that were due but for which no connection became free, or was dialled, in time",
         Sum(|t| t.counts.missed),
     ),
+    counter("throng_requests_failed_total", "requests ended by a fault", Sum(|t| t.counts.failed_requests)),
+    counter("throng_responses_wrong_total", "unexpected responses", Sum(|t| t.counts.wrong)),
     counter(
         "throng_requests_without_response_total",
         "requests that ended without a response, including missed ones; not in the histograms",

@@ -1,6 +1,6 @@
 //! The error rate.
 
-use crate::{merge::merged, tick::Counts};
+use crate::{counts::Counts, merge::merged};
 
 merged! {
     /// What failed, and of how much: the error rate.
