@@ -384,7 +384,8 @@ mod tests {
         // Of an invalid run it is the first reason already.
         (s.verdict, s.reasons) = (Verdict::Invalid, vec![late.to_owned()]);
         s.thresholds.truncate(1);
-        s.limit = Some(Limit { sentence: late.to_owned(), fix: "fix it".to_owned(), ..Limit::default() });
+        let (sentence, fix, certainty) = (late.to_owned(), "fix it".to_owned(), Certainty::Seen);
+        s.limit = Some(Limit { sentence, fix, certainty, ..Limit::default() });
         assert_eq!(s.sentence(), format!("invalid: {late}; fix it"));
     }
 

@@ -1315,6 +1315,11 @@ headline: string,
  */
 reasons: Array<string>, 
 /**
+ * Why times, and what is judged by them, are not the target's, if throng was late or could not dial; absent otherwise. The verdict is
+ * `invalid`, or `fail` if something else failed.
+ */
+unreliable: string | null, 
+/**
  * What stopped the target, the path or this machine, if a limit was reached.
  */
 limit: Limit | null, 
@@ -2748,7 +2753,11 @@ shown: string,
 /**
  * Met.
  */
-pass: boolean, };
+pass: boolean, 
+/**
+ * Not judged: throng was late or could not dial, and may be why it is met or not (`unreliable` of the run); absent otherwise.
+ */
+unreliable: boolean, };
 
 /**
  * A command of the user that was carried out.
