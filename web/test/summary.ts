@@ -67,7 +67,7 @@ export const failed = (): Summary => ({
     detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
     certainty: "seen",
   },
-  target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, planned_s: null, elapsed_s: 17.2,
+  target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, planned_s: null, unreliable: null, failure: null, elapsed_s: 17.2,
   connections: {
     wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, lost: 0, open_per_s: 598.4,
     seen_by_target: 2961, unaccepted: null, quiet_s: null, arriving: 0,
@@ -112,9 +112,9 @@ export const failed = (): Summary => ({
   rig: { calibrated_at: "2026-11-20T01:02:03Z", open_per_s: 0.4, requests_per_s: 0.931, connections: 0.004 },
   agents: [],
   thresholds: [
-    { expr: "held >= 99.9%", value: 98.7, shown: "98.7 %", pass: false },
-    { expr: "latency.p99 < 50ms", value: 3565.6, shown: "3.57 ms", pass: true },
-    { expr: "handshake.p99 < 1ms", value: null, shown: "", pass: false },
+    { expr: "held >= 99.9%", value: 98.7, shown: "98.7 %", pass: false, unreliable: false },
+    { expr: "latency.p99 < 50ms", value: 3565.6, shown: "3.57 ms", pass: true, unreliable: false },
+    { expr: "handshake.p99 < 1ms", value: null, shown: "", pass: false, unreliable: false },
   ],
   asks: [{ at_s: 6, what: "paused" }, { at_s: 9, what: "load 60 %" }],
 });

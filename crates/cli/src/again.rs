@@ -4,7 +4,7 @@ use plan::{
     Flag, Flags,
     flag::{self, Role, Takes},
 };
-use samples::{Command, Header, Limit, Samples, Sink, Summary, Tick};
+use samples::{Command, Header, Limit, Samples, Sink, Sinks, Summary, Tick};
 use units::shell_word;
 
 use crate::{EXIT_MACHINE, Failure, args::refused_by_find, search};
@@ -88,29 +88,28 @@ fn of_search(how: &str, flags: &Flags) -> impl Iterator<Item = (&'static Flag, S
 /// Sinks that see a summary [with its searches](with_searches).
 pub(crate) struct WithSearches<'a, 's> {
     pub(crate) flags: &'a Flags,
-    pub(crate) sinks: &'a mut [&'s mut dyn Sink],
+    pub(crate) sinks: Sinks<'a, 's>,
 }
 
 impl Sink for WithSearches<'_, '_> {
     fn begin(&mut self, header: &Header) {
-        self.sinks.iter_mut().for_each(|sink| sink.begin(header));
+        self.sinks.begin(header);
     }
 
     fn tick(&mut self, tick: &Tick, looks: &Samples) {
-        self.sinks.iter_mut().for_each(|sink| sink.tick(tick, looks));
+        self.sinks.tick(tick, looks);
     }
 
     fn late(&mut self, tick: &Tick) {
-        self.sinks.iter_mut().for_each(|sink| sink.late(tick));
+        self.sinks.late(tick);
     }
 
     fn ask(&mut self) -> Option<Command> {
-        self.sinks.iter_mut().find_map(|sink| sink.ask())
+        self.sinks.ask()
     }
 
     fn finish(&mut self, summary: &Summary) {
-        let summary = with_searches(summary.clone(), self.flags);
-        self.sinks.iter_mut().for_each(|sink| sink.finish(&summary));
+        self.sinks.finish(&with_searches(summary.clone(), self.flags));
     }
 }
 

@@ -4,7 +4,7 @@ use fleet::Fleet;
 use host::Root;
 use plan::{Flags, Live, Plan};
 use run::Interrupt;
-use samples::{RunRecord, Sink, Summary};
+use samples::{RunRecord, Sink, Sinks, Summary};
 use store::{StoreWriter, StoredAs};
 use view::{Classic, Line, Messages, Terminal};
 
@@ -50,8 +50,9 @@ pub(crate) fn apply(
     let mut store_writer = runs::store_writer(&runs::on(fleet.as_deref(), record));
     let kept = store_writer.as_mut().map(|store_writer| store_writer as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
-    let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
-    let mut completed = WithSearches { flags, sinks: &mut sinks };
+    // The store last: if another fails with the end, what is stored says so.
+    let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(others).chain(kept).collect();
+    let mut completed = WithSearches { flags, sinks: Sinks::new(&mut sinks) };
     let (root, sinks) = (Root::real(), &mut [&mut completed as &mut dyn Sink]);
     let summary = match fleet {
         None => run::run(plan, &root, sinks, interrupt, &runs::calibrations(), &mut message),

@@ -119,8 +119,10 @@ pub(crate) enum Verb {
     /// Serve and run on loopback, sized to this machine, in about 30 s
     Demo,
     /// Load a target, and judge the result: pass, fail with the cause, or invalid
-    #[command(after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, or an \
-output could not be written, 4 invalid (throng was the limit), 130 interrupted.")]
+    #[command(
+        after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, or the \
+run passed and an output could not be written, 4 invalid (throng was the limit, or has failed), 130 interrupted."
+    )]
     Run,
     /// Find the largest load that the target sustains, and name the limit
     Find(FindArgs),

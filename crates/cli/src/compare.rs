@@ -1,14 +1,14 @@
 //! `throng compare`: stored runs against each other.
 
-use std::fs;
-
 use plan::Tolerance;
 use samples::Verdict;
 use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
 
-use crate::{Failure, args::CompareArgs, message, mistakes::Mistakes, print_result, runs};
+use crate::{
+    Failure, args::CompareArgs, files::Refused, message, mistakes::Mistakes, output, print_result, runs,
+};
 
 /// Runs in one page.
 const MAX_DRAWN: usize = 16;
@@ -22,20 +22,21 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let comparison = compared(&store, groups, &tolerances)?;
     let text =
         if args.markdown { view::compare::markdown(&comparison) } else { view::compare::text(&comparison) };
-    print_result(&text, args.json.as_deref(), || view::compare::json(&comparison))?;
+    let mut missing = Refused::default();
+    missing.note(print_result(&text, args.json.as_deref(), || view::compare::json(&comparison)));
     if let Some((file, drawn)) = args.report.as_ref().zip(drawn) {
-        let written = fs::write(file, view::report_html(&drawn, Some(&comparison)));
-        written.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
+        missing.note(output::write("--report", file, &view::report_html(&drawn, Some(&comparison))));
     }
     let failed: Vec<_> = comparison.judged.iter().filter(|judged| judged.failed).collect();
     for judged in &failed {
         message(&format!("--fail-if {}: {}", judged.text, judged.detail));
     }
-    Ok(match failed.iter().any(|judged| judged.void) {
+    let status = match failed.iter().any(|judged| judged.void) {
         true => Verdict::Invalid.exit_status(),
         false if failed.is_empty() => 0,
         false => EXIT_WORSE,
-    })
+    };
+    output::end(status, missing.end(Some(())))
 }
 
 /// What differs between groups, of which the first is the base.

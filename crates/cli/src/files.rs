@@ -4,31 +4,36 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    thread,
 };
 
 use rustix::fs::{Access, access};
 use samples::{Header, Samples, Sink, Tick};
-use units::shell_word;
+use units::{file_error, shell_word};
 
-use crate::Failure;
+use crate::{
+    Failure,
+    output::{STDOUT, Stream},
+};
 
 /// All files of a run.
 #[derive(Default)]
 pub(crate) struct Files {
     /// By which flag each is written, so that no two write the same.
     flags: BTreeMap<PathBuf, String>,
+    /// Which flag writes to standard output.
+    stdout: Option<String>,
     /// Those that are written while the run lasts; what was in them goes when it begins.
     streams: Vec<File>,
-    /// What was made here, and goes again where the run is refused: files, by their identity, then folders.
+    /// By their identity: what goes again where the run is refused, and what goes at the end if nothing was written to it.
     made: Vec<(PathBuf, (u64, u64))>,
+    opened: Vec<(PathBuf, (u64, u64))>,
     folders: Vec<PathBuf>,
     begun: Arc<AtomicBool>,
 }
@@ -38,7 +43,10 @@ impl Files {
     ///
     /// # Errors
     /// It cannot be written, or another flag writes it.
-    pub(crate) fn stream(&mut self, flag: &str, name: &str) -> Result<File, Failure> {
+    pub(crate) fn stream(&mut self, flag: &str, name: &str) -> Result<Stream, Failure> {
+        if name == STDOUT {
+            return self.claim(flag, name).map(|()| Stream::new(None, self.begun.clone()));
+        }
         let failed = |e: io::Error| not_written(flag, Path::new(name), &e);
         let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(name) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
@@ -46,12 +54,12 @@ impl Files {
             }
             new => (new.map_err(failed)?, true),
         };
-        if is_new {
-            self.made(Path::new(name), &file).map_err(failed)?;
-        }
+        let identity = identity(&file).map_err(failed)?;
+        let list = if is_new { &mut self.made } else { &mut self.opened };
+        list.push((PathBuf::from(name), identity));
         self.claim(flag, name)?;
         self.streams.push(file.try_clone().map_err(failed)?);
-        Ok(file)
+        Ok(Stream::new(Some(file), self.begun.clone()))
     }
 
     /// A file that is written as a whole after the run; until then there is none, or what it was before.
@@ -60,7 +68,9 @@ impl Files {
     /// It cannot be written, or another flag writes it.
     pub(crate) fn whole(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
         let failed = |e: io::Error| not_written(flag, Path::new(name), &e);
-        can_be_written(Path::new(name)).map_err(failed)?;
+        if name != STDOUT {
+            can_be_written(Path::new(name)).map_err(failed)?;
+        }
         self.claim(flag, name)
     }
 
@@ -69,7 +79,12 @@ impl Files {
     /// # Errors
     /// As [`Files::whole`].
     pub(crate) fn json(&mut self, json: Option<&str>) -> Result<(), Failure> {
-        json.filter(|file| *file != "-").map_or(Ok(()), |file| self.whole("--json", file))
+        json.map_or(Ok(()), |file| self.whole("--json", file))
+    }
+
+    /// Whether an output goes to standard output: then what is for people goes to standard error.
+    pub(crate) fn has_stdout(&self) -> bool {
+        self.stdout.is_some()
     }
 
     /// A new folder with these files, all of them empty.
@@ -96,24 +111,24 @@ impl Files {
             let file = OpenOptions::new().write(true).create_new(true).open(&path);
             let file =
                 file.map_err(|e| if e.kind() == ErrorKind::AlreadyExists { is_used() } else { failed(e) })?;
-            self.made(&path, &file).map_err(failed)?;
+            self.made.push((path, identity(&file).map_err(failed)?));
         }
-        Ok(())
-    }
-
-    /// Keeps back what is written to it until the run has begun.
-    pub(crate) fn held_back(&self, file: File) -> HeldBack {
-        HeldBack { file, held: Vec::new(), begun: self.begun.clone() }
-    }
-
-    fn made(&mut self, path: &Path, file: &File) -> io::Result<()> {
-        let about = file.metadata()?;
-        self.made.push((path.to_owned(), (about.dev(), about.ino())));
         Ok(())
     }
 
     /// Two flags for one file would spoil it. What is no file, as /dev/null, takes any number.
     fn claim(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
+        if name == STDOUT {
+            return match self.stdout.replace(flag.to_owned()) {
+                None => Ok(()),
+                Some(other) => {
+                    let why = format!(
+                        "{flag}: {other} writes to standard output; use the name of a file: {name:?}"
+                    );
+                    Err(Failure::usage([why]))
+                }
+            };
+        }
         let path = Path::new(name);
         if path.exists() && !path.is_file() {
             return Ok(());
@@ -131,7 +146,7 @@ impl Files {
     }
 }
 
-/// What cannot be opened: all of it at once.
+/// What cannot be opened, or written: all of it at once.
 #[derive(Default)]
 pub(crate) struct Refused(Option<Failure>);
 
@@ -147,6 +162,12 @@ impl Refused {
             None => self.0 = Some(failure),
         }
         None
+    }
+
+    /// Writes an output: one that fails, by an error in throng too, keeps no other from being written.
+    pub(crate) fn attempt(&mut self, write: impl FnOnce() -> Result<(), Failure>) {
+        // An error in throng is reported at the end.
+        self.note(units::caught(write).unwrap_or(Ok(())));
     }
 
     /// What was opened, if nothing was refused.
@@ -169,13 +190,7 @@ fn not_written(flag: &str, path: &Path, e: &io::Error) -> Failure {
             let folder = folder.display().to_string();
             format!("there is no folder {folder}; create it with mkdir -p {}", shell_word(&folder))
         }
-        (ErrorKind::IsADirectory, _) => "it is a folder; use the name of a file".to_owned(),
-        (ErrorKind::NotADirectory, _) => "a part of the path is no folder; use another path".to_owned(),
-        (ErrorKind::PermissionDenied, _) => {
-            "permission denied; use a folder that you may write to".to_owned()
-        }
-        (ErrorKind::ReadOnlyFilesystem, _) => "the file system is read-only; use another folder".to_owned(),
-        _ => e.to_string(),
+        _ => file_error(e),
     };
     Failure::usage([format!("{flag} {}: cannot be written: {why}", path.display())])
 }
@@ -208,43 +223,28 @@ impl Sink for Files {
 }
 
 impl Drop for Files {
+    /// Of a run that was refused nothing is left, and of one that was not no file without content.
     fn drop(&mut self) {
-        if self.begun.load(Relaxed) || thread::panicking() {
-            return;
-        }
-        for (path, made) in &self.made {
-            let is_ours = |about: fs::Metadata| (about.dev(), about.ino()) == *made;
-            if fs::symlink_metadata(path).is_ok_and(is_ours) {
+        let is_refused = !self.begun.load(Relaxed);
+        let opened = if is_refused { &[][..] } else { &self.opened };
+        for (path, own) in self.made.iter().chain(opened) {
+            let goes = |about: fs::Metadata| {
+                (about.dev(), about.ino()) == *own && about.is_file() && (is_refused || about.len() == 0)
+            };
+            if fs::symlink_metadata(path).is_ok_and(goes) {
                 let _ = fs::remove_file(path);
             }
         }
         for folder in self.folders.iter().rev() {
-            // Others may have put something there: then it stays.
+            // Where there is something in it, it stays.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// A file to which nothing goes before the run has begun.
-pub(crate) struct HeldBack {
-    file: File,
-    held: Vec<u8>,
-    begun: Arc<AtomicBool>,
-}
-
-impl Write for HeldBack {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.held.extend_from_slice(bytes);
-        if self.begun.load(Relaxed) {
-            self.file.write_all(&self.held)?;
-            self.held.clear();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// By what a file is known, whatever its name.
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    file.metadata().map(|about| (about.dev(), about.ino()))
 }
 
 #[cfg(test)]
@@ -261,6 +261,17 @@ mod tests {
         assert_eq!(failure.lines, ["no room", "no folder", "no file"]);
         assert_eq!(failure.status, Failure::machine("").status);
         assert!(matches!(Refused::default().end(Some(3)), Ok(3)));
+    }
+
+    #[test]
+    fn standard_output_is_of_one_output() {
+        let mut files = Files::default();
+        assert!(files.whole("--json", "-").is_ok() && files.has_stdout());
+        let expected = "--csv: --json writes to standard output; use the name of a file: \"-\"";
+        assert_eq!(
+            files.stream("--csv", "-").err().map(|failure| failure.lines),
+            Some(vec![expected.to_owned()])
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::{
     cluster::Cluster,
     files::Files,
     mistakes::Mistakes,
+    output,
     plans::{self, Scenario},
     print_stderr,
     search::{self, How},
@@ -51,8 +52,8 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let search = Find { by, most, dwell };
     let found = search::search(search, &plan, agents.as_mut(), &interrupt, &mut show)?;
     let text = view::find_text(&found, by.unit());
-    crate::print_result(&text, json, || view::json(&found))?;
-    Ok(if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() })
+    let status = if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() };
+    output::end(status, crate::print_result(&text, json, || view::json(&found)))
 }
 
 /// The same for as long as it takes: how many steps a search has is not known.

@@ -1,7 +1,5 @@
 //! `--junit` and `--markdown`: what CI shows of a run. Both are written after it.
 
-use std::{fs, fs::OpenOptions, io, io::Write};
-
 use plan::Outputs;
 use samples::{RunRecord, Summary};
 use store::StoredRun;
@@ -9,6 +7,7 @@ use store::StoredRun;
 use crate::{
     Failure,
     files::{Files, Refused},
+    output,
 };
 
 /// The files of a run that is about to begin.
@@ -31,14 +30,15 @@ impl Judged {
 
     /// Writes them.
     pub(crate) fn write(&self, run: &RunRecord, summary: &Summary) -> Result<(), Failure> {
-        let failed = |flag: &str, file: &str, e: io::Error| Failure::machine(format!("{flag} {file}: {e}"));
+        let mut missing = Refused::default();
         if let Some(file) = &self.junit {
-            fs::write(file, view::junit(run, summary)).map_err(|e| failed("--junit", file, e))?;
+            missing.note(output::write("--junit", file, &view::junit(run, summary)));
         }
+        // A job's summary has what its earlier steps wrote.
         if let Some(file) = &self.markdown {
-            append(file, &view::job_summary(run, summary)).map_err(|e| failed("--markdown", file, e))?;
+            missing.note(output::append("--markdown", file, &view::job_summary(run, summary)));
         }
-        Ok(())
+        missing.end(Some(()))
     }
 
     /// Writes those of a stored run.
@@ -52,9 +52,4 @@ impl Judged {
             }
         }
     }
-}
-
-/// A job's summary has what its earlier steps wrote.
-fn append(file: &str, text: &str) -> io::Result<()> {
-    OpenOptions::new().append(true).create(true).open(file)?.write_all(text.as_bytes())
 }

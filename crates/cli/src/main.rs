@@ -25,6 +25,7 @@ mod metrics;
 mod mistakes;
 mod nats;
 mod observe;
+mod output;
 mod own_server;
 mod plans;
 mod replay;
@@ -37,32 +38,61 @@ mod signals;
 mod ui;
 
 use std::{
+    env,
     io::{self, ErrorKind, Write, stdout},
-    process::ExitCode,
+    process::{self, ExitCode},
+    sync::Once,
 };
 
 use ::run::Interrupt;
 use args::{Refused, Verb};
+use output::STDOUT;
 use plan::Flags;
+use store::StoredAs;
 
 /// Usage error.
 const EXIT_USAGE: u8 = 2;
 /// This machine cannot do it.
 const EXIT_MACHINE: u8 = 3;
+/// Throng itself has failed: the verdict of a run is `invalid` then.
+const EXIT_FAILED: u8 = 4;
 /// Ended by a signal.
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let result =
-        args::read().map_err(|refused| usage(*refused)).and_then(|(verb, flags)| carry_out(verb, flags));
-    let status = result.unwrap_or_else(|failure| {
+    units::Failure::watch(report_failure, || {
+        view::restore_terminal();
+        process::exit(EXIT_FAILED.into());
+    });
+    let read = || args::read().map_err(|refused| usage(*refused));
+    let result = units::caught(|| read().and_then(|(verb, flags)| carry_out(verb, flags)));
+    let status = result.unwrap_or(Ok(EXIT_FAILED)).unwrap_or_else(|failure| {
         for line in &failure.lines {
             message(line);
         }
         failure.status
     });
+    view::restore_terminal();
+    let failure = units::Failure::first();
+    failure.iter().for_each(|failure| report_failure(failure));
     view::flush_messages();
-    ExitCode::from(status)
+    ExitCode::from(if failure.is_some() { EXIT_FAILED } else { status })
+}
+
+/// Says, once, that throng itself has failed, and what to report.
+fn report_failure(failure: &units::Failure) {
+    static IS_SAID: Once = Once::new();
+    IS_SAID.call_once(|| {
+        let (version, failed) = (env!("CARGO_PKG_VERSION"), samples::FAILED);
+        let args =
+            plan::args_without_secrets(env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()));
+        let command: Vec<String> = args.iter().map(|arg| units::shell_word(arg).into()).collect();
+        message(&format!("{failed}: {failure}"));
+        message(&format!(
+            "report it with the line above and this one: throng {version}: throng {}",
+            command.join(" ")
+        ));
+    });
 }
 
 /// Does what the command line says; returns the exit status.
@@ -123,6 +153,17 @@ impl Failure {
         Failure { status, ..Failure::machine(what) }
     }
 
+    /// Outputs of a run that are missing: where it is stored, how they are written later.
+    fn of_stored(mut self, stored: Option<StoredAs>) -> Failure {
+        let later = |id: &str| {
+            format!(
+                "the run is stored: write them later with throng replay {id} (--json, --csv, --hlog, --junit), or throng report {id}"
+            )
+        };
+        self.lines.extend(stored.map(|stored| later(&stored.id)));
+        self
+    }
+
     /// A signal ended it before there was a run; `state`: how far it was.
     fn interrupted(place: &str, state: impl std::fmt::Display) -> Failure {
         let why = format!("{place}: interrupted before the run began: {state}");
@@ -149,20 +190,29 @@ fn print_stderr(text: &str) {
 /// # Errors
 /// One of them could not be written: the disk is full, or the reader is gone.
 fn print_result(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Result<(), Failure> {
-    match json_to {
-        Some("-") => {
-            print_stderr(text.trim_end());
-            write_stdout(&json()).map_err(unwritten)
-        }
-        to => {
-            // The file first: it does not wait for the reader of standard output.
-            let written = to.map_or(Ok(()), |file| {
-                let written = std::fs::write(file, json());
-                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))
-            });
-            write_stdout(text).map_err(unwritten).and(written)
-        }
+    let is_taken = json_to == Some(STDOUT);
+    let mut missing = files::Refused::default();
+    // A file first: it does not wait for the reader of standard output.
+    if let Some(file) = json_to.filter(|_| !is_taken) {
+        missing.note(output::write("--json", file, &json()));
+        missing.note(print_text(text, false));
+    } else {
+        missing.note(print_text(text, is_taken));
+        missing.note(if is_taken { write_stdout(&json()).map_err(unwritten) } else { Ok(()) });
     }
+    missing.end(Some(()))
+}
+
+/// Prints the result as text: to standard error, if standard output is taken by another output.
+///
+/// # Errors
+/// As [`print_result`].
+fn print_text(text: &str, is_taken: bool) -> Result<(), Failure> {
+    if is_taken {
+        print_stderr(text.trim_end());
+        return Ok(());
+    }
+    write_stdout(text).map_err(unwritten)
 }
 
 /// Prints what was asked for to standard output. A reader that has seen enough, as `head` has, is no error.

@@ -48,9 +48,10 @@ pub(crate) fn add_files(
     files: &mut Files,
 ) -> Result<(), Failure> {
     let mut refused = Refused::default();
-    for file in outputs.csv.as_deref().into_iter().chain(bundled) {
-        if let Some(opened) = refused.note(files.stream("--csv", file)) {
-            exporters.csv(format!("--csv {file}"), opened);
+    for (flag, file) in [("--csv", outputs.csv.as_deref()), ("--out", bundled)] {
+        let Some(file) = file else { continue };
+        if let Some(opened) = refused.note(files.stream(flag, file)) {
+            exporters.csv(format!("{flag} {file}"), opened);
         }
     }
     if let Some(file) = &outputs.jsonl
@@ -66,7 +67,7 @@ pub(crate) fn add_files(
 
 #[cfg(feature = "parquet")]
 fn parquet(exporters: &mut Exporters, file: &str, files: &mut Files) -> Result<(), Failure> {
-    exporters.parquet(format!("--parquet {file}"), files.stream("--parquet", file)?);
+    exporters.parquet(format!("--parquet {file}"), files.stream("--parquet", file)?.of_one_piece());
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! `throng replay`: a stored run goes through the sinks again.
 
 use std::{
-    fs,
     io::{self, stderr},
     time::{Duration, UNIX_EPOCH},
 };
@@ -18,7 +17,9 @@ use crate::{
     args::ReplayArgs,
     files::{Files, Refused},
     judged::Judged,
-    message, metrics, plans, print_stdout, runs,
+    message, metrics,
+    output::{self, Stream},
+    plans, runs,
 };
 
 /// Replays; returns the exit status.
@@ -37,23 +38,30 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     refused.note(metrics::add_files(&mut exporters, &outputs, None, &mut files));
     refused.note(files.json(outputs.json.as_deref()));
     let judged = refused.note(Judged::open(&outputs, &mut files));
+    let log = outputs.hlog.as_deref().and_then(|file| refused.note(files.stream("--hlog", file)));
     let judged = refused.end(judged)?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut exporters];
     sinks.extend(live);
-    let ticks = match &outputs.hlog {
+    let mut missing = Refused::default();
+    let ticks = match log {
         None => store.replay(&stored, &mut sinks).map_err(Failure::machine)?,
-        Some(file) => logged(file, &store, &stored, &mut sinks)?,
+        Some(out) => {
+            let (ticks, written) = logged(out, &store, &stored, &mut sinks)?;
+            let file = outputs.hlog.as_deref().unwrap_or_default();
+            missing.note(written.map_err(|e| output::unwritten("--hlog", file, &e)));
+            ticks
+        }
     };
-    let troubles = exporters.end().troubles;
-    if !troubles.is_empty() {
-        return Err(Failure::machine(troubles.join("\n")));
+    missing.note(summary(outputs.json.as_deref(), &stored));
+    missing.note(judged.write_stored(&stored));
+    for trouble in exporters.end().troubles {
+        missing.note::<()>(Err(Failure::machine(trouble)));
     }
     for server in metrics::push_servers(&outputs)? {
         let sent = server.send(&store, &stored);
-        sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
+        missing.note(sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name()))));
     }
-    summary(outputs.json.as_deref(), &stored)?;
-    judged.write_stored(&stored)?;
+    missing.end(Some(()))?;
     message(&format!("run {} replayed: {}", stored.id, Count(ticks).of("tick")));
     Ok(0)
 }
@@ -69,28 +77,24 @@ fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
     match (json_to, json()) {
         (None, _) => Ok(()),
         (Some(_), None) => Err(Failure::machine(format!("--json: this run has no summary: {}", stored.id))),
-        (Some("-"), Some(json)) => print_stdout(&json),
-        (Some(file), Some(json)) => {
-            fs::write(file, json).map_err(|e| Failure::machine(format!("--json {file}: {e}")))
-        }
+        (Some(file), Some(json)) => output::write("--json", file, &json),
     }
 }
 
-/// With its histogram log, as `throng run` writes it.
+/// With its histogram log, as `throng run` writes it; whether that is whole.
 fn logged(
-    file: &str,
+    out: Stream,
     store: &Store,
     stored: &StoredRun,
-    sinks: &mut Vec<&mut dyn Sink>,
-) -> Result<u64, Failure> {
-    let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
-    let mut hlog = HlogFile::new(io::BufWriter::new(fs::File::create(file).map_err(failed)?));
-    let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(stored.record.began_ms.0)).map_err(failed)?;
+    sinks: &mut [&mut dyn Sink],
+) -> Result<(u64, io::Result<()>), Failure> {
+    let mut hlog = HlogFile::new(io::BufWriter::new(out));
+    let mut log =
+        hlog.begin(UNIX_EPOCH + Duration::from_millis(stored.record.began_ms.0)).map_err(Failure::machine)?;
     let mut all: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     all.push(&mut log);
     let ticks = store.replay(stored, &mut all).map_err(Failure::machine)?;
-    log.result().and_then(|()| hlog.finish()).map_err(failed)?;
-    Ok(ticks)
+    Ok((ticks, log.result().and_then(|()| hlog.finish())))
 }
 
 /// Reads the flags; all mistakes at once.

@@ -1,10 +1,17 @@
 //! `throng report`, and `--report` of `throng run`: one file that explains a run.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use view::{Report, ReportFormat};
 
-use crate::{Failure, args::ReportArgs, files::Files, message, print_stdout, runs};
+use crate::{
+    Failure,
+    args::ReportArgs,
+    files::Files,
+    message,
+    output::{self, STDOUT},
+    print_stdout, runs,
+};
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
@@ -21,21 +28,23 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     let done = format!("report of run {} in {file}", stored.id);
-    ReportFile { file, format }.write(&report)?;
+    ReportFile { flag: "--report", file, format }.write(&report)?;
     message(&done);
     Ok(0)
 }
 
 /// Where the report of a run that is about to begin goes.
 pub(crate) struct ReportFile {
+    flag: &'static str,
     file: String,
     format: ReportFormat,
 }
 
 impl ReportFile {
-    /// Checks the name, and that there is a place for it.
+    /// Checks the name, and that there is a place for it. What goes to standard output is HTML.
     pub(crate) fn open(file: &str, files: &mut Files) -> Result<ReportFile, Failure> {
-        let report = ReportFile::named(file)?;
+        let html = || ReportFile { flag: "--report", file: file.to_owned(), format: ReportFormat::Html };
+        let report = if file == STDOUT { html() } else { ReportFile::named(file)? };
         // What is there stays until there is something better.
         files.whole("--report", file)?;
         Ok(report)
@@ -47,12 +56,17 @@ impl ReportFile {
         let format = ReportFormat::parse(ending).map_err(|_| {
             Failure::usage([format!("--report: unknown file extension; use .html, .md or .json: {file:?}")])
         })?;
-        Ok(ReportFile { file: file.to_owned(), format })
+        Ok(ReportFile { flag: "--report", file: file.to_owned(), format })
+    }
+
+    /// One of a bundle.
+    pub(crate) fn bundled(self) -> ReportFile {
+        ReportFile { flag: "--out", ..self }
     }
 
     /// Writes it.
     pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
-        let ReportFile { file, format } = self;
-        fs::write(&file, format.text(report)).map_err(|e| Failure::machine(format!("--report {file}: {e}")))
+        let ReportFile { flag, file, format } = self;
+        output::write(flag, &file, &format.text(report))
     }
 }

@@ -1,7 +1,7 @@
 //! `throng run`.
 
 use std::{
-    fs, io,
+    io,
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
@@ -22,8 +22,9 @@ use crate::{
     files::{Files, Refused},
     judged::Judged,
     listening, message, metrics,
+    output::{self, STDOUT},
     plans::{self, Job},
-    print_result, print_stderr,
+    print_stderr, print_text,
     report::ReportFile,
     runs, signals,
 };
@@ -62,31 +63,41 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         None => (apply(typed, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?, Ok(())),
         Some(log) => logged(log, typed, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?,
     };
-    let judged = judged.write(&record, &summary);
+    let mut missing = Refused::default();
+    // First what says how the run went: other outputs may take their time.
+    print_summary(&outputs, &summary, whole, files.has_stdout(), &mut missing);
+    missing.attempt(|| bundle.as_ref().map_or(Ok(()), |bundle| bundle.write_summary(&summary)));
+    missing.attempt(|| judged.write(&record, &summary));
+    let (log, is_logged) = (outputs.hlog.as_deref(), missing.note(logged).is_some());
+    missing.attempt(|| bundle.as_ref().map_or(Ok(()), |bundle| bundle.copy_log(log, is_logged)));
     dashboard.into_iter().for_each(|(dashboard, feed)| dashboard.end(feed));
-    let reported = report.map_or(Ok(()), |mut report| {
+    if let Some(mut report) = report {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
-        report_files.into_iter().try_for_each(|file| file.write(&report))
-    });
-    let bundled = bundle.as_ref().map_or(Ok(()), |bundle| fill(bundle, outputs.hlog.as_deref(), &summary));
+        report_files.into_iter().for_each(|file| missing.attempt(|| file.write(&report)));
+    }
     let Leftover { troubles, behind } = exporters.end();
     for behind in behind {
         message(&runs::make_up(behind, kept.as_ref()));
     }
-    let text = text(outputs.format, &summary, whole);
-    print_result(&text, outputs.json.as_deref(), || view::json(&summary))?;
+    troubles.into_iter().for_each(|trouble| missing.attempt(|| Err(Failure::machine(trouble))));
+    let missing = missing.end(Some(())).map_err(|failure| failure.of_stored(kept));
+    output::end(summary.verdict.exit_status(), missing)
+}
+
+/// The summary, as JSON and as text. A file first: it does not wait for the reader of standard output, which `is_taken` if an output goes
+/// there.
+fn print_summary(outputs: &Outputs, summary: &Summary, whole: Whole, is_taken: bool, missing: &mut Refused) {
+    let json = |file: &str| output::write("--json", file, &view::json(summary));
+    let (first, last) = match outputs.json.as_deref() {
+        Some(STDOUT) => (None, Some(STDOUT)),
+        file => (file, None),
+    };
+    missing.attempt(|| first.map_or(Ok(()), json));
+    missing.attempt(|| print_text(&text(outputs.format, summary, whole), is_taken));
+    missing.attempt(|| last.map_or(Ok(()), json));
     if outputs.format.tool != Tool::Throng {
         // No other tool's form has a place for what the figures are worth.
-        print_stderr(view::verdict(&summary).trim_end());
-    }
-    logged?;
-    reported?;
-    judged?;
-    bundled?;
-    if troubles.is_empty() {
-        Ok(summary.verdict.exit_status())
-    } else {
-        Err(Failure::machine(troubles.join("\n")))
+        print_stderr(view::verdict(summary).trim_end());
     }
 }
 
@@ -127,29 +138,21 @@ fn report_files(
     let own = outputs.report.as_deref().and_then(|file| refused.note(ReportFile::open(file, files)));
     let mut all: Vec<ReportFile> = own.into_iter().collect();
     for file in bundle.iter().flat_map(|bundle| &bundle.reports) {
-        all.extend(refused.note(ReportFile::named(file)));
+        all.extend(refused.note(ReportFile::named(file)).map(ReportFile::bundled));
     }
     all
 }
 
-/// The histogram log: its name, and where it is written in the background.
-type Log = (String, BackgroundFile);
+/// The histogram log: its flag and name, and where it is written in the background.
+type Log = ((&'static str, String), BackgroundFile);
 
 /// `is_own`: not that of a bundle, which is there already.
 fn log_file(name: String, is_own: bool, files: &mut Files) -> Result<Log, Failure> {
     let flag = if is_own { "--hlog" } else { "--out" };
     let file = files.stream(flag, &name)?;
     // By lines, so that it can be followed, and is whole up to a second that ends throng early.
-    let file = BackgroundFile::new(files.held_back(file));
-    Ok((name, file.map_err(Failure::machine)?))
-}
-
-/// What only the end of a run gives. `log`: the histogram log, where it was to go elsewhere.
-fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Failure> {
-    let failed = |file: &str, e: io::Error| Failure::machine(format!("--out: {file}: {e}"));
-    let Bundle { summary: file, hlog, .. } = bundle;
-    fs::write(file, view::json(summary)).map_err(|e| failed(file, e))?;
-    log.map_or(Ok(()), |log| fs::copy(log, hlog).map(|_| ())).map_err(|e| failed(hlog, e))
+    let file = BackgroundFile::new(file);
+    Ok(((flag, name), file.map_err(Failure::machine)?))
 }
 
 /// The live page: a port in use stops the run before it starts.
@@ -189,7 +192,7 @@ fn text(format: Format, summary: &Summary, whole: Whole) -> String {
 
 /// Runs a plan and writes `--hlog` meanwhile: a file that fills up does not cost the summary.
 fn logged(
-    (file, out): Log,
+    ((flag, file), out): Log,
     typed: Typed,
     fleet: Option<&mut Fleet>,
     live: Live,
@@ -197,7 +200,7 @@ fn logged(
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<(Applied, Result<(), Failure>), Failure> {
-    let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
+    let failed = |e: io::Error| output::unwritten(flag, &file, &e);
     let mut hlog = HlogFile::new(out);
     let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(record.began_ms.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();

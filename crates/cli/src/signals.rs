@@ -19,6 +19,7 @@ use crate::{EXIT_INTERRUPTED, Failure, message};
 fn on_signal(takes: impl Fn() -> bool + Send + 'static) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::machine)?;
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        units::failpoint("signals");
         if signals.forever().any(|_| !takes()) {
             view::restore_terminal();
             std::process::exit(i32::from(EXIT_INTERRUPTED));
@@ -38,6 +39,8 @@ pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
 /// Becomes true on the first signal, or with the end of standard input, if that is waited for.
 pub(crate) fn order_to_stop(until_stdin_ends: bool) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
+    // What goes on after an error in throng itself is not what was asked for.
+    units::Failure::orders(&stop);
     let order = stop.clone();
     on_signal(move || !order.swap(true, Relaxed))?;
     if until_stdin_ends {

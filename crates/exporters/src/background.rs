@@ -127,6 +127,7 @@ impl Shared {
             let Some(piece) = state.waiting.pop_front() else { return };
             (state.bytes, state.is_writing) = (state.bytes - piece.len(), true);
             drop(state);
+            units::failpoint("writer");
             let written = match is_broken {
                 true => Ok(()),
                 false => out.write_all(&piece).and_then(|()| out.flush()),

@@ -24,7 +24,7 @@ use std::{
 };
 
 use samples::{Header, Samples, Sink, Tell, Tick};
-use units::{Clock, Date, Nanos};
+use units::{Clock, Date, Nanos, failpoint, file_error};
 
 use metrics::{MetricsState, Snapshot};
 use prometheus::Endpoint;
@@ -203,6 +203,7 @@ impl ExporterThread {
         let (queue, rows) = sync_channel(WAITING);
         let (report, done) = sync_channel(1);
         let work = move || {
+            failpoint("exporter");
             let _ = report.send(work(&header, &blank, &rows));
         };
         let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
@@ -232,7 +233,7 @@ impl Ending {
         let ended = done.recv_timeout(Duration::from_nanos(patience.0));
         let missed = missing.lock().seconds;
         match ended {
-            Ok(Err(e)) => Some(format!("{name}: {e}")),
+            Ok(Err(e)) => Some(format!("{name}: incomplete: {}", file_error(&e))),
             Ok(Ok(())) if missed > 0 && !makes_up => {
                 Some(format!("{name}: too slow: {missed} seconds dropped"))
             }

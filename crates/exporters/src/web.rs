@@ -87,7 +87,10 @@ impl Web {
             };
             let _ = time::timeout(PATIENCE, finish).await;
         };
-        let run = move || runtime.block_on(serve);
+        let run = move || {
+            units::failpoint("web");
+            runtime.block_on(serve);
+        };
         let thread = thread::Builder::new().name("web".to_owned()).spawn(run)?;
         Ok((Web { stop: Some(stop), thread }, at))
     }

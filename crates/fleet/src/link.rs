@@ -218,6 +218,7 @@ impl Link {
         let (slot, inbox) = inbox::of_subject();
         let say = self.say.clone();
         self.runtime.spawn(async move {
+            units::failpoint("link");
             while let Some(message) = arriving.next().await {
                 match slot.put(message.payload.len(), || read(&message)) {
                     Put::Done => {}

@@ -11,9 +11,9 @@ use std::{
 use host::Root;
 use plan::Plan;
 use samples::{
-    AgentShare, AgentState, AgentSummary, Command, Header, Phase, Samples, Sink, ThresholdResult, Tick,
+    AgentShare, AgentState, AgentSummary, Command, Header, Phase, Samples, Sink, Sinks, ThresholdResult, Tick,
 };
-use units::Nanos;
+use units::{Failure, Nanos, caught, failpoint};
 
 use crate::{
     Interrupt,
@@ -48,8 +48,9 @@ pub(crate) fn conduct(
     (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
-    around.play(&mut conductor, workers);
-    around.stop(&mut conductor, workers);
+    // What fails in here ends the run, and what was measured until then is its result.
+    caught(|| around.play(&mut conductor, workers));
+    caught(|| around.stop(&mut conductor, workers));
     drop(watching);
     around.finish(conductor, workers)
 }
@@ -74,7 +75,7 @@ pub(crate) fn conduct_on(
     let sinks: &mut [&mut dyn Sink] = &mut [];
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
-    around.play(&mut conductor, workers);
+    caught(|| around.play(&mut conductor, workers));
     drop(watching);
     let mut record = around.finish(conductor, workers);
     // What the others report goes on.
@@ -84,7 +85,7 @@ pub(crate) fn conduct_on(
 
 struct Environment<'a, 's> {
     plan: &'a Plan,
-    sinks: &'a mut [&'s mut dyn Sink],
+    sinks: Sinks<'a, 's>,
     interrupt: &'a Interrupt,
     observer: Observer,
     /// Where connections are dialled from; none if that is not this process.
@@ -108,7 +109,7 @@ impl<'a, 's> Environment<'a, 's> {
     ) -> Environment<'a, 's> {
         Environment {
             plan,
-            sinks,
+            sinks: Sinks::new(sinks),
             interrupt,
             observer,
             sources: ground.sources.clone(),
@@ -125,10 +126,11 @@ impl<'a, 's> Environment<'a, 's> {
         let agents = workers.agents().into_iter();
         let agents = agents.map(|AgentSummary { id, wanted, cores, .. }| AgentShare { id, wanted, cores });
         let header = Header { agents: agents.collect(), ..conductor.record.header(self.plan) };
-        self.sinks.iter_mut().for_each(|sink| sink.begin(&header));
+        self.sinks.begin(&header);
         conductor.give_orders(workers);
         loop {
             let came = conductor.gather(workers);
+            failpoint("conductor");
             if let Some(has_news) = came {
                 self.observe(conductor, has_news, workers.now());
             }
@@ -144,8 +146,11 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     fn carry_commands(&mut self, conductor: &mut Conductor, now: Nanos) {
-        while let Some(command) = self.sinks.iter_mut().find_map(|sink| sink.ask()) {
+        while let Some(command) = self.sinks.ask() {
             conductor.handle_command(command, now);
+        }
+        if Failure::first().is_some() {
+            conductor.handle_failure();
         }
         if self.interrupt.is_set() {
             conductor.handle_signal();
@@ -231,13 +236,13 @@ impl<'a, 's> Environment<'a, 's> {
     /// What came too late for its line, for the sinks that keep lines.
     fn show_late(&mut self, late: Vec<Tick>) {
         for tick in late {
-            self.sinks.iter_mut().for_each(|sink| sink.late(&tick));
+            self.sinks.late(&tick);
         }
     }
 
     fn show(&mut self, line: Tick, thresholds: Vec<ThresholdResult>) {
         let looks = Samples { thresholds, ..self.observer.latest() };
-        self.sinks.iter_mut().for_each(|sink| sink.tick(&line, &looks));
+        self.sinks.tick(&line, &looks);
         self.moments.take(&line, self.observer.take_doing());
     }
 
@@ -261,20 +266,33 @@ impl<'a, 's> Environment<'a, 's> {
 
     fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers) -> Record {
         let now = workers.now();
-        self.sample(&conductor, now);
-        if ended_en_masse(&conductor) {
-            self.observer.see_end(now);
-        }
-        self.count_own();
-        // Before the last line: exporters count what was late with the next line, and there is none after it.
-        self.show_late(conductor.take_late());
-        let (line, mut record) = conductor.finish();
+        caught(|| {
+            self.sample(&conductor, now);
+            if ended_en_masse(&conductor) {
+                self.observer.see_end(now);
+            }
+            self.count_own();
+            // Before the last line: exporters count what was late with the next line, and there is none after it.
+            self.show_late(conductor.take_late());
+        });
+        let line = caught(|| {
+            if Failure::first().is_some() {
+                conductor.end_now(now);
+            }
+            conductor.end()
+        });
+        let (mut line, mut record): (Tick, Record) = (line.unwrap_or_default(), conductor.record);
+        line.agents = caught(|| workers.take_seconds(u64::MAX)).flatten();
         // The summary has how thresholds were met.
-        self.show(Tick { agents: workers.take_seconds(u64::MAX), ..line }, Vec::new());
-        record.agents = workers.agents();
-        record.speaks_tls = self.ask_for_tls(&record);
-        record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
-        (record.observed, record.moments) = (self.observer.finish(workers.now()), self.moments);
+        caught(|| self.show(line, Vec::new()));
+        record.agents = caught(|| workers.agents()).unwrap_or_default();
+        let Environment { observer, rejections, moments, .. } = &mut self;
+        record.moments = std::mem::take(moments);
+        caught(|| {
+            record.rejection = std::mem::take(rejections).finish(|ip| observer.is_here(ip));
+        });
+        record.speaks_tls = caught(|| self.ask_for_tls(&record)).flatten();
+        record.observed = caught(|| self.observer.finish(workers.now())).unwrap_or_default();
         record
     }
 }

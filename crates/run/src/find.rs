@@ -6,7 +6,7 @@ use samples::{
     Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult,
     Verdict,
 };
-use units::Nanos;
+use units::{Nanos, caught};
 
 use crate::{
     Interrupt, Refusal,
@@ -130,7 +130,10 @@ pub fn find<S: WorkerSource>(
     while let Some(step) = known.search.step() {
         let load = step.load;
         (steps.has_passed, steps.unloaded) = (known.search.passed().is_some(), known.unloaded());
-        match steps.step(load, known.dwell(step, find.dwell)) {
+        let dwell = known.dwell(step, find.dwell);
+        let summary = caught(|| steps.step(load, dwell)).unwrap_or_else(|| Ok(Summary::default()));
+        steps.note_failure();
+        match summary {
             _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
             Ok(summary) => known.learn(find.by, load, summary, show),

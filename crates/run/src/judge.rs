@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};
 use samples::{
-    Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, PushFigures,
-    Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick, Verdict,
+    Connections, Counts, Errors, FAILED, Figures, Generator, Latency, Observation, PopulationSummary,
+    PushFigures, Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick, Verdict,
 };
-use units::{Count, Nanos};
+use units::{Count, Nanos, caught};
 
 use crate::{
     by::By,
@@ -39,6 +39,23 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
     judged(plan, r, gather(plan, r))
 }
 
+/// The summary of a run that could not be judged: what was measured, as far as that can be put together.
+pub(crate) fn unjudged(plan: &Plan, r: &Record) -> Summary {
+    let least = || {
+        let figures = Figures { target: plan.text.clone(), threads: r.threads, ..Figures::default() };
+        Summary { schema: SCHEMA.into(), seed: plan.seed, io: r.io.into(), figures, ..Summary::default() }
+    };
+    caught(|| measured(plan, r, r.ended)).unwrap_or_else(least)
+}
+
+/// Why throng itself has failed on an agent whose part no other took over.
+pub(crate) fn failed_agent(r: &Record) -> Option<String> {
+    r.agents.iter().filter(|agent| agent.taken_over_by.is_empty()).find_map(|agent| {
+        let why = agent.why.as_ref()?.strip_prefix(FAILED)?;
+        Some(format!("agent {}{why}", agent.id))
+    })
+}
+
 /// The summary of a step of a search: no fix asks for what the search does itself. `has_passed`: a smaller load did; `unloaded`: the lowest
 /// median latency of those that did.
 pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: Option<Nanos>) -> Summary {
@@ -67,6 +84,9 @@ fn judged(plan: &Plan, r: &Record, evidence: Evidence) -> Summary {
     pronounce(plan, r, &evidence, &mut summary);
     summary
 }
+
+/// Of the JSON.
+const SCHEMA: &str = "throng.summary/1";
 
 /// What only the end of a run has.
 const AT_END: [&str; 6] =
@@ -109,7 +129,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     figures.pushes = pushes(&r.totals, elapsed, has_clock);
     figures.errors = Errors::new(&r.totals.counts);
     Summary {
-        schema: "throng.summary/1".into(),
+        schema: SCHEMA.into(),
         seed: plan.seed,
         io: r.io.into(),
         figures,

@@ -43,7 +43,8 @@ mod workers;
 
 use host::Root;
 use plan::Plan;
-use samples::{Calibration, CalibrationShare, Sink, Summary};
+use samples::{Calibration, CalibrationShare, Sink, Sinks, Summary};
+use units::{caught, failpoint};
 
 pub use backend::choose_io;
 pub use by::By;
@@ -69,8 +70,23 @@ pub fn run_on<W: Workers>(
     interrupt: &Interrupt,
 ) -> Summary {
     let record = record_on(plan, root, workers, begin, sinks, interrupt);
-    let summary = judge::judge(plan, &record);
-    sinks.iter_mut().for_each(|sink| sink.finish(&summary));
+    end(plan, &record, &[], sinks)
+}
+
+/// Judges a run; the sinks see how. What fails makes it invalid, and the figures are kept.
+fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [&mut dyn Sink]) -> Summary {
+    let judge = || {
+        failpoint("judge");
+        judge::judge(plan, record)
+    };
+    let mut summary = caught(judge).unwrap_or_else(|| judge::unjudged(plan, record));
+    summary.rig = CalibrationShare::of(calibrations, &summary);
+    if let Some(why) = judge::failed_agent(record) {
+        summary.fail(&why);
+    }
+    summary.note_failure();
+    Sinks::new(sinks).finish(&summary);
+    summary.note_failure();
     summary
 }
 
@@ -109,10 +125,5 @@ pub fn run(
     let ground = workers.ground();
     let record = conduct::conduct(plan, observer, &mut workers, &ground, sinks, interrupt);
     workers.join();
-    let mut summary = judge::judge(plan, &record);
-    summary.rig = CalibrationShare::of(calibrations, &summary);
-    for sink in sinks {
-        sink.finish(&summary);
-    }
-    Ok(summary)
+    Ok(end(plan, &record, calibrations, sinks))
 }

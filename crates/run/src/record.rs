@@ -12,6 +12,8 @@ use crate::{
 
 /// What ends a run early that does not go on without one of its workers.
 pub(crate) const LOST_WORKER: &str = "a lost worker";
+/// What ends it early where throng itself has failed.
+pub(crate) const FAILURE: &str = "a failure of throng";
 
 /// A run, measured.
 #[derive(Default)]

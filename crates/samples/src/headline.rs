@@ -1,6 +1,6 @@
 //! A run in one sentence.
 
-use units::Count;
+use units::{Count, Failure};
 
 use crate::{
     cause::Cause,
@@ -12,10 +12,38 @@ use crate::{
 /// Silence of the target that is mentioned, seconds.
 const QUIET_S: f64 = 3.0;
 
+/// What a message begins with that names an error in throng.
+pub const FAILED: &str = "throng failed";
+
 impl Summary {
+    /// Throng itself has failed: the figures are kept, and judge nothing.
+    pub fn fail(&mut self, why: &str) {
+        if self.failure.is_some() {
+            return;
+        }
+        (self.verdict, self.failure) = (Verdict::Invalid, Some(why.to_owned()));
+        (self.limit, self.suspect) = (None, None);
+        self.reasons.retain(|reason| !reason.starts_with("interrupted by "));
+        self.reasons.insert(0, format!("{FAILED}: {why}"));
+        self.headline = self.sentence();
+    }
+
+    /// The same, if an error in throng has ended one of its threads.
+    pub fn note_failure(&mut self) {
+        if let Some(failure) = Failure::first() {
+            self.fail(&failure.to_string());
+        }
+    }
+
     /// Verdict and limit: side, cause, number of connections, fix; and what of the figures cannot be relied on. Derived from the rest of
     /// the summary.
     pub fn sentence(&self) -> String {
+        if let Some(failure) = &self.failure {
+            let (version, seed) = (env!("CARGO_PKG_VERSION"), self.seed);
+            return format!(
+                "invalid: {FAILED}: {failure}; report it with this line, throng {version}, --seed {seed} and the command"
+            );
+        }
         match self.unreliable.as_ref().filter(|_| self.verdict == Verdict::Fail) {
             Some(why) => format!("{}; besides, times are not reliable: {why}", self.outcome()),
             None => self.outcome(),
@@ -363,6 +391,23 @@ mod tests {
         check(Side::Target, "the target stalled", &besides);
         check(Side::Target, late, &format!("invalid: {late}; fix it"));
         check(Side::Host, "throng was stopped", &format!("invalid: {late}; throng was stopped; fix it"));
+    }
+
+    #[test]
+    fn an_error_of_throng_is_all_that_is_said() {
+        let mut s = Summary { verdict: Verdict::Interrupted, seed: 42, ..Summary::default() };
+        s.reasons = vec!["interrupted by a lost worker".to_owned(), "7 of 9 connections held".to_owned()];
+        s.limit = Some(Limit { sentence: "the target is slow".to_owned(), ..Limit::default() });
+        s.fail("no place (crates/a.rs:1:2, thread run-0)");
+        s.fail("another one");
+        let failed = "throng failed: no place (crates/a.rs:1:2, thread run-0)";
+        assert_eq!(s.reasons, [failed, "7 of 9 connections held"]);
+        assert!(s.verdict == Verdict::Invalid && s.limit.is_none());
+        let report = format!(
+            "report it with this line, throng {}, --seed 42 and the command",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(s.headline, format!("invalid: {failed}; {report}"));
     }
 
     #[test]

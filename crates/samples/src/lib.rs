@@ -31,6 +31,7 @@ mod sample;
 mod secrets;
 mod share;
 mod sink;
+mod sinks;
 mod sparse;
 mod summary;
 mod threshold;
@@ -52,6 +53,7 @@ pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_least, at_most, censored_share, judged, lacks, measured};
 pub use find::{Baseline, FindOutcome, FindSummary, Point};
 pub use gauge::{Gauge, Growth};
+pub use headline::FAILED;
 pub use latency::{Latency, SlowPart, Took};
 pub use mark::{Mark, MarkKind, Marks};
 pub use moments::{Moments, Rates};
@@ -67,6 +69,7 @@ pub use sample::{
 };
 pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
+pub use sinks::Sinks;
 pub use summary::{
     AgentState, AgentSummary, Certainty, Connections, Errors, Figures, Generator, KernelCost, Limit,
     PopulationSummary, ProcessCost, Requests, StepSummary, StreamLimit, Summary, UserCommand, Verdict,

@@ -361,6 +361,10 @@ pub struct Summary {
     /// `invalid`, or `fail` if something else failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreliable: Option<String>,
+    /// Which error in throng ended the run, and where: message, place in the source, thread; absent otherwise. The verdict is `invalid`, and
+    /// the figures are those until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// What stopped the target, the path or this machine, if a limit was reached.
     pub limit: Option<Limit>,
     /// The next limit, if none was reached: for a search, which applies stricter criteria than the run.

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    mem::ManuallyDrop,
     net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed, mpsc},
     thread::JoinHandle,
@@ -14,7 +15,7 @@ use net::{
         uring::{self, Uring},
     },
 };
-use units::{Clock, Nanos};
+use units::{Clock, Nanos, failpoint};
 
 use crate::{
     counters::Counters,
@@ -252,7 +253,8 @@ impl ShardConfig {
                 program.with_layer(layer.with_capacity(self.size.places))
             }
         };
-        let mut shard = Shard::new(io, self.size.places, program);
+        // A panic drops neither buffers nor rings: the kernel may still use them.
+        let mut shard = ManuallyDrop::new(Shard::new(io, self.size.places, program));
         let mut stopped_at = Nanos::NEVER;
         let mut last_turn = false;
         loop {
@@ -265,9 +267,11 @@ impl ShardConfig {
             }
             let finished = program.is_finished(cx);
             if finished && last_turn || now.since(stopped_at) > GRACE {
-                return;
+                break;
             }
             last_turn = finished;
+            failpoint("serve");
         }
+        drop(ManuallyDrop::into_inner(shard));
     }
 }

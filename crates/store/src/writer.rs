@@ -88,6 +88,7 @@ impl Sink for StoreWriter {
         let (done, result) = sync_channel(1);
         let (file, run, report) = (self.file.clone(), self.run.clone(), self.report.clone());
         let body = move || {
+            units::failpoint("store");
             let _ = done.send(store_run(&file, &run, &next_tick, &last, &*report));
         };
         match std::thread::Builder::new().name("store".to_owned()).spawn(body) {

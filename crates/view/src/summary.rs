@@ -59,7 +59,7 @@ fn connections(s: &Summary, out: &mut String) {
         ("redialled", c.redialled),
         ("closed by throng as planned", s.closed_as_planned()),
         ("closed by agents whose lease had expired", s.closed_by_lease()),
-        ("lost with their agents", c.lost),
+        (if s.agents.is_empty() { "lost with a thread of throng" } else { "lost with their agents" }, c.lost),
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held(c) + &lost.collect::<String>());

@@ -87,6 +87,7 @@ impl Terminal {
         let header = header.clone();
         screen::enter()?;
         let work = move || {
+            units::failpoint("terminal");
             // A terminal that cannot be written to does not disturb the run. Earlier messages are above.
             messages::flush_messages();
             let _ = Watching::new(header, first, sender).and_then(|watching| watching.watch(&next_second));

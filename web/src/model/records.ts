@@ -1320,6 +1320,11 @@ reasons: Array<string>,
  */
 unreliable: string | null, 
 /**
+ * Which error in throng ended the run, and where: message, place in the source, thread; absent otherwise. The verdict is `invalid`, and
+ * the figures are those until then.
+ */
+failure: string | null, 
+/**
  * What stopped the target, the path or this machine, if a limit was reached.
  */
 limit: Limit | null, 

@@ -1,7 +1,7 @@
 import { standings } from "../model/thresholds";
 import type { Run } from "../model/run";
 
-const SIGNS = { met: "✓", failed: "✗", waits: "…" };
+const SIGNS = { met: "✓", failed: "✗", waits: "…", void: "–" };
 const WORDS = { met: "met", failed: "failed", waits: "not decided yet", void: "not judged" };
 
 /** How each threshold stands: at the end, or by all so far. */

@@ -219,7 +219,7 @@ test("a table that is sorted stays so while it is drawn again, and its button ha
 test("the verdict and thresholds are of what has come so far, and commands are marks at once", async () => {
   const bounds = [{ expr: "latency.p99 < 50ms", figure: "latency_us.p99", bound: 50e3, is_share: false }, { expr: "faults == 0", figure: "faults", bound: 0, is_share: false }];
   const { throng, address } = await started({ ...run, run: { ...run.run, header: { ...run.run.header, thresholds: bounds } } });
-  const result = (nth: number, shown: string, pass: boolean) => ({ expr: bounds[nth]!.expr, value: 1, shown, pass });
+  const result = (nth: number, shown: string, pass: boolean) => ({ expr: bounds[nth]!.expr, value: 1, shown, pass, unreliable: false });
   const at = (n: number, thresholds: ReturnType<typeof result>[], faults: (typeof ticks)[0]["tick"]["faults"] = []) =>
     ({ tick: { ...ticks[n]!.tick, open: 3000, wanted: 3000, phase: "hold" as const, faults }, looks: { ...ticks[n]!.looks, thresholds } });
   throng.tick(at(15, [result(0, "3 ms", true), result(1, "0", true)]));

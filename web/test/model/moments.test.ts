@@ -96,6 +96,7 @@ test("thresholds stand as judged so far, and what may still come is not failed d
   const silent = { expr: bounds[0]!.expr, value: null, shown: "2.3 % had no response in time", pass: false };
   const failed = { expr: silent.expr, shown: silent.shown, state: "failed" };
   assert.deepEqual(standings({ ...ended, summary: { thresholds: [silent] } }), [failed]);
+  assert.deepEqual(states({ ...ended, summary: { thresholds: [{ ...silent, unreliable: true }] } }), ["void"], "throng was late");
   const live = of([{ tick: { phase: "hold" }, looks: { thresholds: [silent] } }], { run: { header: { thresholds: [bounds[0]!] } } }, true);
   assert.deepEqual(standings(live), [failed]);
 });

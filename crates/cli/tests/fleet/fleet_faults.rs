@@ -19,7 +19,7 @@ use crate::{
     fleet::{Joined, joined, nats_at, read, served, states},
     hosts::Hosts,
     nats::Raw,
-    program::{DATA, Ended, Program, Serving, file, skip, until},
+    program::{DATA, Ended, Program, Serving, file, skip, throng, until},
     server::{folder, program},
     summary::Summary,
 };
@@ -444,4 +444,44 @@ fn agents_whose_clocks_are_an_hour_apart_begin_together() {
             (agent["began_late_ms"].as_f64().unwrap(), agent["clock_error_ms"].as_f64().unwrap());
         assert!(late.abs() < 1_000.0 && error < 1_000.0, "{agent}");
     }
+}
+
+/// An error in throng on an agent ends its part, and it says which; the run goes on without it, and is invalid.
+#[test]
+fn an_agent_in_which_throng_fails_makes_the_run_invalid() {
+    let (mut fleet, server) = (joined("failing", 1), Serving::start(&["--threads", "1"]));
+    let mut agent = throng(&["agent", "--nats", &format!("nats://{}", fleet.nats.address)]);
+    agent.env("THRONG_FAIL", "shard:900").env_remove("RUST_BACKTRACE");
+    let agent = Program::from(agent);
+    until("an agent", || agent.stdout().starts_with("agent "));
+    fleet.agents.push(agent);
+    let (ended, s) = read(fleet.start(&server.url("/"), &[&LOAD[..], &["-d", "12s"]].concat()));
+    assert_eq!((ended.status, s.text("verdict")), (Some(4), "invalid"), "{ended:#?}");
+    let headline = s.text("headline");
+    assert!(headline.starts_with("invalid: throng failed: agent "), "{headline}");
+    assert!(headline.contains(": injected in shard (crates/"), "{headline}");
+    assert_eq!(states(&s), ["done", "lost"]);
+    assert!(s.count("requests.answered") > 0, "{ended:#?}");
+    let ended = fleet.agents.pop().unwrap().end();
+    assert_eq!(ended.status, Some(4), "{ended:#?}");
+    assert!(ended.stderr.contains("throng: throng failed: injected in shard ("), "{ended:#?}");
+}
+
+/// An error in the coordinator ends its run; the agents are free again.
+#[test]
+fn a_coordinator_that_fails_has_a_summary() {
+    let (fleet, server) = (joined("failing-coordinator", 1), Serving::start(&["--threads", "1"]));
+    let url = format!("nats://{}", fleet.nats.address);
+    let json = file("failing-coordinator.json");
+    let args = ["run", &server.url("/"), "--fleet", &url, "-d", "60s", "--json", json.to_str().unwrap()];
+    let mut run = throng(&[&args[..], &LOAD].concat());
+    run.env("THRONG_FAIL", "conductor:60").env_remove("RUST_BACKTRACE");
+    let ended = Program::from(run).end();
+    assert_eq!(ended.status, Some(4), "{ended:#?}");
+    assert!(ended.took_s < 45.0, "{ended:#?}");
+    let s: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    assert!(s["failure"].as_str().unwrap().starts_with("injected in conductor ("), "{s}");
+    assert!(s["connections"]["opened"].as_u64().unwrap() > 0, "{s}");
+    let (ended, _) = fleet.run(&server.url("/"), &["-c", "9", "-d", "1s"]);
+    ended.assert_status(0);
 }

@@ -35,8 +35,9 @@ one column with the sum: `throng_statuses_total`, `throng_faults_total`.
 `--parquet FILE` has the columns of `--csv`, `time` in milliseconds (UTC) and the others as doubles, one row per second. Its index is written at the end of the run, so the file of a
 killed run cannot be read (`throng replay RUN --parquet FILE` writes it). It requires a build with `--features parquet`.
 
-Each file is written by its own thread. A file that cannot be created stops throng before the run (exit 2). If writing fails later, the run continues, the failure is
-reported at the end, and the exit status is 3. If a file accepts nothing for a minute, lines are dropped, and their number is reported.
+Each file is written by its own thread; `-` is standard output, and what is for people then goes to standard error. A file that cannot be created stops throng before the run (exit 2). If writing fails later, the run continues, and the failure is
+reported at the end. On a full disk, lines end with the last whole one, and a file without any is removed; other outputs (`--json`, `--junit`, `--report`, `--out`) are written under another name first, so that they are whole, or as they were before. A run that passed then has exit status 3; any other keeps its own. `throng replay`
+and `throng report` write what is missing from the run store. If a file accepts nothing for a minute, lines are dropped, and their number is reported.
 
 ## Prometheus
 

@@ -9,7 +9,7 @@ use run::Update;
 use samples::{Phase, Tick};
 use units::Nanos;
 
-use super::Machine;
+use super::{Machine, ramp_down::ends_early};
 use crate::{message::EVERY, seal::Sums};
 
 /// Ticks of shards on their way to ticks of workers.
@@ -222,7 +222,7 @@ pub(super) fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &
             Update::Tick(shard, tick) => counting.take(shard, tick),
             Update::Lost(shard) => {
                 counting.lose(shard);
-                why.get_or_insert_with(|| "one of its threads has ended".to_owned());
+                why.get_or_insert_with(|| ends_early("one of its threads has ended"));
             }
             Update::Back(_) | Update::Joined(_) => {}
             Update::Nothing => return false,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use run::Order;
-use samples::{Phase, Tick};
-use units::Nanos;
+use samples::{FAILED, Phase, Tick};
+use units::{Failure, Nanos};
 
 use super::{Agent, Machine, Stage};
 use crate::message::RAMPS_DOWN;
@@ -81,6 +81,11 @@ impl RampDown {
     }
 }
 
+/// Why a part ends before its time, if throng itself has not failed.
+pub(super) fn ends_early(why: &str) -> String {
+    Failure::first().map_or_else(|| why.to_owned(), |failure| format!("{FAILED}: {failure}"))
+}
+
 impl<M: Machine> Agent<M> {
     /// Its user stops it: its part ends, whatever its coordinator says. A part whose load has ended has nothing for others to take over:
     /// requests that still have no response after the wait have none.
@@ -88,7 +93,7 @@ impl<M: Machine> Agent<M> {
         let Some(work) = &mut self.work else { return };
         match &work.stage {
             Stage::Running(_, counting) if !counting.has_ended() => {
-                work.why.get_or_insert_with(|| "it was stopped".to_owned());
+                work.why.get_or_insert_with(|| ends_early("it was stopped"));
             }
             Stage::Running(..) if !work.is_stopping => {
                 work.is_stopping = true;

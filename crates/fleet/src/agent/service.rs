@@ -9,7 +9,7 @@ use std::{
 };
 
 use host::Root;
-use units::{Clock, Nanos};
+use units::{Clock, Nanos, failpoint};
 
 use super::{
     Agent, Allow, Caps, Planner,
@@ -92,6 +92,7 @@ impl<'a> Service<'a> {
         let mut stops_by = Nanos::NEVER;
         let mut needed = self.clock.now();
         loop {
+            failpoint("agent");
             let now = self.clock.now();
             if stop.load(Relaxed) && stops_by == Nanos::NEVER {
                 stops_by = now + STOPS_WITHIN;

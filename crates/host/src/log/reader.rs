@@ -39,6 +39,7 @@ impl LogReader {
         let (sender, receiver) = channel();
         let root = root.clone();
         let reads = move || {
+            units::failpoint("target-logs");
             let mut logs = Logs::from_now_on(&root, pids.into_iter());
             let mut goes_on = sender.send(Vec::new()).is_ok();
             while let (true, Ok(request)) = (goes_on, received.recv()) {

@@ -40,7 +40,10 @@ impl Poller {
         let (hand_over, samples) = sync_channel(MAX_WAITING);
         let (_alive, is_alive) = channel();
         let ports = ports.to_vec();
-        let body = move || poll(address, &ports, token.as_ref(), &hand_over, &is_alive);
+        let body = move || {
+            units::failpoint("observe");
+            poll(address, &ports, token.as_ref(), &hand_over, &is_alive);
+        };
         thread::Builder::new().name("observe".to_owned()).spawn(body)?;
         Ok(Poller { samples, _alive })
     }

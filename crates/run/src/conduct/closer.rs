@@ -26,6 +26,7 @@ fn counted_there(address: SocketAddr) -> Option<u64> {
     let (sender, receiver) = channel();
     let body = move || {
         net::block_signals();
+        units::failpoint("count");
         sender.send(host::remote::open_connections(address))
     };
     thread::Builder::new().name("count".to_owned()).spawn(body).ok()?;

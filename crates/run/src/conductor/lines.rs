@@ -208,6 +208,11 @@ impl Conductor<'_> {
 
     /// The last line, and the run as it was measured.
     pub fn finish(mut self) -> (Tick, Record) {
+        (self.end(), self.record)
+    }
+
+    /// The last line; what was measured is complete.
+    pub(crate) fn end(&mut self) -> Tick {
         self.add_ahead(u64::MAX);
         let line = self.end_line(Nanos::ZERO);
         self.count_lost();
@@ -216,7 +221,7 @@ impl Conductor<'_> {
         }
         self.close_books();
         self.record.take_back_accepted();
-        (line, self.record)
+        line
     }
 
     /// Not of a step of a search, whose requests go on in the next one.

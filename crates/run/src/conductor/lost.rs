@@ -5,7 +5,7 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Conductor, held::Held, report::Report};
-use crate::record::LOST_WORKER;
+use crate::record::{FAILURE, LOST_WORKER};
 
 impl Conductor<'_> {
     /// A worker is lost, with its connections: the run ends before its time, unless it carries on.
@@ -33,6 +33,23 @@ impl Conductor<'_> {
         if !self.carries_on {
             self.ends_by = Some(LOST_WORKER);
         }
+    }
+
+    /// Throng itself has failed: the run ends at once, with what there is.
+    pub(crate) fn handle_failure(&mut self) {
+        self.patience.shorten(Nanos(2 * self.latency.0));
+        self.ends_by.get_or_insert(FAILURE);
+    }
+
+    /// The same of a run that was not led to its end.
+    pub(crate) fn end_now(&mut self, now: Nanos) {
+        if self.record.ended != Nanos::NEVER {
+            return;
+        }
+        self.draining.get_or_insert(now);
+        self.record.interrupted.get_or_insert(FAILURE);
+        self.reports.iter_mut().for_each(|report| report.drained_at = report.drained_at.min(now));
+        self.end_load();
     }
 
     /// A worker that was lost was only away.

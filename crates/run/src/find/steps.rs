@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use host::Root;
 use plan::Plan;
-use samples::{AgentState, Limit, Summary, Verdict};
-use units::Nanos;
+use samples::{AgentState, FAILED, Limit, Summary, Verdict};
+use units::{Failure, Nanos, failpoint};
 
 use super::{By, Find, WorkerSource};
 use crate::{
@@ -110,6 +110,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     }
 
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
+        failpoint("find");
         let plan = self.find.by.plan(self.plan, load, dwell);
         let record = match &mut self.load_steps {
             Some(load_steps) => load_steps.go_to(&plan, self.root, self.interrupt),
@@ -131,9 +132,17 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.
     fn note_lost(&mut self, record: &Record) {
+        self.note_failure();
         let lost = record.agents.iter().find(|agent| agent.state == AgentState::Lost);
         if let Some(agent) = lost.filter(|_| self.lost.is_none()) {
             self.lost = Some(format!("agent {} was lost", agent.id));
+        }
+    }
+
+    /// An error in throng itself ends the search, too.
+    pub(super) fn note_failure(&mut self) {
+        if let Some(failure) = Failure::first() {
+            self.lost.get_or_insert_with(|| format!("{FAILED}: {failure}"));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    mem::ManuallyDrop,
     sync::{
         Arc,
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
@@ -21,7 +22,7 @@ use net::{
 };
 use plan::{Dials, Part, Plan, ProbeKind, Role, TupleShare};
 use samples::Tick;
-use units::{Clock, Nanos};
+use units::{Clock, Failure, Nanos, failpoint};
 
 use super::{Ground, Update, Workers};
 use crate::{
@@ -49,8 +50,10 @@ pub struct Threads {
     /// Where connections are dialled from.
     sources: Arc<Sources>,
     threads: Vec<JoinHandle<()>>,
-    /// No thread is to end; none has.
+    /// No thread is to end.
     all_run: bool,
+    /// Threads that have ended nevertheless, and were reported.
+    lost: Vec<u32>,
 }
 
 impl Workers for Threads {
@@ -84,24 +87,31 @@ impl Workers for Threads {
         if let Some((shard, tick)) = self.read.take() {
             let _ = self.remotes[shard as usize].used.try_send(tick);
         }
+        // One that has failed keeps its end of the channel.
+        let have_ended = self.threads.iter().all(JoinHandle::is_finished);
         let wait = until.since(self.clock.now());
         match self.arrivals.recv_timeout(Duration::from_nanos(wait.0)) {
             Ok(read) => {
                 let (shard, tick) = &*self.read.insert(read);
                 Update::Tick(*shard, tick)
             }
-            Err(RecvTimeoutError::Timeout) => self.lost().map_or(Update::Nothing, Update::Lost),
+            Err(RecvTimeoutError::Timeout) => match self.lost() {
+                Some(lost) => Update::Lost(lost),
+                None if have_ended => Update::Ended,
+                None => Update::Nothing,
+            },
             Err(RecvTimeoutError::Disconnected) => Update::Ended,
         }
     }
 }
 
 impl Threads {
-    /// The first thread that panicked; [`Threads::join`] passes that on.
+    /// A thread that panicked, each once.
     fn lost(&mut self) -> Option<u32> {
-        let lost = self.threads.iter().position(|thread| self.all_run && thread.is_finished())?;
-        self.all_run = false;
-        Some(lost as u32)
+        let is_lost = |nth: &u32| self.threads[*nth as usize].is_finished() && !self.lost.contains(nth);
+        let lost = (0..self.threads.len() as u32).filter(|_| self.all_run).find(is_lost)?;
+        self.lost.push(lost);
+        Some(lost)
     }
 
     /// Starts a shard for each part of the plan.
@@ -136,6 +146,7 @@ impl Threads {
             sources: Arc::default(),
             threads: Vec::new(),
             all_run: true,
+            lost: Vec::new(),
         };
         let of = parts.len() as u32;
         let mut sources = Sources::default();
@@ -218,12 +229,15 @@ impl Threads {
     /// Waits for the threads to end.
     ///
     /// # Panics
-    /// One of them has panicked.
+    /// One of them has panicked, and nobody else learns of it.
     pub fn join(self) {
         // Those that were not begun end without their beginning.
         drop(self.starters);
         for thread in self.threads {
-            thread.join().expect("a shard panicked");
+            let ended = thread.join();
+            if Failure::first().is_none() {
+                ended.expect("a shard panicked");
+            }
         }
     }
 }
@@ -261,12 +275,14 @@ fn work<I: Io>(
     ready.send(Ok(())).unwrap_or_default();
     let Ok(start) = start.recv() else { return };
     net::sharpen_timers();
-    let mut shard = Shard::new(io, part.places, client(start));
+    // A panic drops neither buffers nor rings: the kernel may still use them.
+    let mut shard = ManuallyDrop::new(Shard::new(io, part.places, client(start)));
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);
+        failpoint("shard");
     }
     // A close frame that was sent in the last turn is one that the target receives.
-    shard.hand_over();
+    ManuallyDrop::into_inner(shard).hand_over();
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use std::{
     env,
     io::{self, IsTerminal, Write, stderr, stdin},
-    panic,
-    sync::Once,
     time::Duration,
 };
 
@@ -81,16 +79,8 @@ pub(crate) fn size() -> (u16, u16) {
     tcgetwinsize(stderr()).map_or((0, 0), |size| (size.ws_col, size.ws_row))
 }
 
-/// Takes the terminal. It is given back when the process panics, too.
+/// Takes the terminal, until [`restore_terminal`].
 pub(crate) fn enter() -> io::Result<()> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |what| {
-            restore_terminal();
-            previous(what);
-        }));
-    });
     terminal::enable_raw_mode()?;
     *HELD_MESSAGES.lock() = Some(HeldMessages::default());
     messages::write(sequence(|out| execute!(out, terminal::EnterAlternateScreen, Hide)));
