@@ -3,6 +3,8 @@
 
 mod check;
 mod image;
+#[cfg(test)]
+mod names;
 mod registries;
 mod sbom;
 
@@ -42,6 +44,8 @@ const PLATFORMS: &[Platform] = &[
     },
 ];
 
+/// Of packages in registries, and of the crate: on PyPI and npm, `throng` is another program. The command is `throng`.
+const NAME: &str = "throng-cli";
 /// One sentence for all of them.
 const ABOUT: &str = "Connection-load tester: how many connections can a server hold, and what limits it?";
 
@@ -128,19 +132,19 @@ impl Dist {
     fn debian(&self) -> Result<()> {
         let (version, arch) = (&self.version, self.platform.debian);
         let folder = self.work("debian")?;
-        let [control, doc] = ["DEBIAN", "usr/share/doc/throng"].map(|name| folder.join(name));
+        let [control, doc] = ["DEBIAN", &format!("usr/share/doc/{NAME}")].map(|name| folder.join(name));
         fs::create_dir_all(&control)?;
         fs::create_dir_all(&doc)?;
         self.install(&folder.join("usr/bin/throng"))?;
         fs::copy(root()?.join("LICENSE-MIT"), doc.join("copyright"))?;
         let size = fs::metadata(&self.throng)?.len() / 1024;
         let text = format!(
-            "Package: throng\nVersion: {version}\nArchitecture: {arch}\nMaintainer: throng <throng@localhost>\n\
+            "Package: {NAME}\nVersion: {version}\nArchitecture: {arch}\nMaintainer: throng <throng@localhost>\n\
             Installed-Size: {size}\nSection: net\nPriority: optional\nDescription: {ABOUT}\n"
         );
         fs::write(control.join("control"), text)?;
         let mut build = command("dpkg-deb", &["--root-owner-group", "--build"])?;
-        build.arg(&folder).arg(self.folder.join(format!("throng_{version}_{arch}.deb")));
+        build.arg(&folder).arg(self.folder.join(format!("{NAME}_{version}_{arch}.deb")));
         finish(build)
     }
 
@@ -198,7 +202,7 @@ fn tar(to: &Path, how: &[&str]) -> Result<std::process::Command> {
 fn version() -> Result<String> {
     let metadata = metadata()?;
     let packages = metadata["packages"].as_array().context("no packages")?;
-    let cli = packages.iter().find(|package| package["name"] == "cli").context("no package cli")?;
+    let cli = packages.iter().find(|package| package["name"] == NAME).context("no package of that name")?;
     Ok(cli["version"].as_str().context("no version")?.to_owned())
 }
 

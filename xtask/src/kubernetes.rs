@@ -74,7 +74,7 @@ fn stage() -> Result<()> {
         go.env("GOBIN", &programs);
         finish(go)?;
     }
-    crate::command::cargo(&["build", "--package", "cli", "--features", "k8s"])?;
+    crate::command::cargo(&["build", "--package", "throng-cli", "--features", "k8s"])?;
     let folder = target.join("kubernetes/run");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder)?;

@@ -87,7 +87,7 @@ pub(crate) fn build_quick() -> Result<Built> {
 }
 
 fn tests(which: &[&str]) -> Result<Vec<Executable>> {
-    let words = [&["test", "--no-run", "--workspace", "--features", "cli/parquet"], which].concat();
+    let words = [&["test", "--no-run", "--workspace", "--features", "throng-cli/parquet"], which].concat();
     let tests: Vec<_> = compile(&words)?.iter().filter_map(executable).collect();
     if tests.is_empty() {
         bail!("no tests built: cargo {}", words.join(" "));

@@ -159,7 +159,7 @@ fn npx(dist: &Dist, folder: &Path) -> Result<Command> {
 }
 
 /// Into a system of its own, with a database of its own.
-fn debian(dist: &Dist, folder: &Path) -> Result<PathBuf> {
+pub(super) fn debian(dist: &Dist, folder: &Path) -> Result<PathBuf> {
     let system = folder.join("debian");
     for part in ["info", "updates", "triggers"] {
         fs::create_dir_all(system.join("var/lib/dpkg").join(part))?;

@@ -1,26 +1,26 @@
 //! The binary as a package of Python's and of npm's.
 
-use super::{ABOUT, Dist};
+use super::{ABOUT, Dist, NAME};
 use crate::command::{command, finish, output, root};
 use anyhow::Result;
 use serde_json::json;
 use std::fs;
 
-/// A wheel (PEP 427): `uvx throng`, `pipx install throng`.
+/// A wheel (PEP 427): `uvx throng-cli`, `pipx install throng-cli`.
 pub(super) fn wheel(dist: &Dist) -> Result<()> {
     let mut python =
-        command("python3", &["-B", "deploy/pypi/wheel.py", &dist.version, dist.platform.wheel, ABOUT])?;
+        command("python3", &["-B", "deploy/pypi/wheel.py", NAME, &dist.version, dist.platform.wheel, ABOUT])?;
     python.arg(&dist.throng).arg(&dist.folder);
     finish(python)
 }
 
-/// A package of npm's: `npx throng`.
+/// A package of npm's: `npx throng-cli`, which runs its only command.
 pub(super) fn npm(dist: &Dist) -> Result<()> {
     let folder = dist.work("npm")?;
     dist.install(&folder.join("bin/throng"))?;
     fs::copy(root()?.join("README.md"), folder.join("README.md"))?;
     let package = json!({
-        "name": "throng",
+        "name": NAME,
         "version": dist.version,
         "description": ABOUT,
         "license": "MIT OR Apache-2.0",
@@ -34,6 +34,6 @@ pub(super) fn npm(dist: &Dist) -> Result<()> {
     npm.arg(&dist.folder).current_dir(&folder);
     let packed = output(npm)?;
     // A release has one for each processor.
-    let name = format!("throng-{}-{}-npm.tgz", dist.version, dist.platform.arch);
+    let name = format!("{NAME}-{}-{}-npm.tgz", dist.version, dist.platform.arch);
     Ok(fs::rename(dist.folder.join(packed.trim()), dist.folder.join(name))?)
 }

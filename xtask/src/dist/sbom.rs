@@ -1,6 +1,6 @@
 //! What is in the binary: SPDX 2.3 as JSON, of what cargo resolved for this platform.
 
-use super::Dist;
+use super::{Dist, NAME};
 use crate::command::{command, output, root};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -49,8 +49,8 @@ fn document(
     let nodes = metadata["resolve"]["nodes"].as_array().context("not resolved")?;
     let uses: BTreeMap<&str, Vec<&str>> =
         nodes.iter().filter_map(|node| Some((node["id"].as_str()?, linked(node)))).collect();
-    let first = packages.iter().find(|package| package["name"] == "cli").and_then(|cli| cli["id"].as_str());
-    let first = first.context("no package cli")?;
+    let first = packages.iter().find(|package| package["name"] == NAME).and_then(|cli| cli["id"].as_str());
+    let first = first.context("no package of that name")?;
     let (mut found, mut next) = (BTreeSet::from([first]), vec![first]);
     while let Some(id) = next.pop() {
         next.extend(uses.get(id).into_iter().flatten().filter(|id| found.insert(id)));
@@ -131,17 +131,17 @@ mod tests {
     fn it_lists_what_is_linked_and_no_tools() {
         let package = |name: &str| json!({ "id": name, "name": name, "version": "1.0.0+a_b", "license": "MIT/Apache-2.0" });
         let uses = |name: &str, kind: Value| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
-        let packages = ["cli", "rustls", "cc", "proptest", "ring", "other"].map(package);
+        let packages = [NAME, "rustls", "cc", "proptest", "ring", "other"].map(package);
         let metadata = json!({
             "packages": packages,
             "resolve": { "nodes": [
-                { "id": "cli", "deps": [uses("rustls", Value::Null), uses("proptest", "dev".into())] },
+                { "id": NAME, "deps": [uses("rustls", Value::Null), uses("proptest", "dev".into())] },
                 { "id": "rustls", "deps": [uses("ring", Value::Null), uses("cc", "build".into())] },
                 { "id": "ring", "deps": [uses("rustls", Value::Null)] },
                 { "id": "other", "deps": [] },
             ] },
         });
-        let lock = "version = 4\n[[package]]\nname = \"ring\"\nversion = \"1.0.0+a_b\"\nchecksum = \"abc\"\n[[package]]\nname = \"cli\"\nversion = \"1\"\n";
+        let lock = "version = 4\n[[package]]\nname = \"ring\"\nversion = \"1.0.0+a_b\"\nchecksum = \"abc\"\n[[package]]\nname = \"throng-cli\"\nversion = \"1\"\n";
         let document = document(&metadata, &checksums(lock), "1", "2026-01-01T00:00:00Z").unwrap();
         let names: Vec<&str> = document["packages"]
             .as_array()
@@ -149,14 +149,14 @@ mod tests {
             .iter()
             .map(|own| own["name"].as_str().unwrap())
             .collect();
-        assert_eq!(names, ["cli", "ring", "rustls"]);
-        let ring = &document["packages"][1];
+        assert_eq!(names, ["ring", "rustls", NAME]);
+        let ring = &document["packages"][0];
         assert_eq!(ring["checksums"][0]["checksumValue"], "abc");
         assert_eq!(
             (&ring["SPDXID"], &ring["licenseDeclared"]),
             (&"SPDXRef-ring-1.0.0-a-b".into(), &"MIT OR Apache-2.0".into())
         );
-        assert!(document["packages"][0]["checksums"].is_null(), "what is no registry's has none");
+        assert!(document["packages"][2]["checksums"].is_null(), "what is no registry's has none");
         assert_eq!(document["relationships"].as_array().unwrap().len(), 4);
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn the_lock_file_has_a_checksum_for_what_others_wrote() {
         let sums = checksums(&fs::read_to_string(root().unwrap().join("Cargo.lock")).unwrap());
         let has = |name: &str| sums.keys().any(|(own, _)| own == name);
-        assert!(has("rustls") && has("rusqlite") && !has("cli"), "{}", sums.len());
+        assert!(has("rustls") && has("rusqlite") && !has(NAME), "{}", sums.len());
         assert!(sums.values().all(|sum| sum.len() == 64));
     }
 }

@@ -32,7 +32,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("lab", &["host", "samples", "stats", "store", "units"]),
     (
-        "cli",
+        // The crate `cli`, by its name in registries.
+        "throng-cli",
         &[
             "units",
             "wire",
