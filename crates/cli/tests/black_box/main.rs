@@ -40,6 +40,7 @@ mod program;
 mod pushes;
 mod replays;
 mod reports;
+mod reproduces;
 mod responses;
 mod scenarios;
 mod schedule;

@@ -138,6 +138,16 @@ impl Peer {
         Some(head)
     }
 
+    /// The content of the request with this head; none if the peer has closed.
+    pub(crate) fn content(&mut self, head: &str) -> Option<Vec<u8>> {
+        let length = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok();
+        let length: usize = head.lines().find_map(length).unwrap_or(0);
+        while self.unread.len() < length {
+            self.receive().then_some(())?;
+        }
+        Some(self.unread.drain(..length).collect())
+    }
+
     /// Consumes input up to this text; false if the peer has closed.
     pub(crate) fn line(&mut self, end: &str) -> bool {
         loop {

@@ -37,13 +37,19 @@ pub(super) fn command(population: &Population) -> Option<String> {
         words.extend(version(population).map(str::to_owned));
         let mut all = requests(population);
         let request = all.next().filter(|_| all.next().is_none())?;
-        match &*request.method {
-            "GET" => {}
-            // With -X curl would wait for content.
-            "HEAD" => words.push("-I".to_owned()),
-            method => words.extend(["-X".to_owned(), shell_word(method)]),
-        }
         let has_content = matches!(request.body, Some(Body::Text(_) | Body::File(_)));
+        match (&*request.method, has_content) {
+            ("GET", false) => {}
+            // With -X curl would wait for content, and -I goes with none.
+            ("HEAD", false) => words.push("-I".to_owned()),
+            ("HEAD", true) => return None,
+            // With -X curl would send it again to where it is redirected.
+            ("POST", true) if request.redirects > 0 => {}
+            (method, _) => words.extend(["-X".to_owned(), shell_word(method)]),
+        }
+        if request.redirects > 0 {
+            words.extend(["-L".to_owned(), "--max-redirs".to_owned(), request.redirects.to_string()]);
+        }
         words.extend(left_out(&request.headers, has_content));
         words.extend(fields(&request.headers));
         words.extend(content(request, population.streams.is_none()));
@@ -86,10 +92,17 @@ fn content(request: &Request, is_http1: bool) -> Vec<String> {
         // The other flags read a file where the text begins with @.
         Some(Body::Text(text)) => vec!["--data-raw".to_owned(), word("", text)],
         Some(Body::File(content)) => {
-            vec!["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]
+            // curl would ask first whether to send it, or wait for the reply.
+            let asks = content.bytes.len() > ASKS_ABOVE;
+            let not_asked = ["-H".to_owned(), "Expect:".to_owned()].into_iter().filter(|_| asks);
+            let file = ["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))];
+            not_asked.chain(file).collect()
         }
     }
 }
+
+/// Octets of content above which curl sends `Expect: 100-continue` by itself.
+const ASKS_ABOVE: usize = 1 << 20;
 
 /// How its connections are secured.
 fn of_tls(population: &Population) -> Vec<String> {
@@ -131,6 +144,8 @@ fn fields(fields: &[(String, Text)]) -> impl Iterator<Item = String> {
 
 fn field(name: &str, value: &Text) -> String {
     match plan::is_public(name) {
+        // With a colon curl would leave out what it adds by itself.
+        true if value.is_empty() => shell_word(&format!("{name};")),
         true => word(&format!("{name}: "), value),
         false => format!("\"{name}: ${}\"", variable_of(name)),
     }
