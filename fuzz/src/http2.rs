@@ -195,7 +195,7 @@ impl Trace {
             Event::Window(stream) => format!("window {stream}"),
             Event::Ping(payload) => format!("ping {}", payload.escape_ascii()),
             Event::Pong(payload) => format!("pong {}", payload.escape_ascii()),
-            Event::Goaway { last, code } => format!("goaway {last} {code}"),
+            Event::Goaway { last, code, .. } => format!("goaway {last} {code}"),
             Event::Data(_) => unreachable!("heard elsewhere"),
         };
         self.line(&said);

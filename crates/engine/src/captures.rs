@@ -41,6 +41,17 @@ pub(crate) enum NotFollowed {
     Elsewhere(Elsewhere),
 }
 
+impl NotFollowed {
+    /// As the detail of its status.
+    pub(crate) fn detail(self) -> samples::Detail {
+        match self {
+            NotFollowed::TooMany => samples::Detail::TOO_MANY_REDIRECTS,
+            NotFollowed::Elsewhere(Elsewhere::Origin) => samples::Detail::OTHER_ORIGIN,
+            NotFollowed::Elsewhere(Elsewhere::Unreadable) => samples::Detail::NO_LOCATION,
+        }
+    }
+}
+
 /// Of a shard.
 #[derive(Debug)]
 pub(crate) struct Captures {

@@ -90,8 +90,8 @@ pub(crate) enum Progress<'a> {
     Pong(usize, u64),
     /// The protocol has output of its own.
     Reply(usize, Reply<'a>),
-    /// The server ends the session, and announces it; the reply takes leave.
-    Ending(Reply<'a>),
+    /// The server ends the session, and announces it, with these words; the reply takes leave.
+    Ending(Reply<'a>, &'a [u8]),
     /// The server ends an idle connection, as if by closing it.
     Left,
 }

@@ -206,9 +206,9 @@ impl<E> Layered<E> {
         }
     }
 
-    /// Bytes that the program has left over.
-    pub fn leftover_len(&self, index: u32) -> usize {
-        self.leftovers.get(&index).map_or(0, Vec::len)
+    /// What the program has left over.
+    pub fn leftover(&self, index: u32) -> &[u8] {
+        self.leftovers.get(&index).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the memory of openings to the system, after a peak of them.

@@ -28,6 +28,7 @@ mod streams;
 mod subject;
 mod thresholds;
 mod verdict;
+mod words;
 
 use evidence::{Evidence, Paced};
 use gather::gather;

@@ -37,6 +37,15 @@ impl Detail {
     /// A timeout: the peer of HTTP/2 allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS 0).
     pub const NO_STREAMS: Detail = Detail(242);
 
+    /// A redirect that was to be followed leads to another scheme, host or port.
+    pub const OTHER_ORIGIN: Detail = Detail(243);
+
+    /// It is one more than are followed.
+    pub const TOO_MANY_REDIRECTS: Detail = Detail(244);
+
+    /// Its Location is absent, or cannot be read.
+    pub const NO_LOCATION: Detail = Detail(245);
+
     /// What a response broke.
     pub const fn of_rule(rule: Rule) -> Detail {
         Detail(RULE + rule as u16)
@@ -45,6 +54,11 @@ impl Detail {
     /// That, if it is one.
     pub fn rule(&self) -> Option<Rule> {
         Rule::ALL.get(usize::from(self.0).checked_sub(RULE.into())?).copied()
+    }
+
+    /// Whether it is why a redirect was not followed.
+    pub const fn is_of_redirect(&self) -> bool {
+        self.0 >= Detail::OTHER_ORIGIN.0 && self.0 <= Detail::NO_LOCATION.0
     }
 
     /// From the description of an alert of TLS (RFC 8446, section 6).
@@ -231,6 +245,9 @@ const NAMES: &[(u16, &str)] = &[
     (Detail::ANNOUNCED.0, "announced"),
     (Detail::WINDOW.0, "HTTP/2 window closed"),
     (Detail::NO_STREAMS.0, "no streams allowed"),
+    (Detail::OTHER_ORIGIN.0, "redirect to another scheme, host or port"),
+    (Detail::TOO_MANY_REDIRECTS.0, "more redirects than are followed"),
+    (Detail::NO_LOCATION.0, "redirect without a Location that can be read"),
     (ALERT + 10, "alert unexpected_message"),
     (ALERT + 20, "alert bad_record_mac"),
     (ALERT + 22, "alert record_overflow"),

@@ -71,6 +71,11 @@ impl ErrorSample {
         self.status
     }
 
+    /// Whether its first bytes are those of the response.
+    pub fn is_from_start(&self) -> bool {
+        self.from_start
+    }
+
     /// Its first bytes, secrets masked.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]

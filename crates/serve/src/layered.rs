@@ -28,7 +28,7 @@ impl<H: Handler> ServerShard<H> {
             let is_enough = self.out.sent >= MOST_A_CALL;
             if is_enough || self.is_held(cx, k) {
                 // What follows stays sealed, and comes again when the connection can be written to, or its response has left.
-                let own = self.layered().leftover_len(k.index);
+                let own = self.layered().leftover(k.index).len();
                 cx.call_when_drained(k, own);
                 if is_enough {
                     cx.call_again(k);

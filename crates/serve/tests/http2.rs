@@ -154,7 +154,7 @@ impl Client {
             }
             (Some(Event::Interim(status)), Some(came)) => came.status = status,
             (Some(Event::Reset(code)), Some(came)) => came.reset = Some(code),
-            (Some(Event::Goaway { last, code }), _) => self.is_leaving = Some((last, code)),
+            (Some(Event::Goaway { last, code, .. }), _) => self.is_leaving = Some((last, code)),
             (None | Some(Event::SettingsAcked | Event::Window(_)), _) => {}
             (Some(other), _) => panic!("{other:?}"),
         }

@@ -220,10 +220,11 @@ fn a_captured_link_is_requested_whatever_its_form() {
     });
     let next =
         "capture = { next = { json = \"/next\" } }\n[[population.step]]\nrequest = \"GET {var next}\"\n";
-    let steps =
-        format!("[[population.step]]\nrequest = \"GET /v1/items\"\n{next}{next}{next}redirects = 1\n");
+    let steps = format!(
+        "[[population.step]]\nrequest = \"GET /v1/items\"\n{next}{next}{next}redirects = 1\nthink = \"1m\"\n"
+    );
     let load =
-        "duration = \"300ms\"\nreconnect = \"never\"\n[[population]]\nconnections = 2\nthen = \"stay\"\n";
+        "duration = \"300ms\"\nreconnect = \"never\"\n[[population]]\nname = \"users\"\nconnections = 2\n";
     let folder = Folder::new("links");
     let path = folder.write("load.toml", format!("target = \"{}\"\n{load}{steps}", server.url("/")));
     let ended = Program::start(&["run", &path, "--json", "-"]).end();
@@ -234,8 +235,8 @@ fn a_captured_link_is_requested_whatever_its_form() {
     assert_eq!(targets.len(), 10, "{targets:?}");
     assert!(expected.iter().all(|one| targets.iter().filter(|it| *it == one).count() == 2), "{targets:?}");
     // One that leads to another server is no value.
-    let more = format!("{next}expect = {{ status = 200 }}\n");
-    let path = folder.write("more.toml", format!("target = \"{}\"\n{load}{steps}{more}", server.url("/")));
+    let steps = steps.replace("think = \"1m\"\n", next);
+    let path = folder.write("more.toml", format!("target = \"{}\"\n{load}{steps}", server.url("/")));
     let ended = Program::start(&["run", &path, "--json", "-"]).end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
     assert_eq!(s.faults(), vec![("target·exchange·missing-value".to_owned(), 2)], "{}", ended.stderr);

@@ -38,6 +38,7 @@ mod pages;
 mod places;
 mod program;
 mod pushes;
+mod quotes;
 mod replays;
 mod reports;
 mod reproduces;

@@ -146,6 +146,7 @@ impl Client {
 
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
+        self.sample_farewell(k, fault, cx.now());
         // One that is announced with an error has that as its reason.
         if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.detail.is_none() {
             let silence = self.silence(k, cx.now());
@@ -266,7 +267,7 @@ impl Client {
         let Exchange { due, started, .. } = *self.exchange(k);
         let error = self.conns.error(k.index);
         let rest =
-            cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover_len(k.index));
+            cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover(k.index).len());
         let session = self.conns.session(k.index);
         let ended = match (why, &self.layer) {
             (Gone::Ended, Some(layered)) if !layered.layer.is_closed(k.index) => {

@@ -1,7 +1,7 @@
 //! Samples of wrong responses: a few of each fault, for the whole run.
 
 use net::{Cx, Io, Key};
-use samples::{ErrorSample, ErrorSamples, Fault, Kind, Stage};
+use samples::{Detail, ErrorSample, ErrorSamples, Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
@@ -13,16 +13,34 @@ pub(super) struct ErrorSampler {
     taken: Vec<(Fault, usize)>,
     /// The complete response that was just found to be wrong, and its status.
     wrong: Option<(Fault, Option<u16>)>,
+    /// What its server said in words, where its bytes are no sample of it.
+    said: Vec<u8>,
+    /// Why the redirect that was just received is not followed.
+    not_followed: Detail,
+    /// A reply that has begun otherwise than expected: its connection, and its first bytes.
+    begun: (Option<Key>, Vec<u8>),
 }
 
 impl ErrorSampler {
     pub(super) fn new() -> ErrorSampler {
-        ErrorSampler { taken: Vec::with_capacity(ErrorSamples::MAX), wrong: None }
+        let bytes = || Vec::with_capacity(ErrorSample::BYTES);
+        ErrorSampler {
+            taken: Vec::with_capacity(ErrorSamples::MAX),
+            wrong: None,
+            said: bytes(),
+            not_followed: Detail::NONE,
+            begun: (None, bytes()),
+        }
     }
 
-    /// A complete response is wrong.
-    pub(super) fn note(&mut self, fault: Fault, status: Option<u16>) {
-        self.wrong = Some((fault, status));
+    /// A redirect was to be followed, and is not.
+    pub(super) fn not_followed(&mut self, why: Detail) {
+        self.not_followed = why;
+    }
+
+    /// Why the response that was just received was not followed; none where it was not to be.
+    pub(super) fn take_not_followed(&mut self) -> Detail {
+        std::mem::replace(&mut self.not_followed, Detail::NONE)
     }
 
     /// Whether one more of this fault is taken; it is counted.
@@ -53,7 +71,60 @@ impl Client {
     /// Samples the response that was just found to be wrong, if it was: all of it that `input` has.
     pub(super) fn sample_wrong(&mut self, k: Key, now: Nanos, input: &[u8], from_start: bool) {
         if let Some((fault, status)) = self.errors.wrong.take() {
+            let said = std::mem::take(&mut self.errors.said);
+            let (input, from_start) = if said.is_empty() { (input, from_start) } else { (&said[..], true) };
             self.sample(k, fault, (now, status), input, from_start);
+            self.errors.said = said;
+        }
+    }
+
+    /// The complete response on the connection at `index` is wrong.
+    pub(super) fn note_wrong(&mut self, index: u32, fault: Fault, status: Option<u16>) {
+        let Client { conns, errors, .. } = self;
+        errors.wrong = Some((fault, status));
+        errors.said.clear();
+        errors.said.extend(conns.find_session(index).map(|session| session.said()).unwrap_or_default());
+    }
+
+    /// Part of a reply has come, and the reply is not complete: kept where it is already known to be wrong, for there may be no more of it.
+    /// So is what came before a request, of a protocol in which the server is not the first to speak.
+    pub(super) fn note_begun(&mut self, k: Key, piece: &[u8]) {
+        let is_wrong = match self.conns[k.index].state() {
+            State::Busy => self.conns.at(self.conns.latest(k.index)).differs,
+            _ => !self.job.is_http2() && !self.job.protocol.server_may_speak(),
+        };
+        let (of, bytes) = &mut self.errors.begun;
+        if !is_wrong || piece.is_empty() || *of == Some(k) {
+            return;
+        }
+        *of = Some(k);
+        bytes.clear();
+        bytes.extend(piece.iter().take(ErrorSample::BYTES));
+    }
+
+    /// What is awaited on a connection does not come in time: what has come of it is sampled.
+    pub(super) fn sample_begun<I: Io>(&mut self, cx: &Cx<I>, k: Key, fault: Fault) {
+        let begun = self.errors.begun.0.take_if(|of| *of == k).map(|_| self.errors.begun.1.clone());
+        let unsealed = self.layer.as_ref().map(|layered| layered.leftover(k.index));
+        let left = [cx.leftover(k), unsealed.unwrap_or_default()].into_iter().find(|left| !left.is_empty());
+        if let Some(bytes) = left.map(<[u8]>::to_vec).or(begun) {
+            self.sample_words(k, fault, cx.now(), &bytes);
+        }
+    }
+
+    /// A connection is lost that the server ended with an error: its words are sampled.
+    pub(super) fn sample_farewell(&mut self, k: Key, fault: Fault, now: Nanos) {
+        if fault.detail.is_of_goaway() || fault.detail.close_code().is_some() {
+            let session = self.conns.find_session(k.index);
+            let words = session.map(|session| session.farewell().to_vec()).unwrap_or_default();
+            self.sample_words(k, fault, now, &words);
+        }
+    }
+
+    /// What came is sampled, if anything did.
+    pub(super) fn sample_words(&mut self, k: Key, fault: Fault, now: Nanos, words: &[u8]) {
+        if !words.is_empty() {
+            self.sample(k, fault, (now, None), words, true);
         }
     }
 

@@ -44,6 +44,7 @@ impl Client {
             }
             match progress {
                 Ok(Progress::More(n)) => {
+                    self.note_begun(k, &input[used..used + n]);
                     self.rest_if_quiet(k);
                     return used + n;
                 }
@@ -84,7 +85,7 @@ impl Client {
                     used += n;
                     self.reply(cx, k, reply);
                 }
-                Ok(Progress::Ending(reply)) => self.session_ended(cx, k, reply),
+                Ok(Progress::Ending(reply, words)) => self.session_ended(cx, k, reply, words),
                 Ok(Progress::Left) => self.gone(cx, k, Gone::Ended),
                 Ok(Progress::Refused(status)) => {
                     self.refused(cx, k, status, sampled(from, input.len()), is_first);
@@ -214,13 +215,14 @@ impl Client {
 
     /// The server has announced the end of the session: the connection stays closed until its next message is due. Where it closes a
     /// WebSocket with an error, the connection is lost.
-    fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
+    fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>, words: &[u8]) {
         self.end_tick_before_losses(cx.now());
         let error = reply.error().unwrap_or_else(|| self.conns.error(k.index));
         self.reply(cx, k, reply);
         if error.close_code().is_some() {
-            let stage = self.conn(k).state().stage();
-            return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error));
+            let fault = Fault::target(self.conn(k).state().stage(), Kind::Closed).with(error);
+            self.sample_words(k, fault, cx.now(), words);
+            return self.lost(cx, k, fault);
         }
         let due = match self.conn(k).state() {
             // Its message crossed with the close: it is still owed.

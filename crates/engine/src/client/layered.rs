@@ -50,8 +50,12 @@ impl Client {
                 }
                 Err(error) => {
                     self.say_of_layer(cx, k);
-                    let stage = self.conn(k).state().stage();
-                    self.fail(cx, k, tls_fault(error, stage));
+                    let fault = tls_fault(error, self.conn(k).state().stage());
+                    // What is no record of TLS has not been changed by decryption.
+                    if fault.kind == Kind::NotTls {
+                        self.sample_words(k, fault, cx.now(), &input[used..]);
+                    }
+                    self.fail(cx, k, fault);
                 }
             }
             if !cx.is_open(k) {

@@ -107,11 +107,15 @@ impl Client {
             _ => None,
         };
         let wrong = wrong.or(taken.filter(|kind| kind.is_wrong_response()));
+        let not_followed = self.errors.take_not_followed();
         // A response that is wrong besides has a fault of its own, which this one follows.
         let stage = if wrong.is_some() { Stage::Hold } else { Stage::Exchange };
         let useless = useless.map(|kind| Fault::target(stage, kind));
-        let wrong = wrong.map(|kind| Fault::target(Stage::Exchange, kind));
-        wrong.into_iter().for_each(|fault| self.errors.note(fault, head.map(|head| head.status)));
+        let wrong = wrong.map(|kind| match Fault::target(Stage::Exchange, kind) {
+            fault if kind == Kind::WrongStatus => fault.with(not_followed),
+            fault => fault,
+        });
+        wrong.into_iter().for_each(|fault| self.note_wrong(index, fault, head.map(|head| head.status)));
         if let Some(fault) = wrong.filter(|_| self.job.only_right) {
             self.failed(exchange, destination, fault, now);
             return None;

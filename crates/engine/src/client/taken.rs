@@ -23,7 +23,7 @@ impl Client {
     /// Follows a redirect, if the step says so and it leads to the same host: the exchange goes on with another request. What came
     /// before it is part of its latency, and is not counted.
     pub(super) fn follow<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, head: Option<Head>) -> bool {
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, layer, errors, .. } = self;
         let at = conns.at(stream).at;
         let Op::Request(request) = job.op(at) else { return false };
         let (Some(wanted), Some(captures), Some(head)) = (&request.check.wanted, &mut source.captures, head)
@@ -35,7 +35,14 @@ impl Client {
             return false;
         }
         let led = captures.redirect(k.index, wanted, request.authority(destination), source.now);
-        let Some(Ok(path)) = led else { return false };
+        let path = match led {
+            None => return false,
+            Some(Err(why)) => {
+                errors.not_followed(why.detail());
+                return false;
+            }
+            Some(Ok(path)) => path,
+        };
         let is_get = captures.becomes_get(k.index, request.becomes_get(head.status));
         let op = Op::Request(request.redirected(&path, is_get));
         let (_, session, exchange) = conns.parts(k.index, stream);

@@ -16,6 +16,7 @@ use crate::{Control, Job, Link, RateProfile, links, protocol::Protocol};
 mod keep_alive;
 mod layers;
 mod streams;
+mod words;
 
 pub(super) const MS: fn(u64) -> Nanos = Nanos::from_millis;
 /// One way over the network, without exception.

@@ -68,6 +68,7 @@ impl Client {
         let state = self.conn(k).state();
         if state.is_opening() || !self.cancel(cx, k, late) {
             let fault = self.timeout_of(k, late);
+            self.sample_begun(cx, k, fault);
             return self.fail(cx, k, fault);
         }
         self.go_on_without(cx, k);

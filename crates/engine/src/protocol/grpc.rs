@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use samples::{Kind, Rule};
 use wire::grpc::{Messages, status};
-use wire::http2::{Code, Data, Head};
+use wire::http2::{Code, Data, Grpc, Head};
 
 use super::{
     Progress,
@@ -53,7 +53,7 @@ pub(super) fn head<'a>(
         return Progress::Turned(used);
     }
     // Without messages, the status is in the head.
-    conclude(state, place, head.grpc.status, 0, used)
+    conclude(state, place, Some(&head.grpc), 0, used)
 }
 
 /// A piece of the body: the messages that it completes.
@@ -98,23 +98,24 @@ pub(super) fn data<'a>(
 pub(super) fn finish<'a>(
     state: &mut State,
     place: usize,
-    status: Option<u32>,
+    result: &Grpc<'_>,
     exchange: &Exchange,
     used: usize,
 ) -> Progress<'a> {
-    conclude(state, place, status, exchange.nth, used)
+    conclude(state, place, Some(result), exchange.nth, used)
 }
 
 /// The stream has ended, after this number of messages.
 fn conclude<'a>(
     state: &mut State,
     place: usize,
-    status: Option<u32>,
+    result: Option<&Grpc<'_>>,
     messages: u32,
     used: usize,
 ) -> Progress<'a> {
+    result.into_iter().for_each(|result| state.say(place, "grpc-message", &decoded(result.message)));
     let it = &mut state.under_way[place];
-    let Some(status) = status else {
+    let Some(status) = result.and_then(|result| result.status) else {
         if it.status != OK_OF_HTTP {
             // It is none of gRPC's, and is counted as what it is.
             return http2::respond(state, place, used);
@@ -132,6 +133,18 @@ fn conclude<'a>(
     it.status =
         u16::try_from(status).ok().filter(|status| *status <= status::LAST).unwrap_or(status::UNKNOWN);
     http2::respond(state, place, used)
+}
+
+/// A `grpc-message` without its percent-encoding; what is malformed in it stays as it is (gRPC over HTTP2, Status-Message).
+fn decoded(message: &[u8]) -> Vec<u8> {
+    let (mut text, mut rest) = (Vec::with_capacity(message.len()), message);
+    while let Some((first, behind)) = rest.split_first() {
+        let hex = behind.get(..2).filter(|_| *first == b'%').and_then(|hex| str::from_utf8(hex).ok());
+        let octet = hex.filter(|hex| !hex.starts_with('+')).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        text.push(octet.unwrap_or(*first));
+        rest = if octet.is_some() { &behind[2..] } else { behind };
+    }
+    text
 }
 
 /// The stream ended in the middle of a message, or without what this rule wants.

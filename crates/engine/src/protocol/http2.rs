@@ -26,9 +26,12 @@ use crate::{
 
 mod fields;
 mod ping;
+mod said;
 
-use fields::Fields;
+use fields::{Fields, begin};
 pub(crate) use ping::{keep_alive, ping};
+pub(super) use said::Farewell;
+use said::Said;
 
 thread_local! {
     /// Where heads are put together: one for all connections of a shard, which has a thread.
@@ -78,8 +81,9 @@ struct Rare {
     queued: Option<Reply>,
     /// Bodies of which a part waits for the peer's windows, each by its exchange.
     blocked: Vec<(u32, Vec<u8>)>,
-    /// Of the server's GOAWAY.
-    error: Detail,
+    /// The server's GOAWAY.
+    farewell: Farewell,
+    said: Said,
 }
 
 const _: () = assert!(size_of::<State>() <= 104, "an idle connection has one");
@@ -166,7 +170,7 @@ impl State {
     }
 
     pub(super) fn error(&self) -> Detail {
-        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.error)
+        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
     }
 
     pub(super) fn has_place(&self) -> bool {
@@ -227,6 +231,7 @@ impl State {
         self.reads = NOTHING;
         let ended = self.under_way.remove(place);
         if let Some(rare) = &mut self.rare {
+            rare.said.end(ended.exchange);
             rare.blocked.retain(|(exchange, _)| *exchange != ended.exchange);
         }
         ended
@@ -358,7 +363,7 @@ fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
         return Some(Progress::Withdrawn(0));
     }
     let is_over = state.under_way.is_empty() || unserved.is_some();
-    is_over.then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new()))))
+    is_over.then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new())), b""))
 }
 
 /// The server has reset a stream.
@@ -406,28 +411,21 @@ fn read<'a>(
         }
         (Event::Settings, ..) => reply(Reply([SETTINGS_ACK, &state.unblock()].concat())),
         (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
-        (Event::Goaway { code, .. }, ..) if code != Code::NO_ERROR => {
-            state.rare.get_or_insert_default().error = Detail::of_goaway(code.0);
+        (Event::Goaway { code, debug, .. }, ..) if code != Code::NO_ERROR => {
+            state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
             Ok(Progress::Turned(n))
         }
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
         (Event::Pong(payload), ..) => Ok(ping::acknowledge(state, u64::from_be_bytes(payload), number, n)),
         (Event::Head(head), Some(place), Some(exchange)) => {
-            let it = &mut state.under_way[place];
-            it.status = head.status;
-            it.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
             exchange.differs = !head.has_expected && !looks_at_type;
-            if it.call.is_one() {
-                let is_typed = head.grpc.is_typed || !looks_at_type;
-                return Ok(grpc::head(state, place, &head, is_typed, n));
-            }
-            Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
+            Ok(begin(state, place, &head, looks_at_type, n))
         }
         (Event::Data(data), Some(place), Some(exchange)) => {
             Ok(take(state, place, &data, (exchange, check), watch, n))
         }
         (Event::Trailers(trailers), Some(place), Some(exchange)) if state.under_way[place].call.is_one() => {
-            Ok(grpc::finish(state, place, trailers.grpc.status, exchange, n))
+            Ok(grpc::finish(state, place, &trailers.grpc, exchange, n))
         }
         (Event::Trailers(_), Some(place), Some(_)) => Ok(respond(state, place, n)),
         (Event::Reset(code), Some(place), _) => {

@@ -43,7 +43,7 @@ fn came(read: Result<Progress<'_>, Failure>) -> Came {
         Ok(Progress::Responded(n)) => Came::Responded(n),
         Ok(Progress::Pushed(n)) => Came::Pushed(n),
         Ok(Progress::Reply(n, Reply::WebSocket(websocket::Reply::Pong(_)))) => Came::Pong(n),
-        Ok(Progress::Ending(Reply::WebSocket(websocket::Reply::Close(code)))) => Came::Ending(code),
+        Ok(Progress::Ending(Reply::WebSocket(websocket::Reply::Close(code)), _)) => Came::Ending(code),
         Ok(Progress::Refused(status)) => Came::Refused(status),
         Ok(Progress::Left) => Came::Left,
         Ok(other) => panic!("not of these protocols: {other:?}"),

@@ -16,7 +16,7 @@ use wire::{
 };
 
 use super::{
-    http2::{self as requests, Http2, Reply, room},
+    http2::{self as requests, Farewell, Http2, Reply, room},
     upgrade,
     websocket::{self, Offered},
 };
@@ -81,8 +81,8 @@ struct Rare {
     requests: Vec<Vec<u8>>,
     /// The sub-protocols that they offer, until all WebSockets are open.
     offered: Option<Offered>,
-    /// Of the server's GOAWAY, or of its close of a WebSocket.
-    error: Detail,
+    /// The server's GOAWAY, or its close of a WebSocket.
+    farewell: Farewell,
 }
 
 /// One WebSocket.
@@ -259,7 +259,11 @@ impl State {
     }
 
     pub(super) fn error(&self) -> Detail {
-        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.error)
+        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
+    }
+
+    pub(super) fn farewell(&self) -> &[u8] {
+        self.rare.as_ref().map_or(&[], |rare| rare.farewell.words())
     }
 
     /// Whether a message may be awaited beside those under way.
@@ -314,7 +318,7 @@ impl State {
     fn drop_rare(&mut self) {
         self.rare.take_if(|rare| {
             let is_empty = rare.queued.is_empty() && rare.requests.is_empty();
-            is_empty && rare.offered.is_none() && rare.error.is_none()
+            is_empty && rare.offered.is_none() && rare.farewell.error.is_none()
         });
     }
 

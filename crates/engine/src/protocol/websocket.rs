@@ -190,7 +190,8 @@ pub(super) fn read<'a>(
                 return Ok(Progress::Reply(used, super::Reply::WebSocket(Reply::Pong(ping))));
             }
             (Some(Event::Closing(closing)), _) => {
-                return Ok(Progress::Ending(super::Reply::WebSocket(Reply::Close(closing.code))));
+                let reply = super::Reply::WebSocket(Reply::Close(closing.code));
+                return Ok(Progress::Ending(reply, closing.reason.plain().unwrap_or_default()));
             }
             // A piece of what is awaited.
             (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent))))

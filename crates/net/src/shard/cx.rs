@@ -288,11 +288,19 @@ impl<I: Io> Cx<I> {
         self.io.blocked()
     }
 
-    /// Bytes of input that wait to be used, those of a partial head; none for a stale key.
+    /// How many bytes of input wait to be used, those of a partial head; none for a stale key.
     pub fn leftover_len(&self, k: Key) -> usize {
+        self.find_leftover(k).map_or(0, |leftover| leftover.bytes.len() + leftover.own)
+    }
+
+    /// The same bytes, but for those that the program keeps itself.
+    pub fn leftover(&self, k: Key) -> &[u8] {
+        self.find_leftover(k).map_or(&[], |leftover| &leftover.bytes)
+    }
+
+    fn find_leftover(&self, k: Key) -> Option<&Leftover> {
         let is_there = self.slab.is_live(k) && self.slab.is(k, slab::LEFTOVER);
-        let leftover = is_there.then(|| self.leftovers.get(&k.index)).flatten();
-        leftover.map_or(0, |leftover| leftover.bytes.len() + leftover.own)
+        is_there.then(|| self.leftovers.get(&k.index)).flatten()
     }
 
     fn forget(&mut self, k: Key) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart};
 use units::Nanos;
 
-use super::{starved::Starved, subject::Subject};
+use super::{starved::Starved, subject::Subject, words::Words};
 use crate::{
     both_sides::BothSides,
     by::By,
@@ -107,8 +107,8 @@ pub(crate) struct Evidence {
     pub(crate) is_mute: bool,
     /// Responses of HTTP/1.1 and TCP that began, and were not complete.
     pub(crate) unended: u64,
-    /// How a response begins that the protocol does not allow: its first line, escaped, secrets masked.
-    pub(crate) not_allowed: Option<String>,
+    /// What the target said in words, of each kind of fault.
+    pub(crate) words: Vec<Words>,
     /// Whether all of the wrong texts were messages.
     pub(crate) wrong_messages: bool,
     /// Whether the target accepts TLS, if that was tested.

@@ -1,32 +1,19 @@
 //! Gathers what a run showed: the evidence for its verdict and its limit.
 
 use plan::{Load, Plan, Population};
-use samples::{ErrorSamples, Fault, Kind, SlowPart};
+use samples::{Fault, Kind, SlowPart};
 use units::Nanos;
 
 use super::{
     evidence::{Evidence, Pattern, Queueing, Stall},
     starved,
     subject::Subject,
+    words::Words,
 };
 use crate::{
     backlog::Backlog,
     record::{PopulationRecord, Record},
 };
-
-/// The first line of what came instead of a response, cut where it is long.
-fn not_allowed(samples: &ErrorSamples) -> Option<String> {
-    let sample = samples.iter().find(|sample| sample.fault().kind == Kind::BadAnswer)?;
-    let line = sample.bytes().split(|byte| b"\r\n".contains(byte)).next().filter(|line| !line.is_empty())?;
-    let (shown, more) = match line.len() {
-        0..=MOST_SHOWN => (line, ""),
-        _ => (&line[..MOST_SHOWN], "…"),
-    };
-    Some(format!("\"{}{more}\"", shown.escape_ascii()))
-}
-
-/// Bytes of it.
-const MOST_SHOWN: usize = 40;
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
 /// load was raised, by stages or by the user, more may wait for that alone.
@@ -121,7 +108,7 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
         is_mute: r.is_mute(),
         unended: r.unended(),
         unserved: r.populations.iter().map(PopulationRecord::unserved).sum(),
-        not_allowed: not_allowed(&r.totals.error_samples),
+        words: Words::of(&r.totals.error_samples),
         wrong_messages: wrong_messages(plan, r),
         speaks_tls: r.speaks_tls,
         ..seen

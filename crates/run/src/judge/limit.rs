@@ -70,6 +70,7 @@ mod load;
 pub(crate) mod ours;
 mod path;
 mod process;
+mod quoted;
 mod secured;
 mod sentence;
 mod sentences;
@@ -249,7 +250,7 @@ pub(crate) fn may_have_ended(limit: &Limit) -> bool {
 impl<'a> Case<'a> {
     fn known(&self) -> Option<Limit> {
         let found = ROWS.iter().filter_map(|(row, when)| Some((row(self)?, *when))).collect();
-        first::first(self, found).map(|limit| process::quote(self, limit))
+        first::first(self, found).map(|limit| quoted::quoted(self, process::quote(self, limit)))
     }
 
     /// From and until when what went wrong began to, seconds of the run.

@@ -40,6 +40,8 @@ pub enum Event<'a> {
         last: u32,
         /// Why.
         code: Code,
+        /// The same in words, as far as they have come.
+        debug: &'a [u8],
     },
 }
 

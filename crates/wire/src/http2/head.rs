@@ -1,6 +1,9 @@
 //! What a block of fields says: the rules of RFC 9113 section 8 for requests, responses and trailers.
 
-use std::{cell::RefCell, str};
+use std::{
+    cell::{Cell, RefCell},
+    str,
+};
 
 use super::TakesFields;
 use super::hpack::{Field, Fields, Stop};
@@ -21,6 +24,8 @@ pub struct Head<'a> {
     pub has_expected: bool,
     /// The sub-protocol of a WebSocket (RFC 6455 section 4.2.2), where there is one and its field was expected.
     pub protocol: Option<&'a [u8]>,
+    /// Where a redirect (status 300 to 399) leads, as sent; empty where there is no `location`.
+    pub location: &'a [u8],
     /// gRPC: a response without messages has its status here.
     pub grpc: Grpc<'a>,
 }
@@ -74,6 +79,7 @@ pub(super) struct ResponseFields<'a> {
     pub(super) length: Option<u64>,
     pub(super) has_expected: bool,
     pub(super) protocol: Option<&'a [u8]>,
+    pub(super) location: &'a [u8],
     pub(super) grpc: Grpc<'a>,
 }
 
@@ -92,7 +98,11 @@ pub(super) fn response<'a>(
     let is_expected = |field: &[u8]| {
         expected.iter().any(|(name, _)| field.eq_ignore_ascii_case(name.as_bytes())) || is_taken(field)
     };
-    let wants = |field: &[u8]| field[0] == b':' || field == b"content-length" || is_expected(field);
+    let is_redirect = Cell::new(false);
+    let wants = |field: &[u8]| {
+        let is_location = || is_redirect.get() && field == b"location";
+        field[0] == b':' || field == b"content-length" || is_expected(field) || is_location()
+    };
     let mut fields = fields.only(&wants);
     assert!(expected.len() <= MAX_EXPECTED, "response: {} expected fields", expected.len());
     let (mut rules, mut found) = (Rules::default(), 0u64);
@@ -101,13 +111,17 @@ pub(super) fn response<'a>(
         length: None,
         has_expected: false,
         protocol: None,
+        location: &[],
         grpc: Grpc::default(),
     };
     while let Some(field) = fields.next()? {
         if field.name.first() == Some(&b':') {
             let is_status = field.name == b":status" && response.status == 0 && !rules.has_regular;
             match status(field.value).filter(|_| is_status) {
-                Some(status) => response.status = status,
+                Some(status) => {
+                    response.status = status;
+                    is_redirect.set((300..400).contains(&status));
+                }
                 None => rules.is_broken = true,
             }
             continue;
@@ -116,6 +130,7 @@ pub(super) fn response<'a>(
         match field.name {
             b"content-length" => rules.content_length(&mut response.length, field.value),
             b"sec-websocket-protocol" => response.protocol = Some(field.value),
+            b"location" => response.location = field.value,
             _ => response.grpc.read(&field),
         }
         if is_taken(field.name) {

@@ -51,7 +51,7 @@ impl<'a> Payload<'a> {
     }
 
     /// The bytes as they are, where no mask lies over them.
-    pub(super) fn plain(&self) -> Option<&'a [u8]> {
+    pub fn plain(&self) -> Option<&'a [u8]> {
         (self.mask == [0; 4]).then_some(self.bytes)
     }
 

@@ -15,7 +15,7 @@ use crate::{
     pool::NOTHING,
     protocol::{
         self, Awaited, Progress,
-        http2::{Reply, SCRATCH, SECOND},
+        http2::{Farewell, Reply, SCRATCH, SECOND},
         websocket,
     },
     pushes::Listener,
@@ -84,7 +84,7 @@ fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
     }
     let mut bytes = state.take_queued().unwrap_or_default();
     bytes.extend(state.goodbye());
-    Ok(Progress::Ending(protocol::Reply::Http2(Reply::new(bytes))))
+    Ok(Progress::Ending(protocol::Reply::Http2(Reply::new(bytes)), b""))
 }
 
 /// Reads a frame of HTTP/2.
@@ -116,9 +116,9 @@ fn read<'a>(
             let n = http2::write_pong(&mut out, payload).expect("there is room for a short frame");
             reply(out[..n].to_vec())
         }
-        (Event::Goaway { code, .. }, _) => {
+        (Event::Goaway { code, debug, .. }, _) => {
             if code != Code::NO_ERROR {
-                state.rare.get_or_insert_default().error = Detail::of_goaway(code.0);
+                state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
             }
             end(state, n)
         }
@@ -229,10 +229,10 @@ fn digest<'a>(
                 .frame(place, false, |out, mask| ws::write_frame(out, Opcode::Pong, true, Some(mask), echo));
             Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(frame))))
         }
-        Progress::Ending(protocol::Reply::WebSocket(websocket::Reply::Close(code))) => {
+        Progress::Ending(protocol::Reply::WebSocket(websocket::Reply::Close(code)), words) => {
             let error = Detail::of_close(code);
             if !error.is_none() {
-                state.rare.get_or_insert_default().error = error;
+                state.rare.get_or_insert_default().farewell = Farewell::new(error, words);
             }
             let close = state.frame(place, true, |out, mask| ws::write_close(out, code, Some(mask)));
             state.queue(&close);

@@ -90,7 +90,7 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
                 Ok(Progress::Reply(n, Output::Http2(reply))) => {
                     (at, _) = (at + n, came.push(Came::Sent(reply.bytes().to_vec())));
                 }
-                Ok(Progress::Ending(_)) => {
+                Ok(Progress::Ending(..)) => {
                     came.push(Came::Ending);
                     return came;
                 }

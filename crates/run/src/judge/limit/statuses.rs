@@ -1,6 +1,6 @@
 //! Statuses that are not expected: which, and what helps against them, alone and beside another failure.
 
-use samples::{FaultCount, Kind, Stage, Summary};
+use samples::{Detail, FaultCount, Kind, Stage, Summary};
 use units::Count;
 
 use super::{Case, Sentence, Trouble, sentences::counted};
@@ -29,10 +29,20 @@ pub(super) fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
 /// What helps against one of these statuses.
 pub(super) fn against(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
     match status {
+        _ if case.detail.is_of_redirect() => not_followed(case.detail).to_owned(),
         429 => case.or_less(LIMITS_RATE, "send fewer requests"),
         503 if let Some(limit) = logged_limit(case.evidence) => limit.to_owned(),
         503 if is_part(case, statuses) => rejects_part(&case.evidence.program),
         status => advice(&case.evidence.subject, status).to_owned(),
+    }
+}
+
+/// What helps where a redirect was to be followed, and was not.
+fn not_followed(detail: Detail) -> &'static str {
+    match detail {
+        Detail::OTHER_ORIGIN => "use the address that it redirects to (Location) as the target",
+        Detail::TOO_MANY_REDIRECTS => "raise redirects in the step, unless it redirects in a circle",
+        _ => "check the Location of its response",
     }
 }
 

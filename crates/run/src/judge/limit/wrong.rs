@@ -9,7 +9,7 @@ use super::{
     sentences::counted,
     statuses, trouble_of,
 };
-use crate::judge::{evidence::Evidence, subject::Subject};
+use crate::judge::{evidence::Evidence, subject::Subject, words::Words};
 
 /// Responses that are not as expected, and refused upgrades.
 pub(super) fn wrong(case: &Case) -> Option<Finding> {
@@ -53,12 +53,16 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
             (Sentence::UnexpectedStatus { statuses }, fix)
         }
         // Where others were right, it is that protocol.
-        (Kind::BadAnswer, ..) if let Some(begins) = case.evidence.not_allowed.as_ref().filter(|_| {
+        (Kind::BadAnswer, ..) if let Some(words) = case.words().filter(|words| {
             let s = case.summary;
-            is_of_another(case) && s.requests.answered + s.requests.messages + s.handshake_us.count == 0
+            let is_alone = s.requests.answered + s.requests.messages + s.handshake_us.count == 0;
+            is_alone && is_of_another(case, words)
         }) => (
             unexpected_response(),
-            format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
+            format!(
+                "it begins with {}: check that the port is that of this protocol; {by_hand}",
+                words.text
+            ),
         ),
         (Kind::BadAnswer, ..) if let Some(fix) = case.detail.rule().and_then(against) => {
             (unexpected_response(), format!("{fix}; {by_hand}"))
@@ -85,8 +89,11 @@ fn broken(case: &Case, count: u64) -> String {
 }
 
 /// Whether it begins as nothing of its protocol does.
-fn is_of_another(case: &Case) -> bool {
-    matches!(case.detail.rule(), None | Some(Rule::Version | Rule::Http2Frame | Rule::FrameSize))
+fn is_of_another(case: &Case, words: &Words) -> bool {
+    match case.detail.rule() {
+        Some(Rule::Unrequested) => !words.is_http,
+        rule => matches!(rule, None | Some(Rule::Version | Rule::Http2Frame | Rule::FrameSize)),
+    }
 }
 
 /// What helps against that, where more is known than how to reproduce it.

@@ -121,6 +121,7 @@ impl Connection {
             ends: block.ends,
             has_expected: response.has_expected,
             protocol: response.protocol,
+            location: response.location,
             grpc: response.grpc,
         };
         Ok(Ok(Some(Event::Head(head))))

@@ -39,7 +39,7 @@ impl Connection {
         let event = match header.kind {
             frame::SETTINGS => self.settings(header, payload, second)?,
             frame::PING => Some(self.ping(header, payload, second)?),
-            frame::GOAWAY => Some(self.goes_away(header, payload)),
+            frame::GOAWAY => Some(self.goes_away(header, payload, &input[HEADER + taken..])),
             frame::WINDOW_UPDATE if header.stream == 0 => Some(self.grow_window(number31(payload))?),
             frame::WINDOW_UPDATE => self.grow_stream_window(header, stream, number31(payload), second)?,
             frame::RST_STREAM => self.reset(header, stream, payload, second)?,
@@ -75,11 +75,13 @@ impl Connection {
         Ok(if header.has(frame::ACK) { Event::Pong(payload) } else { Event::Ping(payload) })
     }
 
-    /// Section 6.8: a later GOAWAY may lower the last stream, not raise it.
-    fn goes_away<'a>(&mut self, header: Header, payload: &[u8]) -> Event<'a> {
+    /// Section 6.8: a later GOAWAY may lower the last stream, not raise it. `rest`: what follows, the debug data first.
+    fn goes_away<'a>(&mut self, header: Header, payload: &[u8], rest: &'a [u8]) -> Event<'a> {
         self.last = self.last.min(number31(payload));
-        self.begin_skip(header.len - 8);
-        Event::Goaway { last: self.last, code: Code(number(&payload[4..])) }
+        let more = header.len - 8;
+        self.begin_skip(more);
+        let debug = &rest[..rest.len().min(more as usize)];
+        Event::Goaway { last: self.last, code: Code(number(&payload[4..])), debug }
     }
 
     /// Section 6.9, of the connection.

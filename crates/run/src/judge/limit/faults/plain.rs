@@ -40,6 +40,7 @@ fn how(fault: &FaultCount) -> &'static str {
         (Kind::OpenFiles, _) => "no file descriptor",
         (Kind::Denied, _) => "not permitted",
         (Kind::Other, _) => "an error of the operating system",
+        (Kind::BadAnswer, stage) if stage != Stage::Tls => "the target sent what the protocol does not allow",
         (kind, _) => secured::wrong(kind).map_or_else(|| wrong_how(kind), |(what, _)| what),
     }
 }

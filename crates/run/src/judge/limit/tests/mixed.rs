@@ -132,7 +132,9 @@ fn an_announced_close_of_an_arrival_is_called_that() {
 #[test]
 fn a_response_of_this_protocol_is_not_one_of_another_port() {
     let broke = |rule| of(Fault::target(Stage::Exchange, Kind::BadAnswer).with(Detail::of_rule(rule)), 25);
-    let e = Evidence { not_allowed: Some("\"HTTP/1.1 200 OK\"".to_owned()), ..Evidence::default() };
+    let broken = Fault::target(Stage::Exchange, Kind::BadAnswer);
+    let samples = vec![samples::ErrorSample::new(broken, units::Nanos(1), None, b"HTTP/1.1 200 OK\r\n", &[])];
+    let e = Evidence { words: crate::judge::words::Words::of(&samples.into()), ..Evidence::default() };
     let mut s = half(broke(samples::Rule::Chunk));
     s.requests.answered = 0;
     assert!(!found(&s, &e).1.contains("the port"), "{:?}", found(&s, &e));

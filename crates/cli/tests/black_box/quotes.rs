@@ -1,0 +1,54 @@
+//! What is there is quoted: the last line says what a target of another protocol sent, and where it redirects to.
+
+use crate::{
+    scripted::{Peer, Scripted},
+    summary::run,
+};
+
+/// The last line of a run against a server contains this.
+fn check(server: &Scripted, scheme: &str, args: &[&str], expected: &str) {
+    let target = format!("{scheme}://{}", server.address);
+    let args = [&["-c", "2", "-d", "300ms", "--timeout", "500ms", "--reconnect", "never"], args].concat();
+    let (ended, summary) = run(&target, &args);
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("fail: ") && last.contains(expected), "{scheme} {args:?}: {last}");
+    assert!(!ended.stderr.contains("violated the TLS protocol"), "{}", ended.stderr);
+    assert!(summary.text("limit.cure").contains(expected), "{}", summary.text("limit.cure"));
+}
+
+#[test]
+fn a_target_of_another_protocol_is_quoted() {
+    let mail = Scripted::start(|peer| {
+        peer.send("220 mail ESMTP\r\n");
+        peer.wait_gone();
+    });
+    let quote = "it begins with \"220 mail ESMTP\"";
+    for scheme in ["http", "ws"] {
+        check(&mail, scheme, &[], quote);
+    }
+    check(&mail, "http", &["--http2"], quote);
+    for scheme in ["https", "wss", "tls"] {
+        check(&mail, scheme, &["-k"], quote);
+    }
+    let redis = Scripted::start(|peer| while peer.wait_for_more() && answer(peer, "-NOAUTH\r\n") {});
+    check(&redis, "http", &[], "it begins with \"-NOAUTH\"");
+    check(&redis, "http", &["--http2"], "it begins with \"-NOAUTH\"");
+    let ping = ["--ping", "100ms", "--message", "a message that is longer than the reply"];
+    check(&redis, "tcp", &ping, "it begins with \"-NOAUTH\"");
+    check(&mail, "tcp", &ping, quote);
+}
+
+fn answer(peer: &mut Peer, text: &str) -> bool {
+    let _ = peer.line("\n");
+    peer.send(text)
+}
+
+#[test]
+fn where_it_redirects_to_is_quoted() {
+    let moved = Scripted::responding(
+        "HTTP/1.1 301 Moved\r\nLocation: https://shop.example/\r\nContent-Length: 0\r\n\r\n",
+    );
+    check(&moved, "http", &[], "it redirects to \"https://shop.example/\"");
+    let refused = Scripted::responding("HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n");
+    check(&refused, "ws", &[], "it redirects to \"/login\"");
+}
