@@ -69,9 +69,9 @@ fn the_command_that_is_offered_sends_the_same() {
     let file = file.to_str().unwrap();
     let cases: &[(&str, &[&str])] = &[
         ("/", &[]),
-        ("/a/../b/./c?x=[1]&y={2}&z='$HOME'\"", &[]),
-        ("/%20%41?a=%5B", &["-H", "Accept: text/html", "-H", "X-Empty:", "-H", "User-Agent: me"]),
-        ("/", &["-H", "X-Twice: 1", "-H", "X-Twice: 2", "-H", "X-Quote: it's \"$5\" `a` \\ !"]),
+        ("/a/../b/./c?x=[1]&y=2&z='$HOME'\"", &[]),
+        ("/%20%41?a=%5B", &["-H", "Accept: text/html", "-H", "X-Empty;", "-H", "User-Agent: me"]),
+        ("/", &["-H", "Accept: it's \"$5\" `a` \\ !"]),
         ("/", &["-H", "Cookie: a=b; c=d"]),
         ("/", &["--host", "shop.example"]),
         ("/", &["-X", "HEAD"]),
@@ -103,7 +103,7 @@ fn a_redirect_is_followed_as_by_throng() {
     let path = std::env::temp_dir().join(format!("throng-{}-moved.toml", std::process::id()));
     for request in ["GET /moved", "POST /moved\"\nbody = \"a=b"] {
         let text = format!(
-            "target = \"{}\"\nrequests = 1\n[[population]]\nname = \"a\"\nconnections = 1\n[[population.step]]\n\
+            "target = \"{}\"\n[[population]]\nname = \"a\"\nrequests = 1\nconnections = 1\n[[population.step]]\n\
              request = \"{request}\"\nredirects = 3\n",
             server.url("/")
         );

@@ -143,12 +143,17 @@ fn fields(fields: &[(String, Text)]) -> impl Iterator<Item = String> {
 }
 
 fn field(name: &str, value: &Text) -> String {
-    match plan::is_public(name) {
-        // With a colon curl would leave out what it adds by itself.
-        true if value.is_empty() => shell_word(&format!("{name};")),
-        true => word(&format!("{name}: "), value),
-        false => format!("\"{name}: ${}\"", variable_of(name)),
+    match is_hidden(name, value) {
+        // With a colon curl would leave it out.
+        _ if value.is_empty() => shell_word(&format!("{name};")),
+        false => word(&format!("{name}: "), value),
+        true => format!("\"{name}: ${}\"", variable_of(name)),
     }
+}
+
+/// Whether its value may be a secret.
+fn is_hidden(name: &str, value: &Text) -> bool {
+    !plan::is_public(name) && !value.is_empty()
 }
 
 /// The variable of the shell for the value of a header.
@@ -169,7 +174,7 @@ pub(super) fn variables(population: &Population) -> String {
         Some(request) => (&request.headers, &request.path, request.body.as_ref()),
         None => (&population.headers, &population.target.path, None),
     };
-    let (shown, hidden): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| plan::is_public(name));
+    let (shown, hidden): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, value)| !is_hidden(name, value));
     let content = body.and_then(|body| if let Body::Text(text) = body { Some(text) } else { None });
     let texts = shown.iter().map(|(_, value)| value).chain([path]).chain(content);
     let of_environment = texts.flat_map(|text| &text.segments).filter_map(|segment| match segment {
