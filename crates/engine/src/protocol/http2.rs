@@ -28,7 +28,7 @@ mod fields;
 mod ping;
 mod said;
 
-use fields::{Fields, begin};
+use fields::Fields;
 pub(crate) use ping::{keep_alive, ping};
 pub(super) use said::Farewell;
 use said::Said;
@@ -419,7 +419,11 @@ fn read<'a>(
         (Event::Pong(payload), ..) => Ok(ping::acknowledge(state, u64::from_be_bytes(payload), number, n)),
         (Event::Head(head), Some(place), Some(exchange)) => {
             exchange.differs = !head.has_expected && !looks_at_type;
-            Ok(begin(state, place, &head, looks_at_type, n))
+            if state.begin(place, &head) {
+                let is_typed = head.grpc.is_typed || !looks_at_type;
+                return Ok(grpc::head(state, place, &head, is_typed, n));
+            }
+            Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
         }
         (Event::Data(data), Some(place), Some(exchange)) => {
             Ok(take(state, place, &data, (exchange, check), watch, n))

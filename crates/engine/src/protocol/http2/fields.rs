@@ -2,11 +2,8 @@
 
 use wire::http2::{self, TakesFields};
 
-use super::{State, respond};
-use crate::{
-    protocol::{Progress, grpc},
-    watch::{Wanted, Watch},
-};
+use super::State;
+use crate::watch::{Wanted, Watch};
 
 /// The fields of a head that are taken from it.
 #[derive(Debug)]
@@ -25,19 +22,13 @@ impl TakesFields for Fields<'_> {
     }
 }
 
-/// The head of a response has come.
-pub(super) fn begin<'a>(
-    state: &mut State,
-    place: usize,
-    head: &http2::Head<'_>,
-    looks_at_type: bool,
-    used: usize,
-) -> Progress<'a> {
-    let it = &mut state.under_way[place];
-    (it.status, it.head_bytes) = (head.status, u16::try_from(head.head_bytes).unwrap_or(u16::MAX));
-    if it.call.is_one() {
-        return grpc::head(state, place, head, head.grpc.is_typed || !looks_at_type, used);
+impl State {
+    /// The head of a response has come; whether that is a call's.
+    pub(super) fn begin(&mut self, place: usize, head: &http2::Head<'_>) -> bool {
+        let it = &mut self.under_way[place];
+        (it.status, it.head_bytes) = (head.status, u16::try_from(head.head_bytes).unwrap_or(u16::MAX));
+        let is_call = it.call.is_one();
+        self.say(place, "location", head.location);
+        is_call
     }
-    state.say(place, "location", head.location);
-    if head.ends { respond(state, place, used) } else { Progress::Began(used) }
 }
