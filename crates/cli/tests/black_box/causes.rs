@@ -191,14 +191,18 @@ fn slow_accepts() {
     let cause = Cause {
         side: "target",
         cause: "slow-accept",
-        at: 100..=250,
+        at: 20..=250,
         parts: ["it accepts a steady ", "--ramp "],
     };
     let args = ["-c", "400", "--ramp", "5k/s", "--think", "1m", "-d", "4s", "--timeout", "3s"];
     let s = cause.check(&server.url("/"), &args);
     let detail = s.text("limit.detail");
     let rate = detail.split_whitespace().find_map(|word| word.strip_suffix("/s,")).expect("a rate");
-    assert!((40..=60).contains(&rate.parse::<u32>().expect("a number")), "{detail}");
+    let rate: f64 = rate.parse().expect("a number");
+    // It accepts no more than 50/s, and fewer on a busy machine: all are dialled at once, and those that it accepts within their timeout
+    // have a response.
+    let seen = s.number("requests.answered") / 3.0;
+    assert!(rate <= 60.0 && (0.8 * seen..=1.2 * seen).contains(&rate), "{detail}: {seen}/s");
 }
 
 #[test]
@@ -376,6 +380,7 @@ pub(crate) fn short_of_memory(bytes: &str) -> Option<(Group, Serving)> {
 #[test]
 fn the_targets_memory() {
     let Some((_group, server)) = short_of_memory("1000000") else { return };
-    let cause = Cause { side: "target", cause: "memory", at: 10..=150, parts: ["OOM killer", "MemoryMax"] };
+    // All of them wait for it where it comes to its memory late.
+    let cause = Cause { side: "target", cause: "memory", at: 10..=200, parts: ["OOM killer", "MemoryMax"] };
     cause.check(&server.url("/"), &["-c", "200", "--ramp", "100/s", "--think", "1m", "-d", "1s"]);
 }

@@ -17,7 +17,8 @@ public class Accepts {
     static final List<byte[]> hoard = new ArrayList<>();
 
     public static void main(String[] args) throws Exception {
-        ServerSocket listener = new ServerSocket(0, 20, InetAddress.getByName("127.0.0.1"));
+        // For all connections of a test: a queue that overflows is a cause of its own.
+        ServerSocket listener = new ServerSocket(0, 1200, InetAddress.getByName("127.0.0.1"));
         int n = Integer.parseInt(args[1]);
         Thread acceptor = new Thread(() -> accept(listener, args[0], n), "my-acceptor");
         acceptor.start();
