@@ -29,7 +29,8 @@ const COMMANDS: &[Command] = &[
     (
         "test",
         "[--quick|packages|sim]",
-        "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; sim: a million \
+        "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; packages: \
+        only fetch and build what the tests need; sim: a million \
         and a hundred million simulated connections, ten million requests, TCP from 100,000 seeds",
         test::run,
     ),
