@@ -1,9 +1,6 @@
 //! What is there is quoted: the last line says what a target of another protocol sent, and where it redirects to.
 
-use crate::{
-    scripted::{Peer, Scripted},
-    summary::run,
-};
+use crate::{scripted::Scripted, summary::run};
 
 /// The last line of a run against a server contains this.
 fn check(server: &Scripted, scheme: &str, args: &[&str], expected: &str) {
@@ -30,17 +27,16 @@ fn a_target_of_another_protocol_is_quoted() {
     for scheme in ["https", "wss", "tls"] {
         check(&mail, scheme, &["-k"], quote);
     }
-    let redis = Scripted::start(|peer| while peer.wait_for_more() && answer(peer, "-NOAUTH\r\n") {});
+    let redis = Scripted::start(|peer| {
+        peer.wait_for_more();
+        peer.send("-NOAUTH\r\n");
+        peer.wait_gone();
+    });
     check(&redis, "http", &[], "it begins with \"-NOAUTH\"");
     check(&redis, "http", &["--http2"], "it begins with \"-NOAUTH\"");
     let ping = ["--ping", "100ms", "--message", "a message that is longer than the reply"];
     check(&redis, "tcp", &ping, "it begins with \"-NOAUTH\"");
     check(&mail, "tcp", &ping, quote);
-}
-
-fn answer(peer: &mut Peer, text: &str) -> bool {
-    let _ = peer.line("\n");
-    peer.send(text)
 }
 
 #[test]
