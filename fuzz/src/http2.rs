@@ -62,7 +62,6 @@ struct Trace {
     machine: Connection,
     streams: BTreeMap<u32, Stream>,
     table: Option<Box<Table>>,
-    is_acked: bool,
     responds: Responds,
     /// What is left to send of each response.
     bodies: BTreeMap<u32, usize>,
@@ -76,7 +75,6 @@ impl Trace {
             machine,
             streams: BTreeMap::new(),
             table: None,
-            is_acked: false,
             responds: Responds::Never,
             bodies: BTreeMap::new(),
         }
@@ -165,11 +163,11 @@ impl Trace {
             Event::Opened => "opened".to_owned(),
             Event::Settings => "settings".to_owned(),
             Event::SettingsAcked => {
-                (self.is_acked, self.table) = (true, None);
+                self.table.take_if(|_| !self.machine.has_table());
                 "acked".to_owned()
             }
             Event::TableNeeded => {
-                assert!(self.table.is_none() && !self.is_acked, "a table is needed once");
+                assert!(self.table.is_none() && self.machine.has_table(), "a table is needed once");
                 self.table = Some(Box::new(Table::new()));
                 return;
             }

@@ -242,7 +242,14 @@ impl Program for Client {
         let used =
             if self.layer.is_some() { self.read_layer(cx, k, input) } else { self.read_all(cx, k, input) };
         self.tick.counts.bytes_in += used as u64;
+        if self.job.is_http2() && cx.is_open(k) {
+            self.send_output(cx, k);
+        }
         used
+    }
+
+    fn writable<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.send_more(cx, k);
     }
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {

@@ -48,13 +48,29 @@ impl<I: Io> Writer<'_, I> {
         self.cx.is_write_blocked(self.k)
     }
 
+    /// How many bytes of a body may be sent now; see [`Cx::writable_len`].
+    pub(crate) fn writable_len(&self) -> usize {
+        self.cx.writable_len(self.k)
+    }
+
+    /// There is more to send once what was sent has left: [`Session::send_more`](crate::protocol::Session::send_more) is called then.
+    pub(crate) fn call_when_writable(&mut self) {
+        self.cx.call_when_writable(self.k);
+    }
+
+    /// Sends the next piece of a body that was sent by [`Writer::send_static`].
+    pub(crate) fn send_deferred(&mut self) {
+        let Writer { cx, k, layer, sent } = self;
+        **sent += net::send_deferred(layer.as_deref_mut(), cx, *k) as u64;
+    }
+
     /// Sends what `fill` writes into `room` bytes; `fill` returns how many.
     pub(crate) fn send(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
         let Writer { cx, k, layer, sent } = self;
         **sent += net::send(layer.as_deref_mut(), cx, *k, room, fill) as u64;
     }
 
-    /// Sends bytes that live as long as the program; without a copy if there is no layer.
+    /// Sends bytes that live as long as the program; without a copy if there is no layer. More than a piece goes out in several.
     pub(crate) fn send_static(&mut self, bytes: &'static [u8]) {
         let Writer { cx, k, layer, sent } = self;
         **sent += net::send_static(layer.as_deref_mut(), cx, *k, bytes) as u64;

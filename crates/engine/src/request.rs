@@ -1,11 +1,15 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
-use plan::{Body, Content, LONGEST_JAR, Part, Population, Slice, Text, Values};
+use net::PIECE;
+use plan::{Body, LONGEST_JAR, Part, Population, Slice, Text, Values};
 use units::{Nanos, Random};
-use wire::grpc;
-use wire::http2::{RequestFields, write_field, write_request_fields};
+use wire::http2::{RequestFields, write_content_length, write_field, write_request_fields};
 
 use crate::{captures::Captures, check::Check, watch::Watch};
+
+mod call;
+
+pub(crate) use call::Call;
 
 /// The source of the values of all variables in a shard's requests.
 #[derive(Debug)]
@@ -195,14 +199,7 @@ fn fill<'r>(values: Values<'r>, captures: Option<&'r mut Captures>, index: u32, 
     }
 }
 
-/// How many messages the response to a call of gRPC has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// One.
-    Unary,
-    /// Any number.
-    Streaming,
-}
+const ROOM: &str = "there is room for each field";
 
 /// `Cookie: ` with its line end, rounded up.
 const COOKIE_ROOM: usize = 16;
@@ -214,8 +211,11 @@ pub(crate) struct Request {
     hosts: Vec<String>,
     /// Whether it has the cookies of its connection.
     cookies: bool,
-    /// For each destination, the whole request where it is always the same.
-    fixed: Vec<&'static [u8]>,
+    /// The content, where it is always the same: for the life of the process, and not in the template.
+    content: Option<&'static [u8]>,
+    /// For each destination, the request where it is always the same: its head (of HTTP/2: its fields, encoded), and what follows. Content
+    /// of HTTP/1.1 that fits into a piece is part of the first.
+    fixed: Vec<(&'static [u8], &'static [u8])>,
     pub(crate) is_head: bool,
     /// gRPC: how many messages a response has.
     pub(crate) call: Option<Call>,
@@ -224,8 +224,6 @@ pub(crate) struct Request {
     scheme: &'static str,
     /// HTTP/2: the names of its fields, in lower case; empty for one that is not sent.
     names: Vec<String>,
-    /// HTTP/2: for each destination, the encoded fields where they are always the same, and the content.
-    fixed_fields: Vec<(&'static [u8], &'static [u8])>,
 }
 
 impl Request {
@@ -233,52 +231,59 @@ impl Request {
     pub(crate) fn new(mut template: plan::Request, population: &Population) -> Request {
         let Population { target, cookies, timeout, .. } = population;
         let is_http2 = population.streams.is_some();
-        let call = template.call.take().map(|call| prepare(&mut template, call, *timeout));
+        let call = template.call.take().map(|call| call::prepare(&mut template, call, *timeout));
         let check = Check::of_request(&template.expect, template.redirects, *cookies);
         let is_head = template.method == "HEAD";
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };
         let names = template.headers.iter().map(|(name, _)| http2_name(name)).collect();
-        let (fixed, fixed_fields) = (Vec::new(), Vec::new());
+        let is_fixed = template.is_fixed() && !cookies;
+        let content = template.body.as_ref().and_then(Body::fixed).map(|bytes| &*bytes.to_vec().leak());
+        template.body = template.body.filter(|_| content.is_none());
         let mut request = Request {
             template,
             hosts,
             cookies: *cookies,
-            fixed,
+            content,
+            fixed: Vec::new(),
             is_head,
             call,
             check,
             scheme,
             names,
-            fixed_fields,
         };
-        let is_fixed = request.template.is_fixed() && !cookies;
-        if is_http2 && is_fixed {
-            let write = |at| {
-                let mut source = ValueSource::alone(0);
-                let (block, content, _) = request.fields(at, 0, &mut source);
-                (&*block.to_vec().leak(), &*content.to_vec().leak())
-            };
-            request.fixed_fields = (0..request.hosts.len()).map(write).collect();
-        } else if is_fixed {
-            let write = |at| {
-                let mut bytes = vec![0; request.max_len(at)];
-                let length = request.write(at, 0, &mut ValueSource::alone(0), &mut bytes).0;
-                bytes.truncate(length);
-                &*bytes.leak()
-            };
+        if is_fixed {
+            let write = |at| if is_http2 { request.fixed_fields(at) } else { request.fixed_request(at) };
             request.fixed = (0..request.hosts.len()).map(write).collect();
         }
         request
     }
 
+    /// The fields of HTTP/2 to a destination, and the content.
+    fn fixed_fields(&self, destination: usize) -> (&'static [u8], &'static [u8]) {
+        let mut source = ValueSource::alone(0);
+        let (block, ..) = self.fields(destination, 0, &mut source);
+        (block.to_vec().leak(), self.content())
+    }
+
+    /// The request of HTTP/1.1 to a destination, as one piece or as head and content.
+    fn fixed_request(&self, destination: usize) -> (&'static [u8], &'static [u8]) {
+        let mut bytes = vec![0; self.max_len(destination)];
+        let length = self.write(destination, 0, &mut ValueSource::alone(0), &mut bytes).0;
+        bytes.truncate(length);
+        let is_one = length + self.content().len() <= PIECE;
+        let (own, apart) = self.content().split_at(if is_one { self.content().len() } else { 0 });
+        bytes.extend(own);
+        (bytes.leak(), apart)
+    }
+
     /// What follows a redirect to this path: the same request, or a GET without its content.
     pub(crate) fn redirected(&self, path: &str, is_get: bool) -> Request {
-        let mut request = Request { fixed: Vec::new(), fixed_fields: Vec::new(), ..self.clone() };
+        let mut request = Request { fixed: Vec::new(), ..self.clone() };
         request.template.path = Text::fixed(path);
         if is_get {
             request.template.method = "GET".to_owned();
-            request.template.body = None;
+            (request.template.body, request.content) = (None, None);
             let is_of_content = |name: &str| name.to_ascii_lowercase().starts_with("content-");
             request.template.headers.retain(|(name, _)| !is_of_content(name));
             request.names = request.template.headers.iter().map(|(name, _)| http2_name(name)).collect();
@@ -303,22 +308,34 @@ impl Request {
         path.split(|b| *b == b' ').next().unwrap_or_default()
     }
 
-    /// The request to a destination, where it never changes.
-    pub(crate) fn fixed(&self, destination: usize) -> Option<&'static [u8]> {
+    /// The request to a destination, where it never changes: its head, and what follows.
+    pub(crate) fn fixed(&self, destination: usize) -> Option<(&'static [u8], &'static [u8])> {
         self.fixed.get(destination).copied()
     }
 
-    /// HTTP/2: its fields, encoded, and its content, for the connection at `index`; and the expected length of its response.
+    /// Its content, where that is always the same: it follows the head.
+    pub(crate) fn content(&self) -> &'static [u8] {
+        self.content.unwrap_or_default()
+    }
+
+    /// How long its content is, as its head says; `drawn`: of content that is drawn. Calls of gRPC do not say it.
+    fn content_length(&self, drawn: usize) -> Option<usize> {
+        let has_content = self.content.is_some() || self.template.body.is_some();
+        let says = self.call.is_none() && (has_content || self.template.expects_content());
+        says.then(|| self.content.map_or(drawn, <[u8]>::len))
+    }
+
+    /// HTTP/2: its fields, encoded, and content that is drawn, for the connection at `index`; and the expected length of its response.
     pub(crate) fn fields<'a>(
         &'a self,
         destination: usize,
         index: u32,
         source: &'a mut ValueSource,
     ) -> (&'a [u8], &'a [u8], u64) {
-        if let Some((block, content)) = self.fixed_fields.get(destination) {
+        if let Some((block, _)) = self.fixed.get(destination) {
             let path = self.template.path.fixed_text().unwrap_or_default();
             source.watch(index, &self.check, path.as_bytes());
-            return (block, content, self.check.expected(&[]));
+            return (block, &[], self.check.expected(&[]));
         }
         let mut scratch = std::mem::take(&mut source.scratch);
         let room = self.max_len(destination);
@@ -326,11 +343,14 @@ impl Request {
         scratch.resize(scratch.len().max(2 * room + 64 + 8 * self.names.len()), 0);
         let (text, out) = scratch.split_at_mut(room);
         let mut values = source.values(index);
-        let (block, path) = self.write_fields(destination, &mut values, text, out);
+        let (mut block, path) = self.write_fields(destination, &mut values, text, out);
         let content = match &self.template.body {
             None => 0,
             Some(body) => body.write(&mut values, text),
         };
+        if let Some(length) = self.content_length(content) {
+            block += write_content_length(&mut out[block..], length as u64).expect(ROOM);
+        }
         let expected = self.check.expected(values.numbers());
         source.watch(index, &self.check, &path);
         source.scratch = scratch;
@@ -346,7 +366,6 @@ impl Request {
         text: &mut [u8],
         out: &mut [u8],
     ) -> (usize, Vec<u8>) {
-        const ROOM: &str = "there is room for each field";
         let own_host = self.template.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let path = self.template.path.write(values, text);
         let fields = RequestFields {
@@ -378,14 +397,15 @@ impl Request {
         (end, path)
     }
 
-    /// Bytes that it may take.
+    /// Bytes that it may take, without content that is always the same.
     pub(crate) fn max_len(&self, destination: usize) -> usize {
         // A jar has the lengths of what is in it, which are more than what separates cookies.
         let cookies = if self.cookies { LONGEST_JAR + COOKIE_ROOM } else { 0 };
-        self.template.max_len(self.hosts[destination].len()) + cookies
+        self.template.max_len(self.hosts[destination].len()) + plan::Request::LENGTH_ROOM + cookies
     }
 
-    /// Writes one for the connection at `index`; returns its length, and the expected length of its response.
+    /// Writes one for the connection at `index`, without content that is always the same; returns its length, and the expected length of
+    /// its response.
     pub(crate) fn write(
         &self,
         destination: usize,
@@ -394,34 +414,12 @@ impl Request {
         out: &mut [u8],
     ) -> (usize, u64) {
         let mut values = source.values(index);
-        let length = self.template.write(&self.hosts[destination], &mut values, out);
+        let host = &self.hosts[destination];
+        let length = match self.content {
+            None => self.template.write(host, &mut values, out),
+            Some(content) => self.template.write_head(host, content.len(), &mut values, out),
+        };
         (length, self.check.expected(values.numbers()))
-    }
-}
-
-/// Gives a call of gRPC its fields, and its message the prefix.
-fn prepare(template: &mut plan::Request, call: plan::Call, timeout: Nanos) -> Call {
-    let mut fields = vec![("content-type", "application/grpc".to_owned()), ("te", "trailers".to_owned())];
-    if !call.is_streaming {
-        fields.push(("grpc-timeout", grpc_timeout(timeout)));
-    }
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), Text::fixed(&value)));
-    template.headers.splice(0..0, fields);
-    let length = u32::try_from(call.message.len()).expect("the plan limits messages");
-    let mut bytes = vec![0; grpc::PREFIX];
-    grpc::write_prefix(&mut bytes, length).expect("there is room for it");
-    bytes.extend(call.message);
-    template.body = Some(Body::File(Content { file: String::new(), bytes }));
-    if call.is_streaming { Call::Streaming } else { Call::Unary }
-}
-
-/// At most eight digits and a unit (`grpc/doc/PROTOCOL-HTTP2.md`).
-fn grpc_timeout(timeout: Nanos) -> String {
-    const MOST: u64 = 99_999_999;
-    match timeout.millis() {
-        ms @ 1..=MOST => format!("{ms}m"),
-        0 => format!("{}u", (timeout.0 / 1_000).max(1)),
-        ms => format!("{}S", (ms / 1_000).min(MOST)),
     }
 }
 

@@ -119,12 +119,15 @@ pub fn send_static<E, I: Io>(
     k: Key,
     bytes: &'static [u8],
 ) -> usize {
+    if bytes.is_empty() {
+        return 0;
+    }
     let now = if cx.has_backlog(k) { 0 } else { bytes.len().min(PIECE) };
     let (piece, rest) = bytes.split_at(now);
     if !rest.is_empty() {
         cx.defer(k, Cow::Borrowed(rest));
     }
-    send_part(layer, cx, k, Cow::Borrowed(piece))
+    if piece.is_empty() { 0 } else { send_part(layer, cx, k, Cow::Borrowed(piece)) }
 }
 
 /// Sends the next piece of what waits on a connection, in [`Program::writable`](crate::Program::writable). Returns how many bytes leave

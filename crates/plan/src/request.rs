@@ -69,6 +69,22 @@ impl Request {
     /// returns how many it wrote. `host` is the value of the Host field where the request has none.
     /// Allocates nothing.
     pub fn write(&self, host: &str, values: &mut Values, out: &mut [u8]) -> usize {
+        let end = self.write_fields(host, values, out);
+        end + self.write_content(values, &mut out[end..])
+    }
+
+    /// Writes the head of a request whose content has `length` octets, is not in this template, and is sent after it. It takes up to
+    /// [`Request::LENGTH_ROOM`] octets more than [`Request::max_len`].
+    pub fn write_head(&self, host: &str, length: usize, values: &mut Values, out: &mut [u8]) -> usize {
+        let end = self.write_fields(host, values, out);
+        end + write_length(length, &mut out[end..])
+    }
+
+    /// Octets of the longest Content-Length.
+    pub const LENGTH_ROOM: usize = 20;
+
+    /// Writes all before the content and its length.
+    fn write_fields(&self, host: &str, values: &mut Values, out: &mut [u8]) -> usize {
         let mut end = 0;
         let mut put = |text: &str| end += copy(text, &mut out[end..]);
         put(&self.method);
@@ -88,8 +104,7 @@ impl Request {
             end += value.write(values, &mut out[end..]);
             end += copy(END, &mut out[end..]);
         }
-        end += self.write_cookies(values, path_at..path_end, end, out);
-        end + self.write_content(values, &mut out[end..])
+        end + self.write_cookies(values, path_at..path_end, end, out)
     }
 
     /// Writes the connection's cookies at `end`; the path of the request is already there. A request with a Cookie field of its own
@@ -117,9 +132,7 @@ impl Request {
         // length, then moved to its place.
         let place = LENGTH.len() + digits(self.max_body() as u64) + 2 * END.len();
         let length = body.write(values, &mut out[place..]);
-        let mut end = copy(LENGTH, out);
-        end += write_decimal(length as u64, &mut out[end..]);
-        end += copy("\r\n\r\n", &mut out[end..]);
+        let end = write_length(length, out);
         out.copy_within(place..place + length, end);
         end + length
     }
@@ -147,4 +160,11 @@ impl Request {
         let fields: usize = self.headers.iter().map(|(_, value)| value.numbers()).sum();
         self.path.numbers() + fields + self.body.as_ref().map_or(0, Body::numbers)
     }
+}
+
+/// The length of the content, and the empty line before it.
+fn write_length(length: usize, out: &mut [u8]) -> usize {
+    let mut end = copy(LENGTH, out);
+    end += write_decimal(length as u64, &mut out[end..]);
+    end + copy("\r\n\r\n", &mut out[end..])
 }

@@ -14,6 +14,8 @@ words! {
         FieldsTooLong = "fields of over 32 KiB or 16 CONTINUATION frames, the most that throng reads",
         /// The same.
         Flood = "over 2,048 control frames in a second, the most that throng takes",
+        /// Of throng: replies that wait.
+        Unread = "over 4,096 replies to control frames that the server does not read, the most that throng keeps",
         /// Of throng.
         MessageTooLong = "message of over 1 GiB, the most that throng reads",
         /// RFC 9112, section 2.

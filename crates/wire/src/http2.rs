@@ -59,7 +59,9 @@ pub use head::{Grpc, Head, MAX_EXPECTED, Request, Trailers};
 pub use hpack::{Table, write_field};
 pub use preface::{CLIENT_PREFACE, SERVER_PREFACE, starts};
 pub use stream::Stream;
-pub use write::{RequestFields, Response, write_path, write_request_fields, write_response_fields};
+pub use write::{
+    RequestFields, Response, write_content_length, write_path, write_request_fields, write_response_fields,
+};
 
 /// Which end of the connection reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -197,11 +197,28 @@ impl Client {
 
     /// The protocol has output of its own.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
+        let Client { source, tick, layer, .. } = self;
+        reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        self.send_output(cx, k);
+    }
+
+    /// Sends what input has left the session to send, if that is anything.
+    pub(super) fn send_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.conns.find_session(k.index).is_some_and(|session| session.has_output()) {
+            return;
+        }
         if self.job.tunnels > 1 {
             self.note_allowed_streams(k);
         }
-        let Client { source, tick, layer, .. } = self;
-        reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        self.send_more(cx, k);
+    }
+
+    /// Sends what waits on a connection, now that what was sent before has left.
+    pub(super) fn send_more<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Client { conns, source, tick, layer, .. } = self;
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        out.to.send_deferred();
+        conns.find_session(k.index).into_iter().for_each(|session| session.send_more(out));
     }
 
     /// Counts a limit on streams that is below what is wanted; the server's SETTINGS are always replied to. No stream at all is

@@ -13,6 +13,7 @@ use units::{Nanos, Rate};
 use super::Client;
 use crate::{Control, Job, Link, RateProfile, links, protocol::Protocol};
 
+mod bodies;
 mod keep_alive;
 mod layers;
 mod streams;

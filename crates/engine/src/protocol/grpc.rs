@@ -8,7 +8,7 @@ use wire::http2::{Code, Data, Grpc, Head};
 
 use super::{
     Progress,
-    http2::{self, Reply, State},
+    http2::{self, State},
 };
 use crate::{check::Check, exchange::Exchange, request::Call, watch::Watch};
 
@@ -121,13 +121,13 @@ fn conclude<'a>(
             return http2::respond(state, place, used);
         }
         let is_cut = !it.call.messages.is_between_messages();
-        state.end(place);
+        state.end(place, Code::CANCEL);
         return failed(used, is_cut, Rule::GrpcStatus);
     };
     let is_cut = !it.call.messages.is_between_messages();
     let is_short = status == 0 && it.call.call == Some(Call::Unary) && messages != 1;
     if is_cut || is_short {
-        state.end(place);
+        state.end(place, Code::CANCEL);
         return failed(used, is_cut, Rule::GrpcNoMessage);
     }
     it.status =
@@ -154,9 +154,7 @@ fn failed<'a>(used: usize, is_cut: bool, rule: Rule) -> Progress<'a> {
 
 /// What came is not what a call has: the stream is given up.
 fn fail<'a>(state: &mut State, place: usize, used: usize, rule: Rule) -> Progress<'a> {
-    let mut ended = state.end(place);
-    let reset = Reply::of(|out| state.connection.cancel(out, &mut ended.stream, Code::CANCEL));
-    state.queue(reset);
+    state.end(place, Code::CANCEL);
     Progress::Failed(used, rule.into())
 }
 

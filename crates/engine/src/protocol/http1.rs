@@ -62,10 +62,11 @@ pub(super) fn send<I: Io>(
 ) {
     state.order(request.is_head);
     let Out { to, source } = out;
-    if let Some(bytes) = request.fixed(destination) {
+    if let Some((head, rest)) = request.fixed(destination) {
         exchange.expected = request.check.expected(&[]);
-        source.watch(to.index(), &request.check, request.path_in(bytes));
-        return to.send_static(bytes);
+        source.watch(to.index(), &request.check, request.path_in(head));
+        to.send_static(head);
+        return to.send_static(rest);
     }
     let index = to.index();
     to.send(request.max_len(destination), |out| {
@@ -74,6 +75,7 @@ pub(super) fn send<I: Io>(
         source.watch(index, &request.check, request.path_in(&out[..written]));
         written
     });
+    to.send_static(request.content());
 }
 
 pub(super) fn handle_bytes<'a>(

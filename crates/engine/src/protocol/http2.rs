@@ -1,13 +1,16 @@
 //! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+};
 
 use net::Io;
 use samples::{Detail, Kind, Rule};
 use units::Nanos;
 use wire::http2::{
     self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch,
-    Stream, TakesFields,
+    Stream, Table, TakesFields,
 };
 
 use super::{
@@ -25,10 +28,13 @@ use crate::{
 };
 
 mod fields;
+mod output;
 mod ping;
 mod said;
 
 use fields::Fields;
+pub(super) use output::{Queue, frame, room};
+use output::{SHORT, Waiting};
 pub(crate) use ping::{keep_alive, ping};
 pub(super) use said::Farewell;
 use said::Said;
@@ -77,10 +83,11 @@ const NO_STATUS: (u16, u16) = (u16::MAX, 0);
 /// What few connections have.
 #[derive(Debug, Default)]
 struct Rare {
-    /// Output that waits for its turn.
-    queued: Option<Reply>,
-    /// Bodies of which a part waits for the peer's windows, each by its exchange.
-    blocked: Vec<(u32, Vec<u8>)>,
+    queue: Queue,
+    /// In the order in which the requests began.
+    waiting: Vec<Waiting>,
+    /// Of a server that uses one.
+    table: Option<Box<Table>>,
     /// The server's GOAWAY.
     farewell: Farewell,
     said: Said,
@@ -103,40 +110,6 @@ const _: () = assert!(size_of::<UnderWay>() <= 40, "each request under way has o
 impl UnderWay {
     pub(super) fn of(exchange: u32, stream: Stream, call: Option<Call>) -> UnderWay {
         UnderWay { exchange, stream, status: 0, head_bytes: 0, call: Calling::new(call) }
-    }
-}
-
-/// Frames of ours that reply to frames of the peer's.
-#[derive(Debug)]
-pub(crate) struct Reply(Vec<u8>);
-
-/// Room for the longest reply: a GOAWAY.
-const REPLY: usize = 32;
-
-impl Reply {
-    pub(super) fn of(write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Reply {
-        let mut out = [0; REPLY];
-        let length = write(&mut out).expect("there is room for a short frame");
-        Reply(out[..length].to_vec())
-    }
-
-    /// These frames; none where they are empty.
-    pub(super) fn new(frames: Vec<u8>) -> Reply {
-        Reply(frames)
-    }
-
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
-        if !self.0.is_empty() {
-            out.to.send(self.0.len(), |out| {
-                out.copy_from_slice(&self.0);
-                self.0.len()
-            });
-        }
     }
 }
 
@@ -197,6 +170,7 @@ impl State {
         if self.under_way.is_empty() && self.under_way.capacity() > 0 {
             SPARE.with_borrow_mut(|spare| spare.push(std::mem::take(&mut self.under_way)));
         }
+        self.drop_rare();
     }
 
     pub(super) fn response(&self) -> Response {
@@ -208,17 +182,14 @@ impl State {
     }
 
     /// Its connection, for a WebSocket, with output that waits for its turn. No request is under way.
-    pub(super) fn into_connection(mut self) -> (Connection, Vec<u8>) {
+    pub(super) fn into_connection(mut self) -> (Connection, Queue, Option<Box<Table>>) {
+        let Rare { queue, table, .. } = self.rare.take().map(|rare| *rare).unwrap_or_default();
         self.rest();
-        let queued = self.rare.and_then(|rare| rare.queued);
-        (self.connection, queued.map(|reply| reply.0).unwrap_or_default())
+        (self.connection, queue, table)
     }
 
-    pub(super) fn queue(&mut self, reply: Reply) {
-        match &mut self.rare.get_or_insert_default().queued {
-            Some(queued) => queued.0.extend(reply.0),
-            none => *none = Some(reply),
-        }
+    fn queue(&mut self) -> &mut Queue {
+        &mut self.rare.get_or_insert_default().queue
     }
 
     fn place(&self, number: u32) -> Option<usize> {
@@ -226,13 +197,18 @@ impl State {
         self.under_way.binary_search_by_key(&number, |it| it.stream.id()).ok()
     }
 
-    /// A request has ended, with a response or without.
-    pub(super) fn end(&mut self, place: usize) -> UnderWay {
+    /// A request has ended, with a response or without. What is left of its stream is reset: the response may have come before the whole
+    /// body had left, and neither side counts the stream any more.
+    pub(super) fn end(&mut self, place: usize, code: Code) -> UnderWay {
         self.reads = NOTHING;
-        let ended = self.under_way.remove(place);
+        let mut ended = self.under_way.remove(place);
         if let Some(rare) = &mut self.rare {
             rare.said.end(ended.exchange);
-            rare.blocked.retain(|(exchange, _)| *exchange != ended.exchange);
+            rare.waiting.retain(|it| it.stream != ended.stream.id());
+        }
+        if !ended.stream.is_closed() {
+            let reset = frame(|out| self.connection.cancel(out, &mut ended.stream, code));
+            self.queue().push(&reset);
         }
         ended
     }
@@ -240,31 +216,6 @@ impl State {
     fn is_call(&self, place: Option<usize>) -> bool {
         place.is_some_and(|place| self.under_way[place].call.is_one())
     }
-
-    pub(super) fn waits_for_window(&self, exchange: u32) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.blocked.iter().any(|(blocked, _)| *blocked == exchange))
-    }
-
-    /// Sends as much of the bodies that wait as the windows allow now.
-    fn unblock(&mut self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Some(rare) = &mut self.rare else { return out };
-        for (exchange, rest) in &mut rare.blocked {
-            let Some(it) = self.under_way.iter_mut().find(|it| it.exchange == *exchange) else { continue };
-            let at = out.len();
-            out.resize(at + room(rest.len()), 0);
-            let (written, taken) = self.connection.write_data(&mut out[at..], &mut it.stream, rest, true);
-            out.truncate(at + written);
-            rest.drain(..taken);
-        }
-        rare.blocked.retain(|(_, rest)| !rest.is_empty());
-        out
-    }
-}
-
-/// Room for a body in frames.
-pub(super) fn room(body: usize) -> usize {
-    body + (body / http2::MAX_FRAME + 1) * 9
 }
 
 pub(super) fn send<I: Io>(
@@ -279,28 +230,39 @@ pub(super) fn send<I: Io>(
         *under_way = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     }
     let Out { to, source } = out;
-    let (block, body, expected) = request.fields(destination, to.index(), source);
+    rare.iter_mut().for_each(|rare| rare.queue.flush(to));
+    let (block, drawn, expected) = request.fields(destination, to.index(), source);
     exchange.expected = expected;
+    let body = if drawn.is_empty() { request.content() } else { drawn };
     let method = if request.is_head { Method::Head } else { Method::Other };
-    to.send(room(block.len()) + room(body.len()) + 2 * REPLY, |out| {
+    // Others are before it.
+    let waits = rare.as_ref().is_some_and(|rare| !rare.waiting.is_empty());
+    let most = if waits || body.is_empty() { 0 } else { to.writable_len().min(body.len()) };
+    to.send(room(block.len()) + room(most) + 2 * SHORT, |out| {
         let begun = connection.write_request(out, block, body.is_empty(), method);
-        let (mut written, mut stream) = begun.expect("there is room, and a place");
-        if !body.is_empty() {
-            let (sent, taken) = connection.write_data(&mut out[written..], &mut stream, body, true);
-            written += sent;
-            if taken < body.len() {
-                rare.get_or_insert_default().blocked.push((index, body[taken..].to_vec()));
-            }
+        let (mut written, stream) = begun.expect("there is room, and a place");
+        let mut it = UnderWay::of(index, stream, request.call);
+        let (n, sent) = it.write_body(connection, &mut out[written..], body, most);
+        written += n;
+        if sent < body.len() {
+            let (body, sent) = match drawn.is_empty() {
+                true => (Cow::Borrowed(request.content()), sent),
+                false => (Cow::Owned(drawn[sent..].to_vec()), 0),
+            };
+            rare.get_or_insert_default().waiting.push(Waiting { stream: it.stream.id(), body, sent });
         }
-        under_way.push(UnderWay::of(index, stream, request.call));
+        under_way.push(it);
         written
     });
+    if state.may_send() {
+        to.call_when_writable();
+    }
 }
 
 /// Announces the end of the connection, where the server reads.
 pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     if !out.to.is_write_blocked() {
-        out.to.send(REPLY, |out| {
+        out.to.send(SHORT, |out| {
             state.connection.goaway(out, Code::NO_ERROR).expect("there is room for a short frame")
         });
     }
@@ -309,11 +271,8 @@ pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
 /// Gives up a request, which the server is told.
 pub(super) fn cancel<I: Io>(state: &mut State, exchange: u32, out: &mut Out<'_, I>) -> bool {
     let Some(place) = state.under_way.iter().position(|it| it.exchange == exchange) else { return false };
-    let mut ended = state.end(place);
-    out.to.send(REPLY, |out| {
-        let written = state.connection.cancel(out, &mut ended.stream, Code::CANCEL);
-        written.expect("there is room for a short frame")
-    });
+    state.end(place, Code::CANCEL);
+    state.send_more(&mut out.to);
     true
 }
 
@@ -323,9 +282,6 @@ pub(super) fn handle_bytes<'a>(
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Failure> {
-    if let Some(reply) = state.rare.as_mut().and_then(|rare| rare.queued.take()) {
-        return Ok(Progress::Reply(0, super::Reply::Http2(reply)));
-    }
     if state.opens && (state.connection.has_place() || state.connection.is_leaving()) {
         state.opens = false;
         return Ok(Progress::Opened(0));
@@ -359,11 +315,11 @@ fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
             state.reads = exchange;
             return Some(Progress::Turned(0));
         }
-        state.end(place);
+        state.end(place, Code::CANCEL);
         return Some(Progress::Withdrawn(0));
     }
     let is_over = state.under_way.is_empty() || unserved.is_some();
-    is_over.then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new())), b""))
+    is_over.then(|| Progress::Ending(super::Reply::Queued, b""))
 }
 
 /// The server has reset a stream.
@@ -388,34 +344,44 @@ fn read<'a>(
         _ => (None, &none, None),
     };
     let looks_at_type = state.is_call(place) && check.expected.headers.is_empty();
-    let State { connection, under_way, .. } = state;
+    let State { connection, under_way, rare, .. } = state;
     let stream = place.map(|place| &mut under_way[place].stream);
+    let table = rare.as_mut().and_then(|rare| rare.table.as_deref_mut());
     let mut fields =
         check.wanted.as_ref().zip(watch.as_deref_mut()).map(|(wanted, watch)| Fields { wanted, watch });
     let fields = fields.as_mut().map(|fields| fields as &mut dyn TakesFields);
     let expected = if looks_at_type { &grpc::TYPE[..] } else { &check.expected.headers[..] };
-    let context = Context { scratch, table: None, second: SECOND.get(), expected, fields };
+    let context = Context { scratch, table, second: SECOND.get(), expected, fields };
     let came = connection.handle_bytes(input, stream, context);
     let (n, event) = came.map_err(|code| Failure::of_http2(code, connection.is_flooded()))?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };
-    let reply = |reply| Ok(Progress::Reply(n, super::Reply::Http2(reply)));
     match (event, place, exchange) {
         (Event::Opened, ..) if state.is_upgraded && !state.connection.takes_connect() => {
             Err(Kind::NothingInCommon.into())
         }
         (Event::Opened, ..) => {
             state.opens = true;
-            reply(Reply(SETTINGS_ACK.to_vec()))
+            state.queue().reply(SETTINGS_ACK)?;
+            Ok(Progress::Turned(n))
         }
-        (Event::Settings, ..) => reply(Reply([SETTINGS_ACK, &state.unblock()].concat())),
-        (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
+        (Event::Settings, ..) => {
+            state.queue().reply(SETTINGS_ACK)?;
+            Ok(Progress::Turned(n))
+        }
+        (Event::Window(_), ..) => {
+            state.rare.iter_mut().for_each(|rare| rare.queue.touch());
+            Ok(Progress::Turned(n))
+        }
         (Event::Goaway { code, debug, .. }, ..) if code != Code::NO_ERROR => {
             state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
             Ok(Progress::Turned(n))
         }
-        (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
+        (Event::Ping(payload), ..) => {
+            state.queue().reply(&frame(|out| http2::write_pong(out, payload)))?;
+            Ok(Progress::Turned(n))
+        }
         (Event::Pong(payload), ..) => Ok(ping::acknowledge(state, u64::from_be_bytes(payload), number, n)),
         (Event::Head(head), Some(place), Some(exchange)) => {
             exchange.differs = !head.has_expected && !looks_at_type;
@@ -426,27 +392,26 @@ fn read<'a>(
             Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
         }
         (Event::Data(data), Some(place), Some(exchange)) => {
-            Ok(take(state, place, &data, (exchange, check), watch, n))
+            take(state, place, &data, (exchange, check), watch, n)
         }
         (Event::Trailers(trailers), Some(place), Some(exchange)) if state.under_way[place].call.is_one() => {
             Ok(grpc::finish(state, place, &trailers.grpc, exchange, n))
         }
         (Event::Trailers(_), Some(place), Some(_)) => Ok(respond(state, place, n)),
         (Event::Reset(code), Some(place), _) => {
-            state.end(place);
+            state.end(place, code);
             Ok(was_reset(code, n))
         }
         (Event::StreamError(number, code), place, _) => {
-            let frame = Reply::of(|out| http2::write_reset(out, number, code));
-            if let Some(place) = place {
-                state.end(place);
-                state.queue(frame);
-                return Ok(Progress::Failed(n, Rule::Http2Response.into()));
-            }
-            reply(frame)
+            state.queue().reply(&frame(|out| http2::write_reset(out, number, code)))?;
+            let Some(place) = place else { return Ok(Progress::Turned(n)) };
+            state.end(place, code);
+            Ok(Progress::Failed(n, Rule::Http2Response.into()))
         }
-        // The server knows that our table has no room, for it has sent a response after it got our SETTINGS.
-        (Event::TableNeeded | Event::Request(..), ..) => Err(Rule::Compression.into()),
+        (Event::TableNeeded, ..) => {
+            state.rare.get_or_insert_default().table = Some(Box::default());
+            Ok(Progress::Turned(n))
+        }
         _ => Ok(Progress::Turned(n)),
     }
 }
@@ -459,36 +424,33 @@ fn take<'a>(
     (exchange, check): (&mut Exchange, &Check),
     mut watch: Option<&mut Watch>,
     used: usize,
-) -> Progress<'a> {
-    if let Some(updates) = credit(state, place) {
-        state.queue(updates);
-    }
+) -> Result<Progress<'a>, Failure> {
+    credit(state, place)?;
     if state.under_way[place].call.is_one() {
-        return grpc::data(state, place, data, (exchange, check), watch, used);
+        return Ok(grpc::data(state, place, data, (exchange, check), watch, used));
     }
     exchange.content += data.bytes.len() as u64;
     exchange.found = check.content(exchange.found, &mut watch, data.bytes.iter().copied());
-    if data.ends { respond(state, place, used) } else { Progress::Turned(used) }
+    Ok(if data.ends { respond(state, place, used) } else { Progress::Turned(used) })
 }
 
 /// The response on a stream is complete.
 pub(super) fn respond<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
-    let ended = state.end(place);
+    let ended = state.end(place, Code::NO_ERROR);
     state.last = (ended.status, ended.head_bytes);
     Progress::Responded(used)
 }
 
-/// What raises the server's windows, where that is due.
-fn credit(state: &mut State, place: usize) -> Option<Reply> {
+/// Raises the server's windows, where that is due.
+fn credit(state: &mut State, place: usize) -> Result<(), Failure> {
     let State { connection, under_way, .. } = state;
     let stream = &mut under_way[place].stream;
     let (all, own) = (connection.take_credit(), connection.take_stream_credit(stream));
     let updates = [(0, all), (stream.id(), own)];
-    let mut frames = Vec::new();
     for (number, by) in updates {
         if let Some(by) = by {
-            frames.extend(Reply::of(|out| http2::write_window_update(out, number, by)).0);
+            state.queue().reply(&frame(|out| http2::write_window_update(out, number, by)))?;
         }
     }
-    (!frames.is_empty()).then_some(Reply(frames))
+    Ok(())
 }

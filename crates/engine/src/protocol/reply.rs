@@ -5,13 +5,14 @@ use samples::Detail;
 
 #[cfg(test)]
 use super::streams;
-use super::{http2, websocket};
+use super::websocket;
 use crate::out::Out;
 
 /// A protocol's own output.
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
-    Http2(http2::Reply),
+    /// HTTP/2: what the session has queued ([`Session::send_more`](super::Session::send_more)).
+    Queued,
     WebSocket(websocket::Reply<'a>),
     #[cfg(test)]
     Streams(streams::Reply),
@@ -28,7 +29,7 @@ impl Reply<'_> {
 
     pub(crate) fn send<I: Io>(self, out: &mut Out<'_, I>) {
         match self {
-            Reply::Http2(reply) => reply.send(out),
+            Reply::Queued => {}
             Reply::WebSocket(reply) => reply.send(out),
             #[cfg(test)]
             Reply::Streams(reply) => reply.send(out),

@@ -9,19 +9,20 @@ use samples::Detail;
 use units::Random;
 use wire::{
     http2::{
-        self, CLIENT_PREFACE, Code, Connection, Method, RequestFields, Role, Stream, write_field,
+        self, CLIENT_PREFACE, Code, Connection, Method, RequestFields, Role, Stream, Table, write_field,
         write_request_fields,
     },
     websocket::{self as ws, Frames, MAX_CONTROL, MAX_HEADER, Opcode},
 };
 
 use super::{
-    http2::{self as requests, Farewell, Http2, Reply, room},
+    http2::{self as requests, Farewell, Http2, Queue, frame, room},
     upgrade,
     websocket::{self, Offered},
 };
 use crate::{
     exchange::Exchange,
+    failure::Failure,
     out::{Out, Writer},
     pool::NOTHING,
     request::{Message, ValueSource, http2_name},
@@ -75,10 +76,13 @@ const _: () = assert!(size_of::<State>() <= 112, "an idle connection has one");
 /// What a connection has for a moment.
 #[derive(Debug, Default)]
 struct Rare {
-    /// Output that waits for its turn.
-    queued: Vec<u8>,
+    queue: Queue,
     /// The requests that open the WebSockets, encoded, until the server's SETTINGS allow them.
     requests: Vec<Vec<u8>>,
+    /// The exchange that awaits that, where the connection has sent requests before.
+    awaits: Option<u32>,
+    /// Of a server that uses one.
+    table: Option<Box<Table>>,
     /// The sub-protocols that they offer, until all WebSockets are open.
     offered: Option<Offered>,
     /// The server's GOAWAY, or its close of a WebSocket.
@@ -178,13 +182,13 @@ impl Connect {
         out: &mut Out<'_, I>,
     ) -> Box<State> {
         let Out { to, source } = out;
-        let (connection, queued) = state.into_connection();
+        let (connection, queue, table) = state.into_connection();
         let mut state = self.session_on(connection, &mut source.random);
         let requests = vec![self.next_request(destination, to.index(), source)];
-        state.rare = Some(Box::new(Rare { queued, requests, offered: self.offered(), ..Rare::default() }));
-        let frames = state.connect();
-        state.tunnels.iter_mut().for_each(|it| it.exchange = exchange);
-        Reply::new(frames).send(out);
+        let (offered, awaits) = (self.offered(), Some(exchange));
+        state.rare = Some(Box::new(Rare { queue, requests, awaits, table, offered, ..Rare::default() }));
+        state.connect();
+        state.send_more(to);
         state
     }
 
@@ -308,22 +312,34 @@ impl State {
         self.drop_rare();
     }
 
-    /// Output that has waited for its turn; none is the usual case.
-    fn take_queued(&mut self) -> Option<Vec<u8>> {
-        let queued = self.rare.as_mut().map(|rare| std::mem::take(&mut rare.queued))?;
-        self.drop_rare();
-        Some(queued).filter(|queued| !queued.is_empty())
-    }
-
     fn drop_rare(&mut self) {
         self.rare.take_if(|rare| {
-            let is_empty = rare.queued.is_empty() && rare.requests.is_empty();
+            rare.table.take_if(|_| !self.connection.has_table());
+            let is_empty = rare.queue.is_empty() && !rare.queue.is_due() && rare.requests.is_empty();
+            let is_empty = is_empty && rare.table.is_none();
             is_empty && rare.offered.is_none() && rare.farewell.error.is_none()
         });
     }
 
-    fn queue(&mut self, bytes: &[u8]) {
-        self.rare.get_or_insert_default().queued.extend_from_slice(bytes);
+    fn queue(&mut self) -> &mut Queue {
+        &mut self.rare.get_or_insert_default().queue
+    }
+
+    /// Whether there is something new to send.
+    pub(super) fn has_output(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
+    }
+
+    /// Sends what waits, as far as the server reads and its windows allow.
+    pub(super) fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
+        if to.is_write_blocked() {
+            self.queue().send(to);
+            return;
+        }
+        let frames = self.unblock();
+        self.queue().push(&frames);
+        self.queue().flush(to);
+        self.drop_rare();
     }
 
     fn frame(
@@ -339,12 +355,16 @@ impl State {
         out[..written].to_vec()
     }
 
-    /// Opens as many as there are requests and the server has room for.
-    fn connect(&mut self) -> Vec<u8> {
+    /// Opens as many as there are requests and the server has room for; where it has none, all wait for its next SETTINGS.
+    fn connect(&mut self) {
+        if !self.connection.has_place() {
+            return;
+        }
+        let Some(rare) = &mut self.rare else { return };
+        let requests = std::mem::take(&mut rare.requests);
+        let exchange = rare.awaits.unwrap_or(NOTHING);
         let mut out = Vec::new();
-        let requests = self.rare.as_mut().map(|rare| std::mem::take(&mut rare.requests));
-        self.drop_rare();
-        for block in requests.into_iter().flatten() {
+        for block in requests {
             if !self.connection.has_place() {
                 break;
             }
@@ -353,7 +373,7 @@ impl State {
             let begun = self.connection.write_request(&mut out[at..], &block, false, Method::Connect);
             let (written, stream) = begun.expect("there is room, and a place");
             out.truncate(at + written);
-            let (frames, exchange) = (Frames::new(ws::Role::Client), NOTHING);
+            let frames = Frames::new(ws::Role::Client);
             self.tunnels.push(Tunnel {
                 stream,
                 frames,
@@ -363,7 +383,7 @@ impl State {
                 partial: None,
             });
         }
-        out
+        self.queue().push(&out);
     }
 
     /// Sends as much of what waits as the windows allow now.
@@ -381,25 +401,22 @@ impl State {
         out
     }
 
-    /// What raises the server's windows, where that is due.
-    fn credit(&mut self, place: usize) {
+    /// Raises the server's windows, where that is due.
+    fn credit(&mut self, place: usize) -> Result<(), Failure> {
         let stream = &mut self.tunnels[place].stream;
         let (all, own) = (self.connection.take_credit(), self.connection.take_stream_credit(stream));
         let updates = [(0, all), (stream.id(), own)];
         for (number, by) in updates {
             if let Some(by) = by {
-                let mut out = [0; 16];
-                let n = http2::write_window_update(&mut out, number, by)
-                    .expect("there is room for a short frame");
-                self.queue(&out[..n]);
+                self.queue().reply(&frame(|out| http2::write_window_update(out, number, by)))?;
             }
         }
+        Ok(())
     }
 
-    fn goodbye(&mut self) -> Vec<u8> {
-        let mut out = [0; 32];
-        let n = self.connection.goaway(&mut out, Code::NO_ERROR).expect("there is room for a short frame");
-        out[..n].to_vec()
+    fn say_goodbye(&mut self) {
+        let goodbye = frame(|out| self.connection.goaway(out, Code::NO_ERROR));
+        self.queue().push(&goodbye);
     }
 }
 
@@ -480,17 +497,17 @@ pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     if out.to.is_write_blocked() {
         return;
     }
-    let mut bytes = Vec::new();
     for place in 0..state.tunnels.len() {
         let it = &state.tunnels[place];
         if it.is_open && !it.is_blocked() && !it.stream.is_sent() {
-            bytes.extend(state.frame(place, true, |out, mask| {
+            let close = state.frame(place, true, |out, mask| {
                 ws::write_close(out, Some(websocket::NORMAL_CLOSURE), Some(mask))
-            }));
+            });
+            state.queue().push(&close);
         }
     }
-    bytes.extend(state.goodbye());
-    Reply::new(bytes).send(out);
+    state.say_goodbye();
+    state.send_more(&mut out.to);
 }
 
 #[cfg(test)]

@@ -154,8 +154,8 @@ pub struct SimIo {
     blocked: BTreeMap<u32, BlockedSend>,
 }
 
-/// A program that continues to send while this much waits for a peer that does not read would never stop.
-const MAX_BEHIND: usize = 16 * 1024 * 1024;
+/// What may wait for a peer that does not read: a program that sends more does not look whether it does.
+const MAX_BEHIND: usize = 8 * 1024 * 1024;
 
 /// The part of a send that waits for the peer.
 struct BlockedSend {
@@ -207,6 +207,7 @@ impl SimIo {
         let mut world = self.world.borrow_mut();
         match world.room(end) {
             Room::For(room) if room < payload.len() => {
+                assert!(payload.len() < MAX_BEHIND, "a send of {} bytes is blocked: {k:?}", payload.len());
                 let mut blocked = BlockedSend { key: k, bytes: payload.into_owned(), sent: 0 };
                 blocked.send(&mut world, end, room);
                 self.blocked.insert(end, blocked);

@@ -71,6 +71,8 @@ const LEAVING: u8 = 2;
 const HAS_RESET: u8 = 4;
 /// The DATA frame whose payload is to come ends its stream.
 const DATA_ENDS: u8 = 8;
+/// The peer's encoder has no dynamic table.
+const NO_TABLE: u8 = 16;
 
 /// Memory for a block of fields and its text. One serves all connections of a thread: events borrow it until the next call.
 #[derive(Clone, Debug)]
@@ -217,6 +219,11 @@ impl Connection {
     /// Client: whether the server takes an extended CONNECT (RFC 8441). Means something once it is open.
     pub fn takes_connect(&self) -> bool {
         self.peer.takes_connect
+    }
+
+    /// Whether the peer's encoder may have a dynamic table: a [`Table`] that it needed once is needed on.
+    pub fn has_table(&self) -> bool {
+        !self.is(NO_TABLE)
     }
 
     fn is(&self, flag: u8) -> bool {

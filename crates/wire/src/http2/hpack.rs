@@ -1,7 +1,8 @@
 //! HPACK (RFC 7541): the fields of a block, read and written.
 //!
-//! The table of the peer's encoder is 0 bytes large once the peer has acknowledged our SETTINGS, so that nothing is stored
-//! for a connection. Until then it may use the 4,096 bytes that hold without SETTINGS, in a [`Table`].
+//! The table of the peer's encoder is 0 bytes large once it knows our SETTINGS, so that nothing is stored for a connection. Until then it
+//! may use the 4,096 bytes that hold without SETTINGS, in a [`Table`]: a client until its peer has acknowledged them, a server until its
+//! encoder says that the table is gone (section 4.2). Some servers never say it, and go on to use it (h2o 2.2).
 
 mod static_table;
 mod table;
@@ -40,11 +41,16 @@ pub(super) enum Stop {
 
 /// The memory of the peer's encoder.
 pub(super) enum Dynamic<'t> {
-    /// None: the peer has acknowledged that it has 0 bytes.
+    /// None: it has 0 bytes.
     Off,
     /// Nothing was stored yet, and there is no memory for it.
     Absent,
     Table(&'t mut Table),
+}
+
+/// Whether a block begins with the change of the table to 0 bytes, and no further one (section 6.3).
+pub(super) fn ends_table(block: &[u8]) -> bool {
+    block.first() == Some(&0x20) && !block.get(1).is_some_and(|next| (0x20..0x40).contains(next))
 }
 
 /// Whether the value of a field with this name is looked at.
@@ -72,8 +78,8 @@ impl<'a, 't> Fields<'a, 't> {
 
     /// Only these values of the static table's names are read, where no table stores the others.
     pub(super) fn only(self, wants: Wants<'t>) -> Self {
-        let is_off = matches!(self.dynamic, Dynamic::Off);
-        Self { wants: is_off.then_some(wants), ..self }
+        let stores = matches!(self.dynamic, Dynamic::Table(_));
+        Self { wants: (!stores).then_some(wants), ..self }
     }
 
     /// The next field; `None` at the end.

@@ -80,10 +80,21 @@ pub fn write_response_fields(out: &mut [u8], response: &Response) -> Option<usiz
         put_field(&mut out, b"content-type", response.content_type.as_bytes())?;
     }
     if let Some(length) = response.content_length {
-        begin_indexed(&mut out, CONTENT_LENGTH)?;
-        put_number(&mut out, length)?;
+        put_content_length(&mut out, length)?;
     }
     Some(out.len())
+}
+
+/// Writes the field `content-length` into `out`: the bytes written, `None` where it does not fit.
+pub fn write_content_length(out: &mut [u8], length: u64) -> Option<usize> {
+    let mut out = Out::new(out);
+    put_content_length(&mut out, length)?;
+    Some(out.len())
+}
+
+fn put_content_length(out: &mut Out<'_>, length: u64) -> Option<()> {
+    begin_indexed(out, CONTENT_LENGTH)?;
+    put_number(out, length)
 }
 
 /// Those of the static table, from the index [`STATUS`] on.

@@ -150,3 +150,16 @@ fn as_nginx_sends_it() {
     assert_eq!(said("nginx/1.22.1"), whole);
     assert_eq!(said("apache"), whole.replace("length=5", "length=5 lacks"));
 }
+
+/// h2o 2.2 acknowledges a size of 0, and uses its table nevertheless.
+#[test]
+fn a_table_is_read_until_the_server_says_that_it_is_gone() {
+    let said = |begin: &[u8]| {
+        let stores = frame(HEADERS, WHOLE | END, 1, &[begin, b"\x88\x40\x01x\x01y"].concat());
+        let refers = frame(HEADERS, WHOLE | END, 3, b"\x88\xbe");
+        let stream = [frame(SETTINGS, 0, 0, b""), frame(SETTINGS, ACK, 0, b""), stores, refers].concat();
+        client(&[&stream], &[Other, Other], &[("x".to_owned(), "y".to_owned())])
+    };
+    assert_eq!(said(b""), "opened | acked | 1: 200 length=0 ends | 3: 200 length=0 ends");
+    assert_eq!(said(b"\x20"), "opened | acked | 1: 200 length=0 ends | error COMPRESSION_ERROR");
+}

@@ -194,7 +194,7 @@ impl Ours {
                 self.is_open = true;
                 self.out.extend_from_slice(SETTINGS_ACK);
             }
-            Event::SettingsAcked => self.table = None,
+            Event::SettingsAcked => self.table = self.table.take().filter(|_| self.machine.has_table()),
             Event::TableNeeded => {
                 (self.table, self.has_needed_table) = (Some(Table::new()), true);
             }

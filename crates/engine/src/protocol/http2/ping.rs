@@ -3,7 +3,7 @@
 use net::Io;
 use wire::http2;
 
-use super::{NO_STATUS, Progress, REPLY, State};
+use super::{NO_STATUS, Progress, SHORT, State};
 use crate::{exchange::Exchange, out::Out, pool::NOTHING};
 
 /// Sends a PING, whose reply `exchange` awaits; it has this index.
@@ -16,7 +16,7 @@ pub(crate) fn ping<I: Io>(state: &mut State, (index, exchange): (u32, &mut Excha
 
 /// Sends a PING with this number, whose reply no exchange awaits: it is a [`Progress::Pong`].
 pub(crate) fn keep_alive<I: Io>(number: u64, out: &mut Out<'_, I>) {
-    out.to.send(REPLY, |out| {
+    out.to.send(SHORT, |out| {
         http2::write_ping(out, number.to_be_bytes()).expect("there is room for a short frame")
     });
 }

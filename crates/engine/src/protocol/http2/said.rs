@@ -34,6 +34,10 @@ impl Farewell {
 }
 
 impl Said {
+    pub(super) fn is_empty(&self) -> bool {
+        self.field.is_empty()
+    }
+
     /// The response on this exchange has ended: what others said is none of it.
     pub(super) fn end(&mut self, exchange: u32) {
         if self.of != exchange {

@@ -15,7 +15,7 @@ use crate::{
     pool::NOTHING,
     protocol::{
         self, Awaited, Progress,
-        http2::{Farewell, Reply, SCRATCH, SECOND},
+        http2::{Farewell, SCRATCH, SECOND, frame},
         websocket,
     },
     pushes::Listener,
@@ -33,11 +33,6 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     watch: Option<&mut Watch>,
     listener: &mut Listener<'_>,
 ) -> Result<Progress<'a>, Failure> {
-    if !state.ends
-        && let Some(queued) = state.take_queued()
-    {
-        return Ok(Progress::Reply(0, protocol::Reply::Http2(Reply::new(queued))));
-    }
     if std::mem::take(&mut state.opens) {
         // An upgrade is awaited until here.
         state.tunnels.iter_mut().for_each(|it| it.exchange = NOTHING);
@@ -82,9 +77,8 @@ fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
         (it.exchange, state.reads) = (NOTHING, NOTHING);
         return Ok(Progress::Withdrawn(0));
     }
-    let mut bytes = state.take_queued().unwrap_or_default();
-    bytes.extend(state.goodbye());
-    Ok(Progress::Ending(protocol::Reply::Http2(Reply::new(bytes)), b""))
+    state.say_goodbye();
+    Ok(Progress::Ending(protocol::Reply::Queued, b""))
 }
 
 /// Reads a frame of HTTP/2.
@@ -94,27 +88,29 @@ fn read<'a>(
     place: Option<usize>,
     scratch: &mut Scratch,
 ) -> Result<Progress<'a>, Failure> {
-    let State { connection, tunnels, .. } = state;
+    let State { connection, tunnels, rare, .. } = state;
     let stream = place.map(|place| &mut tunnels[place].stream);
-    let context = Context { scratch, table: None, second: SECOND.get(), expected: &*CHOSEN, fields: None };
+    let table = rare.as_mut().and_then(|rare| rare.table.as_deref_mut());
+    let context = Context { scratch, table, second: SECOND.get(), expected: &*CHOSEN, fields: None };
     let came = connection.handle_bytes(input, stream, context);
     let (n, event) = came.map_err(|code| Failure::of_http2(code, connection.is_flooded()))?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };
-    let reply = |bytes| Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(bytes))));
     match (event, place) {
         (Event::Opened, _) if !state.connection.takes_connect() => Err(Kind::NothingInCommon.into()),
-        (Event::Opened, _) => reply([SETTINGS_ACK, &state.connect()].concat()),
-        (Event::Settings, _) => {
-            let frames = [SETTINGS_ACK, &state.unblock()].concat();
-            reply(frames)
+        (Event::Opened | Event::Settings, _) => {
+            state.queue().reply(SETTINGS_ACK)?;
+            state.connect();
+            Ok(Progress::Turned(n))
         }
-        (Event::Window(_), _) if state.is_blocked() => reply(state.unblock()),
+        (Event::Window(_), _) if state.is_blocked() => {
+            state.queue().touch();
+            Ok(Progress::Turned(n))
+        }
         (Event::Ping(payload), _) => {
-            let mut out = [0; 32];
-            let n = http2::write_pong(&mut out, payload).expect("there is room for a short frame");
-            reply(out[..n].to_vec())
+            state.queue().reply(&frame(|out| http2::write_pong(out, payload)))?;
+            Ok(Progress::Turned(n))
         }
         (Event::Goaway { code, debug, .. }, _) => {
             if code != Code::NO_ERROR {
@@ -141,7 +137,7 @@ fn read<'a>(
             let passed = data.bytes.len();
             (state.undigested, state.place) = (passed as u32, place as u16);
             state.tunnels[place].is_ended |= data.ends;
-            state.credit(place);
+            state.credit(place)?;
             // The payload comes last of what was used.
             Ok(Progress::Turned(n - passed))
         }
@@ -152,7 +148,10 @@ fn read<'a>(
             Err(Failure { kind: Kind::Reset, detail: Detail::of_goaway(code.0) })
         }
         (Event::StreamError(..), _) => Err(Rule::Http2Response.into()),
-        (Event::TableNeeded | Event::Request(..), _) => Err(Rule::Compression.into()),
+        (Event::TableNeeded, _) => {
+            state.rare.get_or_insert_default().table = Some(Box::default());
+            Ok(Progress::Turned(n))
+        }
         _ => Ok(Progress::Turned(n)),
     }
 }
@@ -227,7 +226,8 @@ fn digest<'a>(
             ping.copy_to(echo);
             let frame = state
                 .frame(place, false, |out, mask| ws::write_frame(out, Opcode::Pong, true, Some(mask), echo));
-            Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(frame))))
+            state.queue().reply(&frame)?;
+            Ok(Progress::Turned(n))
         }
         Progress::Ending(protocol::Reply::WebSocket(websocket::Reply::Close(code)), words) => {
             let error = Detail::of_close(code);
@@ -235,7 +235,7 @@ fn digest<'a>(
                 state.rare.get_or_insert_default().farewell = Farewell::new(error, words);
             }
             let close = state.frame(place, true, |out, mask| ws::write_close(out, code, Some(mask)));
-            state.queue(&close);
+            state.queue().push(&close);
             end(state, bytes.len())
         }
         _ => Ok(Progress::Turned(n)),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     check::Check,
-    protocol::{Awaited, Progress, Reply as Output},
+    protocol::{Awaited, Progress},
     pushes::Pushed,
 };
 use samples::{Kind, Rule};
@@ -87,9 +87,6 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
                 Ok(Progress::Responded(n)) => (at, _) = (at + n, came.push(Came::Responded(reads))),
                 Ok(Progress::Withdrawn(n)) => (at, _) = (at + n, came.push(Came::Withdrawn(reads))),
                 Ok(Progress::Pushed(n)) => (at, _) = (at + n, came.push(Came::Pushed)),
-                Ok(Progress::Reply(n, Output::Http2(reply))) => {
-                    (at, _) = (at + n, came.push(Came::Sent(reply.bytes().to_vec())));
-                }
                 Ok(Progress::Ending(..)) => {
                     came.push(Came::Ending);
                     return came;
@@ -104,6 +101,10 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
                     return came;
                 }
             }
+            // A session that ends takes leave with what it has.
+            let sent = if state.ends { Vec::new() } else { state.queue().take() };
+            came.extend((!sent.is_empty()).then_some(Came::Sent(sent)));
+            state.drop_rare();
         }
         rest.drain(..at);
     }
@@ -133,6 +134,23 @@ fn both_are_asked_for_and_the_session_is_open_with_the_last() {
     let heads = sent.windows(5).filter(|bytes| bytes[3..] == [1, 4]).count();
     assert_eq!((sent.starts_with(SETTINGS_ACK), heads, state.open), (true, 2, 2));
     assert!(sent.windows(9).any(|text| text == b"websocket") || sent.len() > 60, "{sent:?}");
+}
+
+#[test]
+fn a_server_may_allow_streams_later() {
+    // MAX_CONCURRENT_STREAMS of this many, besides what takes WebSockets (RFC 8441).
+    let settings = |most: u8| {
+        let entries = [[0, 8, 0, 0, 0, 1], [0, 3, 0, 0, 0, most]].concat();
+        [header(entries.len(), 4, 0, 0), entries].concat()
+    };
+    let mut state = state();
+    let none = over(&mut state, &settings(0), usize::MAX, Vec::new());
+    assert_eq!(none, [Came::Sent(SETTINGS_ACK.to_vec())]);
+    let input = [settings(2), head(1, OK, 0), head(3, OK, 0)].concat();
+    let came = over(&mut state, &input, usize::MAX, Vec::new());
+    let [Came::Sent(sent), Came::Opened] = &came[..] else { panic!("{came:?}") };
+    let heads = sent.windows(5).filter(|bytes| bytes[3..] == [1, 4]).count();
+    assert_eq!((sent.starts_with(SETTINGS_ACK), heads, state.open), (true, 2, 2));
 }
 
 #[test]

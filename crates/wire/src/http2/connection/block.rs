@@ -1,8 +1,8 @@
 //! HEADERS with their CONTINUATIONs: requests, responses and trailers (RFC 9113 sections 6.2, 6.10 and 8.1).
 
-use super::{ACKED, Came, Connection, Context, HAS_RESET, HEADER, LEAVING, TakesFields};
+use super::{Came, Connection, Context, HAS_RESET, HEADER, LEAVING, NO_TABLE, TakesFields};
 use crate::http2::frame::{self, Header, number31};
-use crate::http2::hpack::{Dynamic, Fields, Stop};
+use crate::http2::hpack::{self, Dynamic, Fields, Stop};
 use crate::http2::stream::{HAS_HEAD, IS_HEAD, IS_TUNNEL, REMOTE_ENDED};
 use crate::http2::{
     Code, Event, Head, MAX_BLOCK, MAX_CONTINUATIONS, MAX_FRAME, MAX_STREAMS, Role, Stream, head,
@@ -33,8 +33,11 @@ impl Connection {
         }
         let Context { scratch, table, second, expected, fields: takes } = context;
         let Some(block) = read(header, input, &mut scratch.block)? else { return Ok((0, None)) };
+        if self.role == Role::Client && hpack::ends_table(block.bytes) {
+            self.flags |= NO_TABLE;
+        }
         let dynamic = match table {
-            _ if self.is(ACKED) => Dynamic::Off,
+            _ if self.is(NO_TABLE) => Dynamic::Off,
             Some(table) => Dynamic::Table(table),
             None => Dynamic::Absent,
         };

@@ -1,6 +1,6 @@
 //! Frames without a message: settings, windows, pings, resets, the end of the connection.
 
-use super::{ACKED, Came, Connection, HAS_RESET, HEADER, Stage};
+use super::{ACKED, Came, Connection, HAS_RESET, HEADER, NO_TABLE, Stage};
 use crate::http2::frame::{self, Header, number, number31};
 use crate::http2::settings::{ENTRY, MAX_WINDOW};
 use crate::http2::{Code, Event, Role, Stream};
@@ -60,6 +60,9 @@ impl Connection {
             // Once for the one SETTINGS of ours; that of a caller who sends more says nothing new.
             let is_new = !self.is(ACKED);
             self.flags |= ACKED;
+            if self.role == Role::Server {
+                self.flags |= NO_TABLE;
+            }
             return Ok(is_new.then_some(Event::SettingsAcked));
         }
         let is_first = self.stage == Stage::Settings;

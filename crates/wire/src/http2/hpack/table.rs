@@ -7,7 +7,7 @@ const LARGEST: usize = 4096;
 /// No entry counts for less than its overhead.
 const MOST_ENTRIES: usize = LARGEST / FIELD_OVERHEAD;
 
-/// The dynamic table of a peer that has not acknowledged our SETTINGS.
+/// The dynamic table of a peer that does not know our SETTINGS yet, or does not follow them.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The text of the entries, the oldest first, from `start` to `end`.

@@ -1,0 +1,40 @@
+//! What makes a request a call of gRPC.
+
+use plan::{Body, Content, Text};
+use units::Nanos;
+use wire::grpc;
+
+/// How many messages the response to a call of gRPC has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// One.
+    Unary,
+    /// Any number.
+    Streaming,
+}
+
+/// Gives a call of gRPC its fields, and its message the prefix.
+pub(super) fn prepare(template: &mut plan::Request, call: plan::Call, timeout: Nanos) -> Call {
+    let mut fields = vec![("content-type", "application/grpc".to_owned()), ("te", "trailers".to_owned())];
+    if !call.is_streaming {
+        fields.push(("grpc-timeout", grpc_timeout(timeout)));
+    }
+    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), Text::fixed(&value)));
+    template.headers.splice(0..0, fields);
+    let length = u32::try_from(call.message.len()).expect("the plan limits messages");
+    let mut bytes = vec![0; grpc::PREFIX];
+    grpc::write_prefix(&mut bytes, length).expect("there is room for it");
+    bytes.extend(call.message);
+    template.body = Some(Body::File(Content { file: String::new(), bytes }));
+    if call.is_streaming { Call::Streaming } else { Call::Unary }
+}
+
+/// At most eight digits and a unit (`grpc/doc/PROTOCOL-HTTP2.md`).
+fn grpc_timeout(timeout: Nanos) -> String {
+    const MOST: u64 = 99_999_999;
+    match timeout.millis() {
+        ms @ 1..=MOST => format!("{ms}m"),
+        0 => format!("{}u", (timeout.0 / 1_000).max(1)),
+        ms => format!("{}S", (ms / 1_000).min(MOST)),
+    }
+}
