@@ -39,6 +39,7 @@ mod observed;
 mod off_loopback;
 mod prometheus;
 mod python;
+mod recorded;
 mod right;
 mod secured;
 mod server;
