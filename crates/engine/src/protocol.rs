@@ -371,24 +371,6 @@ impl Session {
         matches!(self, Session::Tunnels(state) if state.is_blocked())
     }
 
-    /// Whether there is something new to send that was not ordered, or could not be sent then.
-    pub(crate) fn has_output(&self) -> bool {
-        match self {
-            Session::Http2(state) => state.has_output(),
-            Session::Tunnels(state) => state.has_output(),
-            _ => false,
-        }
-    }
-
-    /// Sends that, as far as the server reads.
-    pub(crate) fn send_more<I: Io>(&mut self, out: &mut Out<'_, I>) {
-        match self {
-            Session::Http2(state) => state.send_more(&mut out.to),
-            Session::Tunnels(state) => state.send_more(&mut out.to),
-            _ => {}
-        }
-    }
-
     /// Cancels the exchange on `stream`, with a message to the server; false if only closing the connection can do that.
     pub(crate) fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
         match self {

@@ -5,7 +5,7 @@ use samples::Detail;
 
 #[cfg(test)]
 use super::streams;
-use super::websocket;
+use super::{Session, websocket};
 use crate::out::Out;
 
 /// A protocol's own output.
@@ -16,6 +16,26 @@ pub(crate) enum Reply<'a> {
     WebSocket(websocket::Reply<'a>),
     #[cfg(test)]
     Streams(streams::Reply),
+}
+
+impl Session {
+    /// Whether there is something new to send that was not ordered, or could not be sent then.
+    pub(crate) fn has_output(&self) -> bool {
+        match self {
+            Session::Http2(state) => state.has_output(),
+            Session::Tunnels(state) => state.has_output(),
+            _ => false,
+        }
+    }
+
+    /// Sends that, as far as the server reads.
+    pub(crate) fn send_more<I: Io>(&mut self, out: &mut Out<'_, I>) {
+        match self {
+            Session::Http2(state) => state.send_more(&mut out.to),
+            Session::Tunnels(state) => state.send_more(&mut out.to),
+            _ => {}
+        }
+    }
 }
 
 impl Reply<'_> {

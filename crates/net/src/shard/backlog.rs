@@ -5,8 +5,8 @@ use std::{
     collections::{HashMap, VecDeque},
 };
 
-/// Most bytes of a body that a connection sends before it is known that they have left. A loop turn costs some microseconds, sending a piece of
-/// this size twenty or more, by system call and copy.
+/// Most bytes of a body that a connection sends before it is known that they have left. A turn of the loop costs some microseconds, and
+/// sending a piece of this size ten times that.
 pub const PIECE: usize = 128 * 1024;
 
 /// Bytes to send, in order, by the index of the connection.

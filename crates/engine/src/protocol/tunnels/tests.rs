@@ -6,7 +6,7 @@ use crate::{
 };
 use samples::{Kind, Rule};
 use units::Nanos;
-use wire::http2::{SERVER_PREFACE, SETTINGS_ACK, write_goaway, write_ping, write_reset};
+use wire::http2::{self, Code, SERVER_PREFACE, SETTINGS_ACK, write_goaway, write_ping, write_reset};
 
 /// A header of a frame.
 fn header(length: usize, kind: u8, flags: u8, stream: u32) -> Vec<u8> {
