@@ -319,7 +319,7 @@ fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
         return Some(Progress::Withdrawn(0));
     }
     let is_over = state.under_way.is_empty() || unserved.is_some();
-    is_over.then(|| Progress::Ending(super::Reply::Queued, b""))
+    is_over.then_some(Progress::Ending(super::Reply::Queued, b""))
 }
 
 /// The server has reset a stream.
@@ -358,30 +358,6 @@ fn read<'a>(
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };
     match (event, place, exchange) {
-        (Event::Opened, ..) if state.is_upgraded && !state.connection.takes_connect() => {
-            Err(Kind::NothingInCommon.into())
-        }
-        (Event::Opened, ..) => {
-            state.opens = true;
-            state.queue().reply(SETTINGS_ACK)?;
-            Ok(Progress::Turned(n))
-        }
-        (Event::Settings, ..) => {
-            state.queue().reply(SETTINGS_ACK)?;
-            Ok(Progress::Turned(n))
-        }
-        (Event::Window(_), ..) => {
-            state.rare.iter_mut().for_each(|rare| rare.queue.touch());
-            Ok(Progress::Turned(n))
-        }
-        (Event::Goaway { code, debug, .. }, ..) if code != Code::NO_ERROR => {
-            state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
-            Ok(Progress::Turned(n))
-        }
-        (Event::Ping(payload), ..) => {
-            state.queue().reply(&frame(|out| http2::write_pong(out, payload)))?;
-            Ok(Progress::Turned(n))
-        }
         (Event::Pong(payload), ..) => Ok(ping::acknowledge(state, u64::from_be_bytes(payload), number, n)),
         (Event::Head(head), Some(place), Some(exchange)) => {
             exchange.differs = !head.has_expected && !looks_at_type;
@@ -408,12 +384,33 @@ fn read<'a>(
             state.end(place, code);
             Ok(Progress::Failed(n, Rule::Http2Response.into()))
         }
-        (Event::TableNeeded, ..) => {
-            state.rare.get_or_insert_default().table = Some(Box::default());
+        (event, ..) => {
+            control(state, &event)?;
             Ok(Progress::Turned(n))
         }
-        _ => Ok(Progress::Turned(n)),
     }
+}
+
+/// What is no part of a response; its reply waits for its turn.
+fn control(state: &mut State, event: &Event<'_>) -> Result<(), Failure> {
+    match *event {
+        Event::Opened if state.is_upgraded && !state.connection.takes_connect() => {
+            return Err(Kind::NothingInCommon.into());
+        }
+        Event::Opened => {
+            state.opens = true;
+            state.queue().reply(SETTINGS_ACK)?;
+        }
+        Event::Settings => state.queue().reply(SETTINGS_ACK)?,
+        Event::Ping(payload) => state.queue().reply(&frame(|out| http2::write_pong(out, payload)))?,
+        Event::Window(_) => state.rare.iter_mut().for_each(|rare| rare.queue.touch()),
+        Event::Goaway { code, debug, .. } if code != Code::NO_ERROR => {
+            state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
+        }
+        Event::TableNeeded => state.rare.get_or_insert_default().table = Some(Box::default()),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// A piece of a response's body.
