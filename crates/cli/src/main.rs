@@ -86,7 +86,7 @@ fn report_failure(failure: &units::Failure) {
         let (version, failed) = (env!("CARGO_PKG_VERSION"), samples::FAILED);
         let args =
             plan::args_without_secrets(env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()));
-        let command: Vec<String> = args.iter().map(|arg| units::shell_word(arg).into()).collect();
+        let command: Vec<String> = args.iter().map(|arg| units::shell_word(arg)).collect();
         message(&format!("{failed}: {failure}"));
         message(&format!(
             "report it with the line above and this one: throng {version}: throng {}",

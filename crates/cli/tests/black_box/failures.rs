@@ -1,6 +1,12 @@
 //! An error in throng itself, injected into each kind of thread: what was measured is stored and written, and the verdict is invalid.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    io::{self, Read, Write},
+    net::TcpStream,
+    process::Command,
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -144,18 +150,35 @@ fn a_server_that_fails_ends() {
     let line = program.stdout();
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
     until("the end of the server", || {
-        let _ = request(&url);
+        let _ = send(&url, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         program.is_ended()
     });
     assert_failed(&program.end(), "serve");
 }
 
+#[test]
+fn clients_that_fail_end_their_agent() {
+    let (server, data) = (Serving::start(&["--threads", "1"]), data("clients"));
+    let mut command = throng(&["agent", "--listen", "127.0.0.1:0"]);
+    command.env("THRONG_FAIL", "clients:3").env(DATA, &data).env_remove("RUST_BACKTRACE");
+    let program = Program::from(command);
+    until("the agent's first line", || program.stdout().ends_with('\n'));
+    let line = program.stdout();
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    let body = format!("ws=ws://{}/ws/echo&count=3", server.address);
+    let length = body.len();
+    let _ = send(
+        &url,
+        &format!("POST /clients HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"),
+    );
+    assert_failed(&program.end(), "clients");
+}
+
 /// A request, of which it does not matter what becomes.
-fn request(url: &str) -> std::io::Result<usize> {
-    use std::io::{Read, Write};
+fn send(url: &str, request: &str) -> io::Result<usize> {
     let address = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut stream = std::net::TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(std::time::Duration::from_millis(100)))?;
-    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+    stream.write_all(request.as_bytes())?;
     stream.read(&mut [0; 100])
 }

@@ -69,11 +69,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     let has_lost = lost().any(|agent| agent.taken_over_by.is_empty());
     reasons.splice(0..0, lost().map(lost_agent));
     if let Some(whom) = facts.interrupted {
-        let reason = match lost().next().filter(|_| whom == LOST_WORKER) {
-            Some(agent) => format!("interrupted by the loss of agent {}", agent.id),
-            None => format!("interrupted by {whom}"),
-        };
-        reasons.insert(0, reason);
+        reasons.insert(0, interruption(whom, lost().next()));
         return (Verdict::Interrupted, reasons);
     }
     if let Some(why) = unbalanced(facts) {
@@ -129,6 +125,13 @@ fn unbalanced(facts: &Facts) -> Option<String> {
     Some(format!(
         "throng's books do not balance: {accounts}; please report this, with the command and --seed {seed}"
     ))
+}
+
+fn interruption(whom: &str, lost: Option<&AgentSummary>) -> String {
+    match lost.filter(|_| whom == LOST_WORKER) {
+        Some(agent) => format!("interrupted by the loss of agent {}", agent.id),
+        None => format!("interrupted by {whom}"),
+    }
 }
 
 /// What went wrong; of faults that are counted together once.
