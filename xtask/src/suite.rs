@@ -30,7 +30,7 @@ const WHOLE: &[&str] = &["cli/audit", "net/peers", "net/relay"];
 /// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
 const PIECE: usize = 2;
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
-const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
+const LONG: &[&str] = &["run/simulation", "run/drawn", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
 const AGAIN: usize = 24;
 /// How many run at once in the first, the second and the third attempt: what is wrong fails each time, what came late on a machine that

@@ -20,6 +20,7 @@ use samples::{Command, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Nanos, Rate};
 
+pub mod drawn;
 pub mod fates;
 mod laws;
 pub mod scripted;

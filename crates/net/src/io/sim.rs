@@ -100,6 +100,12 @@ impl Net {
         self.0.borrow().now
     }
 
+    /// Bytes that were sent and that nobody has read: those to whom was dialled, and those to whom had dialled. What a window
+    /// has not taken yet is not sent.
+    pub fn unread(&self) -> [u64; 2] {
+        self.0.borrow().unread()
+    }
+
     /// Segments, dials and closes carried so far: with the time, a fingerprint of the run.
     pub fn carried(&self) -> u64 {
         self.0.borrow().carried()

@@ -81,6 +81,11 @@ impl Ends {
         self.free.push(end);
     }
 
+    /// The used ends.
+    pub(super) fn used(&self) -> impl Iterator<Item = &End> {
+        self.all.iter().filter(|end| end.used)
+    }
+
     /// The used ends of a host.
     pub(super) fn of(&self, host: u16) -> Vec<u32> {
         let used = self.all.iter().enumerate().filter(|(_, end)| end.used && end.host == host);

@@ -58,6 +58,8 @@ pub(super) struct World {
     ports: Ports,
     ends: Ends,
     transit: Transit,
+    /// Bytes that nobody read, of connections that are no more: sent to whom was dialled, and to whom had dialled.
+    unread: [u64; 2],
 }
 
 impl World {
@@ -70,6 +72,7 @@ impl World {
             ports: Ports::default(),
             ends: Ends::default(),
             transit: Transit::default(),
+            unread: [0; 2],
         }
     }
 
@@ -177,6 +180,9 @@ impl World {
     /// Sends what there is [`Room`] for.
     pub(super) fn send(&mut self, end: u32, payload: Payload) {
         let (peer, len) = (self.ends[end].peer, payload.len());
+        if peer == NO_PEER {
+            self.unread[usize::from(!self.ends[end].owner)] += len as u64;
+        }
         if peer == NO_PEER || len == 0 {
             return;
         }
@@ -249,6 +255,7 @@ impl World {
 
     fn free_end(&mut self, end: u32) {
         let e = &self.ends[end];
+        self.unread[usize::from(e.owner)] += u64::from(e.unread);
         if e.owner {
             self.ports.give_back(e.tuple);
         }
@@ -328,6 +335,13 @@ impl World {
         while let Some(arrival) = self.transit.take(self.now) {
             self.arrive(arrival);
         }
+    }
+
+    /// Bytes sent that have not been read: to whom was dialled, and to whom had dialled.
+    pub(super) fn unread(&self) -> [u64; 2] {
+        let mut all = self.unread;
+        self.ends.used().for_each(|end| all[usize::from(end.owner)] += u64::from(end.unread));
+        all
     }
 
     /// Segments sent so far.

@@ -1,0 +1,47 @@
+//! The client's books against those of a server whose behaviour is drawn from a seed, with the load, the network and the time it takes
+//! to accept. A failure prints its seed: `SEED=17 cargo test -p run --test drawn over_http1` plays only that one.
+
+use stage::drawn::{Family, check};
+
+/// Of each protocol. `cargo xtask test sim` plays [`MANY`].
+const SEEDS: u64 = 500;
+const MANY: u64 = 25_000;
+
+/// The seeds below `seeds`, or only the one that is wanted.
+fn check_all(family: Family, seeds: u64) {
+    match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => check(family, seed),
+        None => (0..seeds).for_each(|seed| check(family, seed)),
+    }
+}
+
+#[test]
+fn over_http1() {
+    check_all(Family::Http1, SEEDS);
+}
+
+#[test]
+fn over_websocket() {
+    check_all(Family::WebSocket, SEEDS);
+}
+
+#[test]
+fn over_tcp() {
+    check_all(Family::Tcp, SEEDS);
+}
+
+#[test]
+fn over_http2() {
+    check_all(Family::Http2, SEEDS);
+}
+
+#[test]
+#[ignore = "minutes in a release build: cargo xtask test sim"]
+fn from_a_hundred_thousand_seeds() {
+    let families = [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2];
+    std::thread::scope(|scope| {
+        for family in families {
+            scope.spawn(move || check_all(family, MANY));
+        }
+    });
+}

@@ -1,0 +1,148 @@
+//! Runs against a server whose behaviour is drawn from a seed, and which keeps books of its own: at the end of each run they are
+//! compared with the client's, and with the verdict. The client's own laws are checked at each tick, as in any simulated run.
+//!
+//! What holds, with the reasons for which a comparison has two ends:
+//! - Bytes: those that the client sent are those that the server read, and those that nobody read (the network counts them). What says
+//!   goodbye when a run ends may not be counted by the client any more.
+//! - Requests: those received are those sent, without those in bytes that nobody read; of HTTP/1.1 exactly, for all are of one size.
+//! - Responses, right and wrong ones and by status: exactly those that the server completed at least two delays before the timeout.
+//!   Between that and two delays after it, with lost segments, with slow accepts, and for two delays before the client ends a
+//!   connection or its run, it is not known what the client saw.
+//! - Nothing of the kind is known on a connection on which unsolicited bytes were sent.
+//! - Requests that were withdrawn: no more than met a close that was announced when they were sent.
+//! - Connections: those accepted are those opened, and perhaps failed dials. Announced closes are no more than the server announced;
+//!   losses no more than connections on which it did something wrong.
+//! - No run passes in which something that was due has no right response.
+
+use net::{
+    Shard,
+    io::sim::{self, Faults},
+};
+use units::{Nanos, Random};
+
+use crate::{listening, network, plan, play};
+
+mod books;
+mod compare;
+mod http1;
+mod http2;
+mod load;
+mod server;
+mod tcp;
+mod websocket;
+
+use books::{CROSSING, Times};
+use compare::{Played, THRESHOLDS};
+use load::{Habit, Load};
+use server::{Accepts, Palette, Server, Speaks};
+
+/// What the client speaks.
+#[derive(Clone, Copy, Debug)]
+pub enum Family {
+    /// HTTP/1.1.
+    Http1,
+    /// WebSocket over HTTP/1.1.
+    WebSocket,
+    /// Messages over TCP.
+    Tcp,
+    /// HTTP/2.
+    Http2,
+}
+
+/// Says which run it was, if that fails.
+struct Seed(Family, u64, String);
+
+impl Drop for Seed {
+    #[allow(clippy::print_stderr, reason = "tests only")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("SEED={} of {:?}: {}", self.1, self.0, self.2);
+        }
+    }
+}
+
+/// Plays the run of this seed and compares the books of both sides.
+pub fn check(family: Family, seed: u64) {
+    match family {
+        Family::Http1 => {
+            let habit = Habit { is_echo: false, has_streams: false, flags: "expect=status=200,length=5" };
+            run((family, seed), "http://127.0.0.1:80/", habit, http1::Http1);
+        }
+        Family::Http2 => {
+            let habit =
+                Habit { is_echo: false, has_streams: true, flags: "http2= expect=status=200,length=5" };
+            run((family, seed), "http://127.0.0.1:80/", habit, http2::Http2::new());
+        }
+        Family::WebSocket => {
+            let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };
+            run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket);
+        }
+        Family::Tcp => {
+            let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };
+            run((family, seed), "tcp://127.0.0.1:80", habit, tcp::Tcp);
+        }
+    }
+}
+
+fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, protocol: S) {
+    let mut random = Random::new(seed);
+    let load = Load::draw(&mut random, habit);
+    let (faults, accepts, palette) =
+        (draw_faults(&mut random), draw_accepts(&mut random), draw_palette::<S>(&mut random));
+    let notes = format!(
+        "{} shards={} {faults:?} {accepts:?} {}% {:?}",
+        load.flags, load.shards, palette.wrong_percent, palette.ways
+    );
+    let _seed = Seed(family, seed, notes);
+    let plans: Vec<_> = [String::new()]
+        .into_iter()
+        .chain(THRESHOLDS.map(|threshold| format!(" threshold={threshold}")))
+        .map(|threshold| plan(target, &format!("{}{threshold}", load.flags), seed))
+        .collect();
+    let net = network(seed, |f| *f = faults);
+    let most = if faults.loss > 0 { Nanos::NEVER } else { faults.delay.1 };
+    let times = Times {
+        least: faults.delay.0,
+        most,
+        timeout: Nanos::from_millis(load.timeout_ms),
+        crossing: if habit.has_streams { Nanos::NEVER } else { CROSSING },
+    };
+    let server = Server::new(protocol, (random, palette), times, accepts, load.streams);
+    let mut server: Shard<_, Server<S>> = listening(&net, plans[0].destinations()[0], PLACES, server);
+    let result = play(&net, &plans[0], load.shards, &mut [&mut server], |_, _| {});
+    // What is under way arrives.
+    server.program().end(net.now());
+    sim::run(&net, &mut [&mut server], net.now() + AFTERWARDS, || false);
+    let books = &server.program().books;
+    Played { result: &result, books, habit, is_held: load.is_held, unread: net.unread(), plans: &plans }
+        .compare();
+}
+
+/// Connections of the server at once: the client's, and those under way.
+const PLACES: u32 = 4_096;
+/// By then a slow server has taken all connections.
+const AFTERWARDS: Nanos = Nanos::from_secs(60);
+
+fn draw_faults(random: &mut Random) -> Faults {
+    let least = Nanos::from_micros(random.between(500, 5_000));
+    let most = least + Nanos::from_micros(random.below(10_000));
+    let one_of = |random: &mut Random, n| random.below(n) == 0;
+    let loss = if one_of(random, 10) { 10_000 } else { 0 };
+    let backlog = if one_of(random, 10) { 1 } else { 4_096 };
+    Faults { delay: (least, most), loss, split: one_of(random, 3), backlog, ..Faults::default() }
+}
+
+fn draw_accepts(random: &mut Random) -> Accepts {
+    let (from, every) = match random.below(10) {
+        0 => (random.below(600), 0),
+        1 => (0, random.below(100)),
+        _ => (0, 0),
+    };
+    Accepts { from: Nanos::from_millis(from), every: Nanos::from_millis(every) }
+}
+
+/// A few ways to go wrong, for few requests or for most of them.
+fn draw_palette<S: Speaks>(random: &mut Random) -> Palette {
+    let ways = (0..random.below(4)).map(|_| 1 + random.below(u64::from(S::WAYS)) as u8).collect();
+    Palette { wrong_percent: [2, 10, 40, 100][random.below(4) as usize], ways }
+}

@@ -1,0 +1,262 @@
+//! What the drawn server has counted: the other side of the client's books.
+
+use std::collections::BTreeMap;
+
+use units::Nanos;
+
+/// Wheels tick in milliseconds, and a timer may come that much late at either end.
+pub(super) const SLACK: Nanos = Nanos::from_millis(5);
+
+/// A request that has waited for longer did not cross with the close of its connection: the client's `CROSSING`.
+pub(super) const CROSSING: Nanos = Nanos::from_secs(1);
+
+/// From the time at which the client is told to end to that at which its run is over, and a little.
+const ENDING: Nanos = Nanos::from_millis(600);
+
+/// Of how many it is certain what the client saw, and of how many it is not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Range {
+    pub(super) sure: u64,
+    pub(super) perhaps: u64,
+}
+
+impl Range {
+    /// Whether it may be `n`; so many more are doubtful.
+    pub(super) fn contains(self, n: u64, doubtful: u64) -> bool {
+        (self.sure..=self.most() + doubtful).contains(&n)
+    }
+
+    pub(super) fn most(self) -> u64 {
+        self.sure + self.perhaps
+    }
+
+    fn count(&mut self, is_sure: bool) {
+        *if is_sure { &mut self.sure } else { &mut self.perhaps } += 1;
+    }
+}
+
+/// All that the server has counted.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    /// Connections.
+    pub(super) accepted: u64,
+    /// Those whose end the server has announced.
+    pub(super) announced: u64,
+    /// Those that the client may call lost: the server has closed them, or not responded rightly and in time on them.
+    pub(super) blamed: u64,
+    /// Whole requests; an upgrade is part of a dial.
+    pub(super) received: u64,
+    /// Requests whose response was complete, in time and as expected.
+    pub(super) right: Range,
+    /// The same, but not as expected.
+    pub(super) wrong: Range,
+    /// Of both, by status.
+    pub(super) statuses: BTreeMap<u16, Range>,
+    /// Requests on connections on which anything may be taken for a response: right, wrong or none.
+    pub(super) doubtful: u64,
+    /// Requests that may have met an announced close.
+    pub(super) excused: u64,
+    pub(super) bytes_in: u64,
+    pub(super) bytes_out: u64,
+    /// Of those that came in, the ones that say goodbye: a client that ends counts them no more.
+    pub(super) farewell_bytes: u64,
+    /// Of the first request, where all are alike.
+    pub(super) request_bytes: u64,
+    /// The client has ended its run.
+    is_over: bool,
+    /// Bytes of requests that were not complete when their connection ended.
+    pub(super) partial_bytes: u64,
+}
+
+/// How long things take between the two sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// One way; never, where segments may be lost.
+    pub(super) least: Nanos,
+    pub(super) most: Nanos,
+    /// The client's.
+    pub(super) timeout: Nanos,
+    /// For how long a request may have waited that meets an announced close.
+    pub(super) crossing: Nanos,
+}
+
+/// A request without a response so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// Of its stream, where there are several.
+    pub(super) id: u32,
+    pub(super) at: Nanos,
+}
+
+/// A response that was completed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// 0: none is counted.
+    pub(super) status: u16,
+    pub(super) is_right: bool,
+    /// Whether the client surely takes it for a response.
+    pub(super) is_sure: bool,
+}
+
+/// One connection's page.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) asked: Vec<Asked>,
+    /// From when on its end is announced.
+    announced: Option<Nanos>,
+    is_blamed: bool,
+    /// What is sent on it may be taken for something else.
+    is_in_doubt: bool,
+    /// Requests may have waited for long before it was accepted.
+    is_slow: bool,
+    /// Sure responses that may be under way.
+    recent: Vec<(Nanos, Outcome)>,
+}
+
+impl Books {
+    /// The most responses that the client may have.
+    pub(super) fn most_answered(&self) -> u64 {
+        self.right.most() + self.wrong.most() + self.doubtful
+    }
+
+    /// A request is complete.
+    pub(super) fn received(&mut self, page: &mut Page, asked: Asked, bytes: usize) {
+        self.received += 1;
+        if self.request_bytes == 0 {
+            self.request_bytes = bytes as u64;
+        }
+        page.asked.push(asked);
+    }
+
+    /// The response to `id` has been handed to the network, whole.
+    pub(super) fn completed(
+        &mut self,
+        page: &mut Page,
+        id: u32,
+        mut outcome: Outcome,
+        now: Nanos,
+        times: Times,
+    ) {
+        let Some(at) = page.asked.iter().position(|asked| asked.id == id) else { return };
+        let waited = now.since(page.asked.remove(at).at);
+        let way = |way: Nanos| Nanos(way.0.saturating_mul(2));
+        let is_late = waited + way(times.least) > times.timeout + SLACK;
+        let in_time = !page.is_slow
+            && waited.0.saturating_add(way(times.most).0).saturating_add(SLACK.0) < times.timeout.0;
+        page.is_blamed |= !in_time || !outcome.is_right;
+        if is_late || page.is_in_doubt {
+            self.doubtful += u64::from(page.is_in_doubt);
+            return;
+        }
+        outcome.is_sure &= in_time && !self.is_over;
+        self.count(outcome);
+        let kept = way(times.most).0.saturating_add(SLACK.0).max(ENDING.0);
+        page.recent.retain(|(done, _)| now.since(*done).0 <= kept);
+        page.recent.push((now, outcome));
+    }
+
+    fn count(&mut self, Outcome { status, is_right, is_sure }: Outcome) {
+        let own = if is_right { &mut self.right } else { &mut self.wrong };
+        own.count(is_sure);
+        if status > 0 {
+            self.statuses.entry(status).or_default().count(is_sure);
+        }
+    }
+
+    fn doubt(&mut self, Outcome { status, is_right, is_sure }: Outcome) {
+        if !is_sure {
+            return;
+        }
+        let own = if is_right { &mut self.right } else { &mut self.wrong };
+        let status = self.statuses.get_mut(&status);
+        for range in [Some(own), status].into_iter().flatten() {
+            range.sure -= 1;
+            range.perhaps += 1;
+        }
+    }
+
+    /// Some requests get no response; whether they may be due again.
+    pub(super) fn forget(&mut self, page: &mut Page, which: impl Fn(u32) -> bool, is_excused: bool) {
+        let before = page.asked.len();
+        page.asked.retain(|asked| !which(asked.id));
+        let forgotten = before - page.asked.len();
+        self.excused += if is_excused { forgotten as u64 } else { 0 };
+        page.is_blamed |= forgotten > 0;
+    }
+
+    /// The end of the connection is announced, from then on.
+    pub(super) fn announced(&mut self, page: &mut Page, from: Nanos) {
+        self.announced += u64::from(page.announced.is_none());
+        page.announced = Some(page.announced.map_or(from, |before| before.min(from)));
+    }
+
+    /// Closed by the server; up to `crossing` requests may be under way to it.
+    pub(super) fn closed(&mut self, page: &Page, now: Nanos, times: Times, crossing: u64) {
+        self.blamed += 1;
+        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
+        self.excuse(page, now, times, crossing);
+    }
+
+    /// Requests without a response that are due again: they may have crossed with the announced end.
+    fn excuse(&mut self, page: &Page, now: Nanos, times: Times, crossing: u64) {
+        let Some(from) = page.announced else { return };
+        let tolerance = times.most.0.saturating_mul(2).saturating_add(100_000_000);
+        let may_cross = |asked: &&Asked| {
+            now.since(asked.at).0 <= times.crossing.0.saturating_add(tolerance)
+                && asked.at.0.saturating_add(tolerance) >= from.0
+        };
+        self.excused += page.asked.iter().filter(may_cross).count() as u64;
+        if now.0.saturating_add(tolerance) >= from.0 {
+            self.excused += crossing;
+        }
+    }
+
+    /// Ended by the client: what was under way to it may not have been read.
+    pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times) {
+        self.blamed += u64::from(page.is_blamed || !page.asked.is_empty());
+        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
+        // Only a close that was announced for at once lets it end a connection on which requests wait.
+        if page.announced == Some(Nanos::ZERO) {
+            self.excuse(page, now, times, 0);
+        }
+        self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
+    }
+
+    /// The client has ended its run.
+    pub(super) fn end(&mut self, page: &mut Page, now: Nanos, times: Times) {
+        self.is_over = true;
+        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
+        self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(ENDING.0));
+    }
+
+    fn doubt_recent(&mut self, page: &mut Page, now: Nanos, within_ns: u64) {
+        for (done, outcome) in page.recent.drain(..) {
+            if now.since(done).0 <= within_ns {
+                self.doubt(outcome);
+            }
+        }
+    }
+}
+
+impl Page {
+    /// Of a connection that was accepted; `is_slow`: perhaps long after it was dialled.
+    pub(super) fn new(is_slow: bool) -> Page {
+        Page { is_slow, ..Page::default() }
+    }
+
+    /// Whether this request has no end yet.
+    pub(super) fn has(&self, id: u32) -> bool {
+        self.asked.iter().any(|asked| asked.id == id)
+    }
+
+    /// What is sent on it from now on may be taken for something else, and so may what was just sent.
+    pub(super) fn doubt(&mut self) {
+        self.is_in_doubt = true;
+        self.is_blamed = true;
+    }
+
+    /// The client has reason to call it lost.
+    pub(super) fn blame(&mut self) {
+        self.is_blamed = true;
+    }
+}

@@ -1,0 +1,163 @@
+//! HTTP/1.1, as the drawn server speaks it.
+
+use net::Close;
+use units::Nanos;
+
+use super::{
+    books::Outcome,
+    server::{Speaks, Step, Turn},
+};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const CLOSE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+const RIGHT: Outcome = Outcome { status: 200, is_right: true, is_sure: true };
+
+const fn wrong(status: u16) -> Outcome {
+    Outcome { status, is_right: false, is_sure: true }
+}
+
+/// Requests have no content.
+pub(super) struct Http1;
+
+/// Whether the next request is left without a response until the connection is closed.
+#[derive(Default)]
+pub(super) struct Conn {
+    hangs: bool,
+}
+
+impl Speaks for Http1 {
+    type Conn = Conn;
+    const WAYS: u8 = 20;
+
+    fn begin(&mut self, _: &mut Turn<'_>) -> Conn {
+        Conn::default()
+    }
+
+    fn read(&mut self, conn: &mut Conn, input: &[u8], turn: &mut Turn<'_>) -> usize {
+        let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
+        turn.received(0, at + 4);
+        let way = if conn.hangs { 4 } else { turn.way() };
+        respond(conn, turn, way);
+        at + 4
+    }
+}
+
+fn complete(turn: &mut Turn<'_>, after: Nanos, text: &'static str, outcome: Outcome) {
+    turn.send(after, text.as_bytes());
+    turn.done(after, 0, outcome);
+}
+
+fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
+    let (now, soon) = (Nanos::ZERO, turn.within(20));
+    match way {
+        0 => complete(turn, now, OK, RIGHT),
+        1 => {
+            let late = turn.within(150);
+            complete(turn, late, OK, RIGHT);
+        }
+        2 => in_pieces(turn, OK.len(), true),
+        // Never.
+        3 => {}
+        4 => {
+            let late = turn.within(300);
+            turn.close(late);
+        }
+        5 | 6 => {
+            let until = 1 + turn.random.below(OK.len() as u64 - 2) as usize;
+            in_pieces(turn, until, false);
+            if way == 6 {
+                let late = turn.within(150);
+                turn.close(late);
+            }
+        }
+        7 => complete(turn, soon, "HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno", wrong(503)),
+        8 => complete(turn, soon, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhell", wrong(200)),
+        9 => {
+            turn.page.doubt();
+            turn.send(soon, b"GARBAGE\r\n\r\n".as_slice());
+        }
+        10 => {
+            turn.send(now, b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".as_slice());
+            let late = turn.within(110);
+            complete(turn, late, OK, RIGHT);
+        }
+        11 | 12 => {
+            complete(turn, soon, CLOSE, RIGHT);
+            turn.plan(soon, Step::Announce(Nanos::ZERO));
+            // Or it is left to the client.
+            if way == 12 {
+                turn.close(soon);
+            }
+        }
+        13 => keep_alive(conn, turn),
+        14 => turn.close(soon),
+        15 => {
+            complete(turn, now, OK, RIGHT);
+            let later = turn.within(200);
+            turn.close(later);
+        }
+        16 => {
+            complete(turn, now, OK, RIGHT);
+            turn.page.doubt();
+            let text = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let later = turn.within(100);
+            turn.send(later, text.as_bytes());
+            turn.plan(later, Step::Announce(Nanos::ZERO));
+            turn.close(later);
+        }
+        17 => until_the_end(turn, soon),
+        18 => complete(turn, soon, "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", wrong(404)),
+        19 => {
+            let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+            complete(turn, soon, text, RIGHT);
+        }
+        // More than was promised.
+        _ => {
+            turn.page.doubt();
+            complete(turn, soon, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", RIGHT);
+        }
+    }
+}
+
+/// The response up to `until`, in three parts.
+fn in_pieces(turn: &mut Turn<'_>, until: usize, is_whole: bool) {
+    let (first, second) = (until / 3, until / 3 * 2);
+    let mut at = Nanos::ZERO;
+    turn.send(at, &OK.as_bytes()[..first]);
+    for part in [&OK[first..second], &OK[second..until]] {
+        at = at + turn.within(if is_whole { 40 } else { 10 });
+        turn.send(at, part.as_bytes());
+    }
+    if is_whole {
+        turn.done(at, 0, RIGHT);
+    }
+}
+
+/// The end of the connection is announced for one or two seconds from now, and comes then, or at another time.
+fn keep_alive(conn: &mut Conn, turn: &mut Turn<'_>) {
+    let seconds = 1 + turn.random.below(2);
+    let text = match seconds {
+        1 => "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 5\r\n\r\nhello",
+        _ => "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 5\r\n\r\nhello",
+    };
+    complete(turn, Nanos::ZERO, text, RIGHT);
+    // Servers count whole seconds: a second before is announced too.
+    turn.plan(Nanos::ZERO, Step::Announce(turn.now + Nanos::from_secs(seconds - 1)));
+    let at = match turn.random.below(3) {
+        0 => Nanos::from_secs(seconds),
+        1 => turn.within(100),
+        _ => {
+            conn.hangs = turn.coin();
+            return;
+        }
+    };
+    turn.plan(at, Step::Close(Close::Graceful));
+}
+
+/// The end of the connection is the end of the response (RFC 9112, section 6.3), unless that is a reset.
+fn until_the_end(turn: &mut Turn<'_>, after: Nanos) {
+    turn.send(after, b"HTTP/1.1 200 OK\r\n\r\nhello".as_slice());
+    turn.done(after, 0, RIGHT);
+    turn.plan(after, Step::Announce(Nanos::ZERO));
+    turn.plan(after, Step::Close(Close::Graceful));
+}

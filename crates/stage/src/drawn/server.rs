@@ -1,0 +1,277 @@
+//! A server whose behaviour is drawn: on each request it plans steps, and performs each in its time.
+
+use std::{borrow::Cow, collections::VecDeque};
+
+use net::{Close, Cx, Gone, Io, Key, Program};
+use units::{Nanos, Random};
+
+use super::books::{Asked, Books, Outcome, Page, Times};
+
+/// Pending accepts, where nothing slows them.
+const ACCEPTS: u32 = 64;
+
+/// A backlog is taken within this time.
+const SETTLES: Nanos = Nanos::from_millis(50);
+
+/// What the server does at a time.
+pub(super) enum Step {
+    Send(Cow<'static, [u8]>),
+    /// Is sent unless this request has an end.
+    Frame(u32, Vec<u8>),
+    /// The response to this request is complete.
+    Done(u32, Outcome),
+    /// The end of the connection is announced from this time on.
+    Announce(Nanos),
+    Close(Close),
+    /// The client has ended the session, which ends with that.
+    Leave,
+    /// The client has reason to call the connection lost.
+    Blame,
+    /// This request gets no response.
+    Forget(u32),
+    /// Those after this one get none, and the client knows.
+    Goaway(u32),
+}
+
+/// In which ways it may treat a request, and how often it does so rightly.
+pub(super) struct Palette {
+    pub(super) wrong_percent: u64,
+    pub(super) ways: Vec<u8>,
+}
+
+/// A protocol, as the server speaks it.
+pub(super) trait Speaks {
+    /// What is kept of a connection.
+    type Conn;
+    /// How many wrong ways it has.
+    const WAYS: u8;
+    /// A connection was accepted.
+    fn begin(&mut self, turn: &mut Turn<'_>) -> Self::Conn;
+    /// Reads one thing, and plans what to do about it; returns the bytes used, none if it is not complete.
+    fn read(&mut self, conn: &mut Self::Conn, input: &[u8], turn: &mut Turn<'_>) -> usize;
+}
+
+/// What a protocol may do with one connection.
+pub(super) struct Turn<'a> {
+    pub(super) now: Nanos,
+    pub(super) random: &'a mut Random,
+    pub(super) books: &'a mut Books,
+    pub(super) page: &'a mut Page,
+    pub(super) times: Times,
+    palette: &'a Palette,
+    steps: &'a mut VecDeque<(Nanos, Step)>,
+}
+
+impl Turn<'_> {
+    /// How to treat the next request; 0 is rightly.
+    pub(super) fn way(&mut self) -> u8 {
+        let ways = self.palette.ways.len() as u64;
+        match self.random.below(100) < self.palette.wrong_percent && ways > 0 {
+            true => self.palette.ways[self.random.below(ways) as usize],
+            false => 0,
+        }
+    }
+
+    pub(super) fn received(&mut self, id: u32, bytes: usize) {
+        self.books.received(self.page, Asked { id, at: self.now }, bytes);
+    }
+
+    /// After whatever is planned for the same time.
+    pub(super) fn plan(&mut self, after: Nanos, step: Step) {
+        let at = self.now + after;
+        let place = self.steps.iter().position(|(other, _)| *other > at).unwrap_or(self.steps.len());
+        self.steps.insert(place, (at, step));
+    }
+
+    pub(super) fn send(&mut self, after: Nanos, bytes: impl Into<Cow<'static, [u8]>>) {
+        self.plan(after, Step::Send(bytes.into()));
+    }
+
+    pub(super) fn done(&mut self, after: Nanos, id: u32, outcome: Outcome) {
+        self.plan(after, Step::Done(id, outcome));
+    }
+
+    pub(super) fn close(&mut self, after: Nanos) {
+        let how = if self.coin() { Close::Graceful } else { Close::Reset };
+        self.plan(after, Step::Close(how));
+    }
+
+    /// This request has no response, and may be due again.
+    pub(super) fn forget(&mut self, id: u32, is_excused: bool) {
+        self.books.forget(self.page, |other| other == id, is_excused);
+    }
+
+    pub(super) fn coin(&mut self) -> bool {
+        self.random.below(2) == 0
+    }
+
+    /// A time up to so many percent of the timeout.
+    pub(super) fn within(&mut self, percent: u64) -> Nanos {
+        Nanos(self.random.between(0, self.times.timeout.0 / 100 * percent))
+    }
+}
+
+struct Link<C> {
+    page: Page,
+    steps: VecDeque<(Nanos, Step)>,
+    conn: Option<C>,
+}
+
+/// When it takes connections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accepts {
+    pub(super) from: Nanos,
+    /// Minimum time between two.
+    pub(super) every: Nanos,
+}
+
+/// The server.
+pub(super) struct Server<S: Speaks> {
+    protocol: S,
+    random: Random,
+    palette: Palette,
+    times: Times,
+    accepts: Accepts,
+    /// Until then connections may have waited for long.
+    opens: Nanos,
+    /// Requests that a connection may have at once.
+    streams: u64,
+    accepting: u32,
+    links: Vec<Link<S::Conn>>,
+    pub(super) books: Books,
+}
+
+impl<S: Speaks> Server<S> {
+    pub(super) fn new(
+        protocol: S,
+        (random, palette): (Random, Palette),
+        times: Times,
+        accepts: Accepts,
+        streams: u64,
+    ) -> Server<S> {
+        let (links, books) = (Vec::new(), Books::default());
+        // Those that it had not taken before come at once.
+        let opens = if accepts.from > Nanos::ZERO { accepts.from + SETTLES } else { Nanos::ZERO };
+        Server { protocol, random, palette, times, accepts, opens, streams, accepting: 0, links, books }
+    }
+
+    /// The client has ended its run: what is under way to it is seen by nobody.
+    pub(super) fn end(&mut self, now: Nanos) {
+        for link in &mut self.links {
+            self.books.end(&mut link.page, now, self.times);
+        }
+    }
+
+    /// Performs what is due; true if the connection is still there.
+    fn perform<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
+        let Link { page, steps, .. } = &mut self.links[k.index as usize];
+        while steps.front().is_some_and(|(at, _)| *at <= cx.now())
+            && let Some((_, step)) = steps.pop_front()
+        {
+            match step {
+                Step::Send(bytes) => send(&mut self.books, cx, k, &bytes),
+                Step::Frame(id, bytes) if page.has(id) => send(&mut self.books, cx, k, &bytes),
+                Step::Frame(..) => {}
+                Step::Forget(id) => self.books.forget(page, |other| other == id, false),
+                Step::Goaway(last) => self.books.forget(page, |other| other > last, true),
+                Step::Done(id, outcome) => self.books.completed(page, id, outcome, cx.now(), self.times),
+                Step::Announce(from) => self.books.announced(page, from),
+                Step::Blame => page.blame(),
+                Step::Leave => {
+                    self.books.gone(page, cx.now(), self.times);
+                    cx.close(k, Close::Graceful);
+                    return false;
+                }
+                Step::Close(how) => {
+                    self.books.partial_bytes += cx.leftover_len(k) as u64;
+                    self.books.closed(page, cx.now(), self.times, self.streams);
+                    cx.close(k, how);
+                    return false;
+                }
+            }
+        }
+        match steps.front() {
+            Some((at, _)) => cx.wake_at(k, *at),
+            None => cx.let_sleep(k),
+        }
+        true
+    }
+
+    /// Lets the protocol act on a connection.
+    fn with<R>(
+        &mut self,
+        now: Nanos,
+        k: Key,
+        act: impl FnOnce(&mut S, &mut Option<S::Conn>, &mut Turn<'_>) -> R,
+    ) -> R {
+        let Server { protocol, random, palette, times, books, links, .. } = self;
+        let Link { page, steps, conn } = &mut links[k.index as usize];
+        let times = *times;
+        act(protocol, conn, &mut Turn { now, random, books, page, times, palette, steps })
+    }
+}
+
+fn send<I: Io>(books: &mut Books, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
+    books.bytes_out += bytes.len() as u64;
+    cx.send(k, bytes.len(), |out| {
+        out.copy_from_slice(bytes);
+        bytes.len()
+    });
+}
+
+impl<S: Speaks> Program for Server<S> {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.books.accepted += 1;
+        self.accepting -= 1;
+        let Accepts { from, every } = self.accepts;
+        let is_slow = every > Nanos::ZERO || cx.now() < self.opens;
+        let page = Page::new(is_slow);
+        self.accepts.from = from.max(cx.now() + every);
+        let at = k.index as usize;
+        let none = || Link { page: Page::default(), steps: VecDeque::new(), conn: None };
+        self.links.resize_with(self.links.len().max(at + 1), none);
+        self.links[at] = Link { page, ..none() };
+        self.with(cx.now(), k, |protocol, conn, turn| *conn = Some(protocol.begin(turn)));
+        self.perform(cx, k);
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.perform(cx, k);
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let n = self.with(cx.now(), k, |protocol, conn, turn| {
+                protocol.read(conn.as_mut().expect("it was accepted"), &input[used..], turn)
+            });
+            used += n;
+            self.books.bytes_in += n as u64;
+            if n == 0 {
+                return used;
+            }
+            if !self.perform(cx, k) {
+                // What it did not read.
+                self.books.partial_bytes += (input.len() - used) as u64;
+                return input.len();
+            }
+        }
+    }
+
+    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, _: Gone) {
+        let left = cx.leftover_len(k) as u64;
+        self.books.partial_bytes += left;
+        let link = &mut self.links[k.index as usize];
+        link.steps.clear();
+        self.books.gone(&mut link.page, cx.now(), self.times);
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        let most = if self.accepts.every == Nanos::ZERO { ACCEPTS } else { 1 };
+        while self.accepting < most && cx.now() >= self.accepts.from {
+            assert!(cx.accept(), "the server has a place for everyone");
+            self.accepting += 1;
+        }
+        if self.accepting < most { self.accepts.from } else { Nanos::NEVER }
+    }
+}
