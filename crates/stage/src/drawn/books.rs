@@ -207,7 +207,8 @@ impl Books {
         };
         self.excused += page.asked.iter().filter(may_cross).count() as u64;
         if now.0.saturating_add(tolerance) >= from.0 {
-            self.excused += crossing;
+            // Those that wait for a response have places that no other can have.
+            self.excused += crossing.saturating_sub(page.asked.len() as u64);
         }
     }
 

@@ -36,8 +36,14 @@ impl Speaks for Http1 {
     fn read(&mut self, conn: &mut Conn, input: &[u8], turn: &mut Turn<'_>) -> usize {
         let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
         turn.received(0, at + 4);
-        let way = if conn.hangs { 4 } else { turn.way() };
-        respond(conn, turn, way);
+        if conn.hangs {
+            // Long after it was received, and when the end of the connection was announced to come.
+            let late = Nanos::from_secs(1) + turn.within(1_200);
+            turn.close(late);
+        } else {
+            let way = turn.way();
+            respond(conn, turn, way);
+        }
         at + 4
     }
 }
