@@ -72,20 +72,13 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
         reasons.insert(0, interruption(whom, lost().next()));
         return (Verdict::Interrupted, reasons);
     }
-    if let Some(why) = unbalanced(facts) {
+    if let Some(why) = unbalanced(facts).or_else(|| Some(format!("incomplete: {}", s.incomplete()?))) {
         reasons.insert(0, why);
-        return (Verdict::Invalid, reasons);
-    }
-    if let Some(missing) = s.incomplete() {
-        reasons.insert(0, format!("incomplete: {missing}"));
         return (Verdict::Invalid, reasons);
     }
     let failed = match s.thresholds.is_empty() {
         true => {
-            // As the books balance, what was due is answered, or in one of these accounts, or has a fault.
-            let is_less = is_short && own.requests == 0
-                || s.requests.missed > own.missed
-                || s.requests.lost + s.connections.given_up > 0;
+            let is_less = is_short && own.requests == 0 || are_missing(s, own);
             let has_faults = s.faults.iter().any(|fault| !own.explains(fault));
             is_less || has_faults || !own.is_slow && (is_unserved || probe_failed > 0 || silent.is_some())
         }
@@ -113,6 +106,12 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
         }
     }
     (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Whether something that was due did not take place, other than by throng's own doing. As the books balance, all else is answered or has a
+/// fault.
+fn are_missing(s: &Summary, own: &OwnPart) -> bool {
+    s.requests.missed > own.missed || s.requests.lost + s.connections.given_up > 0
 }
 
 /// Why nothing that was counted can be relied on: a mistake of throng's.

@@ -256,6 +256,29 @@ fn the_end_of_a_keep_alive_timeout_is_announced() {
     assert_eq!((c.answered, c.closed, outcome.result.whole.open), (8 * N, 0, N));
 }
 
+/// The second request is received, left without a response, and its connection closed when that had been announced: it has failed. Only
+/// what is sent when the server may close, and meets that within a second, is sent again.
+#[test]
+fn a_request_that_hangs_until_the_announced_end_has_failed() {
+    let hangs = |think: &str, script: Script| {
+        let outcome = run(&format!("think={think} timeout=20s duration=9s"), script);
+        let c = &outcome.result.whole.counts;
+        assert_eq!((c.opened, c.answered, c.unanswered), (N, N, 0), "{c:?}");
+        (outcome.result.faults(), c.failed_requests, c.withdrawn)
+    };
+    let failed = (vec![(Stage::Exchange, Kind::Closed, N)], N, 0);
+    let long: Script = |request| match request.nth {
+        0 => act(OK_FOR_5S, Then::Stay),
+        _ => act(b"", Then::CloseAfter(Nanos::from_secs(6), Graceful)),
+    };
+    assert_eq!(hangs("1s", long), failed, "long after it was sent, before the end was announced for");
+    let about_then: Script = |request| match request.nth {
+        0 => act(OK_FOR_5S, Then::Stay),
+        _ => act(b"", Then::CloseAfter(Nanos::from_secs(2), Graceful)),
+    };
+    assert_eq!(hangs("4500ms", about_then), failed, "sent about then, and received long before the close");
+}
+
 #[test]
 fn a_redial_is_made_when_the_request_is_due() {
     let outcome = {

@@ -393,8 +393,10 @@ fn in_a_step_of_a_search() {
     assert_eq!(cells, 56);
 }
 
-/// Each threshold with what it asks of the books: of requests due, answered, answered with 200, without a response, and never sent.
-const ASKS: [(&str, fn(&Requests) -> bool); 12] = [
+/// What a threshold asks of the books.
+type Ask = fn(&Requests) -> bool;
+
+const ASKS: [(&str, Ask); 12] = [
     ("answered>=99%", |r| r.answered * 100 >= r.due * 99),
     ("sent>=99%", |r| r.sent * 100 >= r.due * 99),
     ("errors<1%", |r| (r.due - r.answered) * 100 < r.due),
