@@ -100,10 +100,11 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
   const few = (around: number) => latency(spread(draw, around, 40, 1));
   return {
     tick: {
-      index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, most_open: 0, wanted: Math.round(most * share), resolved: open, waiting: 12, owed: 0,
+      index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, most_open: 0, wanted: Math.round(most * share), resolved: open, waiting: 12, unsettled: 12, owed: 0,
       ramped_at: null, open_ns: open * seconds * 1e9,
       counts: {
-        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, withdrawn: 0, unanswered: 0, told: 0, pushed: 0, messages: 0,
+        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, dialled: opened, given_up: 0,
+        undialled: 0, connection_faults: 0, due: answered, sent: answered, withdrawn: 0, revoked: 0, failed_requests: late, wrong: 0, unanswered: 0, told: 0, pushed: 0, messages: 0,
         missed: 0, answered, answered_at_load: phase === "hold" ? answered : 0, kept: answered, bytes_in: answered * 77,
         bytes_out: answered * 41, body_bytes_in: answered * 12,
       },
@@ -123,7 +124,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       destinations: [], agents: null, cpu_ns: 0, silence: NONE, stalled: 1e6, late_dials: 0, dial_lag: 0, longest_silence: 0, served: 0,
       congestion: { dialled: 0, lost: 0, paced: 0, reached: 0, slow: 0 },
     responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
-      error_samples: [], marks: [], streams_allowed: null,
+      error_samples: [], marks: [], streams_allowed: null, imbalance: { due: 0, sent: 0, dials: 0, connections: 0 },
     },
     looks: {
       target: {

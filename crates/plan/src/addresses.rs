@@ -117,6 +117,8 @@ impl Tuples {
             numbers = vec![0];
         }
         let all = pool.count().saturating_mul(ports.list.len() as u64).min(MAX_PAIRS);
+        let process = process.among(all);
+        let tuple_share = TupleShare { process, ..tuple_share };
         let pairs = process.numbers_below(all);
         let mut tuples = Tuples {
             addresses: pool.count(),

@@ -86,6 +86,19 @@ impl Slice {
         n / of * width + (n % of).saturating_sub(from).min(width)
     }
 
+    /// The same share of `n` numbers, in units so small that it has its part of them: with few numbers a unit, those of the last units would
+    /// be missing.
+    pub(crate) fn among(self, n: u64) -> Slice {
+        const MANY: u64 = 16;
+        let of = u64::from(self.of);
+        let Some(units) = u32::try_from(n).ok().filter(|n| *n > 0 && u64::from(*n) < MANY * of) else {
+            return self;
+        };
+        let unit = |at: u32| (u64::from(at) * u64::from(units) / of) as u32;
+        let from = unit(self.from);
+        Slice { from, width: unit(self.from + self.width) - from, of: units }
+    }
+
     /// The part of all that it is.
     pub fn share(self) -> f64 {
         f64::from(self.width) / f64::from(self.of)
@@ -155,6 +168,18 @@ mod tests {
 
     fn widths() -> impl Strategy<Value = Vec<u32>> {
         vec(0u32..3_000_000, 1..20).prop_filter("at least one unit", |widths| widths.iter().sum::<u32>() > 0)
+    }
+
+    #[test]
+    fn each_slice_has_its_part_of_few_numbers() {
+        // Three agents with a unit per connection, and the ports of one address.
+        for n in [28_000u64, 874_521, 2_000_000, 1 << 40] {
+            let all = slices(&[291_509, 291_509, 291_503]);
+            let below = all.iter().map(|slice| slice.among(n).numbers_below(n)).collect::<Vec<_>>();
+            assert_eq!(below.iter().sum::<u64>(), n);
+            assert!(below.iter().all(|own| own.abs_diff(n / 3) <= n / 16), "{n}: {below:?}");
+        }
+        assert_eq!(Slice::WHOLE.among(1 << 40), Slice::WHOLE);
     }
 
     proptest! {

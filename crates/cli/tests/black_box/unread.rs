@@ -151,7 +151,7 @@ fn a_histogram_log_that_takes_nothing_does_not_stop_a_run() {
     let mut output = String::new();
     err.read_to_string(&mut output).unwrap();
     assert_eq!(status.code(), Some(3), "{output}");
-    assert!(output.contains(&format!("--hlog {fifo}: no progress for 5s")), "{output}");
+    assert!(output.contains(&format!("--hlog {fifo}: not written: no progress for 5s")), "{output}");
     let s = read(&json);
     assert!(s.number("duration_s") < 4.0 && s.count("requests.answered") > 0, "{:#}", s.0);
 }
