@@ -46,13 +46,22 @@ class Moment:
             "redialled": lambda: self.until([c.synack for c in s.succeeded() if id(c) not in first]),
             "failed": lambda: self.until([c.refused for c in s.connections if c.synack is None and c.refused]),
             "requests": lambda: self.until([x.asked for x in s.exchanges]),
+            "requests_due": lambda: self.due(s),
+            "requests_failed": lambda: self.until([gone(x) for x in s.lost()]),
+            "responses_wrong": lambda: self.until([x.answered for x in s.wrong()]),
             "answers": lambda: self.until([x.answered for x in s.answered()]),
             "missed": lambda: 0, "told": lambda: 0,
-            "requests_missed": lambda: 0, "messages_told": lambda: 0, "messages_received": lambda: 0,
+            "requests_missed": lambda: (0, s.missed(), s.missed()), "messages_told": lambda: 0, "messages_received": lambda: 0,
             "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) not in (None, "withdrawn")]),
             "requests_unanswered": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "unanswered"]),
             "received_body_bytes": lambda: self.summed([(x.answered, x.body) for x in s.answered()]),
         }[name]()
+
+    def due(self, s):
+        """When each was due is known to throng; on the wire it is there once it is sent."""
+        all_due = [x for x in s.exchanges if s.cause(x) != "withdrawn"]
+        low, n, _ = self.until([x.asked for x in all_due])
+        return low, n, self.until([min(x.due or x.asked, x.asked) for x in all_due])[2] + s.missed()
 
     def faults(self, s, labels):
         times = []

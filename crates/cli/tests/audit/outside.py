@@ -273,6 +273,24 @@ class Scope:
     def caused(self, kind):
         return sum(self.cause(x) == kind for x in self.exchanges)
 
+    def missed(self):
+        """Due, and never sent, for their connection was refused: those that arrive, and those that are dialled again."""
+        first = {id(c) for c in self.first}
+        is_due = lambda c: self.model.kind == "arrive" or id(c) not in first
+        return sum(c.synack is None and is_due(c) for c in self.connections)
+
+    def due(self):
+        return self.sent() + self.missed()
+
+    def lost(self):
+        """Those that a fault has ended."""
+        return [x for x in self.exchanges if self.cause(x) not in (None, "unanswered", "withdrawn")]
+
+    def wrong(self):
+        """Those with a response that is not the expected one."""
+        is_wrong = lambda x: not 200 <= x.status < 300 if x.status else not x.right
+        return [x for x in self.answered() if not self.cause(x) and is_wrong(x)]
+
     def answered(self):
         return [x for x in self.exchanges if x.answered is not None]
 

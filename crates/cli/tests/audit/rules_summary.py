@@ -101,7 +101,10 @@ def figures_of(prefix, scope):
         whole("requests/sent", lambda s: s.sent(), "wire: requests and messages, without those that crossed an announced close and were sent again"),
         whole("requests/answered", lambda s: len(s.answered()), "wire: whole responses"),
         whole("requests/unanswered", lambda s: s.caused("unanswered"), "wire: neither a response nor an end before the timeout"),
-        whole("requests/missed", lambda s: 0, "the schedule: each slot has its request on the wire"),
+        whole("requests/due", lambda s: s.due(), "wire: requests and messages, and those whose connection was refused"),
+        whole("requests/wrong", lambda s: len(s.wrong()), "wire: whole responses that are not as expected"),
+        whole("requests/failed", lambda s: len(s.lost()), "wire: requests that ended otherwise"),
+        whole("requests/missed", lambda s: s.missed(), "wire: SYNs of requests that were answered by a reset"),
         whole("requests/messages", lambda s: 0, "no gRPC, and a server that only replies"),
         *(whole(f"pushes/{key}", lambda s: 0, "the server only replies") for key in (
             "count", "per_s", "bytes", "bytes_max", "unread", "ahead", "numbered", "lost", "duplicates", "out_of_order", "restarts", "broadcasts",

@@ -8,7 +8,7 @@ from rules_summary import PERCENTILES
 HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "delay", "spread", "ping_rtt", "silence", "kept", "fresh",
               "held", "shard_rates")
 # As they are at the end of a period.
-STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "owed", "ramped_at")
+STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "unsettled", "owed", "ramped_at")
 # A few of many, as they are.
 SAMPLED = ("error_samples", "marks")
 MOST = ("stalled", "dial_lag", "longest_silence", "max")
@@ -111,8 +111,11 @@ def counts(scope, key):
         "opened": scope.opened, "failed": scope.failed, "redialled": scope.redialled,
         "dropped": lambda: scope.fated("dropped"), "closed": lambda: scope.fated("closed"), "finished": lambda: scope.fated("finished"),
         "done": lambda: 0 if scope.model.kind == "arrive" else scope.fated("finished"),
-        "ended_after": scope.released, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "messages": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: scope.caused("withdrawn"),
+        "ended_after": scope.released, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "messages": lambda: 0, "missed": scope.missed, "withdrawn": lambda: scope.caused("withdrawn"),
         "addresses_skipped": lambda: Setting("a dial that met a taken address never shows on the wire"),
+        "dialled": lambda: len(scope.connections), "given_up": lambda: 0, "undialled": lambda: 0, "revoked": lambda: 0,
+        "connection_faults": lambda: sum(scope.faults().values()) - len(scope.lost()) - len(scope.wrong()) - scope.missed(),
+        "due": scope.due, "failed_requests": lambda: len(scope.lost()), "wrong": lambda: len(scope.wrong()),
         "sent": lambda: len(scope.exchanges), "unanswered": lambda: scope.caused("unanswered"),
         "answered": lambda: len(answered),
         "answered_at_load": lambda: tuple(n * (scope.end - scope.begin) for n in scope.per_s()),
@@ -184,6 +187,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}wanted", s(lambda s: (0, s.wanted, s.wanted)), "the command line; a run that ends wants less"),
         Rule(f"{prefix}resolved", s(lambda s: sum(bool(c.synack or c.refused) for c in s.first)), "wire: first dials with an outcome"),
         Rule(f"{prefix}waiting", lambda *g: 0, "the run is over"),
+        Rule(f"{prefix}unsettled", lambda *g: 0, "the run is over"),
         Rule(f"{prefix}owed", lambda *g: 0, "the run is over"),
         *[Rule(f"{prefix}{key}", SINCE, "") for key in ("index", "from", "until", "phase")],
         Rule(f"{prefix}ramped_at", lambda context, *g: context.ramped(scope(context, *g)), "wire: the last outcome of a first dial"),

@@ -66,7 +66,7 @@ SUMMARY_ROWS = {
 
 def errors(whole, requests):
     """Requests and connections apart: what is not of requests is of connections that failed with none under way."""
-    of = requests["sent"] + requests["missed"]
+    of = requests["due"]
     connections = whole["of"] - of if of else whole["count"]
     apart = {"requests": of, "failed requests": whole["count"] - connections, "connections": connections}
     return {**whole, **apart, "share": whole["count"] / whole["of"]}

@@ -146,7 +146,7 @@ impl Conductor<'_> {
         let role = report.role;
         // A worker ends a further tick in a second in which its load ends; and before it is known to be lost, it is shown as it was.
         if last == second || second <= report.shown {
-            (own.open, own.resolved, own.waiting, own.owed) = Default::default();
+            (own.open, own.resolved, own.waiting, own.owed, own.unsettled) = Default::default();
         }
         if last == second {
             own.agents.iter_mut().for_each(|agents| agents.open.0.clear());
@@ -297,7 +297,8 @@ impl Conductor<'_> {
 
     /// The state of these workers.
     fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Role) -> bool) {
-        (tick.open, tick.resolved, tick.waiting, tick.owed, tick.ramped_at) = Default::default();
+        (tick.open, tick.resolved, tick.waiting, tick.owed) = Default::default();
+        (tick.unsettled, tick.ramped_at) = Default::default();
         // Of one of them, it is in the peak, and says nothing of all.
         tick.most_open = 0;
         for report in self.reports.iter().filter(|report| is_theirs(report.role)) {
@@ -305,6 +306,7 @@ impl Conductor<'_> {
             tick.resolved += report.resolved;
             tick.waiting += report.waiting;
             tick.owed += report.owed;
+            tick.unsettled += report.unsettled;
             tick.ramped_at = tick.ramped_at.max(report.ramped_at);
         }
     }

@@ -25,6 +25,7 @@ impl Conductor<'_> {
             held: report.held.lost(is_over),
             waiting: 0,
             owed: 0,
+            unsettled: 0,
             left: if report.is_lost { report.left } else { report.open },
             is_lost: true,
             before: report.before.or(Some(report.phase)),

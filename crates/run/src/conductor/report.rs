@@ -19,6 +19,7 @@ pub(super) struct Report {
     pub(super) resolved: u64,
     pub(super) waiting: u64,
     pub(super) owed: u64,
+    pub(super) unsettled: u64,
     /// Connections that were closed with an announcement, less those that were dialled again.
     pub(super) to_redial: i64,
     /// The same when its full load ended; before that, now.
@@ -42,7 +43,7 @@ pub(super) struct Report {
 impl Report {
     /// Of a worker whose last tick this is.
     pub(super) fn of(role: Role, tick: &Tick, drained_at: Nanos) -> Report {
-        let &Tick { open, resolved, waiting, owed, ramped_at, until, phase, .. } = tick;
+        let &Tick { open, resolved, waiting, owed, unsettled, ramped_at, until, phase, .. } = tick;
         Report {
             role,
             open,
@@ -52,6 +53,7 @@ impl Report {
             resolved,
             waiting,
             owed,
+            unsettled,
             to_redial: to_redial(tick),
             disconnected: to_redial(tick),
             ramped_at,
