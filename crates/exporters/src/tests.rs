@@ -64,7 +64,7 @@ fn one_that_fails_is_reported_and_costs_the_others_nothing() {
     exporters.jsonl("--jsonl b".to_owned(), jsonl.clone());
     // As many as may wait for the other one, however slow it is.
     run(&mut exporters, 50);
-    assert_eq!(exporters.end().troubles, ["--csv a: full"]);
+    assert_eq!(exporters.end().troubles, ["--csv a: incomplete: full"]);
 }
 
 #[test]
