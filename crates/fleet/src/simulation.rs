@@ -116,6 +116,11 @@ fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed:
         let r = &summary.requests;
         let ends = r.answered + failed + r.unanswered + summary.requests_lost();
         assert_eq!(ends, r.sent, "seed {seed}: each request has one end: {summary:#?}");
+        assert_eq!(
+            (r.due, r.lost),
+            (ends + r.missed, summary.requests_lost()),
+            "seed {seed}: the books: {summary:#?}"
+        );
     }
     if summary.agents.iter().all(|agent| agent.state == AgentState::Done) {
         let held = summary.agents.iter().map(|agent| agent.held).sum::<u64>();

@@ -30,6 +30,7 @@ fn who(nth: u32) -> Incarnation {
 fn tick(random: &mut Random) -> Tick {
     let mut tick = Tick { open: CONNECTIONS, phase: Phase::Hold, ..Tick::default() };
     (tick.counts.sent, tick.counts.answered, tick.status[200]) = (RESPONSES, RESPONSES, RESPONSES);
+    tick.counts.due = RESPONSES;
     for _ in 0..RESPONSES {
         let slow = if random.below(100) == 0 { 10 } else { 1 };
         // The product of two is more often small than large.

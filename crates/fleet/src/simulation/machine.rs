@@ -96,6 +96,7 @@ impl SimMachine {
         tick.waiting = if shard.phase == Phase::Drain { 0 } else { sent / 3 };
         let answered = std::mem::replace(&mut shard.waiting, tick.waiting) + sent - tick.waiting;
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, answered, shard.open);
+        (tick.counts.due, tick.unsettled) = (sent, tick.waiting);
         (tick.counts.dropped, tick.counts.finished) = (dropped, std::mem::take(&mut shard.finished));
         tick.counts.answered_at_load = if shard.phase == Phase::Ramp { 0 } else { answered };
         (0..answered).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
