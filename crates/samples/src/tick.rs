@@ -69,7 +69,6 @@ merged! {
         /// Outstanding requests at its end.
         pub waiting: u64 => sum,
         /// Requests due whose outcome is not known at its end: those, and all that wait for a connection.
-        #[serde(skip_serializing_if = "encode::is_zero")]
         pub unsettled: u64 => sum,
         /// Of those, the ones that were due at a full load that is over.
         pub owed: u64 => sum,

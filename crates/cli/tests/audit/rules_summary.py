@@ -185,7 +185,7 @@ GIVEN = Setting("a setting, as it was asked for or chosen")
 TOP = [
     Rule("schema", lambda c: "throng.summary/1", "the contract"),
     Rule("verdict", lambda c: c.verdict(), "the contract: a fault, or a load that was not reached, is a fail"),
-    *[Rule(path, WORDS, "") for path in ("headline", "reasons", "reasons/*", "limit", "limit/**")],
+    *[Rule(path, WORDS, "") for path in ("headline", "reasons", "reasons/*", "limit", "limit/**", "unreliable", "failure")],
     *[Rule(path, GIVEN, "") for path in ("target", "populations/*/target", "seed", "io", "threads", "populations/*/threads",
                                          "thresholds", "planned_s", "rig", "rig/**", "asks")],
     Rule("elapsed_s", lambda c: c.elapsed(), "wire: first SYN to the last request, or a pause between two later"),

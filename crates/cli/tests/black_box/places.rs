@@ -83,7 +83,7 @@ fn names_and_ipv6_are_reached() {
 fn peers(args: &[&str], connections: usize) -> HashSet<SocketAddr> {
     let server = Scripted::start(Peer::wait_gone);
     let target = format!("tcp://{}", server.address);
-    let (ended, _) = run(&target, &[&["-d", "500ms", "-c", &connections.to_string()], args].concat());
+    let (ended, _) = run(&target, &[&["-d", "2s", "-c", &connections.to_string()], args].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     server.assert_accepted(connections as u64, "all that are held");
     let peers: HashSet<SocketAddr> = server.log.peers.lock().unwrap().iter().copied().collect();

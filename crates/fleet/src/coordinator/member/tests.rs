@@ -54,7 +54,7 @@ fn requests_under_way_when_an_agent_is_lost_are_lost_with_it() {
     let count = |member: &mut Member, ticks: [(u64, u64); 3]| {
         let tick = |(waiting, unanswered)| {
             let counts = Counts { unanswered, ..Counts::default() };
-            Tick { waiting, counts, ..Tick::default() }
+            Tick { waiting, unsettled: waiting - unanswered, counts, ..Tick::default() }
         };
         let ticks = ticks.map(tick).to_vec();
         member.count(ticks, |_| false, (0, &mut Seconds::default()), &mut VecDeque::new());
