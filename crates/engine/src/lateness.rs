@@ -14,11 +14,17 @@ pub(crate) struct Lateness {
     leaving: Vec<(Nanos, u64)>,
     /// The last stalls of the shard, the latest first: from when to when.
     stalls: [(Nanos, Nanos); REMEMBERED],
+    /// What is read later than this has waited for none of them: mostly all that is read.
+    backlog_until: Nanos,
 }
 
 impl Lateness {
     pub(crate) fn none() -> Lateness {
-        Lateness { leaving: Vec::with_capacity(MAX_APART), stalls: [(Nanos::ZERO, Nanos::ZERO); REMEMBERED] }
+        Lateness {
+            leaving: Vec::with_capacity(MAX_APART),
+            stalls: [(Nanos::ZERO, Nanos::ZERO); REMEMBERED],
+            backlog_until: Nanos::ZERO,
+        }
     }
 
     /// Something is queued that could have gone out since `ready`; it leaves with the end of the turn.
@@ -40,6 +46,7 @@ impl Lateness {
         if now.since(due) >= Tick::STALL {
             self.stalls.rotate_right(1);
             self.stalls[0] = (due, now);
+            self.backlog_until = self.backlog_until.max(now + now.since(due));
         }
     }
 
@@ -47,6 +54,9 @@ impl Lateness {
     /// waited for at most that long; a backlog is assumed to be worked off in as much time as the stall took. Where that is so, no stall
     /// before it is charged to the target either: it may have waited for what this shard did not read or send in it.
     pub(crate) fn stood_still(&self, started: Nanos, now: Nanos) -> Nanos {
+        if now > self.backlog_until {
+            return Nanos::ZERO;
+        }
         let is_after = |(from, until): &(Nanos, Nanos)| now <= *until + until.since(*from);
         if self.stalls.iter().any(is_after) { self.since(started) } else { Nanos::ZERO }
     }
