@@ -21,6 +21,8 @@ pub(crate) struct Accepts {
     samples: Vec<(f64, f64)>,
     /// Those that waited at the first sample: not of this run.
     before: Option<u64>,
+    /// When a listener was seen first.
+    pub(crate) listened_from: Option<Nanos>,
     /// The queue that was fullest, when it was.
     pub(crate) fullest: Option<Fill>,
     /// Whether any waited at the last sample: then it is worth sampling more often.
@@ -47,6 +49,7 @@ impl Accepts {
         if self.fullest.is_none_or(|most| fullest.used >= most.used) {
             self.fullest = Some(fullest);
         }
+        self.listened_from.get_or_insert(now);
         let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
         self.see_break(now, waiting);

@@ -38,8 +38,8 @@ pub(crate) struct Losses {
     /// When the first was lost, and how many had been opened by then, to within a tick.
     first: Option<Nanos>,
     pub(crate) opened_by_then: u64,
-    /// End of the last tick in which dials were refused, and of the first in which any were accepted.
-    refused: Option<Nanos>,
+    /// Start and end of the last tick in which dials were refused; and the end of the first in which any were accepted.
+    pub(crate) refused: Option<(Nanos, Nanos)>,
     accepted: Option<Nanos>,
     /// Accepted in ticks after those that were refused.
     accepted_since: u64,
@@ -94,7 +94,7 @@ impl Losses {
             self.accepted = Some(self.accepted.map_or(tick.until, |first| first.min(tick.until)));
         }
         if tick.faults.iter().any(is_refusal) {
-            self.refused = self.refused.max(Some(tick.until));
+            self.refused = self.refused.max(Some((tick.from, tick.until)));
             self.accepted_since = 0;
         } else if self.refused.is_some() {
             self.accepted_since += opened;
@@ -104,7 +104,7 @@ impl Losses {
     /// When the last dial was refused, if that was before any was accepted, and none was refused afterwards: the target was started late.
     /// `is_complete`: all that were wanted are open, those that were refused among them; otherwise others must have been accepted since.
     pub(crate) fn last_refused_at_first(&self, is_complete: bool) -> Option<Nanos> {
-        let (refused, accepted) = (self.refused?, self.accepted?);
+        let ((_, refused), accepted) = (self.refused?, self.accepted?);
         // Shards end a tick at about the same time.
         let is_first = refused <= accepted + Nanos(self.tick.0 / 2) && self.before == 0;
         (is_first && (is_complete || self.accepted_since >= FEW)).then_some(refused)

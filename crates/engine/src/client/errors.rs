@@ -112,9 +112,9 @@ impl Client {
         }
     }
 
-    /// A connection is lost that the server ended with an error: its words are sampled.
+    /// A connection is lost that the server ended: what it said of that is sampled.
     pub(super) fn sample_farewell(&mut self, k: Key, fault: Fault, now: Nanos) {
-        if fault.detail.is_of_goaway() || fault.detail.close_code().is_some() {
+        if matches!(fault.kind, Kind::Closed | Kind::Reset) {
             let session = self.conns.find_session(k.index);
             let words = session.map(|session| session.farewell().to_vec()).unwrap_or_default();
             self.sample_words(k, fault, now, &words);

@@ -404,7 +404,7 @@ fn control(state: &mut State, event: &Event<'_>) -> Result<(), Failure> {
         Event::Settings => state.queue().reply(SETTINGS_ACK)?,
         Event::Ping(payload) => state.queue().reply(&frame(|out| http2::write_pong(out, payload)))?,
         Event::Window(_) => state.rare.iter_mut().for_each(|rare| rare.queue.touch()),
-        Event::Goaway { code, debug, .. } if code != Code::NO_ERROR => {
+        Event::Goaway { code, debug, .. } if code != Code::NO_ERROR || !debug.is_empty() => {
             state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
         }
         Event::TableNeeded => state.rare.get_or_insert_default().table = Some(Box::default()),

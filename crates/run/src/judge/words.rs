@@ -48,6 +48,11 @@ impl Words {
         all.iter().find(|words| (words.stage, words.kind) == (stage, kind))
     }
 
+    /// Whether they name inactivity as the reason: `idle_timeout`, `max_idle`, `session idle`.
+    pub(super) fn are_of_idleness(&self) -> bool {
+        self.text.to_ascii_lowercase().contains("idle")
+    }
+
     /// As a sentence, where they are for people to read: `it redirects to "/login" (more redirects than are followed)`.
     pub(super) fn sentence(&self, detail: Detail) -> Option<String> {
         let why = if detail.is_of_redirect() { detail.suffix() } else { String::new() };

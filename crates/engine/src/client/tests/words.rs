@@ -20,6 +20,19 @@ impl Serve for Says {
     }
 }
 
+/// A server that sends this to the first input on each connection, and closes it.
+struct Leaves(Vec<u8>);
+
+impl Serve for Leaves {
+    type Conn = ();
+
+    fn read<I: Io>(&mut self, _: &mut (), input: &mut [u8], out: &mut Output<'_, I>) -> usize {
+        out.send(&self.0);
+        out.close();
+        input.len()
+    }
+}
+
 /// A WebSocket that is accepted, and closed with this code and reason.
 struct Closes(u16, &'static [u8]);
 
@@ -116,9 +129,16 @@ fn words_of_http2() {
     let call = fields("200", &error);
     let (text, _) = of("grpc://127.0.0.1:80/a.B/C", "", &call, wrong);
     assert_eq!(text, "grpc-message: no üser%");
-    let goaway = frame(7, 0, 0, &[&[0, 0, 0, 0, 0, 0, 0, 11][..], b"too_many_pings"].concat());
-    let (text, detail) = of(HTTP, "http2 = true\n", &goaway, (Stage::Hold, Kind::Closed));
+    let goaway =
+        |last, code, words: &[u8]| frame(7, 0, 0, &[&[0, 0, 0, last, 0, 0, 0, code][..], words].concat());
+    let pings = goaway(0, 11, b"too_many_pings");
+    let (text, detail) = of(HTTP, "http2 = true\n", &pings, (Stage::Hold, Kind::Closed));
     assert_eq!((text.as_str(), detail), ("too_many_pings", Detail::of_goaway(11)));
+    // No error, and yet a response was due.
+    let idle = goaway(1, 0, b"idle_timeout");
+    let leaves = Leaves([SERVER_PREFACE, SETTINGS_ACK, &idle].concat());
+    let (text, _) = sampled(HTTP, "http2 = true\n", leaves, (Stage::Exchange, Kind::Closed));
+    assert_eq!(text, "idle_timeout");
 }
 
 #[test]

@@ -170,7 +170,7 @@ impl State {
         let State { connection, under_way, rare, .. } = self;
         rare.take_if(|rare| {
             rare.table.take_if(|_| !connection.has_table());
-            let is_silent = rare.farewell.error.is_none() && rare.said.is_empty();
+            let is_silent = rare.farewell.is_empty() && rare.said.is_empty();
             is_silent && rare.queue.is_empty() && rare.table.is_none() && under_way.is_empty()
         });
     }

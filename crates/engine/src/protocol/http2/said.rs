@@ -14,8 +14,8 @@ pub(super) struct Said {
     field: Vec<u8>,
 }
 
-/// The error with which a server has announced the end of a connection, and what it said: the debug data of a GOAWAY (RFC 9113, section
-/// 6.8), or the reason of a WebSocket close.
+/// How a server has announced the end of a connection: with which error, if any, and what it said, the debug data of a GOAWAY (RFC 9113,
+/// section 6.8) or the reason of a WebSocket close.
 #[derive(Debug, Default)]
 pub(in crate::protocol) struct Farewell {
     pub(in crate::protocol) error: Detail,
@@ -25,6 +25,10 @@ pub(in crate::protocol) struct Farewell {
 impl Farewell {
     pub(in crate::protocol) fn new(error: Detail, words: &[u8]) -> Farewell {
         Farewell { error, words: words[..words.len().min(ErrorSample::BYTES)].to_vec() }
+    }
+
+    pub(in crate::protocol) fn is_empty(&self) -> bool {
+        self.error.is_none() && self.words.is_empty()
     }
 
     /// What it said.

@@ -20,7 +20,7 @@ impl State {
             rare.table.take_if(|_| !self.connection.has_table());
             let is_empty = rare.queue.is_empty() && !rare.queue.is_due() && rare.requests.is_empty();
             let is_empty = is_empty && rare.table.is_none();
-            is_empty && rare.offered.is_none() && rare.farewell.error.is_none()
+            is_empty && rare.offered.is_none() && rare.farewell.is_empty()
         });
     }
 

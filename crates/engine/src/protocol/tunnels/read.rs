@@ -113,7 +113,7 @@ fn read<'a>(
             Ok(Progress::Turned(n))
         }
         (Event::Goaway { code, debug, .. }, _) => {
-            if code != Code::NO_ERROR {
+            if code != Code::NO_ERROR || !debug.is_empty() {
                 state.rare.get_or_insert_default().farewell = Farewell::new(Detail::of_goaway(code.0), debug);
             }
             end(state, n)

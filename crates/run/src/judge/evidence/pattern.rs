@@ -47,6 +47,8 @@ pub(crate) struct Pattern {
     pub(crate) before: u64,
     /// Until then, from the beginning, dials were refused, and none once any had been accepted.
     pub(crate) refused_at_first: Option<Nanos>,
+    /// All dials were refused, until then, and only then something listened.
+    pub(crate) refused_unheard: Option<Nanos>,
 }
 
 impl Pattern {
@@ -98,6 +100,7 @@ impl Pattern {
             opened_by_then: r.losses.opened_by_then,
             before: r.losses.before,
             refused_at_first: refused_at_first(r),
+            refused_unheard: refused_unheard(r),
         }
     }
 }
@@ -120,6 +123,14 @@ fn is_served(r: &Record, held: u64) -> bool {
 fn refused_at_first(r: &Record) -> Option<Nanos> {
     let is_complete = r.populations.iter().all(|measured| measured.held >= measured.wanted);
     r.losses.last_refused_at_first(is_complete).map(|at| at.since(r.started))
+}
+
+/// When the last dial was refused, if a listener was seen first when that may have been over: what was seen since says nothing about
+/// those before.
+fn refused_unheard(r: &Record) -> Option<Nanos> {
+    let (from, until) = r.losses.refused?;
+    let listened_from = r.observed.accepts.listened_from?;
+    (listened_from > from).then(|| until.max(listened_from).since(r.started))
 }
 
 /// How soon after its last response a connection is closed that is closed for it.

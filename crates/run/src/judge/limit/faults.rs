@@ -9,13 +9,13 @@ use units::{Bytes, Count, Nanos};
 
 use super::{
     Case, Sentence, Trouble,
-    closes::{how, is_instead},
+    closes::{self, how, is_instead},
     known_limit,
     path::since,
     sentences::{dials_and_requests, within},
     statuses, trouble_of, whose, wrong,
 };
-use crate::judge::evidence::Evidence;
+use crate::judge::{evidence::Evidence, words::Words};
 
 mod plain;
 
@@ -91,11 +91,9 @@ fn waiting(case: &Case) -> Option<Finding> {
         (Guess, Sentence::DialsTimedOut { count, timeout }, detail, fix)
     } else if is_acknowledged(case) {
         let them = Count(others).one_or("it", "them");
-        // It responds to others: perhaps it is only slow.
-        let (timeout, or) = match case.summary.requests.answered {
-            0 => (Nanos::ZERO, ""),
-            _ => (timeout, ", or raise --timeout"),
-        };
+        // It responds to others: perhaps it is only slow. A call has its deadline with it, at which the target ends it too.
+        let may_be_slow = case.summary.requests.answered > 0 || case.evidence.subject.is_grpc;
+        let (timeout, or) = if may_be_slow { (timeout, ", or raise --timeout") } else { (Nanos::ZERO, "") };
         let detail = format!(
             "{some} timed out; the target's host acknowledged {them}, but its process does not respond{}",
             within(timeout)
@@ -218,7 +216,10 @@ fn lost(case: &Case) -> Option<Finding> {
     );
     if let Some((frame, fix)) = ended_by(case, kind) {
         let sentence = Sentence::SessionsEnded { count: with_detail(case), frame, code: case.detail.name() };
-        return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
+        return Some(match case.words().is_some_and(Words::are_of_idleness) {
+            true => (Seen, Cause::IdleCut, sentence, detail, closes::outlast(case, Nanos::ZERO)),
+            false => (Seen, Cause::Closed, sentence, detail, fix.to_owned()),
+        });
     }
     if case.detail == Detail::ANNOUNCED {
         let (when, fix) = announced(case.stage?, e);

@@ -3,7 +3,7 @@
 use samples::{Detail, FaultCount, Kind, Stage, Summary};
 use units::Count;
 
-use super::{Case, Sentence, Trouble, sentences::counted};
+use super::{Case, Sentence, Trouble, path::tenths, sentences::counted};
 use crate::judge::{evidence::Evidence, subject::Subject};
 
 /// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: those of refused upgrades, whatever they are; where
@@ -32,6 +32,12 @@ pub(super) fn against(case: &Case, statuses: &[(u16, u64)], status: u16) -> Stri
         _ if case.detail.is_of_redirect() => not_followed(case.detail).to_owned(),
         429 => case.or_less(LIMITS_RATE, "send fewer requests"),
         503 if let Some(limit) = logged_limit(case.evidence) => limit.to_owned(),
+        // Throng sends its timeout with each call (grpc-timeout), and target and throng end it at about the same time.
+        4 if case.evidence.subject.is_grpc => format!(
+            "the target did not complete these calls within the {} that each has (--timeout): raise --timeout, or find out \
+            what the target waits for",
+            tenths(case.evidence.timeout)
+        ),
         503 if is_part(case, statuses) => rejects_part(&case.evidence.program),
         status => advice(&case.evidence.subject, status).to_owned(),
     }
@@ -119,7 +125,7 @@ fn advice(subject: &Subject, status: u16) -> &'static str {
 fn usual_advice(status: u16) -> &'static str {
     match status {
         // Of gRPC (grpc/doc/statuscodes.md).
-        4 | 8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
+        8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
         7 | 16 => "send credentials with each call: -H 'Authorization: …'",
         12 => "check the names of service and method",
         0..=16 => "check the message, and the target's log",

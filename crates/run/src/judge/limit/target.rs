@@ -84,8 +84,12 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Refused {
         return None;
     }
-    if let Some(until) = case.evidence.losses.refused_at_first {
-        return started_late(case, until);
+    let losses = &case.evidence.losses;
+    if let Some(until) = losses.refused_at_first {
+        return started_late(case, until, "before the target had accepted any, and none afterwards");
+    }
+    if let Some(until) = losses.refused_unheard.filter(|_| case.opened() == 0) {
+        return started_late(case, until, "before anything listened there");
     }
     let (were, opened) = (case.faults().were("dial"), case.opened());
     // Whether there is a listener can only be seen on the target's host: resets look the same.
@@ -109,10 +113,8 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
             fix,
         )
     } else if is_seen && case.evidence.accept_queue.is_some() {
-        let detail = format!(
-            "{were} refused although there is a listener: perhaps a firewall sent the resets, or \
-            the target was started later"
-        );
+        let detail =
+            format!("{were} refused although there was a listener: perhaps a firewall sent the resets");
         (
             Inferred,
             0,
@@ -130,12 +132,9 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
 }
 
 /// Nothing was listening until then.
-fn started_late(case: &Case, until: Nanos) -> Option<Limit> {
+fn started_late(case: &Case, until: Nanos, when: &str) -> Option<Limit> {
     let were = case.faults().were("dial");
-    let detail = format!(
-        "{were} refused in the first {}, before the target had accepted any, and none afterwards",
-        tenths(until)
-    );
+    let detail = format!("{were} refused in the first {}, {when}", tenths(until));
     let (cause, sentence) =
         ((Side::Target, Cause::Refused), Sentence::StartedLate { dials: case.count, until });
     case.limit(

@@ -192,35 +192,6 @@ fn our_own_calls_name_their_errors() {
 }
 
 #[test]
-fn a_refusal_depends_on_whether_any_dial_succeeded() {
-    let mut none = stopped(0, of(Fault::target(Stage::Dial, Kind::Refused), 1_000));
-    (none.connections.opened, none.connections.peak) = (0, 0);
-    check(&none, &Evidence::default(), ("target", "refused", 0, "nothing is listening", "start the server"));
-    let some = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
-    check(
-        &some,
-        &Evidence::default(),
-        ("target", "refused", 800, "after 800 had been accepted", "stopped listening"),
-    );
-    // All of them before the first that was accepted, whether that was dialled for the first time or not.
-    let late = lost(Pattern { refused_at_first: Some(Nanos::from_millis(200)), ..Pattern::default() });
-    let expected = (
-        "target",
-        "refused",
-        800,
-        "in the first 0.2 s, before the target had accepted any",
-        "wait until its port",
-    );
-    check(&some, &late, expected);
-    none.connections.peak = 20;
-    check(
-        &none,
-        &Evidence { accept_queue: Some(Fill { used: 0, limit: 128 }), ..late },
-        ("target", "refused", 20, "", ""),
-    );
-}
-
-#[test]
 fn constant_times_are_reported() {
     let time = |silence_ms: Option<u64>, age_ms: Option<u64>| {
         lost(Pattern {

@@ -28,6 +28,25 @@ fn refused_streams_are_no_refused_connections() {
 }
 
 #[test]
+fn a_session_that_ends_for_idleness_is_an_idle_cut() {
+    let mut ended = fault(Stage::Hold, Kind::Closed, 5);
+    ended.detail = samples::Detail::of_goaway(11);
+    let mut s = stopped(800, vec![ended.clone()]);
+    s.connections.dropped = 5;
+    let e = |said: &[u8]| {
+        let mut samples = samples::ErrorSamples::default();
+        let fault = samples::Fault::target(Stage::Hold, Kind::Closed).with(ended.detail);
+        samples.add(samples::ErrorSample::new(fault, Nanos(1), None, said, &[]));
+        let mut subject = crate::judge::subject::Subject::default();
+        (subject.longest_pause, subject.pause_flag) = (Nanos::from_secs(5), Some("--think"));
+        Evidence { words: crate::judge::words::Words::of(&samples), subject, ..Evidence::default() }
+    };
+    let outlast = "raise its idle timeout above 5 s, or send more often";
+    check(&s, &e(b"session IDLE for 2 s"), ("target", "idle-cut", 800, "5 connections were lost", outlast));
+    check(&s, &e(b"too_many_pings"), ("target", "closed", 800, "5 connections were lost", "protocol error"));
+}
+
+#[test]
 fn a_session_that_ends_with_an_error_has_its_name() {
     let mut ended = fault(Stage::Hold, Kind::Closed, 5);
     ended.detail = samples::Detail::of_goaway(11);

@@ -415,3 +415,44 @@ fn numbers_are_spoken() {
     let spoken = [1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001].map(path::nth);
     assert_eq!(spoken, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "1,001st"]);
 }
+
+#[test]
+fn a_refusal_depends_on_whether_any_dial_succeeded() {
+    let mut none = stopped(0, of(Fault::target(Stage::Dial, Kind::Refused), 1_000));
+    (none.connections.opened, none.connections.peak) = (0, 0);
+    check(&none, &Evidence::default(), ("target", "refused", 0, "nothing is listening", "start the server"));
+    let some = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
+    check(
+        &some,
+        &Evidence::default(),
+        ("target", "refused", 800, "after 800 had been accepted", "stopped listening"),
+    );
+    // All of them before the first that was accepted, whether that was dialled for the first time or not.
+    let late = lost(Pattern { refused_at_first: Some(Nanos::from_millis(200)), ..Pattern::default() });
+    let expected = (
+        "target",
+        "refused",
+        800,
+        "in the first 0.2 s, before the target had accepted any",
+        "wait until its port",
+    );
+    check(&some, &late, expected);
+    // Something listened only when they had been refused.
+    let unheard = Pattern { refused_unheard: Some(Nanos::from_millis(1_000)), ..Pattern::default() };
+    let listens =
+        Evidence { accept_queue: Some(Fill { used: 0, limit: 128 }), ..here(NetCounters::default()) };
+    let late = Evidence { losses: unheard, ..listens.clone() };
+    check(
+        &none,
+        &late,
+        ("target", "refused", 0, "in the first 1 s, before anything listened", "wait until its port"),
+    );
+    check(&none, &listens, ("target", "refused", 0, "although there was a listener", "nft list ruleset"));
+    none.connections.peak = 20;
+    let late = lost(Pattern { refused_at_first: Some(Nanos::from_millis(200)), ..Pattern::default() });
+    check(
+        &none,
+        &Evidence { accept_queue: Some(Fill { used: 0, limit: 128 }), ..late },
+        ("target", "refused", 20, "", ""),
+    );
+}

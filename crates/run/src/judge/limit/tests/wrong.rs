@@ -164,6 +164,17 @@ fn against_a_status_a_scenario_has_means_of_its_own() {
 }
 
 #[test]
+fn a_call_that_ended_at_its_deadline_is_no_overload() {
+    let mut s = stopped(1_000, vec![fault(Stage::Exchange, Kind::WrongStatus, 100)]);
+    s.requests.status.extend([(0, 900), (4, 100)]);
+    let mut evidence = Evidence { timeout: Nanos::from_millis(500), ..Evidence::default() };
+    evidence.subject.is_grpc = true;
+    let fix = limit(&s, &evidence).expect("some had the wrong status").fix;
+    assert!(fix.contains("within the 0.5 s that each has") && fix.contains("raise --timeout"), "{fix}");
+    assert!(!fix.contains("overload"), "{fix}");
+}
+
+#[test]
 fn what_a_response_broke_is_named() {
     let broke = |rule, n| {
         FaultCount::new(fault(Stage::Exchange, Kind::BadAnswer, n).fault().with(Detail::of_rule(rule)), n)
