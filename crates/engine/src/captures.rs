@@ -147,18 +147,17 @@ impl Captures {
         if is_right && wrong.is_none() {
             watch.keep(wanted, &mut user.values, variables);
         }
-        (watch.followed, watch.is_get) = (0, false);
         self.spare.push(watch);
         wrong
     }
 
     /// The path that a redirect leads to, from a request to this scheme and host; what was taken so far is kept if it is a cookie. Or why it
-    /// is not followed, if it was to be.
+    /// is not followed, if it was to be. `followed`: redirects of the same exchange that were.
     pub(crate) fn redirect(
         &mut self,
         index: u32,
         wanted: &Wanted,
-        origin: (&str, &str),
+        (followed, origin): (u32, (&str, &str)),
         now: Nanos,
     ) -> Option<Result<String, NotFollowed>> {
         let is_secure = self.keeps.is_secure;
@@ -167,7 +166,7 @@ impl Captures {
         if wanted.redirects == 0 {
             return None;
         }
-        if watch.followed >= wanted.redirects {
+        if followed >= wanted.redirects.into() {
             return Some(Err(NotFollowed::TooMany));
         }
         let path = match path_of(watch.location(), watch.path(), origin) {
@@ -179,7 +178,8 @@ impl Captures {
             // One that is too many is noticed with the last response.
             let _ = jar.set(field, &context);
         }
-        watch.followed += 1;
+        // A row of them begins: one that was cut short is none of it.
+        watch.is_get &= followed > 0;
         Some(Ok(path))
     }
 

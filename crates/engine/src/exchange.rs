@@ -19,7 +19,8 @@ pub(crate) struct Exchange {
     pub(crate) expected: u64,
     /// Content received.
     pub(crate) content: u64,
-    /// The number of the message that was sent; of a call of gRPC, how many messages of its response have come.
+    /// The number of the message that was sent; of a call of gRPC, how many messages of its response have come; of another request, how
+    /// many redirects were followed.
     pub(crate) nth: u32,
     /// The one that began next on the same session, where there is one.
     pub(crate) next: u32,

@@ -78,9 +78,7 @@ pub(crate) struct Watch {
     content: Vec<u8>,
     /// Where a redirect leads; empty where it does not.
     location: Vec<u8>,
-    /// Redirects that were followed.
-    pub(crate) followed: u8,
-    /// One of them has made a GET of the request.
+    /// A redirect has made a GET of the request.
     pub(crate) is_get: bool,
     /// The path of the request, with its query.
     path: Vec<u8>,

@@ -81,6 +81,19 @@ fn both_ends_count_the_same_unary_calls() {
     }
 }
 
+/// Longer than any window, and than what is sent at once.
+#[test]
+fn a_long_message_comes_back_whole() {
+    const LENGTH: u64 = 3 << 20;
+    let file = message("long", &"0123456789abcdef".repeat(LENGTH as usize / 16));
+    for server in [Grpcio::plain(), Grpcio::secured("long")] {
+        let length = format!("length={LENGTH}");
+        let args = ["-c", "2", "-n", "20", "--streams", "2", "--body-file", &file, "--expect", &length];
+        let s = right::check_kept(&server.url("Say"), &server.args(&args), LENGTH);
+        assert_eq!(server.end(), (20, 20));
+    }
+}
+
 /// Each connection makes a call, and then none for longer than the run lasts.
 #[test]
 fn pings_keep_connections_alive_beside_calls() {

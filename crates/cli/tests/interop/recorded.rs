@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::{
     secured::certificates::{ECDSA, self_signed},
     server::{Server, folder, program, source},
@@ -36,41 +38,92 @@ const FORMS: [Form; 10] = [
     form("a body of 3 MiB", "/?n={seq}", &["-X", "POST", "--body-file", "BODY"]),
 ];
 
-#[test]
-fn a_request_is_the_same_over_every_version() {
-    let folder = folder("recorded");
-    let tls = self_signed(&folder, ECDSA);
-    let (log, body) = (folder.join("log"), folder.join("body"));
-    fs::write(
-        &body,
-        (0..3 << 20).map(|at: u32| (at.wrapping_mul(0x9e37_79b1) >> 24) as u8).collect::<Vec<_>>(),
-    )
-    .unwrap();
-    let [log_text, body] = [&log, &body].map(|path| path.to_str().unwrap());
-    let args = [&source("node/recorder.js"), log_text, &tls.cert, &tls.key];
-    let server = Server::announcing("http1 on ", program("node", &args));
-    let output = server.program.stdout();
-    let port = |before: &str| {
-        output.split_once(before).and_then(|(_, rest)| rest.lines().next()).unwrap().to_owned()
-    };
-    let (plain, http2, secure) = (port("http1 on "), port("http2 on "), port("secure on "));
-    for Form { name, path, args } in FORMS {
-        let args: Vec<&str> = args.iter().map(|arg| if *arg == "BODY" { body } else { arg }).collect();
-        let received = |scheme: &str, port: &str, version: &[&str]| {
-            fs::write(&log, "").unwrap();
-            let url = format!("{scheme}://127.0.0.1:{port}{path}");
-            let args = [&["-c", "1", "-n", "2", "--seed", "7"], version, &args[..]].concat();
-            let (ended, s) = run(&url, &args);
+/// A server that records what it receives, and how each version reaches it: its name, the origin, arguments.
+struct Recorder {
+    _server: Server,
+    log: String,
+    versions: [(&'static str, String, &'static [&'static str]); 4],
+    /// A file of 3 MiB.
+    body: String,
+}
+
+impl Recorder {
+    fn start(name: &str) -> Recorder {
+        let folder = folder(name);
+        let tls = self_signed(&folder, ECDSA);
+        let [log, body] = ["log", "body"].map(|name| folder.join(name).to_str().unwrap().to_owned());
+        let octet = |at: u32| (at.wrapping_mul(0x9e37_79b1) >> 24) as u8;
+        fs::write(&body, (0..3 << 20).map(octet).collect::<Vec<_>>()).unwrap();
+        let args = [&source("node/recorder.js"), &log[..], &tls.cert, &tls.key];
+        let server = Server::announcing("http1 on ", program("node", &args));
+        let output = server.program.stdout();
+        let origin = |scheme: &str, before: &str| {
+            let port = output.split_once(before).and_then(|(_, rest)| rest.lines().next()).unwrap();
+            format!("{scheme}://127.0.0.1:{port}")
+        };
+        let secure = origin("https", "secure on ");
+        let versions = [
+            ("HTTP/1.1", origin("http", "http1 on "), &[][..]),
+            ("HTTP/1.1 over TLS", secure.clone(), &["-k"]),
+            ("HTTP/2", origin("http", "http2 on "), &["--http2"]),
+            ("HTTP/2 over TLS", secure, &["-k", "--http2"]),
+        ];
+        Recorder { _server: server, log, versions, body }
+    }
+
+    /// What the server receives of a run that has two responses, which is the same over each version. `load`: what is run against an
+    /// origin, and with which arguments.
+    fn received(&self, name: &str, load: impl Fn(&str, &[&str]) -> (String, Vec<String>)) -> String {
+        let mut expected = None;
+        for (version, origin, own) in &self.versions {
+            fs::write(&self.log, "").unwrap();
+            let (what, args) = load(origin, own);
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let (ended, s) = run(&what, &[&["--seed", "7"], &args[..]].concat());
             ended.assert_status(0);
             assert_eq!(s.count("requests.answered"), 2, "{name}: {}", ended.stderr);
-            fs::read_to_string(&log).unwrap()
-        };
-        let expected = received("http", &plain, &[]);
-        assert_eq!(expected.lines().count(), 2, "{name}: {expected}");
-        assert_eq!(received("https", &secure, &["-k"]), expected, "{name}: HTTP/1.1 over TLS");
-        assert_eq!(received("http", &http2, &["--http2"]), expected, "{name}: HTTP/2");
-        assert_eq!(received("https", &secure, &["-k", "--http2"]), expected, "{name}: HTTP/2 over TLS");
+            let received = fs::read_to_string(&self.log).unwrap();
+            assert_eq!(&received, expected.get_or_insert_with(|| received.clone()), "{name}: {version}");
+        }
+        expected.expect("there are versions")
+    }
+}
+
+#[test]
+fn a_request_is_the_same_over_every_version() {
+    let recorder = Recorder::start("recorded");
+    for Form { name, path, args } in FORMS {
+        let received = recorder.received(name, |origin, own| {
+            let args = args.iter().map(|arg| if *arg == "BODY" { &recorder.body } else { *arg });
+            let all = ["-c", "1", "-n", "2"].into_iter().chain(own.iter().copied()).chain(args);
+            (format!("{origin}{path}"), all.map(str::to_owned).collect())
+        });
+        assert_eq!(received.lines().count(), 2, "{name}: {received}");
         let says_length = !matches!(name, "a GET" | "a HEAD with fields" | "a DELETE");
-        assert_eq!(expected.contains("content-length"), says_length, "{name}: {expected}");
+        assert_eq!(received.contains("content-length"), says_length, "{name}: {received}");
+    }
+}
+
+/// A redirect with status 307 keeps the method and the body (RFC 9110, section 15.4.8).
+#[test]
+fn a_redirect_takes_the_body_with_it() {
+    let recorder = Recorder::start("redirected");
+    let file = folder("redirects").join("scenario.toml");
+    let received = recorder.received("a redirect", |origin, own| {
+        let (body, is_http2) = (&recorder.body, own.contains(&"--http2"));
+        let insecure = if own.contains(&"-k") { "insecure = true" } else { "" };
+        let text = format!(
+            "target = \"{origin}/\"\n{insecure}\n[[population]]\nname = \"a\"\nconnections = 1\nrequests = 2\nhttp2 = {is_http2}\n\
+             [[population.step]]\nrequest = \"POST /from\"\nbody-file = \"{body}\"\nredirects = 1\n"
+        );
+        fs::write(&file, text).unwrap();
+        (file.to_str().unwrap().to_owned(), Vec::new())
+    });
+    let lines: Vec<Value> = received.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let urls: Vec<&str> = lines.iter().map(|line| line["url"].as_str().unwrap()).collect();
+    assert_eq!(urls, ["/from", "/to", "/from", "/to"]);
+    for line in &lines {
+        assert_eq!((&line["method"], &line["body"]), (&lines[0]["method"], &lines[0]["body"]), "{line}");
+        assert_eq!((&line["method"], &line["body"]["length"]), (&"POST".into(), &(3 << 20).into()), "{line}");
     }
 }

@@ -5,7 +5,7 @@ use samples::Kind;
 use units::Nanos;
 
 use super::Client;
-use crate::{op::Op, out::Out, protocol::Head};
+use crate::{exchange::Exchange, op::Op, out::Out, protocol::Head};
 
 impl Client {
     /// The response to the operation `at` is complete: keeps what is taken from it. What is wrong with that.
@@ -24,7 +24,7 @@ impl Client {
     /// before it is part of its latency, and is not counted.
     pub(super) fn follow<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, head: Option<Head>) -> bool {
         let Client { job, conns, source, tick, layer, errors, .. } = self;
-        let at = conns.at(stream).at;
+        let Exchange { at, nth: followed, .. } = *conns.at(stream);
         let Op::Request(request) = job.op(at) else { return false };
         let (Some(wanted), Some(captures), Some(head)) = (&request.check.wanted, &mut source.captures, head)
         else {
@@ -34,7 +34,7 @@ impl Client {
         if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             return false;
         }
-        let led = captures.redirect(k.index, wanted, request.authority(destination), source.now);
+        let led = captures.redirect(k.index, wanted, (followed, request.authority(destination)), source.now);
         let path = match led {
             None => return false,
             Some(Err(why)) => {
@@ -52,7 +52,7 @@ impl Client {
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         job.protocol.send(&op, session, (stream, exchange), destination, out);
         // The whole of it has one time, and one timeout.
-        (exchange.started, exchange.begun) = (started, begun);
+        (exchange.started, exchange.begun, exchange.nth) = (started, begun, followed + 1);
         true
     }
 }

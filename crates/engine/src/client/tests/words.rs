@@ -167,6 +167,40 @@ fn why_a_redirect_is_not_followed() {
     assert_eq!(detail, Detail::TOO_MANY_REDIRECTS);
 }
 
+/// A POST that is redirected to a GET, which has no response: a row of redirects that is cut short is no part of the next one.
+#[test]
+fn a_row_of_redirects_ends_with_its_exchange() {
+    for keys in ["reconnect = \"10ms..20ms\"\n", "timeout = \"20ms\"\nreconnect = \"10ms..20ms\"\n"] {
+        let step = "[[population.step]]\nrequest = \"POST /from\"\nbody = \"x\"\nredirects = 1\n";
+        let text =
+            format!("target = \"{HTTP}\"\n[[population]]\nname = \"a\"\nconnections = 2\n{keys}{step}");
+        let outcome =
+            run(&plan(&text), None, MS(500), Instead::default(), &mut CutShort { hangs: keys.len() > 30 });
+        let c = &outcome.tick.counts;
+        assert!(c.sent > 10 && c.answered == 0, "{c:?}");
+        let kinds: Vec<Kind> = outcome.tick.faults.iter().map(|(fault, _)| fault.kind).collect();
+        assert!(!kinds.contains(&Kind::WrongStatus), "{kinds:?}");
+    }
+}
+
+/// Redirects each POST, and closes, or hangs, instead of responding to a GET.
+struct CutShort {
+    hangs: bool,
+}
+
+impl Serve for CutShort {
+    type Conn = ();
+
+    fn read<I: Io>(&mut self, _: &mut (), input: &mut [u8], out: &mut Output<'_, I>) -> usize {
+        if input.starts_with(b"POST /from ") {
+            out.send(b"HTTP/1.1 303 \r\nLocation: /to\r\nContent-Length: 0\r\n\r\n");
+        } else if !self.hangs {
+            out.close();
+        }
+        input.len()
+    }
+}
+
 /// Each response redirects to the same path.
 struct Circle;
 
