@@ -33,6 +33,8 @@ impl Client {
         self.end_keep_alive(k);
         self.drop_withdrawn(k);
         self.forget(k);
+        // What nobody made sense of has come nevertheless.
+        self.tick.counts.bytes_in += cx.leftover(k).len() as u64;
         cx.close(k, how);
     }
 
@@ -282,7 +284,7 @@ impl Client {
         if ended == Ok(true) {
             return self.response_complete(cx, k, stream);
         }
-        if untouched && (self.conn(k).is_announced(started) || self.may_send_again(k)) {
+        if untouched && (self.conn(k).has_met_announced(started, cx.now()) || self.may_send_again(k)) {
             // It was sent when the server might close, and crossed with that: it is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);
         }

@@ -4,7 +4,7 @@ use net::{Cx, Gone, Io, Key, Program};
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
-use super::Client;
+use super::{Client, responses::Done};
 use crate::{
     connections::State,
     exchange::PendingRequest,
@@ -34,18 +34,25 @@ impl Client {
         // Where the response begins that is read now; frames of several are no sample of one.
         let (mut used, mut from, mut is_first) = (0, 0, has_streams || self.is_before_response(k));
         let sampled = |from: usize, until: usize| if has_streams { &[][..] } else { &input[from..until] };
-        if !has_streams {
-            self.begun_if_busy(k, cx.now());
-        }
+        // What a connection goes on after, once it has read what came before that.
+        let mut done = None;
         loop {
             let (stream, progress) = self.read(cx, k, &input[used..]);
-            if has_streams && progress.as_ref().is_ok_and(Progress::is_of_response) {
-                self.begun(stream, cx.now());
+            match &progress {
+                progress if has_streams => {
+                    if progress.as_ref().is_ok_and(Progress::is_of_response) {
+                        self.begun(stream, cx.now());
+                    }
+                }
+                // Before a response.
+                Ok(Progress::Turned(_)) => {}
+                _ if used < input.len() => self.begun_if_busy(k, cx.now()),
+                _ => {}
             }
             match progress {
                 Ok(Progress::More(n)) => {
                     self.note_begun(k, &input[used..used + n]);
-                    self.rest_if_quiet(k);
+                    self.has_read(cx, k, done);
                     return used + n;
                 }
                 Ok(Progress::Turned(n) | Progress::Began(n) | Progress::Pong(n, _)) => used += n,
@@ -56,18 +63,21 @@ impl Client {
                 Ok(Progress::Opened(n)) => {
                     used += n;
                     match self.conn(k).state() {
-                        State::Busy => self.upgraded(cx, k, stream),
+                        State::Busy => {
+                            self.upgraded(k, stream, cx.now());
+                            let taken = self.take_response(cx, k, stream);
+                            done = taken.and_then(|taken| self.go_on_after(cx, k, taken, used < input.len()));
+                        }
                         _ => self.session_opened(cx, k),
                     }
                 }
                 Ok(Progress::Responded(n)) => {
                     used += n;
-                    self.response_complete(cx, k, stream);
+                    let taken = self.take_response(cx, k, stream);
+                    let has_more = used < input.len() && !has_streams;
+                    done = taken.and_then(|taken| self.go_on_after(cx, k, taken, has_more));
                     self.sample_wrong(k, cx.now(), sampled(from, used), is_first);
                     (from, is_first) = (used, true);
-                    if used < input.len() && cx.is_open(k) && !has_streams {
-                        self.begun_if_busy(k, cx.now());
-                    }
                 }
                 Ok(Progress::Failed(n, failure)) => {
                     used += n;
@@ -96,9 +106,29 @@ impl Client {
                 return input.len();
             }
             if used == input.len() && self.conns.is_between_messages(k.index) {
-                self.rest_if_quiet(k);
+                self.has_read(cx, k, done);
                 return used;
             }
+        }
+    }
+
+    /// Goes on after a response, or returns what to go on after where it `has_more` to read, and would send something: what has come before
+    /// is no reply to that.
+    fn go_on_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: Done, has_more: bool) -> Option<Done> {
+        if has_more && self.sends_next(k) {
+            let due = self.due_after(k, &done);
+            self.wake_at(cx, k, due);
+            return Some(done);
+        }
+        self.follow_up(cx, k, &done);
+        None
+    }
+
+    /// All has been read that has come.
+    fn has_read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: Option<Done>) {
+        done.iter().for_each(|done| self.follow_up(cx, k, done));
+        if cx.is_open(k) {
+            self.rest_if_quiet(k);
         }
     }
 
@@ -175,11 +205,10 @@ impl Client {
     }
 
     /// The connection is a WebSocket, after requests.
-    fn upgraded<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+    fn upgraded(&mut self, k: Key, stream: u32, now: Nanos) {
         let started = self.conns.at(stream).started;
-        self.tick.handshake.record_seen(self.took(started, started, cx.now()));
-        self.begin_pushes(k, cx.now());
-        self.response_complete(cx, k, stream);
+        self.tick.handshake.record_seen(self.took(started, started, now));
+        self.begin_pushes(k, now);
     }
 
     fn session_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {

@@ -12,16 +12,30 @@ use crate::{
     protocol::{Head, Response},
 };
 
+/// An exchange whose response is complete, and counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    exchange: Exchange,
+    keeps_alive: bool,
+    at: Nanos,
+}
+
 impl Client {
-    /// What was awaited on `stream` is complete.
+    /// What was awaited on `stream` is complete, and is the last that has come.
     pub(super) fn response_complete<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+        let done = self.take_response(cx, k, stream);
+        done.into_iter().for_each(|done| self.follow_up(cx, k, &done));
+    }
+
+    /// What was awaited on `stream` is complete: counts it. What was done, if the connection goes on with something else.
+    pub(super) fn take_response<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> Option<Done> {
         let now = cx.now();
         self.succeeded(k);
         self.lives.count(k);
         let destination = self.conn(k).destination;
         let Response { head, keeps_alive } = self.conns.session(k.index).response();
         if keeps_alive && self.follow(cx, k, stream, head) {
-            return;
+            return None;
         }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
@@ -37,17 +51,29 @@ impl Client {
         self.weigh(&exchange, head, keeps_alive);
         if let Some(fault) = useless {
             // It would only send wrong requests; `reconnect` says whether it is dialled again, for its first step.
-            return self.lost(cx, k, fault);
+            self.lost(cx, k, fault);
+            return None;
         }
+        Some(Done { exchange, keeps_alive, at: now })
+    }
+
+    /// Whether the next thing to do on a connection is to send something, and nothing else is awaited on it: what has come already is no
+    /// reply to that.
+    pub(super) fn sends_next(&mut self, k: Key) -> bool {
+        let mut at = self.conns[k.index].at;
+        while let Op::Goto(to) = self.job.op(at) {
+            at = *to;
+        }
+        self.conns[k.index].state() == State::Idle && !matches!(self.job.op(at), Op::Expect(_))
+    }
+
+    /// Goes on after a response.
+    pub(super) fn follow_up<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: &Done) {
+        let Done { keeps_alive, at: now, .. } = *done;
         if self.conn(k).state() == State::Busy {
             return if self.has_pings() { self.ping(cx, k, now) } else { self.go_on_beside(cx, k) };
         }
-        let due = match self.job.op(exchange.at) {
-            Op::Ping(..) if self.has_pings() => self.pings[k.index as usize],
-            // In closed loop the next one is due with the echo of this one.
-            Op::Ping(_, every) if *every > Nanos::ZERO => exchange.due + *every,
-            _ => now,
-        };
+        let due = self.due_after(k, done);
         if self.is_surplus() {
             self.finish(cx, k);
         } else if self.is_last_call(k) {
@@ -67,6 +93,16 @@ impl Client {
         } else {
             // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
             self.go_on(cx, k, due, now);
+        }
+    }
+
+    /// When a connection goes on after a response.
+    pub(super) fn due_after(&self, k: Key, done: &Done) -> Nanos {
+        match self.job.op(done.exchange.at) {
+            Op::Ping(..) if self.has_pings() => self.pings[k.index as usize],
+            // In closed loop the next one is due with the echo of this one.
+            Op::Ping(_, every) if *every > Nanos::ZERO => done.exchange.due + *every,
+            _ => done.at,
         }
     }
 

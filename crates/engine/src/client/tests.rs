@@ -16,6 +16,7 @@ use crate::{Control, Job, Link, RateProfile, links, protocol::Protocol};
 mod bodies;
 mod keep_alive;
 mod layers;
+mod messages;
 mod streams;
 mod words;
 

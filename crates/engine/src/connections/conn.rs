@@ -64,6 +64,11 @@ const STEPS: u32 = 1 << (32 - ANNOUNCED_BITS);
 const ANNOUNCED_BITS: u32 = 12;
 const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
 
+/// Servers announce whole seconds, and may count from before the response arrives.
+const EARLY: Nanos = Nanos::from_secs(1);
+/// Resolution of the timers of servers (Apache's event MPM: 100 ms), and of the time of the last input.
+const COARSE: Nanos = Nanos::from_millis(200);
+
 /// The idle record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
@@ -117,12 +122,22 @@ impl Conn {
         Nanos::from_millis(u64::from(steps) * STEP_MS)
     }
 
-    /// Whether the server has announced that it closes the connection about now: from a second before its timeout (servers
-    /// count whole seconds, and start before the response arrives).
+    /// Whether the server has announced that it closes the connection about now: from a second before its timeout on.
     pub(crate) fn is_announced(&self, now: Nanos) -> bool {
+        self.timeout().is_some_and(|timeout| self.silent_for(now) >= Nanos(timeout.0.saturating_sub(EARLY.0)))
+    }
+
+    /// Whether a request `sent` on it, which has no response when it is closed `now`, met the close that the server had announced: it
+    /// was sent when that was about due, and the close came when it was due, not because of the request.
+    pub(crate) fn has_met_announced(&self, sent: Nanos, now: Nanos) -> bool {
+        let is_due = |timeout: Nanos| self.silent_for(now) >= Nanos(timeout.0.saturating_sub(COARSE.0));
+        self.is_announced(sent) && self.timeout().is_some_and(is_due)
+    }
+
+    /// The idle timeout that was announced.
+    fn timeout(&self) -> Option<Nanos> {
         let announced = self.last_input & ANNOUNCED;
-        let from = Nanos::from_secs(u64::from(announced.saturating_sub(2)));
-        (1..ANNOUNCED).contains(&announced) && self.silent_for(now) >= from
+        (1..ANNOUNCED).contains(&announced).then(|| Nanos::from_secs(u64::from(announced) - 1))
     }
 }
 
@@ -150,6 +165,25 @@ mod tests {
         check(None, 60_000, false);
         check(Some(0), 10_000, true);
         check(Some(u32::MAX), u64::from(u32::MAX) - 1, false);
+    }
+
+    #[test]
+    fn a_request_meets_an_announced_close_when_that_is_due() {
+        for (timeout_s, sent_ms, closed_ms, expected) in [
+            (5, 14_950, 15_050, true),
+            (5, 14_950, 19_000, true),
+            // Sent in time; closed because of it.
+            (5, 14_200, 14_300, false),
+            (5, 12_000, 15_050, false),
+            (1, 10_300, 10_400, false),
+            (1, 10_300, 11_000, true),
+            (0, 10_000, 10_100, true),
+        ] {
+            let mut conn = Conn::NONE;
+            conn.received(Nanos::from_secs(10), Some(timeout_s));
+            let [sent, closed] = [sent_ms, closed_ms].map(Nanos::from_millis);
+            assert_eq!(conn.has_met_announced(sent, closed), expected, "{timeout_s} {sent_ms} {closed_ms}");
+        }
     }
 
     #[test]

@@ -143,7 +143,8 @@ fn read<'a>(
                 exchange.found = check.content(exchange.found, &mut watch, bytes.iter().copied());
             }
             Some(Event::End) => return Ok(Progress::Responded(used)),
-            Some(Event::Interim(_)) | None => {}
+            Some(Event::Interim(_)) => return Ok(Progress::Turned(used)),
+            None => {}
         }
     }
 }

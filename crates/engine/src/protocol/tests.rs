@@ -23,6 +23,8 @@ fn new_exchange() -> Exchange {
 enum Came {
     More(usize),
     Opened(usize),
+    /// Something before the response: an interim one.
+    Turned(usize),
     Responded(usize),
     Pushed(usize),
     /// A reply: a pong.
@@ -40,6 +42,7 @@ fn came(read: Result<Progress<'_>, Failure>) -> Came {
     match read {
         Ok(Progress::More(n)) => Came::More(n),
         Ok(Progress::Opened(n)) => Came::Opened(n),
+        Ok(Progress::Turned(n)) => Came::Turned(n),
         Ok(Progress::Responded(n)) => Came::Responded(n),
         Ok(Progress::Pushed(n)) => Came::Pushed(n),
         Ok(Progress::Reply(n, Reply::WebSocket(websocket::Reply::Pong(_)))) => Came::Pong(n),
@@ -277,6 +280,7 @@ fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize])
                     ));
                     exchange.await_message(session.is_between_messages());
                 }
+                Came::Turned(n) => used += n,
                 Came::Pushed(n) => {
                     used += n;
                     events.push("pushed".to_owned());
