@@ -1,7 +1,11 @@
 //! A run, or a step of a search, measured.
 
+use std::collections::BTreeSet;
+
 use plan::{Plan, Population, Threshold};
-use samples::{AgentSummary, Counts, Fault, Header, Kind, Phase, Stage, ThresholdBound, Tick, UserCommand};
+use samples::{
+    AgentSummary, Counts, Fault, Header, Kind, Latency, Phase, Stage, ThresholdBound, Tick, UserCommand,
+};
 use units::Nanos;
 
 use crate::{
@@ -292,16 +296,23 @@ impl PopulationRecord {
         }
     }
 
-    /// The run is over: each request that was due has an account. What was due on workers that were `lost`, and has none, is lost; of a
-    /// `number` that was to be sent, what never became due is missed.
-    pub(crate) fn close_books(&mut self, lost: bool, number: Option<u64>) {
+    /// Of a number that was to be sent, what never became due is due now, and missed.
+    pub(crate) fn count_never_due(&mut self, number: u64) {
+        self.never_due = number.saturating_sub(self.sum(|counts| counts.due()));
+        let ticks = [&self.totals, &self.line];
+        let is_seen = |times: [&Latency; 2]| times.iter().any(|times| !times.is_empty());
+        let has_first_bytes = ticks.iter().any(|tick| is_seen([&tick.first_byte, &tick.ramp_first_byte]));
+        let all = ticks.iter().flat_map(|tick| [&tick.steps, &tick.ramp_steps]);
+        let seen = all.flat_map(|steps| steps.iter().enumerate().filter(|(_, times)| !times.is_empty()));
+        let steps: BTreeSet<usize> = seen.map(|(step, _)| step).collect();
+        self.line.never_due(self.never_due, has_first_bytes, &Vec::from_iter(steps));
+    }
+
+    /// The run is over: each request that was due has an account. What was due on workers that were `lost`, and has none, is lost.
+    pub(crate) fn close_books(&mut self, lost: bool) {
         let Tick { counts, imbalance, .. } = &mut self.totals;
         let unknown = counts.due.abs_diff(counts.settled());
         *if lost { &mut self.lost_requests } else { &mut imbalance.due } += unknown;
-        if let Some(number) = number {
-            self.never_due = number.saturating_sub(counts.due());
-            self.totals.never_due(self.never_due);
-        }
     }
 
     /// Connections that arrived, successfully or not, and those that throng should have dialled.

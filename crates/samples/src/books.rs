@@ -122,10 +122,17 @@ impl Tick {
     }
 
     /// `n` of a number of requests did not come to be due before the load ended by itself: they were, and are missed.
-    pub fn never_due(&mut self, n: u64) {
+    /// `steps`: those that were done; which of them these would have been is not known, and each has its part.
+    pub fn never_due(&mut self, n: u64, has_first_bytes: bool, steps: &[usize]) {
         self.counts.due += n;
         self.counts.missed += n;
         self.latency.censor_n(n);
+        self.first_byte.censor_n(if has_first_bytes { n } else { 0 });
+        let of_each = n.div_ceil(steps.len().max(1) as u64);
+        for step in steps {
+            self.steps.resize_with(self.steps.len().max(step + 1), Default::default);
+            self.steps[*step].censor_n(of_each);
+        }
     }
 
     /// The server has not acted on it: it is due again, since it was due first.

@@ -69,12 +69,22 @@ pub(crate) const TABLE: &[Metric] = &[
         "connections closed by throng as planned",
         Sum(|t| t.counts.finished),
     ),
-    counter("throng_requests_due_total", "requests due, sent or not", Sum(|t| t.counts.due())),
+    counter("throng_requests_due_total", "requests due, sent or not", Sum(|t| t.counts.due)),
     counter(
         "throng_requests_total",
         "requests sent (WebSocket, TCP: messages); a request sent again because it crossed an announced \
         close counts twice",
         Sum(|t| t.counts.sent),
+    ),
+    counter(
+        "throng_requests_withdrawn_total",
+        "of those sent, requests that the server has not acted on, as it closed their connection: due again",
+        Sum(|t| t.counts.withdrawn),
+    ),
+    counter(
+        "throng_requests_revoked_total",
+        "of those due, calls that were to stay open, ended by throng with the load; not in the summary",
+        Sum(|t| t.counts.revoked),
     ),
     gauge("throng_requests_waiting", "outstanding requests", Now(|t| t.waiting)),
     counter(

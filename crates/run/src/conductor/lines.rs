@@ -214,6 +214,7 @@ impl Conductor<'_> {
     /// The last line; what was measured is complete.
     pub(crate) fn end(&mut self) -> Tick {
         self.add_ahead(u64::MAX);
+        self.count_never_due();
         let line = self.end_line(Nanos::ZERO);
         self.count_lost();
         for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
@@ -224,18 +225,26 @@ impl Conductor<'_> {
         line
     }
 
+    /// Of a number of requests that was to be sent, in a run that ended by itself, the last line has those that never became due.
+    fn count_never_due(&mut self) {
+        let is_through = self.plan.hold().is_none() && self.record.interrupted.is_none();
+        if self.schedule.has_end() && is_through {
+            for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
+                population.requests.into_iter().for_each(|number| measured.count_never_due(number));
+            }
+        }
+    }
+
     /// Not of a step of a search, whose requests go on in the next one.
     fn close_books(&mut self) {
         if !self.schedule.has_end() {
             return;
         }
-        let is_through = self.plan.hold().is_none() && self.record.interrupted.is_none();
-        for (nth, population) in (0..).zip(&self.plan.populations) {
+        for (nth, _) in (0..).zip(&self.plan.populations) {
             let own = |report: &Report| report.role == Role::Population(nth) && report.is_lost;
             let lost = self.reports.iter().any(own);
             let measured = &mut self.record.populations[usize::from(nth)];
-            measured.close_books(lost, population.requests.filter(|_| is_through));
-            self.record.totals.never_due(measured.never_due);
+            measured.close_books(lost);
             let imbalance = measured.totals.imbalance;
             self.record.totals.imbalance.due = self.record.totals.imbalance.due.max(imbalance.due);
         }
