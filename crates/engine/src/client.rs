@@ -104,6 +104,8 @@ pub struct Client {
     /// All that was counted since the start, in ticks that were handed over.
     books: Counts,
     lateness: Lateness,
+    /// Of all dials so far: about a round trip.
+    shortest_dial: Nanos,
     hold_until: Nanos,
     ramped_at: Nanos,
     draining: bool,
@@ -165,6 +167,7 @@ impl Client {
             due_dials: 0,
             books: Counts::default(),
             lateness: Lateness::none(),
+            shortest_dial: Nanos::from_secs(1),
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
             draining: false,

@@ -259,9 +259,9 @@ impl PopulationRecord {
         of(&self.totals.counts) + of(&self.line.counts)
     }
 
-    /// Closed with an announcement and not open again so far.
+    /// Closed with an announcement, or after their calls, and not open again so far.
     pub(crate) fn to_redial(&self) -> u64 {
-        let closed = self.to_redial_before + self.sum(|counts| counts.closed) as i64;
+        let closed = self.to_redial_before + self.sum(|counts| counts.closed + counts.left) as i64;
         (closed - self.sum(|counts| counts.redialled) as i64).max(0).unsigned_abs()
     }
 

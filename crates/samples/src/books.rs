@@ -16,7 +16,7 @@
 use units::Nanos;
 
 use crate::{
-    fault::Fault,
+    fault::{Fault, Stage},
     latency::Took,
     tick::{Tick, Timing},
 };
@@ -199,8 +199,10 @@ impl Tick {
 
     /// A connection has met a fault; `of_request`: there was a request for which that is counted.
     pub fn connection_failed(&mut self, row: Option<usize>, fault: Fault, of_request: bool) {
-        // One that a response has caused is counted as wrong.
-        let has_account = of_request || fault.kind.is_of_response();
+        // One that a response has caused is counted as wrong. That to an upgrade is the response to no request.
+        let is_of_response =
+            fault.kind.is_of_response() && matches!(fault.stage, Stage::Exchange | Stage::Hold);
+        let has_account = of_request || is_of_response;
         self.counts.connection_faults += u64::from(!has_account);
         self.count_fault(Entry { at_load: false, step: None, row, first_byte: None }, fault);
     }

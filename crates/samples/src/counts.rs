@@ -20,6 +20,8 @@ merged! {
         pub finished: u64,
         /// Of those, the ones that have nothing more to do, and are not dialled again.
         pub done: u64,
+        /// Of those, too, the ones that are dialled again if there is more to do.
+        pub left: u64,
         /// Idle connections that ended after the load had, while responses to others were awaited: by the server, or by throng, so
         /// that the others have their turn.
         pub ended_after: u64,

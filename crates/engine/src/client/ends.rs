@@ -16,9 +16,9 @@ use crate::{
     pool::NOTHING,
 };
 
-/// A request that the server has not seen when it closes a connection meets the close within a round trip: one that has waited for longer
-/// was received, and is not answered. Longer than the round trip of any path, and shorter than what a server calls a timeout.
-const CROSSING: Nanos = Nanos::from_secs(1);
+/// A request that the server has not seen when it closes a connection meets the close within a round trip, and the time in which a busy
+/// server does not come to read: one that has waited for longer was received, and is not answered.
+const UNREAD: Nanos = Nanos::from_millis(100);
 
 impl Client {
     /// The connection is no more, and has no record any longer.
@@ -50,7 +50,7 @@ impl Client {
         let conn = *self.conn(k);
         if conn.state() == State::Busy {
             let exchange = *self.exchange(k);
-            let may_have_crossed = self.job.is_http2() || cx.now().since(exchange.started) <= CROSSING;
+            let may_have_crossed = self.job.is_http2() || self.may_have_crossed(&exchange, cx.now());
             if exchange.request == PendingRequest::Again
                 || self.conns.has_several(k.index)
                 || !may_have_crossed
@@ -84,6 +84,13 @@ impl Client {
         } else if self.job.reconnect != Reconnect::Never && self.is_replaced() {
             self.redial_at(cx, k.index, &conn, due);
         }
+    }
+
+    /// Whether a server that does not say which requests it has seen may not have seen this one, whose connection it has closed `now`.
+    /// It is only sent again: where nothing follows, it was sent, and has failed.
+    fn may_have_crossed(&self, exchange: &Exchange, now: Nanos) -> bool {
+        let waited = self.took(exchange.started, exchange.started, now).time;
+        self.job.reconnect != Reconnect::Never && waited.0 <= UNREAD.0 + 2 * self.shortest_dial.0
     }
 
     /// Dials a connection again that has ended, for requests that were withdrawn: they are due since before, even where the load has
@@ -214,11 +221,15 @@ impl Client {
         self.finish(cx, k);
         // What comes after a close that was ordered.
         let at = at + u16::from(matches!(self.job.op(at), Op::Close));
-        if !self.is_replaced() {
+        if !self.pacer.replaces(self.there()) {
             return;
         }
         if self.job.reconnect == Reconnect::Never || matches!(self.job.op(at), Op::Stay) {
             self.tick.counts.done += 1;
+            return;
+        }
+        self.tick.counts.left += 1;
+        if self.begins_nothing() {
             return;
         }
         let k = self.disconnect(cx, k.index, destination, at);

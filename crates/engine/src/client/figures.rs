@@ -17,6 +17,7 @@ impl Client {
     pub(super) fn dial_took(&mut self, due: Nanos, dialled: Nanos, now: Nanos) {
         let (took, delayed) = (self.took(due, dialled, now), self.lateness.delayed(due, dialled));
         self.tick.connect.record_seen(took);
+        self.shortest_dial = self.shortest_dial.min(took.time);
         self.tick.late_dials += u64::from(delayed > Nanos::ZERO);
         self.tick.dial_lag = self.tick.dial_lag.max(delayed);
     }

@@ -75,7 +75,7 @@ impl Report {
     }
 }
 
-/// Of the connections of a tick, how many more were closed with an announcement than were dialled again.
+/// Of the connections of a tick, how many more were closed with an announcement, or after their calls, than were dialled again.
 pub(super) fn to_redial(tick: &Tick) -> i64 {
-    tick.counts.closed as i64 - tick.counts.redialled as i64
+    (tick.counts.closed + tick.counts.left) as i64 - tick.counts.redialled as i64
 }

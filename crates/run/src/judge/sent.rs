@@ -63,7 +63,7 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
                 true => (counts.finished, 0, "completed all their calls"),
                 // A burst that was not opened was never there to be held.
                 false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),
-                // Closes with an announcement are the server's policy, and no losses.
+                // Closes with an announcement are the server's policy, and those after a number of calls the plan's: no losses.
                 false => (measured.held, measured.disconnected + counts.done, "held"),
             };
             let name = if is_alone { String::new() } else { format!("{}: ", population.name) };

@@ -1,13 +1,14 @@
 //! Whether a load has stopped by itself, for its connections were closed as announced and not opened again.
 
 use plan::{Population, Reconnect};
+use samples::Summary;
 
 use super::verdict::Facts;
 use crate::record::PopulationRecord;
 
 /// Closed loops that had something to send, and no connection at the end or between the first ones and that. Closes with an announcement
 /// are no losses, and between two dials there may be no connection; but what was measured then is not what was planned.
-pub(super) fn stranded(facts: &Facts) -> Vec<String> {
+pub(super) fn stranded(facts: &Facts, s: &Summary) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let of = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
@@ -15,7 +16,7 @@ pub(super) fn stranded(facts: &Facts) -> Vec<String> {
         let wants_more = population.requests.is_none_or(|wanted| sent < wanted);
         let is_none_left = measured.held == 0 && measured.disconnected >= measured.wanted.max(1);
         let is_stranded = population.is_closed_loop()
-            && population.reconnect != Reconnect::Never
+            && (population.reconnect != Reconnect::Never || s.planned_s.is_some())
             && wants_more
             && is_none_left
             && counts.redialled == 0;
@@ -27,7 +28,7 @@ pub(super) fn stranded(facts: &Facts) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use samples::{Summary, Verdict};
+    use samples::Verdict;
 
     use super::*;
     use crate::{
@@ -55,7 +56,7 @@ mod tests {
         change(&mut measured);
         let evidence = Evidence::default();
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
-        let reasons = stranded(&facts);
+        let reasons = stranded(&facts, &s);
         assert_eq!(reasons, expected.1, "{thresholds:?} {requests:?}");
         pronounce(&facts, &mut s);
         let Summary { verdict, reasons: all, .. } = s;

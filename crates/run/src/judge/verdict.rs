@@ -37,7 +37,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     let c = &s.connections;
     let few = sent::too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
-    let unserved = [stranded(facts), starved::reasons(&facts.evidence.starved)].concat();
+    let unserved = [stranded(facts, s), starved::reasons(&facts.evidence.starved)].concat();
     let outrun = limit::outrun(facts.evidence, c.held);
     let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
     let is_short = !few.is_empty() || ends_early;
