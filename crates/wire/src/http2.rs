@@ -104,7 +104,8 @@ pub const MAX_RESETS: u16 = 1024;
 
 /// Frames in a second that cost the sender less than the receiver and carry no message: SETTINGS, PING, PRIORITY, unknown ones,
 /// DATA without a byte, fields and resets of streams that are closed. A keep-alive or a measurement of latency sends a
-/// few.
+/// few. A client, which nobody attacks, counts those that it has to reply to: servers reset each stream that they have responded to
+/// early (section 8.1), and may send frames that are ignored with each response.
 pub const MAX_CONTROLS: u16 = 2048;
 
 /// A client's window for each stream in bytes. A client stores no body, so that a window protects nothing: it is larger than the

@@ -65,7 +65,7 @@ fn cases() -> Vec<Case> {
         ("ping-first", "", frame(PING, 0, 0, &[0; 8]), "handshake·bad-answer", FRAME),
         ("settings-flood", "", flood(SETTINGS, b""), bad, FLOOD),
         ("ping-flood", "", flood(PING, &[0; 8]), bad, FLOOD),
-        ("unknown-flood", "", flood(99, b""), bad, FLOOD),
+        ("unknown-flood", "", flood(99, b""), mute, ""),
         ("push", "", after_settings(&frame(5, END_HEADERS, 1, &[0, 0, 0, 2, 0x88])), bad, FRAME),
         ("idle-stream", "", after_settings(&frame(0, 0, 99, b"news")), bad, FRAME),
         ("own-stream", "", after_settings(&frame(1, END_HEADERS, 2, &[0x88])), bad, FRAME),

@@ -293,7 +293,10 @@ impl Names<'_> {
         let place = format!("populations.{population}");
         of_any(rest, OF_POPULATIONS).map(|figure| figure.below(&place)).or_else(|| {
             let (step, figure) = rest.split_once('.').filter(|(step, _)| steps.contains(step))?;
-            Some(of_any(figure, OF_STEPS)?.below(&format!("{place}.steps.{step}")))
+            let of_step = of_any(figure, OF_STEPS)?.below(&format!("{place}.steps.{step}"));
+            // A step that was never begun has no figures. What was due is known of the population.
+            let about = of_step.about.as_ref().map(|_| format!("{place}.requests.due"));
+            Some(Figure { about, ..of_step })
         })
     }
 

@@ -273,10 +273,18 @@ impl Connection {
                 self.handle_control(header, input, stream, context.second)
             }
             _ => {
-                self.budget.control(context.second)?;
+                self.ignorable(context.second)?;
                 self.begin_skip(header.len);
                 Ok((HEADER, None))
             }
+        }
+    }
+
+    /// One of [`MAX_CONTROLS`](super::MAX_CONTROLS) that needs no reply.
+    fn ignorable(&mut self, second: u32) -> Result<(), Code> {
+        match self.role {
+            Role::Server => self.budget.control(second),
+            Role::Client => Ok(()),
         }
     }
 

@@ -48,6 +48,11 @@ impl Connection {
         Ok((HEADER + taken, event))
     }
 
+    /// SETTINGS or a PING, to which there is a reply unless it is one.
+    fn asks(&mut self, header: Header, second: u32) -> Result<(), Code> {
+        if header.has(frame::ACK) { self.ignorable(second) } else { self.budget.control(second) }
+    }
+
     /// Section 6.5.
     fn settings<'a>(
         &mut self,
@@ -55,7 +60,7 @@ impl Connection {
         payload: &[u8],
         second: u32,
     ) -> Result<Option<Event<'a>>, Code> {
-        self.budget.control(second)?;
+        self.asks(header, second)?;
         if header.has(frame::ACK) {
             // Once for the one SETTINGS of ours; that of a caller who sends more says nothing new.
             let is_new = !self.is(ACKED);
@@ -73,7 +78,7 @@ impl Connection {
 
     /// Section 6.7.
     fn ping<'a>(&mut self, header: Header, payload: &[u8], second: u32) -> Result<Event<'a>, Code> {
-        self.budget.control(second)?;
+        self.asks(header, second)?;
         let payload = *payload.first_chunk().expect("the length was checked");
         Ok(if header.has(frame::ACK) { Event::Pong(payload) } else { Event::Ping(payload) })
     }
@@ -132,12 +137,9 @@ impl Connection {
             return Err(Code::PROTOCOL_ERROR);
         }
         let stream = stream.filter(|stream| !stream.is_closed());
-        match self.role {
+        if self.role == Role::Server {
             // A request that was responded to at once is closed when its reset comes, and cost as much.
-            Role::Server => self.budget.reset(second)?,
-            // A server that refuses whatever it is sent does so once for each request.
-            Role::Client if stream.is_none() => self.budget.control(second)?,
-            Role::Client => {}
+            self.budget.reset(second)?;
         }
         let Some(stream) = stream else { return Ok(None) };
         self.close(stream);
@@ -153,7 +155,7 @@ impl Connection {
         payload: &[u8],
         second: u32,
     ) -> Result<Option<Event<'a>>, Code> {
-        self.budget.control(second)?;
+        self.ignorable(second)?;
         match stream.filter(|stream| !stream.is_closed()) {
             _ if number31(payload) != header.stream => Ok(None),
             Some(stream) => self.fail(stream, Code::PROTOCOL_ERROR, second),
