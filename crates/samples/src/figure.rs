@@ -28,8 +28,15 @@ pub fn measured(summary: &Value, path: &str) -> Option<f64> {
             Some(listed + of("unanswered") + of("missed"))
         }
         Some(value) => value.as_f64(),
-        None => path.contains("requests.status.").then_some(0.0),
+        None => is_zero_where_absent(path).then_some(0.0),
     }
+}
+
+/// Whether a summary leaves the figure out where it is zero.
+fn is_zero_where_absent(path: &str) -> bool {
+    const ACCOUNTS: [&str; 4] =
+        ["connections.arriving", "connections.given_up", "connections.lost", "requests.lost"];
+    path.contains("requests.status.") || ACCOUNTS.iter().any(|account| path.ends_with(account))
 }
 
 /// The same as it is judged: where requests had no response (or dials no connection) these count as longer than every time
@@ -205,6 +212,8 @@ mod tests {
         check("faults", Some(14.0));
         check("requests.status.200", Some(7.0));
         check("requests.status.404", Some(0.0));
+        check("connections.given_up", Some(0.0));
+        check("populations.a.requests.lost", Some(0.0));
         check("latency_us.p99", Some(5.0));
         check("connect_us.p99", None);
         check("connect_us.count", Some(0.0));

@@ -51,6 +51,8 @@ pub(super) const QUANTILES: [&str; 12] =
 const WANTED: Option<&str> = Some("connections.wanted");
 const OPENED: Option<&str> = Some("connections.opened");
 const DUE: Option<&str> = Some("requests.due");
+const SENT: Option<&str> = Some("requests.sent");
+const ANSWERED: Option<&str> = Some("requests.answered");
 const TRIED: Option<&str> = Some("errors.of");
 const PUSHES: Option<&str> = Some("pushes.count");
 const NUMBERED: Option<&str> = Some("pushes.numbered");
@@ -99,9 +101,9 @@ const PLAIN: &[Row] = &[
     row("requests.due", "due", Unit::Count, [None, None]),
     row("requests.sent", "sent", Unit::Count, [DUE, DUE]),
     row("requests.answered", "answered", Unit::Count, [DUE, DUE]),
-    row("requests.wrong", "wrong", Unit::Count, [DUE, DUE]),
-    row("requests.failed", "", Unit::Count, [DUE, DUE]),
-    row("requests.unanswered", "unanswered", Unit::Count, [DUE, DUE]),
+    row("requests.wrong", "wrong", Unit::Count, [DUE, ANSWERED]),
+    row("requests.failed", "", Unit::Count, [DUE, SENT]),
+    row("requests.unanswered", "unanswered", Unit::Count, [DUE, SENT]),
     row("requests.missed", "missed", Unit::Count, [DUE, DUE]),
     row("requests.lost", "", Unit::Count, [DUE, DUE]),
     row("requests.told", "told", Unit::Count, [None, None]),
@@ -124,7 +126,7 @@ const PLAIN: &[Row] = &[
     row("requests.bytes_out", "bytes_out", Unit::Bytes, [None, OPENED]),
     row("requests.bytes_in_per_s", "bytes_in_per_s", Unit::BytesPerSecond, [None, OPENED]),
     row("requests.bytes_out_per_s", "bytes_out_per_s", Unit::BytesPerSecond, [None, OPENED]),
-    row("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, [None, Some("requests.answered")]),
+    row("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, [None, ANSWERED]),
     row("generator.cpu_s", "", Unit::Seconds, [None, None]),
     row("generator.system_s", "", Unit::Seconds, [None, None]),
     row("generator.over_s", "", Unit::Seconds, [None, None]),
@@ -199,6 +201,16 @@ const WIDTH: usize = 100;
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
+    /// Every figure of a whole run, by its path; of the statuses one stands for all.
+    pub fn all() -> Vec<Figure> {
+        let of_times =
+            |(path, ..): &(&str, &str, bool)| QUANTILES.map(|quantile| format!("{path}.{quantile}"));
+        let times = DISTRIBUTIONS.iter().flat_map(of_times);
+        let others = PLAIN.iter().map(|row| row.path.to_owned());
+        let paths = times.chain(others).chain([format!("{}200", STATUS[0])]);
+        paths.filter_map(|path| of_all(&path)).collect()
+    }
+
     /// One that is named by its path.
     pub(crate) fn new(path: String, unit: Unit) -> Figure {
         Figure { path, whole: None, about: None, is_latency: false, unit, is_path: true }
@@ -374,7 +386,7 @@ fn status(name: &str) -> Option<Figure> {
     let digits = STATUS.iter().find_map(|prefix| name.strip_prefix(prefix))?;
     let code = Status::parse(digits).filter(|code| code.is_grpc() || (100..1000).contains(&code.0))?;
     // Where nothing was answered, it is not known how.
-    let (whole, about) = (DUE.map(str::to_owned), Some("requests.answered".to_owned()));
+    let (whole, about) = (DUE.map(str::to_owned), ANSWERED.map(str::to_owned));
     Some(Figure { whole, about, ..Figure::new(format!("requests.status.{code}"), Unit::Count) })
 }
 

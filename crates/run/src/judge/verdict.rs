@@ -1,6 +1,6 @@
 //! Pass, fail, invalid, interrupted: and why.
 
-use plan::{Plan, Population};
+use plan::{Plan, Population, Threshold};
 use samples::{AgentState, AgentSummary, Summary, Verdict};
 use units::Count;
 
@@ -86,8 +86,9 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
         false => {
             let missed = s.thresholds.iter().any(|result| result.fails());
             let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
-            let is_unserved = is_unserved && !judges_losses(facts, None);
-            missed || !own.is_slow && (unanswered > 0 || is_unserved) || is_deserted(facts, own)
+            let is_unserved = is_unserved && !judges(facts, &LOSSES, None);
+            let is_lacking = unanswered > 0 || is_unserved || is_silent(facts, own);
+            missed || !own.is_slow && is_lacking || is_deserted(facts, own)
         }
     };
     let fails = failed || has_lost || is_outrun && own.why.is_none() || disagree.is_some();
@@ -170,15 +171,27 @@ fn lost_agent(agent: &AgentSummary) -> String {
     }
 }
 
-/// Whether a threshold is on losses: of this population, or of all together; without one, of any.
-fn judges_losses(facts: &Facts, of: Option<&Population>) -> bool {
-    facts.plan.thresholds.iter().any(|threshold| {
-        let path = &threshold.figure.path;
-        let is_on_losses =
-            path.ends_with("faults") || ["connections.", "errors."].iter().any(|own| path.contains(own));
-        let is_of = |own: &Population| threshold.figure.population().is_none_or(|name| name == own.name);
-        is_on_losses && of.is_none_or(is_of)
-    })
+/// Figures that say how many connections may be lost. What was opened, or how many there were at the most, does not.
+const LOSSES: [&str; 5] =
+    ["faults", "errors.count", "connections.held", "connections.dropped", "connections.closed"];
+/// The same of those that none of was ever opened.
+const FAILURES: [&str; 4] = ["faults", "errors.count", "connections.held", "connections.failed"];
+
+/// The thresholds on figures of this population, or of all together; without one, of any.
+fn thresholds_of<'a>(
+    facts: &'a Facts,
+    of: Option<&'a Population>,
+) -> impl Iterator<Item = &'a Threshold> + use<'a> {
+    let is_of = move |threshold: &&Threshold| {
+        of.is_none_or(|own| threshold.figure.population().is_none_or(|name| name == own.name))
+    };
+    facts.plan.thresholds.iter().filter(is_of)
+}
+
+/// Whether one of them is on one of these figures.
+fn judges(facts: &Facts, figures: &[&str], of: Option<&Population>) -> bool {
+    let is_one = |path: &str| figures.iter().any(|figure| path.ends_with(*figure));
+    thresholds_of(facts, of).any(|threshold| is_one(&threshold.figure.path))
 }
 
 /// Whether the connections of a population are all lost, or none was ever opened, and no threshold says how many may be: what is judged
@@ -190,11 +203,46 @@ fn is_deserted(facts: &Facts, own: &OwnPart) -> bool {
             true => counts.opened == 0,
             false => measured.wanted > measured.disconnected + counts.done && measured.held == 0,
         };
+        let figures = if counts.opened == 0 { &FAILURES[..] } else { &LOSSES };
         has_none
             && counts.dropped + counts.failed > own.connections
-            && !judges_losses(facts, Some(population))
+            && !judges(facts, figures, Some(population))
     };
     facts.plan.populations.iter().zip(facts.populations).any(is_lost)
+}
+
+/// Whether the requests of a population had no response at all, and no threshold asks for that: what the thresholds are on may be as it
+/// should (connections held, none wrong), but nothing shows that there is a server.
+fn is_silent(facts: &Facts, own: &OwnPart) -> bool {
+    let is_it = |(population, measured): (&Population, &PopulationRecord)| {
+        let counts = &measured.totals.counts;
+        counts.due() > own.requests
+            && counts.answered + counts.messages == 0
+            && !thresholds_of(facts, Some(population))
+                .any(|threshold| asks_for_failure(threshold, counts.opened))
+    };
+    facts.plan.populations.iter().zip(facts.populations).any(is_it)
+}
+
+/// Whether a threshold is on outcomes, and having none is what meets it: `errors > 99%`, `answered == 0`; where none was `opened`, also
+/// `opened == 0`.
+fn asks_for_failure(threshold: &Threshold, opened: u64) -> bool {
+    const WRONG: [&str; 7] = [
+        "faults",
+        "errors.count",
+        "requests.failed",
+        "requests.unanswered",
+        "requests.missed",
+        "connections.failed",
+        "connections.dropped",
+    ];
+    let right: &[&str] =
+        if opened == 0 { &["requests.answered", "connections.opened"] } else { &["requests.answered"] };
+    let is_of = |figures: &[&str]| figures.iter().any(|figure| threshold.figure.path.ends_with(*figure));
+    match threshold.is_met_by(0.0) {
+        true => is_of(right),
+        false => is_of(&WRONG),
+    }
 }
 
 /// Requests that nothing became of.

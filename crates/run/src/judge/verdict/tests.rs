@@ -28,8 +28,9 @@ fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Ver
         held: s.connections.held,
         ..PopulationRecord::default()
     };
-    measured.totals.counts.sent = s.requests.sent;
-    measured.totals.counts.opened = s.connections.opened;
+    let counts = &mut measured.totals.counts;
+    (counts.due, counts.sent, counts.answered) = (s.requests.due, s.requests.sent, s.requests.answered);
+    counts.opened = s.connections.opened;
     let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
     pronounce(&facts, &mut s);
     let Summary { verdict, reasons, .. } = s;
@@ -147,7 +148,11 @@ fn an_outstanding_request_never_passes() {
     check(with(500, 499, 1), &["held == 100"], none(), (Verdict::Fail, &[seen]));
     // Whatever else may have happened to them.
     check(with(20, 0, 0), &[], none(), (Verdict::Fail, &["none of 20 requests had a response"]));
-    check(with(20, 0, 0), &["held == 100"], none(), (Verdict::Pass, &["none of 20 requests had a response"]));
+    let silent = "none of 20 requests had a response";
+    check(with(20, 0, 0), &["held == 100"], none(), (Verdict::Fail, &[silent]));
+    check(with(20, 0, 0), &["held == 100", "unanswered == 0"], none(), (Verdict::Fail, &[silent]));
+    // It is what was asked for.
+    check(with(20, 0, 0), &["answered == 0"], none(), (Verdict::Pass, &[silent]));
     let mut s = held();
     s.probe = Some(probe(9, 8, 0, 1));
     check(s, &[], none(), (Verdict::Fail, &["probe: 1 request failed"]));
