@@ -1,6 +1,6 @@
 //! Invariants of any run's counts, at every tick.
 
-use plan::{Plan, Population, Reconnect, Scheme};
+use plan::{Activity, Plan, Population, Reconnect, Scheme};
 use samples::{
     Kind, Stage, Tick,
     books::{Imbalance, Standing},
@@ -51,11 +51,11 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     );
     // Each response has one latency, and over HTTP one status, and so has a refused upgrade; each connection has one connect time,
     // and a handshake may fail after it.
-    let is_http = population.target.scheme == Scheme::Http;
+    let has_statuses = has_statuses(population);
     let is_refused =
         |fault: &samples::Fault| (fault.stage, fault.kind) == (Stage::Handshake, Kind::WrongStatus);
     let refused: u64 = t.faults.iter().filter(|(fault, _)| is_refused(fault)).map(|(_, n)| n).sum();
-    let statuses = if is_http { c.answered } else { refused };
+    let statuses = if has_statuses { c.answered } else { refused };
     let counted = t.status.iter().sum::<u64>();
     let is_right =
         if logs_in { (refused..=refused + c.answered).contains(&counted) } else { counted == statuses };
@@ -65,7 +65,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
         obey_the_laws_of_answers(plan.seed, population, t);
     }
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
-    let shakes_hands = !is_http || population.streams.is_some();
+    let shakes_hands = population.target.scheme != Scheme::Http || population.streams.is_some();
     assert!(connects == opened || (connects > opened && shakes_hands), "connect times, seed {seed}");
 }
 
@@ -84,10 +84,15 @@ pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     assert_eq!(in_ramp, expected, "steps of population {nth} in the ramp, seed {}", plan.seed);
 }
 
+/// Whether each response has a status. PINGs of HTTP/2 instead of requests have none.
+fn has_statuses(population: &Population) -> bool {
+    population.target.scheme.has_requests() && !matches!(population.activity, Activity::Ping { .. })
+}
+
 /// Invariants of sizes, first bytes and handshakes.
 pub(crate) fn obey_the_laws_of_answers(seed: u64, population: &Population, t: &Tick) {
     let (c, scheme) = (&t.counts, population.target.scheme);
-    let heads = if scheme == Scheme::Http { c.answered } else { 0 };
+    let heads = if has_statuses(population) { c.answered } else { 0 };
     assert_eq!((t.head_sizes.count(), t.answer_sizes.count()), (heads, c.answered), "sizes, seed {seed}");
     assert_eq!(t.answer_sizes.sum(), t.head_sizes.sum() + c.body_bytes_in, "bytes of answers, seed {seed}");
     assert!(c.kept <= c.answered && t.answer_sizes.sum() <= c.bytes_in, "kept, seed {seed}");
