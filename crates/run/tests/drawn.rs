@@ -9,9 +9,10 @@ const MANY: u64 = 25_000;
 
 /// The seeds below `seeds`, or only the one that is wanted.
 fn check_all(family: Family, seeds: u64) {
-    match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    match number("SEED") {
         Some(seed) => check(family, seed),
-        None => (0..seeds).for_each(|seed| check(family, seed)),
+        None => (0..number("SEEDS").unwrap_or(seeds)).for_each(|seed| check(family, seed)),
     }
 }
 
@@ -36,9 +37,14 @@ fn over_http2() {
 }
 
 #[test]
+fn over_grpc() {
+    check_all(Family::Grpc, SEEDS);
+}
+
+#[test]
 #[ignore = "minutes in a release build: cargo xtask test sim"]
 fn from_a_hundred_thousand_seeds() {
-    let families = [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2];
+    let families = [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2, Family::Grpc];
     std::thread::scope(|scope| {
         for family in families {
             scope.spawn(move || check_all(family, MANY));

@@ -30,6 +30,7 @@ use crate::{listening, network, plan, play};
 
 mod books;
 mod compare;
+mod grpc;
 mod http1;
 mod http2;
 mod load;
@@ -53,6 +54,8 @@ pub enum Family {
     Tcp,
     /// HTTP/2.
     Http2,
+    /// Calls of gRPC.
+    Grpc,
 }
 
 /// Says which run it was, if that fails.
@@ -79,6 +82,12 @@ pub fn check(family: Family, seed: u64) {
                 Habit { is_echo: false, has_streams: true, flags: "http2= expect=status=200,length=5" };
             run((family, seed), "http://127.0.0.1:80/", habit, http2::Http2::new());
         }
+        Family::Grpc => {
+            let (expected, flags) =
+                [(grpc::OK, ""), (grpc::NOT_FOUND, "expect=status=NOT_FOUND")][seed as usize % 2];
+            let habit = Habit { is_echo: false, has_streams: true, flags };
+            run((family, seed), "grpc://127.0.0.1:80/a.B/C", habit, grpc::grpc(expected));
+        }
         Family::WebSocket => {
             let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };
             run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket);
@@ -94,7 +103,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     let mut random = Random::new(seed);
     let load = Load::draw(&mut random, habit);
     let (faults, accepts, palette) =
-        (draw_faults(&mut random), draw_accepts(&mut random), draw_palette::<S>(&mut random));
+        (draw_faults(&mut random), draw_accepts(&mut random), draw_palette(&mut random, protocol.ways()));
     let notes = format!(
         "{} shards={} {faults:?} {accepts:?} {}% {:?}",
         load.flags, load.shards, palette.wrong_percent, palette.ways
@@ -148,7 +157,7 @@ fn draw_accepts(random: &mut Random) -> Accepts {
 }
 
 /// A few ways to go wrong, for few requests or for most of them.
-fn draw_palette<S: Speaks>(random: &mut Random) -> Palette {
-    let ways = (0..random.below(4)).map(|_| 1 + random.below(u64::from(S::WAYS)) as u8).collect();
+fn draw_palette(random: &mut Random, ways: u8) -> Palette {
+    let ways = (0..random.below(4)).map(|_| 1 + random.below(ways.into()) as u8).collect();
     Palette { wrong_percent: [2, 10, 40, 100][random.below(4) as usize], ways }
 }

@@ -91,8 +91,8 @@ pub(super) struct Asked {
 /// A response that was completed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    /// 0: none is counted.
-    pub(super) status: u16,
+    /// None is counted where there is none.
+    pub(super) status: Option<u16>,
     pub(super) is_right: bool,
     /// Whether the client surely takes it for a response.
     pub(super) is_sure: bool,
@@ -158,9 +158,7 @@ impl Books {
     fn count(&mut self, Outcome { status, is_right, is_sure }: Outcome) {
         let own = if is_right { &mut self.right } else { &mut self.wrong };
         own.count(is_sure);
-        if status > 0 {
-            self.statuses.entry(status).or_default().count(is_sure);
-        }
+        status.into_iter().for_each(|status| self.statuses.entry(status).or_default().count(is_sure));
     }
 
     fn doubt(&mut self, Outcome { status, is_right, is_sure }: Outcome) {
@@ -168,7 +166,7 @@ impl Books {
             return;
         }
         let own = if is_right { &mut self.right } else { &mut self.wrong };
-        let status = self.statuses.get_mut(&status);
+        let status = status.and_then(|status| self.statuses.get_mut(&status));
         for range in [Some(own), status].into_iter().flatten() {
             range.sure -= 1;
             range.perhaps += 1;

@@ -10,10 +10,10 @@ use super::{
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const CLOSE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
-const RIGHT: Outcome = Outcome { status: 200, is_right: true, is_sure: true };
+const RIGHT: Outcome = Outcome { status: Some(200), is_right: true, is_sure: true };
 
 const fn wrong(status: u16) -> Outcome {
-    Outcome { status, is_right: false, is_sure: true }
+    Outcome { status: Some(status), is_right: false, is_sure: true }
 }
 
 /// Requests have no content.
@@ -27,7 +27,10 @@ pub(super) struct Conn {
 
 impl Speaks for Http1 {
     type Conn = Conn;
-    const WAYS: u8 = 20;
+
+    fn ways(&self) -> u8 {
+        20
+    }
 
     fn begin(&mut self, _: &mut Turn<'_>) -> Conn {
         Conn::default()

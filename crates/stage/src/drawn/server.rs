@@ -44,7 +44,7 @@ pub(super) trait Speaks {
     /// What is kept of a connection.
     type Conn;
     /// How many wrong ways it has.
-    const WAYS: u8;
+    fn ways(&self) -> u8;
     /// A connection was accepted.
     fn begin(&mut self, turn: &mut Turn<'_>) -> Self::Conn;
     /// Reads one thing, and plans what to do about it; returns the bytes used, none if it is not complete.

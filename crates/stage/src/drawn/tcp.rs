@@ -9,14 +9,17 @@ use super::{
 
 /// What the client sends.
 const MESSAGE: &[u8] = b"hello";
-const RIGHT: Outcome = Outcome { status: 0, is_right: true, is_sure: true };
+const RIGHT: Outcome = Outcome { status: None, is_right: true, is_sure: true };
 
 /// Bytes without framing.
 pub(super) struct Tcp;
 
 impl Speaks for Tcp {
     type Conn = ();
-    const WAYS: u8 = 9;
+
+    fn ways(&self) -> u8 {
+        9
+    }
 
     fn begin(&mut self, _: &mut Turn<'_>) {}
 

@@ -11,7 +11,7 @@ use super::{
 /// Messages that the client sends.
 const ECHO: &[u8] = b"\x81\x05hello";
 const LONGEST: u64 = 1_000;
-const RIGHT: Outcome = Outcome { status: 0, is_right: true, is_sure: true };
+const RIGHT: Outcome = Outcome { status: None, is_right: true, is_sure: true };
 /// Going away, twice: those are closes as planned.
 const CODES: [u16; 4] = [1000, 1001, 1011, 4401];
 
@@ -29,7 +29,10 @@ pub(super) struct Conn {
 
 impl Speaks for WebSocket {
     type Conn = Conn;
-    const WAYS: u8 = 14;
+
+    fn ways(&self) -> u8 {
+        14
+    }
 
     fn begin(&mut self, _: &mut Turn<'_>) -> Conn {
         Conn { frames: None, is_closing: false, has_pushed: false }
