@@ -26,7 +26,7 @@ use net::{
 };
 use units::{Nanos, Random};
 
-use crate::{listening, network, plan, play};
+use crate::{Direction, direct, listening, network, plan};
 
 mod books;
 mod compare;
@@ -124,13 +124,22 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     };
     let server = Server::new(protocol, (random, palette), times, accepts, load.streams);
     let mut server: Shard<_, Server<S>> = listening(&net, plans[0].destinations()[0], PLACES, server);
-    let result = play(&net, &plans[0], load.shards, &mut [&mut server], |_, _| {});
+    let direction = Direction { patience: load.patience, ..Direction::default() };
+    let result = direct(&net, &plans[0], load.shards, &mut [&mut server], direction, |_, _| {});
     // What is under way arrives.
     server.program().end(net.now());
     sim::run(&net, &mut [&mut server], net.now() + AFTERWARDS, || false);
     let books = &server.program().books;
-    Played { result: &result, books, habit, is_held: load.is_held, unread: net.unread(), plans: &plans }
-        .compare();
+    Played {
+        result: &result,
+        books,
+        habit,
+        is_held: load.is_held,
+        dials: net.dials(),
+        unread: net.unread(),
+        plans: &plans,
+    }
+    .compare();
 }
 
 /// Connections of the server at once: the client's, and those under way.

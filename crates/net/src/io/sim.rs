@@ -106,6 +106,11 @@ impl Net {
         self.0.borrow().unread()
     }
 
+    /// Dials so far.
+    pub fn dials(&self) -> u64 {
+        self.0.borrow().dials
+    }
+
     /// Segments, dials and closes carried so far: with the time, a fingerprint of the run.
     pub fn carried(&self) -> u64 {
         self.0.borrow().carried()

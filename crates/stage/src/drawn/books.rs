@@ -56,6 +56,8 @@ pub(super) struct Books {
     pub(super) doubtful: u64,
     /// Requests that may have met an announced close.
     pub(super) excused: u64,
+    /// Requests that surely had no response, nor an end that was announced when they were sent: none of them is due again.
+    pub(super) unserved: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
     /// Of those that came in, the ones that say goodbye: a client that ends counts them no more.
@@ -102,8 +104,9 @@ pub(super) struct Outcome {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) asked: Vec<Asked>,
-    /// From when on its end is announced.
+    /// From when on its end is announced: zero is at once, and stays so.
     announced: Option<Nanos>,
+    has_announced: bool,
     is_blamed: bool,
     /// What is sent on it may be taken for something else.
     is_in_doubt: bool,
@@ -144,8 +147,11 @@ impl Books {
         let in_time = !page.is_slow
             && waited.0.saturating_add(way(times.most).0).saturating_add(SLACK.0) < times.timeout.0;
         page.is_blamed |= !in_time || !outcome.is_right;
+        // An announcement is of the response that it came with.
+        page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
         if is_late || page.is_in_doubt {
             self.doubtful += u64::from(page.is_in_doubt);
+            self.unserved += u64::from(is_late && !page.is_in_doubt);
             return;
         }
         outcome.is_sure &= in_time && !self.is_over;
@@ -178,35 +184,45 @@ impl Books {
         let before = page.asked.len();
         page.asked.retain(|asked| !which(asked.id));
         let forgotten = before - page.asked.len();
-        self.excused += if is_excused { forgotten as u64 } else { 0 };
+        *if is_excused { &mut self.excused } else { &mut self.unserved } +=
+            if page.is_in_doubt && !is_excused { 0 } else { forgotten as u64 };
         page.is_blamed |= forgotten > 0;
     }
 
     /// The end of the connection is announced, from then on.
     pub(super) fn announced(&mut self, page: &mut Page, from: Nanos) {
-        self.announced += u64::from(page.announced.is_none());
+        self.announced += u64::from(!std::mem::replace(&mut page.has_announced, true));
         page.announced = Some(page.announced.map_or(from, |before| before.min(from)));
     }
 
     /// Closed by the server; up to `crossing` requests may be under way to it.
-    pub(super) fn closed(&mut self, page: &Page, now: Nanos, times: Times, crossing: u64) {
+    pub(super) fn closed(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += 1;
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
         self.excuse(page, now, times, crossing);
+        page.asked.clear();
     }
 
     /// Requests without a response that are due again: they may have crossed with the announced end.
     fn excuse(&mut self, page: &Page, now: Nanos, times: Times, crossing: u64) {
-        let Some(from) = page.announced else { return };
+        let Some(from) = page.announced else { return self.leave_unserved(page, |_| true) };
         let tolerance = times.most.0.saturating_mul(2).saturating_add(100_000_000);
         let may_cross = |asked: &&Asked| {
             now.since(asked.at).0 <= times.crossing.0.saturating_add(tolerance)
                 && asked.at.0.saturating_add(tolerance) >= from.0
         };
         self.excused += page.asked.iter().filter(may_cross).count() as u64;
+        self.leave_unserved(page, |asked| !may_cross(&asked));
         if now.0.saturating_add(tolerance) >= from.0 {
             // Those that wait for a response have places that no other can have.
             self.excused += crossing.saturating_sub(page.asked.len() as u64);
+        }
+    }
+
+    /// Those of the requests without a response that are not due again.
+    fn leave_unserved(&mut self, page: &Page, is_one: impl Fn(&Asked) -> bool) {
+        if !page.is_in_doubt {
+            self.unserved += page.asked.iter().filter(|asked| is_one(asked)).count() as u64;
         }
     }
 
@@ -215,9 +231,9 @@ impl Books {
         self.blamed += u64::from(page.is_blamed || !page.asked.is_empty());
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
         // Only a close that was announced for at once lets it end a connection on which requests wait.
-        if page.announced == Some(Nanos::ZERO) {
-            self.excuse(page, now, times, 0);
-        }
+        page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
+        self.excuse(page, now, times, 0);
+        page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
     }
 
@@ -225,6 +241,8 @@ impl Books {
     pub(super) fn end(&mut self, page: &mut Page, now: Nanos, times: Times) {
         self.is_over = true;
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
+        self.excuse(page, now, times, 0);
+        page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(ENDING.0));
     }
 

@@ -13,6 +13,8 @@ pub(super) struct Played<'a> {
     pub(super) habit: Habit,
     /// Its connections stay, instead of coming for a number of requests.
     pub(super) is_held: bool,
+    /// As the network has counted them.
+    pub(super) dials: u64,
     /// Bytes that nobody read: the client's, and the server's.
     pub(super) unread: [u64; 2],
     /// How it is judged: without a threshold, and by each of [`THRESHOLDS`].
@@ -51,11 +53,14 @@ impl Played<'_> {
             assert!(own.contains(n, doubtful) || self.habit.is_echo, "status {status}: {n}, {b:?}");
         }
         assert!(c.withdrawn <= b.excused, "withdrawn: {c:?} {b:?}");
+        assert!(b.unserved <= c.failed_requests + c.unanswered, "failed and unanswered: {c:?} {b:?}");
     }
 
     fn compare_connections(&self) {
         let (c, b) = (&self.tick().counts, self.books);
         let connected = c.opened + c.redialled;
+        assert_eq!(c.dialled, connected + c.failed + c.given_up, "dialled: {c:?}");
+        assert_eq!(self.dials, c.dialled, "dials: {c:?}");
         assert!(
             (connected..=connected + c.failed + c.given_up).contains(&b.accepted),
             "accepted: {c:?} {b:?}"
@@ -99,7 +104,12 @@ impl Played<'_> {
             let unbalanced = s.reasons.iter().find(|reason| reason.contains("do not balance"));
             assert_eq!(unbalanced, None);
             let may_pass = match threshold {
-                "" => right == due && b.right.most() + b.doubtful >= due && s.faults.is_empty(),
+                "" => {
+                    right == due
+                        && c.given_up == 0
+                        && b.right.most() + b.doubtful >= due
+                        && s.faults.is_empty()
+                }
                 "answered>=100%" => c.answered == due && b.most_answered() >= due,
                 _ => {
                     let lost = due.saturating_sub(b.most_answered());

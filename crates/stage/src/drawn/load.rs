@@ -1,6 +1,6 @@
 //! A load that is drawn.
 
-use units::Random;
+use units::{Nanos, Random};
 
 /// A load of the command line.
 #[derive(Clone, Debug)]
@@ -9,6 +9,8 @@ pub(super) struct Load {
     pub(super) timeout_ms: u64,
     pub(super) shards: u32,
     pub(super) streams: u64,
+    /// For how long responses are awaited when the load has ended, if not for as long as any may take.
+    pub(super) patience: Option<Nanos>,
     /// Connections stay, and none is dialled for a request.
     pub(super) is_held: bool,
 }
@@ -57,6 +59,8 @@ impl Load {
             flags += &format!(" streams={streams}");
         }
         let shards = 1 + random.below(2) as u32;
-        Load { flags, timeout_ms, shards, streams, is_held }
+        let patience = Nanos::from_millis(random.below(timeout_ms));
+        let patience = (random.below(6) == 0).then_some(patience);
+        Load { flags, timeout_ms, shards, streams, patience, is_held }
     }
 }

@@ -58,6 +58,7 @@ pub(super) struct World {
     ports: Ports,
     ends: Ends,
     transit: Transit,
+    pub(super) dials: u64,
     /// Bytes that nobody read, of connections that are no more: sent to whom was dialled, and to whom had dialled.
     unread: [u64; 2],
 }
@@ -72,6 +73,7 @@ impl World {
             ports: Ports::default(),
             ends: Ends::default(),
             transit: Transit::default(),
+            dials: 0,
             unread: [0; 2],
         }
     }
@@ -155,6 +157,7 @@ impl World {
         };
         let end = self.ends.insert(host, k, NO_PEER, tuple, self.now);
         self.ends[end].owner = true;
+        self.dials += 1;
         let delay = self.delay();
         self.arrive_in(delay, end, Segment::Syn { retries: 0 });
         end
