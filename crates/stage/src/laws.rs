@@ -28,7 +28,8 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let of_dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Tls | Stage::Handshake));
     let all = faults(|_, _| true);
     let counted = c.failed_requests + c.wrong + c.connection_faults;
-    let for_requests = if useless > 0 { all } else { c.failed.min(of_dials) };
+    let of_withdrawn = c.withdrawn.min(c.missed).min(c.dropped);
+    let for_requests = if useless > 0 { all } else { c.failed.min(of_dials) + of_withdrawn };
     assert!(
         (counted.min(all)..=counted + for_requests).contains(&all),
         "faults, seed {seed}: {all} of {c:?}"

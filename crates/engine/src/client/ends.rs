@@ -165,7 +165,9 @@ impl Client {
         if conn.state() == State::Busy {
             self.fail_all(k, conn, fault, cx.now());
         } else {
-            self.tick.connection_failed(self.job.row(conn.destination), fault, false);
+            // What was withdrawn is missed with its connection: the fault is not another error.
+            let of_request = self.withdrawn.has(k.index);
+            self.tick.connection_failed(self.job.row(conn.destination), fault, of_request);
         }
         self.end(cx, k, End::Dropped);
         self.back_off(cx, k.index, conn.destination, conn.served);

@@ -41,6 +41,11 @@ impl Withdrawn {
         self.len
     }
 
+    /// Whether there are any of a connection.
+    pub(super) fn has(&self, index: u32) -> bool {
+        self.by_index.contains_key(&index)
+    }
+
     /// Takes those of a connection.
     pub(super) fn take(&mut self, index: u32) -> VecDeque<Again> {
         let all = self.by_index.remove(&index).unwrap_or_default();

@@ -147,6 +147,8 @@ fn an_error_is_a_fault_with_its_name() {
         assert_eq!((c.answered, c.dropped, c.closed, c.redialled), (6, 2, 0, 0), "{streams}: {c:?}");
         // What was not acted on is no failure of a request.
         assert_eq!(c.sent, 6 + c.withdrawn, "{streams}: {c:?}");
+        // It is missed with its connection, and the fault of that is not another error.
+        assert_eq!((c.missed, c.connection_faults), (c.withdrawn, 0), "{streams}: {c:?}");
         assert_eq!(verdict, Verdict::Fail);
         let named = "2 connections were lost: closed by the peer (ENHANCE_YOUR_CALM)".to_owned();
         assert!(reasons.contains(&named), "{reasons:?}");

@@ -66,9 +66,11 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     }
 }
 
-/// The server ends the session: what it does not reply to is given up, but for the last, which is that of the connection.
+/// The server ends the session: what it does not reply to is given up, but for the last, which is that of the connection. Where it closes
+/// a WebSocket with an error, that is the end of all of them.
 fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
-    let mut waiting = state.tunnels.iter_mut().filter(|it| it.exchange != NOTHING);
+    let is_closed_by_error = state.error().close_code().is_some();
+    let mut waiting = state.tunnels.iter_mut().filter(|it| it.exchange != NOTHING && !is_closed_by_error);
     if let (Some(it), Some(_)) = (waiting.next(), waiting.next()) {
         if it.exchange != state.reads {
             state.reads = it.exchange;
