@@ -42,9 +42,15 @@ fn over_grpc() {
 }
 
 #[test]
+fn over_websocket_over_http2() {
+    check_all(Family::Tunnels, SEEDS);
+}
+
+#[test]
 #[ignore = "minutes in a release build: cargo xtask test sim"]
 fn from_a_hundred_thousand_seeds() {
-    let families = [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2, Family::Grpc];
+    let families =
+        [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2, Family::Grpc, Family::Tunnels];
     std::thread::scope(|scope| {
         for family in families {
             scope.spawn(move || check_all(family, MANY));

@@ -36,6 +36,7 @@ mod http2;
 mod load;
 mod server;
 mod tcp;
+mod tunnels;
 mod websocket;
 
 use books::{CROSSING, Times};
@@ -50,6 +51,8 @@ pub enum Family {
     Http1,
     /// WebSocket over HTTP/1.1.
     WebSocket,
+    /// WebSocket over HTTP/2.
+    Tunnels,
     /// Messages over TCP.
     Tcp,
     /// HTTP/2.
@@ -91,6 +94,10 @@ pub fn check(family: Family, seed: u64) {
         Family::WebSocket => {
             let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };
             run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket);
+        }
+        Family::Tunnels => {
+            let habit = Habit { is_echo: true, has_streams: true, flags: "http2= message=hello" };
+            run((family, seed), "ws://127.0.0.1:80/", habit, tunnels::Tunnels::new());
         }
         Family::Tcp => {
             let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };

@@ -24,8 +24,8 @@ const STATUSES: [u16; 4] = [OK, 2, NOT_FOUND, 14];
 pub(super) fn grpc(expected: u16) -> Http2 {
     const WAYS: u8 = 15 + INTERFERENCES;
     match expected {
-        OK => Http2::with(|conn, id, turn, way| respond::<OK>(conn, id, turn, way), WAYS),
-        _ => Http2::with(|conn, id, turn, way| respond::<NOT_FOUND>(conn, id, turn, way), WAYS),
+        OK => Http2::with(respond::<OK>, WAYS),
+        _ => Http2::with(respond::<NOT_FOUND>, WAYS),
     }
 }
 
