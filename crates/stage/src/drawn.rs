@@ -77,30 +77,42 @@ impl Drop for Seed {
 pub fn check(family: Family, seed: u64) {
     match family {
         Family::Http1 => {
-            let habit = Habit { is_echo: false, has_streams: false, flags: "expect=status=200,length=5" };
+            let habit = Habit {
+                is_echo: false,
+                has_bodies: true,
+                has_streams: false,
+                flags: "expect=status=200,length=5",
+            };
             run((family, seed), "http://127.0.0.1:80/", habit, http1::Http1);
         }
         Family::Http2 => {
-            let habit =
-                Habit { is_echo: false, has_streams: true, flags: "http2= expect=status=200,length=5" };
+            let habit = Habit {
+                is_echo: false,
+                has_bodies: true,
+                has_streams: true,
+                flags: "http2= expect=status=200,length=5",
+            };
             run((family, seed), "http://127.0.0.1:80/", habit, http2::Http2::new());
         }
         Family::Grpc => {
             let (expected, flags) =
                 [(grpc::OK, ""), (grpc::NOT_FOUND, "expect=status=NOT_FOUND")][seed as usize % 2];
-            let habit = Habit { is_echo: false, has_streams: true, flags };
+            let habit = Habit { is_echo: false, has_bodies: false, has_streams: true, flags };
             run((family, seed), "grpc://127.0.0.1:80/a.B/C", habit, grpc::grpc(expected));
         }
         Family::WebSocket => {
-            let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };
+            let habit =
+                Habit { is_echo: true, has_bodies: false, has_streams: false, flags: "message=hello" };
             run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket);
         }
         Family::Tunnels => {
-            let habit = Habit { is_echo: true, has_streams: true, flags: "http2= message=hello" };
+            let habit =
+                Habit { is_echo: true, has_bodies: false, has_streams: true, flags: "http2= message=hello" };
             run((family, seed), "ws://127.0.0.1:80/", habit, tunnels::Tunnels::new());
         }
         Family::Tcp => {
-            let habit = Habit { is_echo: true, has_streams: false, flags: "message=hello" };
+            let habit =
+                Habit { is_echo: true, has_bodies: false, has_streams: false, flags: "message=hello" };
             run((family, seed), "tcp://127.0.0.1:80", habit, tcp::Tcp);
         }
     }
@@ -112,14 +124,14 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     let (faults, accepts, palette) =
         (draw_faults(&mut random), draw_accepts(&mut random), draw_palette(&mut random, protocol.ways()));
     let notes = format!(
-        "{} shards={} {faults:?} {accepts:?} {}% {:?}",
-        load.flags, load.shards, palette.wrong_percent, palette.ways
+        "{} body={} shards={} {faults:?} {accepts:?} {}% {:?}",
+        load.flags, load.body, load.shards, palette.wrong_percent, palette.ways
     );
     let _seed = Seed(family, seed, notes);
     let plans: Vec<_> = [String::new()]
         .into_iter()
         .chain(THRESHOLDS.map(|threshold| format!(" threshold={threshold}")))
-        .map(|threshold| plan(target, &format!("{}{threshold}", load.flags), seed))
+        .map(|threshold| plan(target, &format!("{}{threshold}", load.all_flags()), seed))
         .collect();
     let net = network(seed, |f| *f = faults);
     let most = if faults.loss > 0 { Nanos::NEVER } else { faults.delay.1 };
@@ -128,6 +140,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         most,
         timeout: Nanos::from_millis(load.timeout_ms),
         crossing: if habit.has_streams { Nanos::NEVER } else { CROSSING },
+        upload: upload(&load, &faults),
     };
     let server = Server::new(protocol, (random, palette), times, accepts, load.streams);
     let mut server: Shard<_, Server<S>> = listening(&net, plans[0].destinations()[0], PLACES, server);
@@ -141,6 +154,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         result: &result,
         books,
         habit,
+        has_bodies: load.body > 0,
         is_held: load.is_held,
         dials: net.dials(),
         unread: net.unread(),
@@ -151,6 +165,13 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
 
 /// Connections of the server at once: the client's, and those under way.
 const PLACES: u32 = 4_096;
+/// A round trip for each window of the bodies that go out together, and for those before them that have a response already.
+fn upload(load: &Load, faults: &Faults) -> Nanos {
+    let windows = load.body / faults.window.min(http2::WINDOW) + 1;
+    let rounds = if load.body > 0 { 2 * windows as u64 * load.streams } else { 0 };
+    Nanos(2 * faults.delay.1.0 * rounds)
+}
+
 /// By then a slow server has taken all connections.
 const AFTERWARDS: Nanos = Nanos::from_secs(60);
 
@@ -160,7 +181,8 @@ fn draw_faults(random: &mut Random) -> Faults {
     let one_of = |random: &mut Random, n| random.below(n) == 0;
     let loss = if one_of(random, 10) { 10_000 } else { 0 };
     let backlog = if one_of(random, 10) { 1 } else { 4_096 };
-    Faults { delay: (least, most), loss, split: one_of(random, 3), backlog, ..Faults::default() }
+    let window = [256 * 1024, 256 * 1024, 32 * 1024, 8 * 1024][random.below(4) as usize];
+    Faults { delay: (least, most), loss, split: one_of(random, 3), backlog, window, ..Faults::default() }
 }
 
 fn draw_accepts(random: &mut Random) -> Accepts {

@@ -80,6 +80,8 @@ pub(super) struct Times {
     pub(super) timeout: Nanos,
     /// For how long a request may have waited that meets an announced close.
     pub(super) crossing: Nanos,
+    /// The most that a request takes to leave, with its body.
+    pub(super) upload: Nanos,
 }
 
 /// A request without a response so far.
@@ -112,6 +114,8 @@ pub(super) struct Page {
     is_in_doubt: bool,
     /// Requests may have waited for long before it was accepted.
     is_slow: bool,
+    /// Requests may have begun that are not complete.
+    has_uploads: bool,
     /// Sure responses that may be under way.
     recent: Vec<(Nanos, Outcome)>,
 }
@@ -145,7 +149,8 @@ impl Books {
         let way = |way: Nanos| Nanos(way.0.saturating_mul(2));
         let is_late = waited + way(times.least) > times.timeout + SLACK;
         let in_time = !page.is_slow
-            && waited.0.saturating_add(way(times.most).0).saturating_add(SLACK.0) < times.timeout.0;
+            && waited.0.saturating_add(way(times.most).0).saturating_add(times.upload.0 + SLACK.0)
+                < times.timeout.0;
         page.is_blamed |= !in_time || !outcome.is_right;
         // An announcement is of the response that it came with.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
@@ -184,8 +189,13 @@ impl Books {
         let before = page.asked.len();
         page.asked.retain(|asked| !which(asked.id));
         let forgotten = before - page.asked.len();
-        *if is_excused { &mut self.excused } else { &mut self.unserved } +=
-            if page.is_in_doubt && !is_excused { 0 } else { forgotten as u64 };
+        let forgotten = forgotten as u64;
+        match is_excused {
+            true => self.excused += forgotten,
+            false if page.is_in_doubt => {}
+            false => self.unserved += forgotten,
+        }
+        self.doubtful += if page.is_in_doubt { forgotten } else { 0 };
         page.is_blamed |= forgotten > 0;
     }
 
@@ -227,21 +237,21 @@ impl Books {
     }
 
     /// Ended by the client: what was under way to it may not have been read.
-    pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times) {
+    pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += u64::from(page.is_blamed || !page.asked.is_empty());
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
         // Only a close that was announced for at once lets it end a connection on which requests wait.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
-        self.excuse(page, now, times, 0);
+        self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
     }
 
     /// The client has ended its run.
-    pub(super) fn end(&mut self, page: &mut Page, now: Nanos, times: Times) {
+    pub(super) fn end(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.is_over = true;
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
-        self.excuse(page, now, times, 0);
+        self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(ENDING.0));
     }
@@ -270,6 +280,16 @@ impl Page {
     pub(super) fn doubt(&mut self) {
         self.is_in_doubt = true;
         self.is_blamed = true;
+    }
+
+    /// A request has begun that has a body.
+    pub(super) fn upload(&mut self) {
+        self.has_uploads = true;
+    }
+
+    /// What comes from now on may have been sent long before.
+    pub(super) fn slow_down(&mut self) {
+        self.is_slow = true;
     }
 
     /// The client has reason to call it lost.

@@ -24,9 +24,16 @@ const STATUSES: [u16; 4] = [OK, 2, NOT_FOUND, 14];
 pub(super) fn grpc(expected: u16) -> Http2 {
     const WAYS: u8 = 15 + INTERFERENCES;
     match expected {
-        OK => Http2::with(respond::<OK>, WAYS),
-        _ => Http2::with(respond::<NOT_FOUND>, WAYS),
+        OK => Http2::with(respond::<OK>, refuse, WAYS),
+        _ => Http2::with(respond::<NOT_FOUND>, refuse, WAYS),
     }
+}
+
+/// `RESOURCE_EXHAUSTED`.
+fn refuse(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
+    let head = Part::Head(200, &[("content-type", "application/grpc"), ("grpc-status", "8")]);
+    let frames = parts(conn, id, &[head]).concat();
+    whole::<OK>(id, turn, Nanos::ZERO, frames, 8);
 }
 
 /// Ends a call with one of the [`STATUSES`].

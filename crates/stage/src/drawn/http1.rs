@@ -16,20 +16,28 @@ const fn wrong(status: u16) -> Outcome {
     Outcome { status: Some(status), is_right: false, is_sure: true }
 }
 
-/// Requests have no content.
+/// Requests, with bodies or without.
 pub(super) struct Http1;
 
-/// Whether the next request is left without a response until the connection is closed.
+/// A connection.
 #[derive(Default)]
 pub(super) struct Conn {
+    /// The next request is left without a response until the connection is closed.
     hangs: bool,
+    /// Octets of the body that are to come.
+    left: usize,
+    /// How its request is treated; none if that is done.
+    way: Option<u8>,
 }
+
+/// Ways of a request that has a body, before that has come; without one, it is treated rightly.
+const EARLY: std::ops::RangeInclusive<u8> = 21..=25;
 
 impl Speaks for Http1 {
     type Conn = Conn;
 
     fn ways(&self) -> u8 {
-        20
+        *EARLY.end()
     }
 
     fn begin(&mut self, _: &mut Turn<'_>) -> Conn {
@@ -37,17 +45,67 @@ impl Speaks for Http1 {
     }
 
     fn read(&mut self, conn: &mut Conn, input: &[u8], turn: &mut Turn<'_>) -> usize {
+        if conn.left > 0 {
+            let n = conn.left.min(input.len());
+            conn.left -= n;
+            if conn.left == 0
+                && let Some(way) = conn.way.take()
+            {
+                act(conn, turn, way, n);
+            }
+            return n;
+        }
         let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
-        turn.received(0, at + 4);
-        if conn.hangs {
-            // Long after it was received, and when the end of the connection was announced to come.
-            let late = Nanos::from_secs(1) + turn.within(1_200);
-            turn.close(late);
-        } else {
-            let way = turn.way();
-            respond(conn, turn, way);
+        conn.left = length(&input[..at]);
+        let way = turn.way();
+        match (conn.left, EARLY.contains(&way)) {
+            (0, true) => act(conn, turn, 0, at + 4),
+            (0, false) => act(conn, turn, way, at + 4),
+            (_, true) => act_early(turn, way),
+            (_, false) => conn.way = Some(way),
         }
         at + 4
+    }
+}
+
+/// Of the body, from the head of a request.
+fn length(head: &[u8]) -> usize {
+    let head = str::from_utf8(head).expect("text");
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    length.map_or(0, |length| length.parse().expect("a number"))
+}
+
+/// A request is complete with these octets.
+fn act(conn: &mut Conn, turn: &mut Turn<'_>, way: u8, bytes: usize) {
+    turn.received(0, bytes);
+    if conn.hangs {
+        // Long after it was received, and when the end of the connection was announced to come.
+        let late = Nanos::from_secs(1) + turn.within(1_200);
+        turn.close(late);
+    } else {
+        respond(conn, turn, way);
+    }
+}
+
+/// The head of a request is there, and its body is under way.
+fn act_early(turn: &mut Turn<'_>, way: u8) {
+    const TOO_LARGE: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+    const AND_CLOSE: &str =
+        "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let soon = turn.within(20);
+    turn.received(0, 0);
+    match way {
+        21 => complete(turn, Nanos::ZERO, OK, RIGHT),
+        22 => complete(turn, soon, TOO_LARGE, wrong(413)),
+        23 | 24 => {
+            complete(turn, Nanos::ZERO, AND_CLOSE, wrong(413));
+            turn.plan(Nanos::ZERO, Step::Announce(Nanos::ZERO));
+            // With what was not read of the body, that is a reset; or it is read until the client closes.
+            if way == 23 {
+                turn.close(Nanos::ZERO);
+            }
+        }
+        _ => turn.close(soon),
     }
 }
 

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use net::Close;
 use units::Nanos;
 use wire::http2::{
-    Code, Connection, Context, Event, Response, Role, SERVER_PREFACE, SETTINGS_ACK, Scratch, Stream,
-    write_field, write_goaway, write_ping, write_pong, write_reset, write_response_fields,
-    write_window_update,
+    Code, Connection, Context, Event, Response, Role, SETTINGS_ACK, Scratch, Stream, write_field,
+    write_goaway, write_ping, write_pong, write_reset, write_response_fields, write_window_update,
 };
 
 use super::{
@@ -20,24 +19,36 @@ const ROOM: usize = 256;
 const CODES: [Code; 5] =
     [Code::REFUSED_STREAM, Code::INTERNAL_ERROR, Code::CANCEL, Code::ENHANCE_YOUR_CALM, Code::NO_ERROR];
 
+/// The window of a stream is at most this.
+pub(super) const WINDOW: usize = 5_000;
+
 /// Treats the request on a stream in one of its ways.
 type Respond = fn(&mut Conn, u32, &mut Turn<'_>, u8);
+/// Refuses it before its body has come.
+type Refuse = fn(&mut Conn, u32, &mut Turn<'_>);
 
 /// A protocol over HTTP/2.
 pub(super) struct Http2 {
     scratch: Scratch,
     respond: Respond,
+    refuse: Refuse,
+    /// Those of `respond`; with a body, there are [`EARLY`] more.
     ways: u8,
 }
+
+/// Ways of a request that has a body, before that has come; without one, it is treated rightly.
+const EARLY: u8 = 5;
 
 impl Http2 {
     /// Of requests.
     pub(super) fn new() -> Http2 {
-        Http2::with(respond, 6 + INTERFERENCES)
+        let refuse =
+            |conn: &mut Conn, id, turn: &mut Turn<'_>| complete(conn, id, turn, Nanos::ZERO, (413, b""));
+        Http2::with(respond, refuse, 6 + INTERFERENCES)
     }
 
-    pub(super) fn with(respond: Respond, ways: u8) -> Http2 {
-        Http2 { scratch: Scratch::new(), respond, ways }
+    pub(super) fn with(respond: Respond, refuse: Refuse, ways: u8) -> Http2 {
+        Http2 { scratch: Scratch::new(), respond, refuse, ways }
     }
 }
 
@@ -45,23 +56,27 @@ impl Http2 {
 pub(super) struct Conn {
     connection: Connection,
     streams: HashMap<u32, Stream>,
+    /// How requests are treated that are not complete.
+    ways: HashMap<u32, u8>,
     /// The last stream that it acts on.
     last: u32,
-    /// The windows of streams are raised.
-    is_generous: bool,
+    /// Its window is not raised.
+    starved: u32,
 }
 
 impl Speaks for Http2 {
     type Conn = Conn;
 
     fn ways(&self) -> u8 {
-        self.ways
+        self.ways + EARLY
     }
 
     fn begin(&mut self, turn: &mut Turn<'_>) -> Conn {
-        turn.send(Nanos::ZERO, SERVER_PREFACE);
-        let connection = Connection::new(Role::Server);
-        Conn { connection, streams: HashMap::new(), last: u32::MAX, is_generous: true }
+        let window = [WINDOW as u16, 20_000, 65_535][turn.random.below(3) as usize].to_be_bytes();
+        let settings = [0, 0, 12, 4, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 4, 0, 0];
+        turn.send(Nanos::ZERO, [&settings[..], &window].concat());
+        let (streams, ways) = (HashMap::new(), HashMap::new());
+        Conn { connection: Connection::new(Role::Server), streams, ways, last: u32::MAX, starved: 0 }
     }
 
     fn read(&mut self, conn: &mut Conn, input: &[u8], turn: &mut Turn<'_>) -> usize {
@@ -75,18 +90,27 @@ impl Speaks for Http2 {
             Some(Event::Settings | Event::Opened) => turn.send(Nanos::ZERO, SETTINGS_ACK),
             Some(Event::Request(request, stream)) => {
                 conn.streams.insert(id, stream);
+                let way = turn.way();
                 if request.ends {
-                    self.received(conn, id, turn, used);
+                    self.received(conn, id, turn, if way > self.ways { 0 } else { way });
+                } else {
+                    turn.page.upload();
+                    self.begun(conn, id, turn, way);
                 }
             }
             Some(Event::Data(data)) => {
                 raise(conn, id, turn, data.bytes.len() as u32);
                 if data.ends {
-                    self.received(conn, id, turn, used);
+                    match conn.ways.remove(&id) {
+                        Some(way) => self.received(conn, id, turn, way),
+                        // It has its response.
+                        None => drop(conn.streams.remove(&id)),
+                    }
                 }
             }
             Some(Event::Reset(_)) => {
                 conn.streams.remove(&id);
+                conn.ways.remove(&id);
                 turn.page.blame();
                 turn.forget(id, false);
             }
@@ -101,23 +125,57 @@ impl Speaks for Http2 {
 
 impl Http2 {
     /// A request is complete.
-    fn received(&self, conn: &mut Conn, id: u32, turn: &mut Turn<'_>, used: usize) {
-        turn.received(id, used);
+    fn received(&self, conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
+        turn.received(id, 0);
         if id > conn.last {
             turn.forget(id, true);
         } else {
-            let way = turn.way();
             (self.respond)(conn, id, turn, way);
+        }
+    }
+
+    /// The head of a request is there, and its body is under way.
+    fn begun(&self, conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
+        match way.saturating_sub(self.ways) {
+            _ if id > conn.last => {}
+            0 => drop(conn.ways.insert(id, way)),
+            1 => {
+                conn.starved = id;
+                conn.ways.insert(id, 0);
+                // Bodies go out one after the other.
+                turn.page.slow_down();
+            }
+            early => {
+                turn.received(id, 0);
+                match early {
+                    2 => (self.respond)(conn, id, turn, 0),
+                    3 => (self.refuse)(conn, id, turn),
+                    // The client need not send the rest (RFC 9113, section 8.1).
+                    4 => {
+                        (self.refuse)(conn, id, turn);
+                        turn.send(Nanos::ZERO, frame(|out| write_reset(out, id, Code::NO_ERROR)));
+                    }
+                    _ => reset(id, turn, Nanos::ZERO),
+                }
+            }
         }
     }
 }
 
+fn reset(id: u32, turn: &mut Turn<'_>, after: Nanos) {
+    let code = CODES[turn.random.below(5) as usize];
+    turn.plan(after, Step::Frame(id, frame(|out| write_reset(out, id, code))));
+    turn.plan(after, Step::Forget(id));
+}
+
 /// Raises the client's windows by what has come.
 fn raise(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, by: u32) {
-    if let Some(by) = conn.connection.take_credit() {
+    // Its own limit is above what the client knows.
+    conn.connection.take_credit();
+    if by > 0 {
         turn.send(Nanos::ZERO, frame(|out| write_window_update(out, 0, by)));
     }
-    if by > 0 && conn.is_generous && conn.streams.contains_key(&id) {
+    if by > 0 && conn.starved != id && conn.ways.contains_key(&id) {
         turn.send(Nanos::ZERO, frame(|out| write_window_update(out, id, by)));
     }
 }
@@ -256,9 +314,7 @@ pub(super) fn interfere(
             turn.close(late);
         }
         2 => {
-            let code = CODES[turn.random.below(5) as usize];
-            turn.plan(soon, Step::Frame(id, frame(|out| write_reset(out, id, code))));
-            turn.plan(soon, Step::Forget(id));
+            reset(id, turn, soon);
         }
         3 | 4 => goaway(conn, id, turn, if way == 3 { now } else { soon }),
         5 | 6 => {

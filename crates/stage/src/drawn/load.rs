@@ -9,6 +9,8 @@ pub(super) struct Load {
     pub(super) timeout_ms: u64,
     pub(super) shards: u32,
     pub(super) streams: u64,
+    /// Octets that each request has.
+    pub(super) body: usize,
     /// For how long responses are awaited when the load has ended, if not for as long as any may take.
     pub(super) patience: Option<Nanos>,
     /// Connections stay, and none is dialled for a request.
@@ -20,12 +22,22 @@ pub(super) struct Load {
 pub(super) struct Habit {
     /// Whether it sends messages, instead of requests.
     pub(super) is_echo: bool,
+    /// Whether its requests may have bodies of any length.
+    pub(super) has_bodies: bool,
     pub(super) has_streams: bool,
     /// What all of its loads have.
     pub(super) flags: &'static str,
 }
 
 impl Load {
+    /// All of its flags.
+    pub(super) fn all_flags(&self) -> String {
+        match self.body {
+            0 => self.flags.clone(),
+            body => format!("{} method=POST body={}", self.flags, "x".repeat(body)),
+        }
+    }
+
     pub(super) fn draw(random: &mut Random, habit: Habit) -> Load {
         let timeout_ms = [300, 500, 700, 2_500][random.below(4) as usize];
         let duration = random.between(600, 2_500);
@@ -58,9 +70,11 @@ impl Load {
         if has_several {
             flags += &format!(" streams={streams}");
         }
+        let body = [0, 0, 0, 1, 300, 5_000, 20_000, 50_000][random.below(8) as usize];
+        let body = if habit.has_bodies { body } else { 0 };
         let shards = 1 + random.below(2) as u32;
         let patience = Nanos::from_millis(random.below(timeout_ms));
         let patience = (random.below(6) == 0).then_some(patience);
-        Load { flags, timeout_ms, shards, streams, patience, is_held }
+        Load { flags, timeout_ms, shards, streams, body, patience, is_held }
     }
 }

@@ -158,7 +158,7 @@ impl<S: Speaks> Server<S> {
     /// The client has ended its run: what is under way to it is seen by nobody.
     pub(super) fn end(&mut self, now: Nanos) {
         for link in &mut self.links {
-            self.books.end(&mut link.page, now, self.times);
+            self.books.end(&mut link.page, now, self.times, self.streams);
         }
     }
 
@@ -178,7 +178,7 @@ impl<S: Speaks> Server<S> {
                 Step::Announce(from) => self.books.announced(page, from),
                 Step::Blame => page.blame(),
                 Step::Leave => {
-                    self.books.gone(page, cx.now(), self.times);
+                    self.books.gone(page, cx.now(), self.times, self.streams);
                     cx.close(k, Close::Graceful);
                     return false;
                 }
@@ -263,7 +263,7 @@ impl<S: Speaks> Program for Server<S> {
         self.books.partial_bytes += left;
         let link = &mut self.links[k.index as usize];
         link.steps.clear();
-        self.books.gone(&mut link.page, cx.now(), self.times);
+        self.books.gone(&mut link.page, cx.now(), self.times, self.streams);
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {

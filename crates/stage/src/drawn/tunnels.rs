@@ -23,6 +23,8 @@ const LONGEST: u64 = 1_000;
 const RIGHT: Outcome = Outcome { status: None, is_right: true, is_sure: true };
 const WRONG: Outcome = Outcome { is_right: false, ..RIGHT };
 const CODES: [u16; 3] = [1000, 1001, 4401];
+/// Octets of a masked close with a code, in a frame of HTTP/2.
+const CLOSE: u64 = 9 + 8;
 /// SETTINGS without extended CONNECT; with it, and with so many streams; and the end of those that have a number of streams.
 const WITHOUT: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 const NO_STREAM: &[u8] = b"\0\0\x0c\x04\0\0\0\0\0\0\x08\0\0\0\x01\0\x03\0\0\0\0";
@@ -107,7 +109,7 @@ impl Speaks for Tunnels {
                 if let Some(tunnel) = conn.tunnels.get_mut(&id) {
                     tunnel.begun.extend(data.bytes);
                 }
-                digest(conn, id, turn, used);
+                digest(conn, id, turn);
                 raise(conn, id, turn);
             }
             Some(Event::Reset(_)) => {
@@ -156,7 +158,7 @@ fn welcome(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
 }
 
 /// Reads what has come for a WebSocket.
-fn digest(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, bytes: usize) {
+fn digest(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     loop {
         let Some(Tunnel { frames, begun, .. }) = conn.tunnels.get_mut(&id) else { return };
         let (used, event) = frames.handle_bytes(begun, LONGEST).expect("a client that keeps to the RFC");
@@ -167,7 +169,7 @@ fn digest(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, bytes: usize) {
         };
         begun.drain(..used);
         if is_close {
-            turn.books.farewell_bytes += bytes as u64;
+            turn.books.farewell_bytes += CLOSE;
         }
         if is_message {
             turn.received(id, used);
