@@ -26,7 +26,7 @@ use net::{
 };
 use units::{Nanos, Random};
 
-use crate::{Direction, direct, listening, network, plan};
+use crate::{Direction, direct, listening, network};
 
 mod books;
 mod compare;
@@ -41,7 +41,7 @@ mod websocket;
 
 use books::{CROSSING, Times};
 use compare::{Played, THRESHOLDS};
-use load::{Habit, Load};
+use load::{Carries, Habit, Load};
 use server::{Accepts, Palette, Server, Speaks};
 
 /// What the client speaks.
@@ -77,18 +77,13 @@ impl Drop for Seed {
 pub fn check(family: Family, seed: u64) {
     match family {
         Family::Http1 => {
-            let habit = Habit {
-                is_echo: false,
-                has_bodies: true,
-                has_streams: false,
-                flags: "expect=status=200,length=5",
-            };
+            let habit =
+                Habit { carries: Carries::Requests, has_streams: false, flags: "expect=status=200,length=5" };
             run((family, seed), "http://127.0.0.1:80/", habit, http1::Http1);
         }
         Family::Http2 => {
             let habit = Habit {
-                is_echo: false,
-                has_bodies: true,
+                carries: Carries::Requests,
                 has_streams: true,
                 flags: "http2= expect=status=200,length=5",
             };
@@ -97,22 +92,20 @@ pub fn check(family: Family, seed: u64) {
         Family::Grpc => {
             let (expected, flags) =
                 [(grpc::OK, ""), (grpc::NOT_FOUND, "expect=status=NOT_FOUND")][seed as usize % 2];
-            let habit = Habit { is_echo: false, has_bodies: false, has_streams: true, flags };
+            let habit = Habit { carries: Carries::Calls, has_streams: true, flags };
             run((family, seed), "grpc://127.0.0.1:80/a.B/C", habit, grpc::grpc(expected));
         }
         Family::WebSocket => {
-            let habit =
-                Habit { is_echo: true, has_bodies: false, has_streams: false, flags: "message=hello" };
+            let habit = Habit { carries: Carries::Messages, has_streams: false, flags: "message=hello" };
             run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket);
         }
         Family::Tunnels => {
             let habit =
-                Habit { is_echo: true, has_bodies: false, has_streams: true, flags: "http2= message=hello" };
+                Habit { carries: Carries::Messages, has_streams: true, flags: "http2= message=hello" };
             run((family, seed), "ws://127.0.0.1:80/", habit, tunnels::Tunnels::new());
         }
         Family::Tcp => {
-            let habit =
-                Habit { is_echo: true, has_bodies: false, has_streams: false, flags: "message=hello" };
+            let habit = Habit { carries: Carries::Messages, has_streams: false, flags: "message=hello" };
             run((family, seed), "tcp://127.0.0.1:80", habit, tcp::Tcp);
         }
     }
@@ -124,15 +117,12 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     let (faults, accepts, palette) =
         (draw_faults(&mut random), draw_accepts(&mut random), draw_palette(&mut random, protocol.ways()));
     let notes = format!(
-        "{} body={} shards={} {faults:?} {accepts:?} {}% {:?}",
-        load.flags, load.body, load.shards, palette.wrong_percent, palette.ways
+        "{} {:?} body={} shards={} {faults:?} {accepts:?} {}% {:?}",
+        load.flags, load.tables, load.body, load.shards, palette.wrong_percent, palette.ways
     );
     let _seed = Seed(family, seed, notes);
-    let plans: Vec<_> = [String::new()]
-        .into_iter()
-        .chain(THRESHOLDS.map(|threshold| format!(" threshold={threshold}")))
-        .map(|threshold| plan(target, &format!("{}{threshold}", load.all_flags()), seed))
-        .collect();
+    let plans: Vec<_> =
+        [""].into_iter().chain(THRESHOLDS).map(|threshold| load.plan(target, threshold, seed)).collect();
     let net = network(seed, |f| *f = faults);
     let most = if faults.loss > 0 { Nanos::NEVER } else { faults.delay.1 };
     let times = Times {
@@ -154,7 +144,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         result: &result,
         books,
         habit,
-        has_bodies: load.body > 0,
+        has_bodies: load.has_bodies(),
         is_held: load.is_held,
         dials: net.dials(),
         unread: net.unread(),
@@ -168,7 +158,7 @@ const PLACES: u32 = 4_096;
 /// A round trip for each window of the bodies that go out together, and for those before them that have a response already.
 fn upload(load: &Load, faults: &Faults) -> Nanos {
     let windows = load.body / faults.window.min(http2::WINDOW) + 1;
-    let rounds = if load.body > 0 { 2 * windows as u64 * load.streams } else { 0 };
+    let rounds = if load.has_bodies() { 2 * windows as u64 * load.streams } else { 0 };
     Nanos(2 * faults.delay.1.0 * rounds)
 }
 

@@ -1,11 +1,16 @@
-//! A load that is drawn.
+//! A load that is drawn: a command line, or a scenario with stages and steps.
 
+use plan::Plan;
 use units::{Nanos, Random};
 
-/// A load of the command line.
+use crate::{plan, scenario};
+
+/// A load.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) flags: String,
+    /// What a scenario has that a command line has not; none where it is one.
+    pub(super) tables: Option<Tables>,
     pub(super) timeout_ms: u64,
     pub(super) shards: u32,
     pub(super) streams: u64,
@@ -17,24 +22,51 @@ pub(super) struct Load {
     pub(super) is_held: bool,
 }
 
+/// What the protocol carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carries {
+    /// With bodies of any length.
+    Requests,
+    /// Of gRPC.
+    Calls,
+    /// Those that are echoed.
+    Messages,
+}
+
 /// Of the protocol's, beside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habit {
-    /// Whether it sends messages, instead of requests.
-    pub(super) is_echo: bool,
-    /// Whether its requests may have bodies of any length.
-    pub(super) has_bodies: bool,
+    pub(super) carries: Carries,
     pub(super) has_streams: bool,
     /// What all of its loads have.
     pub(super) flags: &'static str,
 }
 
+impl Habit {
+    /// Whether it sends messages, instead of requests.
+    pub(super) fn is_echo(self) -> bool {
+        self.carries == Carries::Messages
+    }
+}
+
 impl Load {
-    /// All of its flags.
-    pub(super) fn all_flags(&self) -> String {
-        match self.body {
-            0 => self.flags.clone(),
-            body => format!("{} method=POST body={}", self.flags, "x".repeat(body)),
+    /// Whether requests may have bodies.
+    pub(super) fn has_bodies(&self) -> bool {
+        self.body > 0 || self.tables.is_some()
+    }
+
+    /// The plan that it makes, with a threshold where there is one.
+    pub(super) fn plan(&self, target: &str, threshold: &str, seed: u64) -> Plan {
+        let mut flags = self.flags.clone();
+        if self.body > 0 {
+            flags += &format!(" method=POST body={}", "x".repeat(self.body));
+        }
+        if !threshold.is_empty() {
+            flags += &format!(" threshold={threshold}");
+        }
+        match &self.tables {
+            None => plan(target, &flags, seed),
+            Some(tables) => scenario(&tables.text(target, &flags), seed),
         }
     }
 
@@ -44,7 +76,7 @@ impl Load {
         let connections = random.between(2, 12);
         let mut flags = format!("{} timeout={timeout_ms}ms duration={duration}ms ", habit.flags);
         let model = random.below(7);
-        let pause = match (habit.is_echo, random.below(3)) {
+        let pause = match (habit.is_echo(), random.below(3)) {
             (false, 0) => "think=0s",
             (false, 1) => "think=20ms..200ms",
             (false, _) => "think=300ms..1500ms",
@@ -58,10 +90,10 @@ impl Load {
             3 => format!("{held} rate={rate}/s"),
             4 => format!("{held} requests={rate} {pause}"),
             5 => format!("{held} requests={rate} rate={rate}/s"),
-            _ if habit.is_echo => format!("{held} {pause}"),
+            _ if habit.is_echo() => format!("{held} {pause}"),
             _ => format!("arrive={rate}/s total={} calls={}", 2 * rate, 1 + random.below(4)),
         };
-        let is_held = model < 6 || habit.is_echo;
+        let is_held = model < 6 || habit.is_echo();
         let reconnect = ["", "", " reconnect=never", " reconnect=20ms..100ms"][random.below(4) as usize];
         flags += if is_held { reconnect } else { "" };
         // With a pause between requests there is one at a time.
@@ -71,10 +103,92 @@ impl Load {
             flags += &format!(" streams={streams}");
         }
         let body = [0, 0, 0, 1, 300, 5_000, 20_000, 50_000][random.below(8) as usize];
-        let body = if habit.has_bodies { body } else { 0 };
+        let body = if habit.carries == Carries::Requests { body } else { 0 };
         let shards = 1 + random.below(2) as u32;
+        let tables = Tables::draw(random, habit, is_held, streams == 1 && !flags.contains("rate="));
         let patience = Nanos::from_millis(random.below(timeout_ms));
         let patience = (random.below(6) == 0).then_some(patience);
-        Load { flags, timeout_ms, shards, streams, body, patience, is_held }
+        Load { flags, tables, timeout_ms, shards, streams, body, patience, is_held }
+    }
+}
+
+impl Carries {
+    fn step(self) -> &'static str {
+        match self {
+            Carries::Requests => "request = \"GET /path\"\n",
+            Carries::Calls => "request = \"/a.B/D\"\n",
+            Carries::Messages => "send = \"hello\"\nexpect = { echo = true }\n",
+        }
+    }
+}
+
+/// The load goes up and down.
+fn draw_stages(random: &mut Random) -> String {
+    let (mut stages, mut at) = (String::new(), 0);
+    for _ in 0..1 + random.below(4) {
+        let to = [0, 30, 50, 100, 100][random.below(5) as usize];
+        let hold = 50 + random.below(800);
+        stages += &format!("[[stage]]\nfor = \"{hold}ms\"\n");
+        if to != at {
+            let ramp = random.below(4) * 100;
+            stages += &format!("to = \"{to}%\"\nramp = \"{ramp}ms\"\n");
+        } else if at == 0 {
+            // Without a share, the first one is whole.
+            stages += "to = \"70%\"\n";
+        }
+        at = if to == 0 && at == 0 { 70 } else { to };
+    }
+    stages
+}
+
+/// Stages, and steps of its only population.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    stages: String,
+    steps: String,
+}
+
+impl Tables {
+    fn draw(random: &mut Random, habit: Habit, is_held: bool, has_pauses: bool) -> Option<Tables> {
+        let (has_stages, has_steps) = (random.below(4) == 0, random.below(4) == 0);
+        let stages = if has_stages { draw_stages(random) } else { String::new() };
+        let mut steps = String::new();
+        for _ in 0..if has_steps { random.below(4) } else { 0 } {
+            steps += "[[population.step]]\n";
+            steps += match (random.below(6), habit.carries) {
+                (0, _) if has_pauses => "wait = \"20ms..200ms\"\n",
+                (1, _) if is_held => "close = true\n",
+                (2, Carries::Requests) => "request = \"POST /longer/path\"\nbody = \"some text\"\n",
+                (3, Carries::Requests) if has_pauses => "request = \"GET /\"\nthink = \"0s\"\n",
+                (_, carries) => carries.step(),
+            };
+        }
+        if has_steps {
+            // One of them awaits a response.
+            steps += &format!("[[population.step]]\n{}", habit.carries.step());
+        }
+        (has_stages || has_steps).then_some(Tables { stages, steps })
+    }
+
+    /// As a file.
+    fn text(&self, target: &str, flags: &str) -> String {
+        let (mut top, mut own) = (format!("target = \"{target}\"\n"), "name = \"main\"\n".to_owned());
+        for flag in flags.split_whitespace() {
+            let (name, value) = flag.split_once('=').expect("NAME=VALUE");
+            match name {
+                "duration" | "ramp" if !self.stages.is_empty() => {}
+                // Steps have their own, and messages of steps one WebSocket.
+                "streams" if target.starts_with("ws") && !self.steps.is_empty() => {}
+                "method" | "body" | "message" | "ping" if !self.steps.is_empty() => {}
+                "threshold" => top += &format!("thresholds = [\"{value}\"]\n"),
+                "timeout" | "duration" | "ramp" => top += &format!("{name} = \"{value}\"\n"),
+                "connections" | "total" | "requests" | "calls" | "streams" => {
+                    own += &format!("{name} = {value}\n");
+                }
+                _ if value.is_empty() => own += &format!("{name} = true\n"),
+                _ => own += &format!("{name} = \"{value}\"\n"),
+            }
+        }
+        format!("{top}[[population]]\n{own}{}{}", self.steps, self.stages)
     }
 }
