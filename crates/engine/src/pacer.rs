@@ -169,6 +169,11 @@ impl Pacer {
         !self.comes_and_goes() && there > u64::from(self.wanted)
     }
 
+    /// Whether there are to be connections now.
+    pub(crate) fn wants_any(&self) -> bool {
+        self.wanted > 0
+    }
+
     /// Whether a connection that is gone is replaced, where `there` are left.
     pub(crate) fn replaces(&self, there: u64) -> bool {
         !self.comes_and_goes() && there < u64::from(self.wanted)

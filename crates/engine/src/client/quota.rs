@@ -65,7 +65,9 @@ impl Client {
         if self.pacer.is_through(self.conns.open() + self.conns.dialling()) {
             return true;
         }
-        self.has_sent_all(now) && self.waiting() == 0 || self.sends_a_number(now) && self.there() == 0
+        // Where a stage of the load has none, a later one may bring them back.
+        let are_lost = self.sends_a_number(now) && self.there() == 0 && self.pacer.wants_any();
+        self.has_sent_all(now) && self.waiting() == 0 || are_lost
     }
 
     /// Whether the last of a number of requests has begun.

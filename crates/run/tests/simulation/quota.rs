@@ -3,7 +3,7 @@
 use net::Close::{Graceful, Reset};
 use samples::{Counts, Verdict};
 use stage::{
-    RunResult, connections, listening, measured, network, plan, play,
+    RunResult, connections, listening, measured, network, plan, play, scenario,
     scripted::{Act, Script, Scripted, Then},
     servers,
 };
@@ -50,6 +50,22 @@ fn so_many_are_sent_and_no_more() {
     assert_eq!(check("requests=3", 2, RIGHT, 3).opened, 3);
     assert_eq!(check("requests=300", 2, RIGHT, 300).opened, 50);
     check("connections=10 requests=95 think=10ms..30ms ramp=100/s", 2, RIGHT, 95);
+}
+
+/// Its connections come back.
+#[test]
+fn a_stage_without_connections_ends_no_number_of_requests() {
+    let stages = "[[stage]]\nfor = \"500ms\"\n[[stage]]\nto = \"0%\"\nramp = \"0\"\nfor = \"300ms\"\n\
+        [[stage]]\nto = \"100%\"\nramp = \"0\"\nfor = \"9s\"\n";
+    let own = "[[population]]\nname = \"main\"\nconnections = 3\nrequests = 40\nthink = \"100ms\"\n";
+    let plan = scenario(&format!("target = \"http://127.0.0.1:80/\"\n{own}{stages}"), 1);
+    for shards in [1, 3] {
+        let net = network(1, |_| {});
+        let mut server = listening(&net, plan.destinations()[0], 100, Scripted::new(RIGHT));
+        let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert_eq!((c.due, c.answered, c.finished), (40, 40, 3), "{c:?}");
+    }
 }
 
 #[test]
