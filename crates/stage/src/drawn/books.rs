@@ -238,7 +238,7 @@ impl Books {
 
     /// Ended by the client: what was under way to it may not have been read.
     pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
-        self.blamed += u64::from(page.is_blamed || !page.asked.is_empty());
+        self.blamed += u64::from(page.is_blamed || page.has_uploads || !page.asked.is_empty());
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
         // Only a close that was announced for at once lets it end a connection on which requests wait.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);

@@ -57,6 +57,9 @@ impl Speaks for Http1 {
         }
         let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
         conn.left = length(&input[..at]);
+        if conn.left > 0 {
+            turn.page.upload();
+        }
         let way = turn.way();
         match (conn.left, EARLY.contains(&way)) {
             (0, true) => act(conn, turn, 0, at + 4),
