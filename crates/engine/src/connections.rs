@@ -210,6 +210,11 @@ impl Connections {
         if self[index].session == NOTHING { Detail::NONE } else { self.held(index).session.error() }
     }
 
+    /// Why the server has ended a connection's session, as far as it has said.
+    pub(crate) fn reason(&self, index: u32) -> Detail {
+        if self[index].session == NOTHING { Detail::NONE } else { self.held(index).session.reason() }
+    }
+
     /// Index of the exchange that began last on a connection which has one.
     pub(crate) fn latest(&self, index: u32) -> u32 {
         self.held(index).latest

@@ -393,6 +393,16 @@ impl Session {
         }
     }
 
+    /// Why the server has ended the session, as far as it has said: that error, or that it announced the end.
+    pub(crate) fn reason(&self) -> Detail {
+        let is_announced = match self {
+            Session::Http2(state) => state.is_going_away(),
+            Session::Tunnels(state) => state.is_going_away(),
+            _ => false,
+        };
+        if is_announced { self.error().announced() } else { self.error() }
+    }
+
     /// When the protocol's own timer is due; never, if it has none.
     pub(crate) fn poll_timeout(&self) -> Nanos {
         match self {

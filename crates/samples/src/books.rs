@@ -136,13 +136,15 @@ impl Tick {
     }
 
     /// The server has not acted on it: it is due again, since it was due first.
-    pub fn withdrawn(&mut self) {
+    pub fn withdrawn(&mut self, row: Option<usize>) {
         self.counts.withdrawn += 1;
+        self.destination(row).into_iter().for_each(|own| own.withdrawn += 1);
     }
 
     /// Throng ends it: the load has ended, and what was listened for is not awaited any longer.
-    pub fn revoked(&mut self) {
+    pub fn revoked(&mut self, row: Option<usize>) {
         self.counts.revoked += 1;
+        self.destination(row).into_iter().for_each(|own| own.withdrawn += 1);
     }
 
     /// It counts as longer than every request that has a response.

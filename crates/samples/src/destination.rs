@@ -38,6 +38,9 @@ merged! {
         /// Requests sent.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub sent: u64,
+        /// Of those, the ones that the server has not acted on, or that throng has revoked.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub withdrawn: u64,
         /// Right and wrong responses, complete ones.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub answered: u64,
@@ -123,7 +126,7 @@ impl DestinationSummary {
             closed: counted.closed,
             redialled: counted.redialled,
             open: counted.open(),
-            sent: counted.sent,
+            sent: counted.sent.saturating_sub(counted.withdrawn),
             answered: counted.answered,
             faults: counted.faults.clone().into(),
             latency_us: counted.latency.quantiles(),

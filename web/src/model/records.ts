@@ -422,6 +422,10 @@ finished: number,
  */
 done: number, 
 /**
+ * Of those, too, the ones that are dialled again if there is more to do.
+ */
+left: number, 
+/**
  * Idle connections that ended after the load had, while responses to others were awaited: by the server, or by throng, so
  * that the others have their turn.
  */
@@ -633,6 +637,10 @@ finished: number,
  * Requests sent.
  */
 sent: number, 
+/**
+ * Of those, the ones that the server has not acted on, or that throng has revoked.
+ */
+withdrawn: number, 
 /**
  * Right and wrong responses, complete ones.
  */

@@ -89,7 +89,7 @@ fn a_long_message_comes_back_whole() {
     for server in [Grpcio::plain(), Grpcio::secured("long")] {
         let length = format!("length={LENGTH}");
         let args = ["-c", "2", "-n", "20", "--streams", "2", "--body-file", &file, "--expect", &length];
-        let s = right::check_kept(&server.url("Say"), &server.args(&args), LENGTH);
+        right::check_kept(&server.url("Say"), &server.args(&args), LENGTH);
         assert_eq!(server.end(), (20, 20));
     }
 }

@@ -3,7 +3,7 @@
 
 use net::Key;
 use samples::{
-    Fault, Tick, Timing, Took,
+    Fault, Kind, Tick, Timing, Took,
     books::{End, Entry, Standing},
 };
 use units::Nanos;
@@ -55,15 +55,19 @@ impl Client {
     /// A fault has ended it.
     pub(super) fn failed(&mut self, exchange: &Exchange, destination: u16, fault: Fault, now: Nanos) {
         self.learn(exchange, now, false);
+        if fault.kind == Kind::Timeout && exchange.nth > 0 && self.job.is_streaming(exchange.at) {
+            // The next message of its response did not come in time.
+            self.count_silence(exchange.started, now);
+        }
         self.settle(exchange);
         let entry = self.entry(exchange, destination);
         self.tick.failed(entry, fault);
     }
 
     /// It is due again, for the server has announced the end of its connection and not acted on it.
-    pub(super) fn withdraw(&mut self, exchange: &Exchange) -> Again {
+    pub(super) fn withdraw(&mut self, exchange: &Exchange, destination: u16) -> Again {
         self.settle(exchange);
-        self.tick.withdrawn();
+        self.tick.withdrawn(self.job.row(destination));
         Again::of(exchange)
     }
 
@@ -85,9 +89,9 @@ impl Client {
     }
 
     /// Throng ends it, with the load.
-    pub(super) fn revoke(&mut self, exchange: &Exchange) {
+    pub(super) fn revoke(&mut self, exchange: &Exchange, destination: u16) {
         self.settle(exchange);
-        self.tick.revoked();
+        self.tick.revoked(self.job.row(destination));
     }
 
     /// The run ends: what has no end by now gets none.

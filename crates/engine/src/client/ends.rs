@@ -60,7 +60,7 @@ impl Client {
                 let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
                 return self.lost(cx, k, fault);
             }
-            let again = self.withdraw(&exchange);
+            let again = self.withdraw(&exchange, conn.destination);
             if error.is_none() && self.may_send_again(k) {
                 self.end(cx, k, End::Closed);
                 let exchange = Exchange::new(again.due, cx.now());
@@ -280,7 +280,7 @@ impl Client {
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let stream = self.conns.latest(k.index);
         let Exchange { due, started, .. } = *self.exchange(k);
-        let error = self.conns.error(k.index);
+        let error = self.conns.reason(k.index);
         let rest =
             cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover(k.index).len());
         let session = self.conns.session(k.index);

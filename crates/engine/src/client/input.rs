@@ -184,10 +184,11 @@ impl Client {
             return self.lost(cx, k, fault);
         }
         let exchange = self.conns.end_exchange(k.index, stream);
-        let again = self.withdraw(&exchange);
+        let destination = self.conns[k.index].destination;
+        let again = self.withdraw(&exchange, destination);
         match self.has_pings() {
             // The next one takes its place.
-            true => self.miss_withdrawn(again, self.conns[k.index].destination),
+            true => self.miss_withdrawn(again, destination),
             false => self.withdrawn.add(k.index, again),
         }
     }

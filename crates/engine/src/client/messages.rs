@@ -53,6 +53,7 @@ impl Client {
 
     /// Gives up the calls of a connection whose responses have begun and would go on: no one waits for their ends.
     pub(super) fn withdraw_streams<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let destination = self.conn(k).destination;
         let mut next = self.conns.oldest(k.index);
         while next != NOTHING && self.conn(k).state() == State::Busy {
             let (stream, exchange) = (next, *self.conns.at(next));
@@ -65,7 +66,7 @@ impl Client {
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             if conns.session(k.index).cancel(stream, out) {
                 self.conns.end_exchange(k.index, stream);
-                self.revoke(&exchange);
+                self.revoke(&exchange, destination);
             }
         }
     }

@@ -137,7 +137,7 @@ impl Client {
             let conn = self.conns[index];
             let exchange = (conn.state() == State::Busy).then(|| *self.conns.exchange(index));
             if let Some(exchange) = exchange.filter(|one| matches!(self.job.op(one.at), Op::Expect(_))) {
-                self.revoke(&exchange);
+                self.revoke(&exchange, conn.destination);
                 let stream = self.conns.latest(index);
                 self.conns.end_exchange(index, stream);
             }

@@ -142,6 +142,11 @@ impl State {
         self.reads
     }
 
+    /// Whether the server has sent a GOAWAY.
+    pub(super) fn is_going_away(&self) -> bool {
+        self.connection.has_goaway()
+    }
+
     pub(super) fn error(&self) -> Detail {
         self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
     }
@@ -383,6 +388,11 @@ fn read<'a>(
             let Some(place) = place else { return Ok(Progress::Turned(n)) };
             state.end(place, code);
             Ok(Progress::Failed(n, Rule::Http2Response.into()))
+        }
+        (Event::Interim(_), ..) => {
+            // What its fields say is not of the response.
+            check.wanted.iter().zip(watch).for_each(|(wanted, watch)| watch.begin_message(wanted));
+            Ok(Progress::Turned(n))
         }
         (event, ..) => {
             control(state, &event)?;

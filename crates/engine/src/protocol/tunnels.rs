@@ -261,6 +261,11 @@ impl State {
         self.reads
     }
 
+    /// Whether the server has sent a GOAWAY.
+    pub(super) fn is_going_away(&self) -> bool {
+        self.connection.has_goaway()
+    }
+
     pub(super) fn error(&self) -> Detail {
         self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
     }

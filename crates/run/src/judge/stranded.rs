@@ -6,8 +6,8 @@ use samples::Summary;
 use super::verdict::Facts;
 use crate::record::PopulationRecord;
 
-/// Closed loops that had something to send, and no connection at the end or between the first ones and that. Closes with an announcement
-/// are no losses, and between two dials there may be no connection; but what was measured then is not what was planned.
+/// Loads without a rate that had no connection at the end or between the first ones and that. Closes with an announcement are no losses,
+/// and between two dials there may be no connection; but what was measured then is not what was planned.
 pub(super) fn stranded(facts: &Facts, s: &Summary) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let of = |(population, measured): (&Population, &PopulationRecord)| {
@@ -15,7 +15,7 @@ pub(super) fn stranded(facts: &Facts, s: &Summary) -> Vec<String> {
         let sent = counts.sent();
         let wants_more = population.requests.is_none_or(|wanted| sent < wanted);
         let is_none_left = measured.held == 0 && measured.disconnected >= measured.wanted.max(1);
-        let is_stranded = population.is_closed_loop()
+        let is_stranded = population.load.is_closed_loop()
             && (population.reconnect != Reconnect::Never || s.planned_s.is_some())
             && wants_more
             && is_none_left

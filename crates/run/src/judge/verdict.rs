@@ -85,7 +85,9 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
         // What the judged figures do not cover.
         false => {
             let missed = s.thresholds.iter().any(|result| result.fails());
-            let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
+            let unanswered = s.requests.unanswered
+                + s.requests.lost
+                + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
             let is_unserved = is_unserved && !judges(facts, &LOSSES, None);
             let is_lacking = unanswered > 0 || is_unserved || is_silent(facts, own);
             missed || !own.is_slow && is_lacking || is_deserted(facts, own)
@@ -112,7 +114,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
 /// Whether something that was due did not take place, other than by throng's own doing. As the books balance, all else is answered, has a
 /// fault, or was lost with an agent.
 fn are_missing(s: &Summary, own: &OwnPart) -> bool {
-    s.requests.missed > own.missed || s.connections.given_up > 0
+    s.requests.missed > own.missed || s.requests.lost + s.connections.given_up > 0
 }
 
 /// Why nothing that was counted can be relied on: a mistake of throng's.

@@ -28,7 +28,7 @@ fn each_end_of_a_request_is_an_account() {
     check(&|tick| tick.answered(ENTRY, took, 7), 0);
     check(&|tick| tick.failed(ENTRY, fault), 1);
     check(&|tick| tick.unanswered(ENTRY), 1);
-    check(&|tick| tick.revoked(), 0);
+    check(&|tick| tick.revoked(None), 0);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_is_withdrawn_is_due_again_or_missed() {
     let mut tick = Tick::default();
     tick.due();
     tick.sent(None);
-    tick.withdrawn();
+    tick.withdrawn(None);
     assert!(balance(&tick, 0, 1).is_none());
     assert_eq!(balance(&tick, 0, 0).accounts(), [("requests due", 1)]);
     let mut again = tick.clone();

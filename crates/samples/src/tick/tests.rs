@@ -45,7 +45,8 @@ fn moments(seed: u64) -> Moments {
 }
 
 fn destination(seed: u64) -> Destination {
-    let counts = ["opened", "failed", "dropped", "closed", "redialled", "finished", "sent", "answered"];
+    let counts =
+        ["opened", "failed", "dropped", "closed", "redialled", "finished", "sent", "withdrawn", "answered"];
     let mut latency = Latency::coarse();
     latency.merge(&times(seed));
     Destination { faults: faults(seed), latency, ..numbers(&counts, seed) }

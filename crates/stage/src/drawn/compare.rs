@@ -105,7 +105,12 @@ impl Played<'_> {
             let s = self.result.judge(plan);
             let r = &s.requests;
             let sum = r.answered + r.failed + r.unanswered + r.missed + r.lost;
-            assert_eq!((r.due, r.due), (sum, due), "{r:?}");
+            assert_eq!(r.due, sum, "{r:?}");
+            // Of a number of requests also those that no shard came to, where the load has ended before they were due.
+            let never_due = r.due - due;
+            let number = plan.populations[0].requests;
+            assert!(never_due == 0 || number == Some(r.due) && never_due == r.missed - c.missed, "{r:?}");
+            let due = r.due;
             let unbalanced = s.reasons.iter().find(|reason| reason.contains("do not balance"));
             assert_eq!(unbalanced, None);
             let may_pass = match threshold {

@@ -211,6 +211,11 @@ impl Connection {
         self.last != NO_GOAWAY || self.is(LEAVING) || self.next > LAST_STREAM
     }
 
+    /// Whether the peer has sent a GOAWAY.
+    pub const fn has_goaway(&self) -> bool {
+        self.last != NO_GOAWAY
+    }
+
     /// The highest stream that the peer may act on: that of its GOAWAY; [`u32::MAX`] before there was one.
     pub fn last_stream(&self) -> u32 {
         self.last

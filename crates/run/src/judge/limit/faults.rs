@@ -173,7 +173,8 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
         return wrong::wrong_response(fault, s, e).map(|sentence| sentence.to_string());
     }
     if fault.side == Side::Target && fault.detail == Detail::ANNOUNCED {
-        let (when, _) = announced(fault.stage, e);
+        let (when, _) = announced(fault.stage);
+        let count = if e.subject.is_http2 { count.min(s.connections.dropped) } else { count };
         return Some(Sentence::Closed { count, how: how(fault.kind), when }.to_string());
     }
     if fault.side != Side::Target || !fault.detail.is_none() {
@@ -215,14 +216,18 @@ fn lost(case: &Case) -> Option<Finding> {
         if kind == Kind::Reset && case.detail.is_of_goaway() { String::new() } else { case.detail.suffix() }
     );
     if let Some((frame, fix)) = ended_by(case, kind) {
-        let sentence = Sentence::SessionsEnded { count: with_detail(case), frame, code: case.detail.name() };
+        let sentence = Sentence::SessionsEnded {
+            count: with_detail(case).min(case.count),
+            frame,
+            code: case.detail.name(),
+        };
         return Some(match case.words().is_some_and(Words::are_of_idleness) {
             true => (Seen, Cause::IdleCut, sentence, detail, closes::outlast(case, Nanos::ZERO)),
             false => (Seen, Cause::Closed, sentence, detail, fix.to_owned()),
         });
     }
     if case.detail == Detail::ANNOUNCED {
-        let (when, fix) = announced(case.stage?, e);
+        let (when, fix) = announced(case.stage?);
         let sentence = Sentence::Closed { count, how, when };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
@@ -271,10 +276,9 @@ fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
 }
 
 /// When connections were closed with an announcement that was a fault, and what helps.
-fn announced(stage: Stage, e: &Evidence) -> (&'static str, &'static str) {
-    match (stage, e.subject.arrives) {
-        (Stage::Exchange, true) => (ANNOUNCED, INSTEAD),
-        (Stage::Exchange, false) => (ANNOUNCED_AGAIN, INSTEAD),
+fn announced(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Exchange => (ANNOUNCED, INSTEAD),
         _ => (EARLY, FEWER_CALLS),
     }
 }
@@ -304,7 +308,6 @@ fn against_close(code: u16) -> &'static str {
 const A_MISTAKE: &str =
     "check the target's log: it limits what a connection may do, or sees a protocol error in what it got";
 const ANNOUNCED: &str = "after announcing it, without responding";
-const ANNOUNCED_AGAIN: &str = "after announcing it, without responding, even on retry";
 /// Of connections that arrive, which come for a number of requests.
 const EARLY: &str = "after announcing it, before all of their requests were made";
 const FEWER_CALLS: &str = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), let it keep connections \

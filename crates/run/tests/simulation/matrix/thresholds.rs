@@ -285,7 +285,7 @@ fn end_the_number(plan: &Plan, result: &mut RunResult) {
     let c = &result.whole.counts;
     let due = c.due - c.revoked;
     if let (Some(number), None) = (plan.populations[0].requests, plan.hold()) {
-        result.whole.never_due(number - due);
+        result.whole.never_due(number - due, !result.whole.first_byte.is_empty(), &[]);
     }
 }
 
