@@ -227,8 +227,8 @@ impl Conductor<'_> {
 
     /// Of a number of requests that was to be sent, in a run whose time was not over, the last line has those that never became due.
     fn count_never_due(&mut self) {
-        let has_time = self.plan.hold().is_none() || self.record.is_deserted;
-        let is_through = has_time && self.record.interrupted.is_none();
+        let is_early = self.draining.is_some_and(|since| since < self.schedule.ends_at());
+        let is_through = is_early && self.record.interrupted.is_none();
         if self.schedule.has_end() && is_through {
             for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
                 population.requests.into_iter().for_each(|number| measured.count_never_due(number));

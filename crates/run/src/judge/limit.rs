@@ -144,6 +144,7 @@ const ROWS: &[Row] = &[
     (closes::evicted, When::Unknown),
     (process::connections, When::Seen(Sign::Connections)),
     (closes::constant_time, When::Unknown),
+    (closes::announced, When::Unknown),
     (closes::connection_limit, When::Unknown),
     (accept_queue::accept_queue, When::Seen(Sign::Queue)),
     (path::dark, When::Unknown),

@@ -1,6 +1,6 @@
 //! Connections that the target closes: after a time, after a number of responses, or to make room.
 
-use samples::{Cause, Certainty::Inferred, Kind, Limit, Side, Stage};
+use samples::{Cause, Certainty, Certainty::Inferred, Kind, Limit, Side, Stage};
 use units::{Count, Nanos};
 
 use super::{Case, Sentence, Trouble, path::tenths, starved, statuses};
@@ -139,6 +139,24 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let fix = "raise its limit on connections (worker_connections, maxconn)";
     let sentence = Sentence::MakesRoom { keeps, count: case.count };
     case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, fix)
+}
+
+/// It announced the close of all, and none was opened again.
+pub(super) fn announced(case: &Case) -> Option<Limit> {
+    let (s, subject) = (case.summary, &case.evidence.subject);
+    let c = &s.connections;
+    let has_reason = s.thresholds.iter().any(|result| result.fails()) || subject.arrives;
+    if case.trouble != Trouble::None || has_reason || c.closed == 0 || c.held > 0 {
+        return None;
+    }
+    let fix = match subject.never_redials {
+        true => "leave out --reconnect never, with which no others are opened",
+        false => "let it keep connections open for longer (idle timeout, maximum age), or send more often",
+    };
+    let sentence = Sentence::Closed { count: c.closed, how: "closed", when: "after announcing it" };
+    let detail =
+        format!("{} closed as announced, and none was open at the end", Count(c.closed).were("connection"));
+    case.limit(Certainty::Seen, (Side::Target, Cause::Closed), case.peak(), sentence, detail, fix.to_owned())
 }
 
 /// From some number on new connections were turned away, and no others.

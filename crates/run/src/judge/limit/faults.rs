@@ -134,14 +134,11 @@ fn waits(stage: Stage) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether bytes of responses came, and not one whole response; or of half of those that are missing. Of HTTP/2 and of messages bytes belong
-/// to no response.
+/// Whether responses began and did not end, half of those that are missing or more. Messages have no beginning of their own.
 pub(super) fn is_unended(case: &Case) -> bool {
-    let (s, subject) = (case.summary, &case.evidence.subject);
-    let began = s.first_byte_us.count > 0 || s.requests.bytes_in > 0 && !subject.is_http2;
-    let all = began && s.requests.answered == 0;
+    let subject = &case.evidence.subject;
     let is_most = case.evidence.unended * 2 >= case.count.max(1);
-    (all || is_most) && !subject.has_messages && !subject.is_grpc
+    is_most && !subject.has_messages && !subject.is_grpc
 }
 
 /// As of server-sent events, which are a response without an end.
