@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};
 use samples::{
-    Connections, Counts, Errors, FAILED, Figures, Generator, Latency, Observation, PopulationSummary,
-    PushFigures, Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick, Verdict,
+    Connections, Errors, FAILED, Figures, Generator, Latency, Observation, PopulationSummary, PushFigures,
+    Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick, Verdict,
 };
 use units::{Count, Nanos, caught};
 
@@ -182,9 +182,9 @@ fn population(
             dropped_in_drain: measured.dropped_in_drain,
             lost: measured.lost,
             open_per_s: per_second(totals.counts.opened, measured.ramp),
-            ..counted(&totals.counts)
+            ..Connections::new(&totals.counts)
         },
-        requests: requests(totals, (measured.at_load, measured.elapsed), measured.lost_requests),
+        requests: Requests::new(totals, (measured.at_load, measured.elapsed), measured.lost_requests),
         pushes: pushes(totals, measured.elapsed, has_clock),
         streams: streams::limit(population, totals),
         ..times(totals)
@@ -198,44 +198,6 @@ fn times(totals: &Tick) -> Figures {
     let mut figures = Figures { faults: totals.faults.clone().into(), ..Figures::default() };
     figures.set_times(totals);
     figures
-}
-
-/// What of the connections is a sum of events.
-fn counted(counts: &Counts) -> Connections {
-    Connections {
-        opened: counts.opened,
-        failed: counts.failed,
-        given_up: counts.given_up,
-        dropped: counts.dropped,
-        closed: counts.closed,
-        redialled: counts.redialled,
-        finished: counts.finished,
-        ..Connections::default()
-    }
-}
-
-fn requests(totals: &Tick, (at_load, elapsed): (Nanos, Nanos), lost: u64) -> Requests {
-    let counts = &totals.counts;
-    Requests {
-        due: counts.due(),
-        sent: counts.sent(),
-        answered: counts.answered,
-        wrong: counts.wrong,
-        failed: counts.failed_requests,
-        unanswered: counts.unanswered,
-        missed: counts.missed,
-        lost,
-        told: counts.told,
-        messages: counts.messages,
-        per_s: per_second(counts.answered_at_load, at_load),
-        lower_bound: false,
-        bytes_in: counts.bytes_in,
-        bytes_out: counts.bytes_out,
-        bytes_in_per_s: per_second(counts.bytes_in, elapsed),
-        bytes_out_per_s: per_second(counts.bytes_out, elapsed),
-        body_bytes_in: counts.body_bytes_in,
-        status: (0..).zip(totals.status.iter().copied()).filter(|(_, n)| *n > 0).collect(),
-    }
 }
 
 /// Whether the target of a population has the clock of whoever measures. Containers and network namespaces of this host have.
@@ -287,11 +249,11 @@ fn together(
         seen_by_target: r.both_sides.map(|both| both.there),
         unaccepted: r.unaccepted,
         quiet_s: r.quiet.map(Nanos::secs_f64),
-        ..counted(&r.totals.counts)
+        ..Connections::new(&r.totals.counts)
     };
     let requests = Requests {
         per_s: sum(|p| p.requests.per_s),
-        ..requests(&r.totals, (Nanos::ZERO, elapsed), count(|measured| measured.lost_requests))
+        ..Requests::new(&r.totals, (Nanos::ZERO, elapsed), count(|measured| measured.lost_requests))
     };
     (connections, requests)
 }

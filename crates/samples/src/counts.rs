@@ -137,7 +137,12 @@ impl Counts {
 
     /// Requests that have come to an end of their own.
     pub fn settled(&self) -> u64 {
-        self.answered + self.failed_requests + self.unanswered + self.missed + self.revoked
+        self.answered + self.without_response() + self.revoked
+    }
+
+    /// Requests due that have ended without a response: each is in a distribution of latency as one that never ended.
+    pub fn without_response(&self) -> u64 {
+        self.failed_requests + self.unanswered + self.missed
     }
 
     /// Requests that were due, without those that throng revoked.

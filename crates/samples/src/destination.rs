@@ -35,7 +35,7 @@ merged! {
         /// Connections that throng closed as planned.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub finished: u64,
-        /// Requests sent.
+        /// Requests sent; one that was withdrawn and is sent again, twice.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub sent: u64,
         /// Of those, the ones that the server has not acted on, or that throng has revoked.
@@ -104,7 +104,7 @@ pub struct DestinationSummary {
     pub redialled: u64,
     /// Open at the end of the run.
     pub open: u64,
-    /// Requests sent.
+    /// Requests sent; one that met an announced close, and is sent again, counts twice.
     pub sent: u64,
     /// Responses, right and wrong ones.
     pub answered: u64,

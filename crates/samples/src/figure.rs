@@ -19,13 +19,9 @@ pub fn measured(summary: &Value, path: &str) -> Option<f64> {
         return None;
     }
     match within.and_then(|within| within.get(name)) {
+        // From a zero of its own: the sum of nothing is -0.
         Some(Value::Array(counts)) => {
-            // From a zero of its own: the sum of nothing is -0.
-            let listed = counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n);
-            // A request without a response is one too, whether it was sent or not.
-            let requests = within.filter(|_| name == "faults").map(|all| &all["requests"]);
-            let of = |account: &str| requests.and_then(|all| all[account].as_f64()).unwrap_or(0.0);
-            Some(listed + of("unanswered") + of("missed"))
+            Some(counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n))
         }
         Some(value) => value.as_f64(),
         None => is_zero_where_absent(path).then_some(0.0),
@@ -40,13 +36,25 @@ fn is_zero_where_absent(path: &str) -> bool {
 }
 
 /// The same as it is judged: where requests had no response (or dials no connection) these count as longer than every time
-/// measured; none where the figure lies among them, and for mean, deviation and maximum, which then have no bound.
+/// measured; none where the figure lies among them, and for mean, deviation and maximum, which then have no bound. Among faults they count as
+/// such, whether one ended them or not.
 pub fn judged(summary: &Value, path: &str) -> Option<f64> {
     const UNAFFECTED: [&str; 2] = ["count", "min"];
+    if let Some(without) = without_fault(summary, path) {
+        return Some(measured(summary, path)? + without);
+    }
     match censored(summary, path).filter(|(_, name)| !UNAFFECTED.contains(name)) {
         Some((censored, name)) => censored[name].as_f64(),
         None => measured(summary, path),
     }
+}
+
+/// Requests without a response that no fault ended, by the path of the faults: those not sent, or outstanding at the end. Of other figures
+/// none.
+pub fn without_fault(summary: &Value, path: &str) -> Option<f64> {
+    let requests = &at(summary, path.strip_suffix("faults")?)?["requests"];
+    let of = |account: &str| requests[account].as_f64().unwrap_or(0.0);
+    Some(of("unanswered") + of("missed"))
 }
 
 /// The share (0..=1) of a distribution that has no time, by the path of any of its figures; none where all have one.
@@ -209,7 +217,8 @@ mod tests {
         });
         let check = |path, expected| assert_eq!(measured(&summary, path), expected, "{path}");
         check("ramp_s", Some(1.5));
-        check("faults", Some(14.0));
+        check("faults", Some(7.0));
+        assert_eq!(judged(&summary, "faults"), Some(14.0));
         check("requests.status.200", Some(7.0));
         check("requests.status.404", Some(0.0));
         check("connections.given_up", Some(0.0));

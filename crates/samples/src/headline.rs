@@ -116,11 +116,6 @@ impl Summary {
         self.agents.iter().map(|agent| agent.closed_by_lease).sum()
     }
 
-    /// Requests that were under way when agents were lost: nothing more is known of them.
-    pub fn requests_lost(&self) -> u64 {
-        self.agents.iter().map(|agent| agent.requests_lost).sum()
-    }
-
     /// Why the figures do not describe the target: the first reason of a run that is invalid.
     fn why_invalid(&self) -> Option<&str> {
         self.reasons.first().filter(|_| self.verdict == Verdict::Invalid).map(String::as_str)

@@ -10,21 +10,21 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 mod agent;
-mod by_status;
 mod connections;
 mod errors;
+mod requests;
 mod streams;
 
 pub use agent::AgentSummary;
 pub use connections::Connections;
 pub use errors::Errors;
+pub use requests::Requests;
 pub use streams::StreamLimit;
 
 use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
-    encode,
     fault::{FaultCount, Faults, Side},
     merge::{Merge, merged},
     observation::Observation,
@@ -108,52 +108,6 @@ pub struct Limit {
     /// What to do.
     #[serde(rename = "cure")]
     pub fix: String,
-}
-
-merged! {
-    /// Requests over the whole run; `per_s` at full load.
-    pub struct Requests {
-        /// Due: the sum of `answered`, `failed`, `unanswered` and `missed`, and on a fleet `lost`.
-        pub due: u64,
-        /// Sent. A request or message that met an announced close, and is sent again, counts once.
-        pub sent: u64,
-        /// Complete responses.
-        pub answered: u64,
-        /// Of those, the ones that were not as expected, or lacked a value that their connection needed.
-        pub wrong: u64,
-        /// Sent, and ended by a fault without a complete response.
-        pub failed: u64,
-        /// Outstanding when the run ended.
-        pub unanswered: u64,
-        /// Due and not sent: no connection was free within the timeout, or none could be dialled.
-        pub missed: u64,
-        /// Due on agents of a fleet that were lost before its outcome was reported; absent if there are none.
-        #[serde(skip_serializing_if = "encode::is_zero")]
-        pub lost: u64,
-        /// Fire-and-forget messages.
-        pub told: u64,
-        /// Messages in gRPC responses, including calls that were cancelled when the load ended, and messages pushed by servers
-        /// on WebSockets.
-        pub messages: u64,
-        /// Responses per second at full load; of several populations, each at its own.
-        pub per_s: f64,
-        /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
-        pub lower_bound: bool => always any,
-        /// Bytes received.
-        pub bytes_in: u64,
-        /// Bytes sent.
-        pub bytes_out: u64,
-        /// Content bytes of complete responses; those of a truncated one are only in `bytes_in`.
-        pub body_bytes_in: u64,
-        /// `bytes_in` per second of `elapsed_s`.
-        pub bytes_in_per_s: f64,
-        /// `bytes_out` per second of `elapsed_s`.
-        pub bytes_out_per_s: f64,
-        /// Responses by status, those that refused a WebSocket upgrade among them.
-        #[serde(with = "by_status")]
-        #[cfg_attr(test, ts(type = "Record<string, number>"))]
-        pub status: BTreeMap<u16, u64>,
-    }
 }
 
 /// A load in figures: one population's, or all of them together.

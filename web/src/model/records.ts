@@ -634,7 +634,7 @@ redialled: number,
  */
 finished: number, 
 /**
- * Requests sent.
+ * Requests sent; one that was withdrawn and is sent again, twice.
  */
 sent: number, 
 /**
@@ -2149,7 +2149,7 @@ redialled: number,
  */
 open: number, 
 /**
- * Requests sent.
+ * Requests sent; one that met an announced close, and is sent again, counts twice.
  */
 sent: number, 
 /**
@@ -2819,8 +2819,8 @@ held: number,
  */
 lost_with: number, 
 /**
- * If it was lost: requests without a response as of its last report. They count as sent, but neither as answered nor
- * as failed; absent if there are none.
+ * If it was lost: requests due whose outcome was not known as of its last report. Those of all agents are the run's `requests.lost`;
+ * absent if there are none.
  */
 requests_lost: number, 
 /**

@@ -15,7 +15,7 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
         let value = measured(threshold, json);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));
         let why = || missing(threshold, json).or_else(|| in_the_ramp(threshold, json));
-        let shown = value.map(|value| threshold.shown(value)).or_else(why);
+        let shown = value.map(|value| threshold.shown(value) + &among(threshold, json)).or_else(why);
         let shown = shown.unwrap_or_default();
         ThresholdResult { expr: threshold.text.clone(), value, shown, pass, unreliable: false }
     });
@@ -34,6 +34,17 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
         true => figure.whole.as_ref().and_then(is_there).map(|whole| value * 100.0 / whole),
         false => Some(value),
     }
+}
+
+/// What is in a number of faults, which no list of them has: ` (3 and 4 requests without a response)`.
+fn among(threshold: &Threshold, json: &Value) -> String {
+    let path = &threshold.figure.path;
+    let without = samples::without_fault(json, path).filter(|n| *n > 0.0);
+    let parts = samples::measured(json, path).zip(without);
+    parts.map_or(String::new(), |(faults, without)| {
+        let without = Count(without as u64).of("request");
+        format!(" ({} and {without} without a response)", Count(faults as u64))
+    })
 }
 
 /// What a single population has held is not known where `unattributed` connections that are not accepted may be of any.
@@ -145,6 +156,16 @@ mod tests {
         check("status.200 >= 80%", (Some(79.2), false));
         check("status.404 == 0", (Some(0.0), true));
         check("requests.per_s >= 12k/s", (Some(12_345.6), true));
+    }
+
+    #[test]
+    fn requests_that_no_fault_ended_are_said_beside_the_faults() {
+        let mut s = Summary::default();
+        (s.requests.due, s.requests.missed, s.requests.unanswered, s.errors.of) = (20, 3, 1, 20);
+        s.faults = vec![fault(Stage::Dial, Kind::Timeout, 3)];
+        let result = &judge(&[Threshold::parse("faults <= 6", &[]).unwrap()], &s)[0];
+        assert_eq!((result.value, result.pass), (Some(7.0), false));
+        assert_eq!(result.shown, "7 (3 and 4 requests without a response)");
     }
 
     /// No error is a measured rate of them; nothing attempted is none.

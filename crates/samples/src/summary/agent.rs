@@ -26,8 +26,8 @@ pub struct AgentSummary {
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub lost_with: u64,
-    /// If it was lost: requests without a response as of its last report. They count as sent, but neither as answered nor
-    /// as failed; absent if there are none.
+    /// If it was lost: requests due whose outcome was not known as of its last report. Those of all agents are the run's `requests.lost`;
+    /// absent if there are none.
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub requests_lost: u64,

@@ -1,6 +1,6 @@
 //! What became of connections.
 
-use crate::{encode, merge::merged};
+use crate::{counts::Counts, encode, merge::merged};
 
 merged! {
     /// Connections over the whole run.
@@ -48,6 +48,20 @@ merged! {
 }
 
 impl Connections {
+    /// What of them is counted.
+    pub fn new(counts: &Counts) -> Connections {
+        Connections {
+            opened: counts.opened,
+            failed: counts.failed,
+            given_up: counts.given_up,
+            dropped: counts.dropped,
+            closed: counts.closed,
+            redialled: counts.redialled,
+            finished: counts.finished,
+            ..Connections::default()
+        }
+    }
+
     /// Whether all of them arrive: then none is held, and those open at the end of the load are under way.
     pub fn all_arrive(&self) -> bool {
         self.arriving > 0 && self.arriving == self.wanted

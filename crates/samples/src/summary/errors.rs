@@ -17,8 +17,7 @@ impl Errors {
     /// Of a run, or a part of one, with these counts.
     pub fn new(counts: &Counts) -> Errors {
         let of_connections = counts.connection_faults + counts.given_up;
-        let without_response = counts.failed_requests + counts.unanswered + counts.missed;
-        let count = counts.wrong + without_response + of_connections;
+        let count = counts.wrong + counts.without_response() + of_connections;
         let of = match counts.due() {
             0 => counts.opened + counts.failed + counts.given_up,
             due => due + of_connections,

@@ -70,8 +70,8 @@ impl Figure {
     pub(super) fn judged(&self, figures: &Value) -> Option<f64> {
         let value = self.of(figures)?;
         match censored_share(figures, &self.path) {
-            Some(_) => judged(figures, &self.path),
-            None => Some(value),
+            None if !self.is_faults() => Some(value),
+            _ => judged(figures, &self.path),
         }
     }
 
@@ -87,8 +87,11 @@ impl Figure {
     /// Whether these values are compared as they are: some have no logarithm, or they are faults, of which there should
     /// be none.
     pub(super) fn is_as_such(&self, values: &[f64]) -> bool {
-        let is_faults = self.path == FAULTS || self.path.ends_with(".faults");
-        is_faults || values.iter().any(|value| *value <= 0.0)
+        self.is_faults() || values.iter().any(|value| *value <= 0.0)
+    }
+
+    fn is_faults(&self) -> bool {
+        self.path == FAULTS || self.path.ends_with(".faults")
     }
 
     /// By which share values of this size may be off, for how they are measured.

@@ -62,6 +62,7 @@ fn verdict(s: &Summary, out: &mut String) {
 
 fn figures(s: &Summary, out: &mut String) {
     let count = |n: u64| Count(n).to_string();
+    let some = |n: u64| Some(n).filter(|n| *n > 0).map(count);
     let rate = |per_s: f64| count(per_s.round() as u64);
     let bytes = |slope: Option<f64>| slope.filter(|n| *n > 0.0).map(|n| format!("{n:.0} bytes"));
     let target = s.target_cost.as_ref().and_then(|cost| cost.user_bytes_per_connection);
@@ -77,9 +78,12 @@ fn figures(s: &Summary, out: &mut String) {
         (held, Some(count(s.connections.held))),
         ("peak connections", Some(count(s.connections.peak))),
         ("connects/s", Some(rate(s.connections.open_per_s))),
+        ("requests due", sent.map(|requests| count(requests.due))),
         ("responses", Some(count(s.requests.answered))),
-        ("requests unanswered at the end", Some(count(s.requests.unanswered))),
-        ("requests lost with their agents", Some(s.requests_lost()).filter(|n| *n > 0).map(count)),
+        ("requests failed", some(s.requests.failed)),
+        ("requests without a response at the end", Some(count(s.requests.unanswered))),
+        ("requests never sent", some(s.requests.missed)),
+        ("requests lost with their agents", some(s.requests.lost)),
         ("errors", error_rate(s)),
         ("status", Some(statuses_text(s)).filter(|statuses| !statuses.is_empty())),
         ("requests/s", Some(rate(s.requests.per_s))),
@@ -114,7 +118,8 @@ fn so_far(total: &Tick, out: &mut String) {
     let figures = [
         ("seconds", format!("{:.0}", total.until.since(total.from).secs_f64())),
         ("connections open at the end", Count(total.open).to_string()),
-        ("connections opened", Count(c.opened + c.redialled).to_string()),
+        ("connections opened", Count(c.opened).to_string()),
+        ("connections redialled", Count(c.redialled).to_string()),
         ("responses", Count(c.answered).to_string()),
     ];
     let rows = figures.into_iter().map(|(name, value)| format!("{name} | {value}"));
