@@ -3,6 +3,7 @@
 mod agents;
 #[cfg(test)]
 pub(crate) mod made_up;
+mod read;
 #[cfg(test)]
 mod reference;
 mod table;
@@ -12,7 +13,7 @@ mod tests;
 use samples::{Destination, Header, Latency, Quantiles, Samples, Tick};
 use units::{Date, Nanos};
 
-use table::Read;
+use read::Read;
 
 pub(crate) use table::TABLE;
 

@@ -1,14 +1,16 @@
 //! Every metric. A new figure is a row here, and every exporter has it.
 
-use samples::{
-    AgentTicks, Destination, Fault, HostSample, JvmSample, Latency, Phase, Probe, ProcessSample,
-    TargetSample, Tick,
-};
+use samples::{Fault, HostSample, Phase};
 use units::Status;
 
-use super::{Kind, Metric, Moment, POPULATION, Series, Value};
-
-type Labels = &'static [&'static str];
+use super::{
+    Kind, Metric, POPULATION,
+    read::{
+        AGENT, AT, Labels,
+        Read::{self, At, Each, Host, Jvm, Now, OfAgent, OfProbe, One, Sum, Target, Times},
+        cpu, hosts, probe_times, reported, seconds, value,
+    },
+};
 
 const fn counter(name: &'static str, help: &'static str, read: Read) -> Metric {
     Metric { name, kind: Kind::Counter, is_open: false, help, read }
@@ -27,8 +29,6 @@ const fn open(metric: Metric) -> Metric {
 }
 
 const MODE: Labels = &["mode"];
-const AT: Labels = &["destination"];
-const AGENT: Labels = &["agent"];
 
 /// In the order in which they are written.
 pub(crate) const TABLE: &[Metric] = &[
@@ -53,6 +53,11 @@ pub(crate) const TABLE: &[Metric] = &[
     gauge("throng_connections_wanted", "connections that the plan requires now", Now(|t| t.wanted)),
     counter("throng_connections_opened_total", "successful first dials", Sum(|t| t.counts.opened)),
     counter("throng_connections_failed_total", "failed dials", Sum(|t| t.counts.failed)),
+    counter(
+        "throng_connections_given_up_total",
+        "dials under way when the run ended; 0 until then",
+        Sum(|t| t.counts.given_up),
+    ),
     counter("throng_connections_dropped_total", "connections lost without notice", Sum(|t| t.counts.dropped)),
     counter(
         "throng_connections_closed_total",
@@ -69,21 +74,25 @@ pub(crate) const TABLE: &[Metric] = &[
         "connections closed by throng as planned",
         Sum(|t| t.counts.finished),
     ),
-    counter("throng_requests_due_total", "requests due, sent or not", Sum(|t| t.counts.due)),
+    counter(
+        "throng_requests_due_total",
+        "requests due, sent or not; the summary's `requests.due` is this without those revoked",
+        Sum(|t| t.counts.due),
+    ),
     counter(
         "throng_requests_total",
         "requests sent (WebSocket, TCP: messages); a request sent again because it crossed an announced \
-        close counts twice",
+        close counts twice; the summary's `requests.sent` is this without those withdrawn and revoked",
         Sum(|t| t.counts.sent),
     ),
     counter(
         "throng_requests_withdrawn_total",
-        "of those sent, requests that the server has not acted on, as it closed their connection: due again",
+        "requests sent that crossed an announced close: each is sent again, or missed",
         Sum(|t| t.counts.withdrawn),
     ),
     counter(
         "throng_requests_revoked_total",
-        "of those due, calls that were to stay open, ended by throng with the load; not in the summary",
+        "requests that throng ended with the load, such as calls that stay open",
         Sum(|t| t.counts.revoked),
     ),
     gauge("throng_requests_waiting", "outstanding requests", Now(|t| t.waiting)),
@@ -96,8 +105,8 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("throng_responses_wrong_total", "unexpected responses", Sum(|t| t.counts.wrong)),
     counter(
         "throng_requests_without_response_total",
-        "requests that ended without a response, including missed ones; not in the histograms",
-        Sum(|t| t.latency.censored() + t.ramp_latency.censored()),
+        "requests that ended without a response: failed, unanswered and missed ones; not in the histograms",
+        Sum(|t| t.counts.without_response()),
     ),
     counter(
         "throng_requests_unanswered_total",
@@ -238,6 +247,11 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("throng_probe_requests_total", "probe requests", OfProbe(|p| p.sent)),
     counter("throng_probe_answers_total", "correct responses to the probe", OfProbe(|p| p.answered)),
     counter("throng_probe_failed_total", "probe requests without a correct response", OfProbe(|p| p.failed)),
+    counter(
+        "throng_probe_unanswered_total",
+        "probe requests outstanding when the run ended; 0 until then",
+        OfProbe(|p| p.unanswered),
+    ),
     histogram(
         "throng_probe_latency_seconds",
         "time from due to the response of the probe, on kept and on fresh connections",
@@ -410,99 +424,3 @@ pub(crate) const TABLE: &[Metric] = &[
         Host(|h| Some(h.oom_kills)),
     ),
 ];
-
-/// Where the series of a metric come from, and with it what they differ by.
-pub(super) enum Read {
-    /// For each population what it has counted since the run began.
-    Sum(fn(&Tick) -> u64),
-    /// For each population its state at the end of the period.
-    Now(fn(&Tick) -> u64),
-    /// For each population a distribution.
-    Times(fn(&Tick) -> &Latency),
-    /// For each destination what was counted there since the run began.
-    At(fn(&Destination) -> u64),
-    /// For each agent of a fleet, by what all have done since the run began and in the last period, and by its place there.
-    OfAgent(fn(&AgentTicks, &AgentTicks, usize) -> Option<f64>),
-    /// What the probe has counted since the run began.
-    OfProbe(fn(&Probe) -> u64),
-    /// Of the target's processes.
-    Target(fn(&TargetSample) -> Option<u64>),
-    /// Of the target's Java virtual machines.
-    Jvm(fn(&JvmSample) -> f64),
-    /// Of throng's own host, and of the target's where it is another one.
-    Host(fn(&HostSample) -> Option<u64>),
-    /// A single series.
-    One(fn(&Moment) -> Option<f64>),
-    /// Series by these labels, the population first.
-    Each(Labels, fn(&Moment, &mut Series)),
-}
-
-use Read::{At, Each, Host, Jvm, Now, OfAgent, OfProbe, One, Sum, Target, Times};
-
-impl Read {
-    /// By which the series differ.
-    pub(super) const fn labels(&self) -> Labels {
-        match self {
-            Sum(_) | Now(_) | Times(_) => &[POPULATION],
-            At(_) => AT,
-            OfAgent(_) => AGENT,
-            Host(_) => &["host"],
-            OfProbe(_) | Target(_) | Jvm(_) | One(_) => &[],
-            Each(labels, _) => labels,
-        }
-    }
-
-    /// Adds the series of this moment.
-    pub(super) fn series(&self, m: &Moment, s: &mut Series) {
-        let target = m.samples.target.as_ref();
-        match self {
-            Sum(of) => m.populations(|label, total, _| s.number(label, Some(of(total) as f64))),
-            Now(of) => m.populations(|label, _, last| s.number(label, Some(of(last) as f64))),
-            Times(of) => m.populations(|label, total, last| s.times(label, of(total), of(last))),
-            At(of) => m.destinations(|name, total, _| s.number(&[name], Some(of(total) as f64))),
-            OfAgent(of) => m.agents(|name, total, last, at| s.number(&[name], of(total, last, at))),
-            OfProbe(of) => s.number(&[], Some(m.total.probe.as_deref().map_or(0, of) as f64)),
-            Target(of) => s.number(&[], target.and_then(of).map(|n| n as f64)),
-            Jvm(of) => s.number(&[], target.and_then(|target| target.jvm.as_ref()).map(of)),
-            Host(of) => {
-                for (host, sample) in hosts(m) {
-                    s.number(&[host], sample.and_then(of).map(|n| n as f64));
-                }
-            }
-            One(of) => s.number(&[], of(m)),
-            Each(_, read) => read(m, s),
-        }
-    }
-}
-
-/// The value of the agent at a place.
-fn value(column: &[u64], at: usize) -> u64 {
-    AgentTicks::value(column, at)
-}
-
-fn reported(agents: &AgentTicks, at: usize) -> bool {
-    value(&agents.reports, at) > 0
-}
-
-/// A time in microseconds; 0 is one that was not measured.
-fn seconds(us: u64) -> Option<f64> {
-    (us > 0).then_some(us as f64 / 1e6)
-}
-
-fn probe_times(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency) {
-    match (&m.total.probe, &m.last.probe) {
-        (Some(total), Some(last)) => s.times(&[connection], of(total), of(last)),
-        _ => s.add(&[connection], Value::Times(Box::default())),
-    }
-}
-
-/// CPU time of some processes, by mode.
-fn cpu(s: &mut Series, process: Option<&ProcessSample>) {
-    s.number(&["user"], process.map(|process| process.cpu_user_ns as f64 / 1e9));
-    s.number(&["system"], process.map(|process| process.cpu_system_ns as f64 / 1e9));
-}
-
-/// throng's own host, and the target's where it is another one.
-fn hosts<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostSample>); 2] {
-    [("generator", m.samples.host.as_ref()), ("target", m.samples.target_host.as_ref())]
-}
