@@ -53,6 +53,7 @@ fn connections(s: &Summary, out: &mut String) {
     let c = &s.connections;
     let lost = [
         ("failed", c.failed),
+        ("given up at the end", c.given_up),
         ("dropped", c.dropped - c.dropped_in_drain.min(c.dropped)),
         ("dropped after the end of the load", c.dropped_in_drain),
         ("closed with an announcement", c.closed),

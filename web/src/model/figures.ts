@@ -91,7 +91,7 @@ function connections(run: Run, f: Figures): Figure {
   const c = run.summary?.connections;
   const wanted = `of ${grouped(f.wanted)} wanted`;
   if (c?.arriving && c.arriving === c.wanted) {
-    const dialled = (c.opened ?? 0) + (c.failed ?? 0);
+    const dialled = (c.opened ?? 0) + (c.failed ?? 0) + (c.given_up ?? 0);
     return { name: "dialled", value: grouped(dialled), note: `${wanted}, ${grouped(f.held)} open at the end of the load`, bad: (c.failed ?? 0) > 0 };
   }
   return { name: "held", value: grouped(f.held), note: `${wanted}, peak ${grouped(f.peak)}`, bad: isOver(run) && f.held < f.wanted };

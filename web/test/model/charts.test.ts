@@ -239,13 +239,15 @@ test("a run without a summary has the figures of its ticks", () => {
 });
 
 test("of connections that arrive those that were dialled are shown, and none is missing", () => {
-  const shown = (failed: number) => {
-    const connections = { wanted: 500, arriving: 500, opened: 100 - failed, failed, held: 3, finished: 97 - failed };
+  const shown = (failed: number, given_up = 0) => {
+    const opened = 100 - failed - given_up;
+    const connections = { wanted: 500, arriving: 500, opened, failed, given_up, held: 3, finished: 97 - failed };
     const run = { ...of([{ tick: { phase: "hold" } }]), summary: { connections } };
     return keyFigures(run)[0];
   };
   assert.deepEqual(shown(0), { name: "dialled", value: "100", note: "of 500 wanted, 3 open at the end of the load", bad: false });
   assert.deepEqual([shown(9)!.value, shown(9)!.bad], ["100", true]);
+  assert.equal(shown(9, 5)!.value, "100", "a dial that was given up at the end was one");
 });
 
 test("closing connections is no ramp", () => {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use samples::{Latency, Moments, Stage, Summary};
+use samples::{Latency, Moments, Summary};
 use units::Nanos;
 
-use super::{Place, Whole, per_s, percent};
+use super::{Place, Whole, is_of_connect, per_s, percent};
 
 mod number;
 
@@ -23,8 +23,9 @@ pub fn fortio(s: &Summary, whole: &Whole) -> String {
     let (connections, threads) = (s.connections.wanted, s.threads);
     // As requested: the small excess is in the line after it.
     let wanted = span((s.duration_s * 10.0).floor() / 10.0);
-    let lost = whole.faults(|f| !f.kind.is_wrong_response() && f.stage != Stage::Hold) + whole.unanswered();
-    let answered = whole.totals.counts.answered;
+    let counts = &whole.totals.counts;
+    let lost = whole.faults(is_of_connect) + counts.failed_requests + counts.unanswered;
+    let answered = counts.answered;
     let calls = answered + lost;
     let qps = per_s(calls as f64, s);
     let mut out = format!(
@@ -39,7 +40,7 @@ pub fn fortio(s: &Summary, whole: &Whole) -> String {
     let latency = whole.latency();
     let _ = writeln!(out, "Aggregated Function Time : {}", times(&latency));
     out.push_str(&ranges(&latency));
-    out.push_str(&errors(lost + whole.faults(|f| f.kind.is_wrong_response())));
+    out.push_str(&errors(lost + counts.wrong));
     out.push_str(&connects(s, whole));
     out.push_str(&codes(s, lost, calls));
     let _ = writeln!(out, "Response Header Sizes : {}", sizes(&whole.totals.head_sizes));

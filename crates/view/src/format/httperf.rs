@@ -14,7 +14,9 @@ pub fn httperf(s: &Summary, whole: &Whole) -> String {
         "throng --client=0/1 --server={host} --port={port} --uri={path} --num-conns={dialled}\n\
          Maximum connect burst length: 0\n\n\
          Total: connections {dialled} requests {} replies {} test-duration {:.3} s\n\n",
-        counts.sent, counts.answered, s.elapsed_s,
+        counts.sent(),
+        counts.answered,
+        s.elapsed_s,
     );
     let connections = format!(
         "Connection rate: {:.1} conn/s ({:.1} ms/conn, <={} concurrent connections)\n\
@@ -30,9 +32,9 @@ pub fn httperf(s: &Summary, whole: &Whole) -> String {
     );
     let requests = format!(
         "Request rate: {:.1} req/s ({:.1} ms/req)\nRequest size [B]: {:.1}\n\n",
-        per_s(counts.sent as f64, s),
-        ms_each(s, counts.sent),
-        counts.bytes_out as f64 / counts.sent.max(1) as f64,
+        per_s(counts.sent() as f64, s),
+        ms_each(s, counts.sent()),
+        counts.bytes_out as f64 / counts.sent().max(1) as f64,
     );
     head + &connections + &requests + &replies(s, whole) + &machine(s, whole) + &errors(whole)
 }

@@ -73,6 +73,7 @@ fn second_of_responses(second: u64) -> Tick {
 pub(super) fn wrong() -> (Summary, Whole) {
     let mut tick = Tick { until: Nanos::from_secs(10), open: 5, ..Tick::default() };
     (tick.counts.opened, tick.counts.failed, tick.counts.answered) = (20, 7, 1000);
+    (tick.counts.failed_requests, tick.counts.wrong) = (38, 49);
     for (stage, kind, n) in [
         (Stage::Dial, Kind::Refused, 1),
         (Stage::Dial, Kind::Timeout, 4),

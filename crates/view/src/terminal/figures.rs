@@ -58,7 +58,7 @@ pub(crate) struct Second {
     pub(crate) own_memory: u64,
     /// The target's process, where it can be seen.
     pub(crate) target: Option<TargetSample>,
-    /// Faults and requests missed, in a second.
+    /// Errors as the summary counts them, in a second.
     pub(crate) errors_per_s: f64,
     /// Since the beginning, in their order.
     pub(crate) statuses: Vec<StatusFigures>,
@@ -287,7 +287,7 @@ fn tls(tick: &Tick) -> Cow<'_, Latency> {
     }
 }
 
-/// Faults and missed requests, each failure once.
+/// Requests without a right response, and connections that failed where none was due.
 fn errors_of(tick: &Tick) -> u64 {
     Errors::new(&tick.counts).count
 }

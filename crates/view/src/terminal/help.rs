@@ -24,7 +24,7 @@ const LINES: [Entry; 20] = [
     ("missing", "wanted and not open while the load is held: in red", "wanted, not open"),
     ("connects", "connections opened, per second", "opened per second"),
     ("requests", "responses, per second", "responses per second"),
-    ("errors", "faults and requests missed, per second", "failures per second"),
+    ("errors", "errors as the summary counts them, per second", "failures per second"),
     ("waiting", "requests sent whose response is awaited", "responses awaited"),
     ("latency", "from when a request was due to its response, last second", "from when a request was due"),
     ("lag", "how late throng sent: its own delay, not the target's", "throng's own delay"),
