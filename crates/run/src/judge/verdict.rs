@@ -218,7 +218,8 @@ fn is_deserted(facts: &Facts, own: &OwnPart) -> bool {
 fn is_silent(facts: &Facts, own: &OwnPart) -> bool {
     let is_it = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
-        counts.due() > own.requests
+        // Of a step of a search, some may be under way still.
+        counts.without_response() > own.requests
             && counts.answered + counts.messages == 0
             && !thresholds_of(facts, Some(population))
                 .any(|threshold| asks_for_failure(threshold, counts.opened))

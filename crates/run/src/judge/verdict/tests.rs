@@ -30,6 +30,8 @@ fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Ver
     };
     let counts = &mut measured.totals.counts;
     (counts.due, counts.sent, counts.answered) = (s.requests.due, s.requests.sent, s.requests.answered);
+    counts.unanswered = s.requests.unanswered;
+    counts.failed_requests = counts.sent.saturating_sub(counts.answered + counts.unanswered);
     counts.opened = s.connections.opened;
     let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
     pronounce(&facts, &mut s);
