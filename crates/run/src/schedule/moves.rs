@@ -86,6 +86,8 @@ impl Schedule<'_> {
         let changes = f64::from(from.abs_diff(to));
         let rate = match self.plan.stages[self.stage].ramp {
             Ramp::Adaptive => None,
+            // No time is given to what was lost meanwhile: a rate of nothing would never bring it back.
+            Ramp::Within(_) if to == from => None,
             // A rate of dials is shared by all populations that grow in this stage.
             Ramp::Rate(rate) if to > from => Some(rate.per_s_f64() * changes / all.max(1) as f64),
             Ramp::Rate(rate) => Some(rate.per_s_f64()),

@@ -5,6 +5,7 @@ use stage::{RunResult, measured, network, play, scenario, servers, turns};
 use units::Nanos;
 
 use super::{MS, S};
+use crate::listener::{Received, Reply, Speaks, ok};
 
 /// What a population did in a fifth of a second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -441,4 +442,16 @@ fn the_probe_goes_on_beside_the_stages() {
     assert_eq!((c.opened, schedule.result.held), (205, 15));
     let fresh = seen.fresh.count();
     assert!(fresh.abs_diff(seen.kept.count()) <= 1, "{fresh} fresh ones");
+}
+
+/// A stage of another share may be one of as many connections: what was lost before is dialled again, or the stage has no end.
+#[test]
+fn what_was_lost_is_there_again_in_a_stage_of_as_many_connections() {
+    let text = "target = \"http://127.0.0.1:80/\"\n[[population]]\nname = \"a\"\nconnections = 2\nthink = \"50ms\"\n\
+        [[stage]]\nto = \"50%\"\nfor = \"500ms\"\n[[stage]]\nto = \"30%\"\nramp = \"100ms\"\nfor = \"500ms\"\n";
+    let closes_first = |received: &Received| if received.conn == 0 { vec![Reply::End] } else { ok() };
+    let (result, _) = super::run(text, 1, Speaks::Http, closes_first);
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.dropped), (2, 1), "{c:?}");
+    assert!(result.hold_until < S(3) && c.answered > 5, "{c:?}");
 }
