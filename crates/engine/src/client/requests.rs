@@ -59,6 +59,10 @@ impl Client {
     /// The same where a request has ended without a response: the end of the session may have been announced before, and was waited for
     /// by this request alone.
     pub(super) fn go_on_without<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        // A call that failed is one of those for which the connection came.
+        if self.conn(k).state() == State::Idle && self.is_last_call(k) {
+            return self.leave(cx, k);
+        }
         self.go_on_beside(cx, k);
         if !cx.is_open(k) || self.conn(k).state() != State::Idle {
             return;

@@ -21,11 +21,6 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Whether it may be `n`; so many more are doubtful.
-    pub(super) fn contains(self, n: u64, doubtful: u64) -> bool {
-        (self.sure..=self.most() + doubtful).contains(&n)
-    }
-
     pub(super) fn most(self) -> u64 {
         self.sure + self.perhaps
     }

@@ -22,6 +22,9 @@ pub(super) struct Load {
     pub(super) is_held: bool,
 }
 
+/// In which every shard has reported the end of the load: no drain is shorter.
+const REPORTS: Nanos = Nanos::from_millis(400);
+
 /// What the protocol carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carries {
@@ -104,9 +107,12 @@ impl Load {
         }
         let body = [0, 0, 0, 1, 300, 5_000, 20_000, 50_000][random.below(8) as usize];
         let body = if habit.carries == Carries::Requests { body } else { 0 };
+        if random.below(8) == 0 && !habit.is_echo() {
+            flags += &format!(" probe={rate}/s");
+        }
         let shards = 1 + random.below(2) as u32;
         let tables = Tables::draw(random, habit, is_held, streams == 1 && !flags.contains("rate="));
-        let patience = Nanos::from_millis(random.below(timeout_ms));
+        let patience = REPORTS + Nanos::from_millis(random.below(timeout_ms));
         let patience = (random.below(6) == 0).then_some(patience);
         Load { flags, tables, timeout_ms, shards, streams, body, patience, is_held }
     }
@@ -181,7 +187,7 @@ impl Tables {
                 "streams" if target.starts_with("ws") && !self.steps.is_empty() => {}
                 "method" | "body" | "message" | "ping" if !self.steps.is_empty() => {}
                 "threshold" => top += &format!("thresholds = [\"{value}\"]\n"),
-                "timeout" | "duration" | "ramp" => top += &format!("{name} = \"{value}\"\n"),
+                "timeout" | "duration" | "ramp" | "probe" => top += &format!("{name} = \"{value}\"\n"),
                 "connections" | "total" | "requests" | "calls" | "streams" => {
                     own += &format!("{name} = {value}\n");
                 }
