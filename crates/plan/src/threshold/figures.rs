@@ -101,7 +101,7 @@ const PLAIN: &[Row] = &[
     row("requests.due", "due", Unit::Count, [None, None]),
     row("requests.sent", "sent", Unit::Count, [DUE, DUE]),
     // Of calls that stay open none is due in the end, and none may be answered.
-    row("requests.answered", "answered", Unit::Count, [DUE, OPENED]),
+    row("requests.answered", "answered", Unit::Count, [DUE, TRIED]),
     row("requests.wrong", "wrong", Unit::Count, [DUE, ANSWERED]),
     row("requests.failed", "", Unit::Count, [DUE, SENT]),
     row("requests.unanswered", "unanswered", Unit::Count, [DUE, SENT]),

@@ -79,7 +79,7 @@ fn of_requests(path: &str, result: &RunResult) -> Option<Number> {
         "errors.of" => number(tried, None),
         "requests.due" => number(due, None),
         "requests.sent" => number(sent, Some(due)),
-        "requests.answered" => number(c.answered, Some(due)),
+        "requests.answered" => number(c.answered, Some(tried)),
         "requests.missed" => number(c.missed, Some(due)),
         // No agent is lost here.
         "requests.lost" => number(0, Some(due)),

@@ -254,24 +254,22 @@ fn every_fault_has_a_sentence() {
 fn a_response_that_does_not_end_is_named() {
     let mut s = stopped(20, vec![fault(Stage::Exchange, Kind::Timeout, 20)]);
     s.requests.bytes_in = 4_096;
-    let e = || Evidence { timeout: Nanos::from_secs(3), ..Evidence::default() };
+    let e = |unended| Evidence { unended, timeout: Nanos::from_secs(3), ..Evidence::default() };
     let limit = |s: &Summary, e: &Evidence| limit(s, e).expect("it is bad");
-    let found = limit(&s, &e());
+    let found = limit(&s, &e(20));
     assert_eq!(found.sentence, "20 responses began and did not end within 3 s");
     assert!(
         found.detail.contains("KiB of responses") && found.fix.contains("server-sent events"),
         "{found:?}"
     );
-    // Bytes of settings, or of messages; other responses that were whole.
+    // Bytes of settings, of interim responses, or of messages; other responses that were whole.
     let busy = "20 requests timed out after 3 s";
-    let mut other = e();
-    other.subject.is_http2 = true;
-    assert_eq!(limit(&s, &other).sentence, busy);
-    other.subject.is_http2 = false;
-    other.subject.has_messages = true;
-    assert_eq!(limit(&s, &other).sentence, busy);
+    assert_eq!(limit(&s, &e(0)).sentence, busy);
+    let mut messages = e(20);
+    messages.subject.has_messages = true;
+    assert_eq!(limit(&s, &messages).sentence, busy);
     s.requests.answered = 1;
-    assert_eq!(limit(&s, &e()).sentence, busy);
+    assert_eq!(limit(&s, &e(9)).sentence, busy);
 }
 
 #[test]
