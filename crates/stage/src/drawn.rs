@@ -160,6 +160,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         habit,
         has_bodies: load.has_bodies(),
         is_held: load.is_held,
+        is_prompt: faults.loss == 0 && faults.backlog > 1 && accepts.is_prompt(),
         dials: net.dials(),
         unread: net.unread(),
         plans: &plans,

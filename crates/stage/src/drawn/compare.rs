@@ -22,6 +22,8 @@ pub(super) struct Played<'a> {
     pub(super) has_bodies: bool,
     /// Its connections stay, instead of coming for a number of requests.
     pub(super) is_held: bool,
+    /// No dial takes long but by the server's doing.
+    pub(super) is_prompt: bool,
     /// As the network has counted them.
     pub(super) dials: u64,
     /// Bytes that nobody read: the client's, and the server's.
@@ -81,6 +83,7 @@ impl Played<'_> {
         // Who comes for some requests has lost a connection that is closed before, as announced or not.
         let lost = if self.is_held { b.blamed } else { b.blamed + b.announced };
         assert!(c.dropped <= lost, "lost: {c:?} {b:?}");
+        assert!(c.dropped + c.failed <= lost || !self.is_prompt, "lost, and not opened: {c:?} {b:?}");
     }
 
     fn compare_bytes(&self) {

@@ -125,6 +125,13 @@ pub(super) struct Accepts {
     pub(super) every: Nanos,
 }
 
+impl Accepts {
+    /// At once.
+    pub(super) fn is_prompt(self) -> bool {
+        self.from == Nanos::ZERO && self.every == Nanos::ZERO
+    }
+}
+
 /// The server.
 pub(super) struct Server<S: Speaks> {
     protocol: S,

@@ -71,6 +71,9 @@ fn welcome(conn: &mut Conn, input: &[u8], turn: &mut Turn<'_>) -> usize {
     let soon = turn.within(20);
     // Once more as seldom as a message is treated wrongly.
     let way = if turn.coin() { turn.way() } else { 0 };
+    if (1..=6).contains(&way) {
+        turn.page.blame();
+    }
     match way {
         1 => {
             let late = turn.within(150);
