@@ -38,17 +38,7 @@ impl Client {
         let mut done = None;
         loop {
             let (stream, progress) = self.read(cx, k, &input[used..]);
-            match &progress {
-                progress if has_streams => {
-                    if progress.as_ref().is_ok_and(Progress::is_of_response) {
-                        self.begun(stream, cx.now());
-                    }
-                }
-                // Before a response.
-                Ok(Progress::Turned(_)) => {}
-                _ if used < input.len() => self.begun_if_busy(k, cx.now()),
-                _ => {}
-            }
+            self.note_first_byte(k, stream, &progress, (used < input.len(), cx.now()));
             match progress {
                 Ok(Progress::More(n)) => {
                     self.note_begun(k, &input[used..used + n]);
@@ -65,17 +55,14 @@ impl Client {
                     match self.conn(k).state() {
                         State::Busy => {
                             self.upgraded(k, stream, cx.now());
-                            let taken = self.take_response(cx, k, stream);
-                            done = taken.and_then(|taken| self.go_on_after(cx, k, taken, used < input.len()));
+                            done = self.go_on_after(cx, k, stream, used < input.len());
                         }
                         _ => self.session_opened(cx, k),
                     }
                 }
                 Ok(Progress::Responded(n)) => {
                     used += n;
-                    let taken = self.take_response(cx, k, stream);
-                    let has_more = used < input.len() && !has_streams;
-                    done = taken.and_then(|taken| self.go_on_after(cx, k, taken, has_more));
+                    done = self.go_on_after(cx, k, stream, used < input.len() && !has_streams);
                     self.sample_wrong(k, cx.now(), sampled(from, used), is_first);
                     (from, is_first) = (used, true);
                 }
@@ -112,9 +99,10 @@ impl Client {
         }
     }
 
-    /// Goes on after a response, or returns what to go on after where it `has_more` to read, and would send something: what has come before
-    /// is no reply to that.
-    fn go_on_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: Done, has_more: bool) -> Option<Done> {
+    /// A response is complete: goes on, or returns what to go on after where it `has_more` to read, and would send something: what has come
+    /// before is no reply to that.
+    fn go_on_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, has_more: bool) -> Option<Done> {
+        let done = self.take_response(cx, k, stream)?;
         if has_more && self.sends_next(k) {
             let due = self.due_after(k, &done);
             self.wake_at(cx, k, due);
@@ -132,9 +120,22 @@ impl Client {
         }
     }
 
-    /// Something has come: of what is awaited, if anything is.
-    fn begun_if_busy(&mut self, k: Key, now: Nanos) {
-        if self.conn(k).state() == State::Busy {
+    /// If `has_come`, something was read: the first byte of what is awaited, if anything is. Interim responses come before that.
+    fn note_first_byte(
+        &mut self,
+        k: Key,
+        stream: u32,
+        progress: &Result<Progress<'_>, Failure>,
+        (has_come, now): (bool, Nanos),
+    ) {
+        if self.job.is_http2() {
+            if progress.as_ref().is_ok_and(Progress::is_of_response) {
+                self.begun(stream, now);
+            }
+        } else if has_come
+            && !matches!(progress, Ok(Progress::Turned(_)))
+            && self.conn(k).state() == State::Busy
+        {
             self.begun(self.conns.latest(k.index), now);
         }
     }

@@ -82,16 +82,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
             let has_faults = s.faults.iter().any(|fault| !own.explains(fault));
             is_less || has_faults || !own.is_slow && (is_unserved || probe_failed > 0 || silent.is_some())
         }
-        // What the judged figures do not cover.
-        false => {
-            let missed = s.thresholds.iter().any(|result| result.fails());
-            let unanswered = s.requests.unanswered
-                + s.requests.lost
-                + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
-            let is_unserved = is_unserved && !judges(facts, &LOSSES, None);
-            let is_lacking = unanswered > 0 || is_unserved || is_silent(facts, own);
-            missed || !own.is_slow && is_lacking || is_deserted(facts, own)
-        }
+        false => fails_otherwise(facts, s, own, is_unserved),
     };
     let fails = failed || has_lost || is_outrun && own.why.is_none() || disagree.is_some();
     let suffice = if own.why.is_some() { "" } else { "; the others suffice" };
@@ -109,6 +100,16 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
         }
     }
     (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Whether a threshold is not met, or something went wrong that the judged figures do not cover.
+fn fails_otherwise(facts: &Facts, s: &Summary, own: &OwnPart, is_unserved: bool) -> bool {
+    let missed = s.thresholds.iter().any(|result| result.fails());
+    let unanswered =
+        s.requests.unanswered + s.requests.lost + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
+    let is_unserved = is_unserved && !judges(facts, &LOSSES, None);
+    let is_lacking = unanswered > 0 || is_unserved || is_silent(facts, own);
+    missed || !own.is_slow && is_lacking || is_deserted(facts, own)
 }
 
 /// Whether something that was due did not take place, other than by throng's own doing. As the books balance, all else is answered, has a
