@@ -103,7 +103,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, most_open: 0, wanted: Math.round(most * share), resolved: open, waiting: 12, unsettled: 12, owed: 0,
       ramped_at: null, open_ns: open * seconds * 1e9,
       counts: {
-        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, dialled: opened, given_up: 0,
+        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, left: 0, addresses_skipped: 0, dialled: opened, given_up: 0,
         undialled: 0, connection_faults: 0, due: answered, sent: answered, withdrawn: 0, revoked: 0, failed_requests: late, wrong: 0, unanswered: 0, told: 0, pushed: 0, messages: 0,
         missed: 0, answered, answered_at_load: phase === "hold" ? answered : 0, kept: answered, bytes_in: answered * 77,
         bytes_out: answered * 41, body_bytes_in: answered * 12,

@@ -106,6 +106,8 @@ pub struct Client {
     lateness: Lateness,
     /// Of all dials so far: about a round trip.
     shortest_dial: Nanos,
+    /// Of all responses so far: about how long a busy server may take to read what it has been sent.
+    slowest_response: Nanos,
     hold_until: Nanos,
     ramped_at: Nanos,
     draining: bool,
@@ -168,6 +170,7 @@ impl Client {
             books: Counts::default(),
             lateness: Lateness::none(),
             shortest_dial: Nanos::from_secs(1),
+            slowest_response: Nanos::ZERO,
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
             draining: false,

@@ -4,7 +4,7 @@ import type { Counts, ErrorSample, FaultCount, Mark, Phase, Probe, Tick } from "
 
 /** All of them, each with nothing counted. */
 const NO_COUNTS: Counts = {
-  opened: 0, failed: 0, dropped: 0, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, dialled: 0, given_up: 0,
+  opened: 0, failed: 0, dropped: 0, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, left: 0, addresses_skipped: 0, dialled: 0, given_up: 0,
   undialled: 0, connection_faults: 0, due: 0, sent: 0, withdrawn: 0, revoked: 0, failed_requests: 0, wrong: 0, unanswered: 0, told: 0, pushed: 0, messages: 0, missed: 0, answered: 0, answered_at_load: 0, kept: 0, bytes_in: 0, bytes_out: 0, body_bytes_in: 0,
 };
 const COUNTS = Object.keys(NO_COUNTS) as (keyof Counts)[];

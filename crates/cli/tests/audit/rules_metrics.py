@@ -38,8 +38,8 @@ RULES = [
     rule(r"throng_connections_(\w+)_total", lambda m, l, name: m.counter(name, population(m, l), l), WIRE),
     rule(r"throng_(connections_open|connections_wanted|requests_waiting)", lambda m, l, name: m.gauge(name, population(m, l)), WIRE),
     rule(r"throng_requests_total", lambda m, l: m.counter("requests", population(m, l), l), WIRE),
-    rule(r"throng_probe_(requests|answers|failed)_total", lambda m, l, name: probe(m, name), "wire: requests of the probe's path"),
-    rule(r"throng_(requests_missed|requests_due|requests_failed|responses_wrong|requests_without_response|requests_unanswered|messages_told|messages_received|answers|statuses|received_bytes|"
+    rule(r"throng_probe_(requests|answers|failed|unanswered)_total", lambda m, l, name: probe(m, name), "wire: requests of the probe's path"),
+    rule(r"throng_(requests_missed|requests_due|requests_failed|requests_withdrawn|requests_revoked|responses_wrong|requests_without_response|requests_unanswered|messages_told|messages_received|answers|statuses|received_bytes|"
          r"received_body_bytes|sent_bytes|faults)_total", lambda m, l, name: m.counter(name, population(m, l), l), WIRE),
     rule(r"throng_(push\w*|broadcasts\w*)_total", lambda m, l, name: 0, "the server only replies"),
     rule(rf"throng_({'|'.join(TIMES)})_seconds_bucket", lambda m, l, name: m.bucket(name, float(l["le"].replace("+Inf", "inf")), population(m, l), l),
@@ -95,7 +95,7 @@ def two_digits(expected, ending):
 
 def probe(m, name):
     p = m.context.probe
-    if p is None or name == "failed":
+    if p is None or name in ("failed", "unanswered"):
         return 0
     if name == "requests":
         # Begun with the dial.

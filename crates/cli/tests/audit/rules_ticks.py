@@ -110,7 +110,7 @@ def counts(scope, key):
     return {
         "opened": scope.opened, "failed": scope.failed, "redialled": scope.redialled,
         "dropped": lambda: scope.fated("dropped"), "closed": lambda: scope.fated("closed"), "finished": lambda: scope.fated("finished"),
-        "done": lambda: 0 if scope.model.kind == "arrive" else scope.fated("finished"),
+        "done": lambda: 0 if scope.model.kind == "arrive" else scope.fated("finished"), "left": lambda: 0,
         "ended_after": scope.released, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "messages": lambda: 0, "missed": scope.missed, "withdrawn": lambda: scope.caused("withdrawn"),
         "addresses_skipped": lambda: Setting("a dial that met a taken address never shows on the wire"),
         "dialled": lambda: len(scope.connections), "given_up": lambda: 0, "undialled": lambda: 0, "revoked": lambda: 0,

@@ -123,7 +123,9 @@ def flat(told):
 MARKDOWN_ROWS = {
     "connections wanted": ["connections/wanted"], "connections held": ["connections/held"], "peak connections": ["connections/peak"],
     "connects/s": ["connections/open_per_s"], "responses": ["requests/answered"],
-    "requests unanswered at the end": ["requests/unanswered"], "connections open at the end of the load": ["connections/held"],
+    "requests due": ["requests/due"], "requests failed": ["requests/failed"], "requests never sent": ["requests/missed"],
+    "requests without a response at the end": ["requests/unanswered"], "requests lost with their agents": ["requests/lost"],
+    "dials under way at the end": ["connections/given_up"], "connections open at the end of the load": ["connections/held"],
     "errors": SUMMARY_ROWS["errors"], "throughput": SUMMARY_ROWS["throughput"], "status": SUMMARY_ROWS["status"], "requests/s": ["requests/per_s"],
     "memory of throng per connection": ["generator/user_bytes_per_connection", "cost"],
     "memory of the target per connection": ["target_cost/user_bytes_per_connection", "cost"],

@@ -16,9 +16,11 @@ use crate::{
     pool::NOTHING,
 };
 
-/// A request that the server has not seen when it closes a connection meets the close within a round trip, and the time in which a busy
-/// server does not come to read: one that has waited for longer was received, and is not answered.
+/// A request that the server has not seen when it closes a connection meets the close within a round trip, and the time in which the
+/// server does not come to read: this, or as long as it took for its slowest response, if it is so busy. One that has waited for longer,
+/// or for longer than a server calls a timeout, was received, and is not answered.
 const UNREAD: Nanos = Nanos::from_millis(100);
+const LONGEST_UNREAD: Nanos = Nanos::from_secs(1);
 
 impl Client {
     /// The connection is no more, and has no record any longer.
@@ -90,7 +92,8 @@ impl Client {
     /// It is only sent again: where nothing follows, it was sent, and has failed.
     fn may_have_crossed(&self, exchange: &Exchange, now: Nanos) -> bool {
         let waited = self.took(exchange.started, exchange.started, now).time;
-        self.job.reconnect != Reconnect::Never && waited.0 <= UNREAD.0 + 2 * self.shortest_dial.0
+        let unread = UNREAD.max(self.slowest_response).min(LONGEST_UNREAD);
+        self.job.reconnect != Reconnect::Never && waited <= unread + Nanos(2 * self.shortest_dial.0)
     }
 
     /// Dials a connection again that has ended, for requests that were withdrawn: they are due since before, even where the load has

@@ -39,6 +39,7 @@ impl Client {
         }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
+        self.slowest_response = self.slowest_response.max(now.since(exchange.started));
         let useless = self.measure(&exchange, head, destination, k.index, now);
         if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.has_messages() {
             self.message_came(now);

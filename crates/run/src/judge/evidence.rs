@@ -53,6 +53,8 @@ pub(crate) struct Evidence {
     pub(crate) rate_backlog: Option<u64>,
     /// Of a step of a search by rate whose connections carry one request at a time.
     pub(crate) paced: Option<Paced>,
+    /// Of each population whose connections were all closed as announced, and none opened again, what is said of it.
+    pub(crate) stranded: Vec<String>,
     /// Connections that had no response while the others had many, of each population that has any.
     pub(crate) starved: Vec<Starved>,
     /// Connections in the target's accept queues then, where that can be seen.

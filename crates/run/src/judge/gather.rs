@@ -7,6 +7,7 @@ use units::Nanos;
 use super::{
     evidence::{Evidence, Pattern, Queueing, Stall},
     starved,
+    stranded::stranded,
     subject::Subject,
     words::Words,
 };
@@ -103,6 +104,7 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
         arrivals_per_s: arrivals_per_s(plan, r),
         queueing: queueing(r),
         starved: starved::starved(plan, r),
+        stranded: stranded(plan, &r.populations, r.is_deserted),
         slow_part: r.totals.latency.slow_part(),
         slow_parts: slow_parts(plan, r),
         is_mute: r.is_mute(),

@@ -1,39 +1,43 @@
 //! Whether a load has stopped by itself, for its connections were closed as announced and not opened again.
 
-use plan::{Population, Reconnect};
-use samples::Summary;
+use plan::{Plan, Population, Reconnect};
 
-use super::verdict::Facts;
 use crate::record::PopulationRecord;
 
-/// Loads without a rate that had no connection at the end or between the first ones and that. Closes with an announcement are no losses,
-/// and between two dials there may be no connection; but what was measured then is not what was planned.
-pub(super) fn stranded(facts: &Facts, s: &Summary) -> Vec<String> {
-    let is_alone = facts.populations.len() == 1;
+/// Closed loops that had something to send, and loads that are the connections themselves, which had no connection at the end or between the
+/// first ones and that: one reason for each population. Closes with an announcement are no losses, and between two dials there may be no
+/// connection; but what was measured then is not what was planned. `is_early`: that ended the load.
+pub(super) fn stranded(plan: &Plan, populations: &[PopulationRecord], is_early: bool) -> Vec<String> {
+    let is_alone = populations.len() == 1;
     let of = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
         let sent = counts.sent();
         let wants_more = population.requests.is_none_or(|wanted| sent < wanted);
         let is_none_left = measured.held == 0 && measured.disconnected >= measured.wanted.max(1);
-        let is_stranded = population.load.is_closed_loop()
-            && (population.reconnect != Reconnect::Never || s.planned_s.is_some())
+        let is_held = population.load.is_closed_loop() && !population.target.scheme.has_requests();
+        let is_stranded = (population.is_closed_loop() || is_held)
+            && (population.reconnect != Reconnect::Never || is_early)
             && wants_more
             && is_none_left
             && counts.redialled == 0;
         let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
         is_stranded.then(|| format!("{name}no connection was open at the end, and none was opened again"))
     };
-    facts.plan.populations.iter().zip(facts.populations).filter_map(of).collect()
+    plan.populations.iter().zip(populations).filter_map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use samples::Verdict;
+    use samples::{Summary, Verdict};
 
     use super::*;
     use crate::{
         fixture::plan,
-        judge::{evidence::Evidence, thresholds, verdict::pronounce},
+        judge::{
+            evidence::Evidence,
+            thresholds,
+            verdict::{Facts, pronounce},
+        },
     };
 
     /// Of a hundred connections, all were closed as announced after three responses each, but for `change`.
@@ -54,9 +58,10 @@ mod tests {
         let counts = &mut measured.totals.counts;
         (counts.opened, counts.closed, counts.sent, counts.answered) = (100, 100, 300, 300);
         change(&mut measured);
-        let evidence = Evidence::default();
+        let stranded = stranded(&plan, std::slice::from_ref(&measured), false);
+        let evidence = Evidence { stranded, ..Evidence::default() };
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
-        let reasons = stranded(&facts, &s);
+        let reasons = evidence.stranded.clone();
         assert_eq!(reasons, expected.1, "{thresholds:?} {requests:?}");
         pronounce(&facts, &mut s);
         let Summary { verdict, reasons: all, .. } = s;

@@ -8,7 +8,6 @@ use super::{
     evidence::Evidence,
     honesty::{self, OwnPart},
     limit, sent, starved,
-    stranded::stranded,
 };
 use crate::record::{LOST_WORKER, PopulationRecord};
 
@@ -37,7 +36,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     let c = &s.connections;
     let few = sent::too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
-    let unserved = [stranded(facts, s), starved::reasons(&facts.evidence.starved)].concat();
+    let unserved = [facts.evidence.stranded.clone(), starved::reasons(&facts.evidence.starved)].concat();
     let outrun = limit::outrun(facts.evidence, c.held);
     let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
     let is_short = !few.is_empty() || ends_early;
@@ -105,8 +104,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
 /// Whether a threshold is not met, or something went wrong that the judged figures do not cover.
 fn fails_otherwise(facts: &Facts, s: &Summary, own: &OwnPart, is_unserved: bool) -> bool {
     let missed = s.thresholds.iter().any(|result| result.fails());
-    let unanswered =
-        s.requests.unanswered + s.requests.lost + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
+    let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
     let is_unserved = is_unserved && !judges(facts, &LOSSES, None);
     let is_lacking = unanswered > 0 || is_unserved || is_silent(facts, own);
     missed || !own.is_slow && is_lacking || is_deserted(facts, own)
@@ -115,7 +113,7 @@ fn fails_otherwise(facts: &Facts, s: &Summary, own: &OwnPart, is_unserved: bool)
 /// Whether something that was due did not take place, other than by throng's own doing. As the books balance, all else is answered, has a
 /// fault, or was lost with an agent.
 fn are_missing(s: &Summary, own: &OwnPart) -> bool {
-    s.requests.missed > own.missed || s.requests.lost + s.connections.given_up > 0
+    s.requests.missed > own.missed || s.connections.given_up > 0
 }
 
 /// Why nothing that was counted can be relied on: a mistake of throng's.

@@ -143,13 +143,11 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
 
 /// It announced the close of all, and none was opened again.
 pub(super) fn announced(case: &Case) -> Option<Limit> {
-    let (s, subject) = (case.summary, &case.evidence.subject);
-    let c = &s.connections;
-    let has_reason = s.thresholds.iter().any(|result| result.fails()) || subject.arrives;
-    if case.trouble != Trouble::None || has_reason || c.closed == 0 || c.held > 0 {
+    if case.trouble != Trouble::None || case.evidence.stranded.is_empty() {
         return None;
     }
-    let fix = match subject.never_redials {
+    let c = &case.summary.connections;
+    let fix = match case.evidence.subject.never_redials {
         true => "leave out --reconnect never, with which no others are opened",
         false => "let it keep connections open for longer (idle timeout, maximum age), or send more often",
     };
