@@ -68,6 +68,26 @@ fn dials_and_connections_have_one_end_each() {
     assert_eq!((tick.counts.connection_faults, tick.faults.total()), (1, 1));
 }
 
+/// No request was due for it, and nobody was served.
+#[test]
+fn a_refused_upgrade_is_an_error_of_its_connection() {
+    let mut tick = Tick::none();
+    tick.dial_failed(None, Fault::target(Stage::Handshake, Kind::WrongStatus), false);
+    assert_eq!((tick.counts.connection_faults, tick.counts.failed, tick.counts.wrong), (1, 1, 0));
+}
+
+#[test]
+fn a_destination_has_what_was_withdrawn_from_it() {
+    let mut tick = Tick { destinations: vec![crate::Destination::default()], ..Tick::none() };
+    for _ in 0..3 {
+        tick.sent(Some(0));
+    }
+    tick.withdrawn(Some(0));
+    tick.revoked(Some(0));
+    let shown = crate::DestinationSummary::new(String::new(), String::new(), &tick.destinations[0]);
+    assert_eq!((shown.sent, tick.counts.sent()), (1, 1));
+}
+
 #[test]
 fn a_fault_is_of_a_request_or_of_a_connection() {
     let mut tick = Tick::default();
