@@ -47,6 +47,9 @@ class Connection:
         log("accept", self, port=port, local=sock.getsockname()[0], peer=peer[1])
 
     def send(self, data):
+        if self.sock is None:
+            # An earlier one has found that the client is gone.
+            return None
         try:
             sent = self.sock.send(data)
         except (ConnectionResetError, BrokenPipeError):

@@ -17,9 +17,10 @@ use crate::{
 };
 
 /// A request that the server has not seen when it closes a connection meets the close within a round trip, and the time in which the
-/// server does not come to read: this, or as long as it took for its slowest response, if it is so busy. One that has waited for longer,
-/// or for longer than a server calls a timeout, was received, and is not answered.
+/// server does not come to read: this, or several times as long as it took for its slowest response, if it is so busy. One that has waited
+/// for longer, or for longer than a server calls a timeout, was received, and is not answered.
 const UNREAD: Nanos = Nanos::from_millis(100);
+const SLOWER: u64 = 4;
 const LONGEST_UNREAD: Nanos = Nanos::from_secs(1);
 
 impl Client {
@@ -92,7 +93,7 @@ impl Client {
     /// It is only sent again: where nothing follows, it was sent, and has failed.
     fn may_have_crossed(&self, exchange: &Exchange, now: Nanos) -> bool {
         let waited = self.took(exchange.started, exchange.started, now).time;
-        let unread = UNREAD.max(self.slowest_response).min(LONGEST_UNREAD);
+        let unread = UNREAD.max(Nanos(self.slowest_response.0.saturating_mul(SLOWER))).min(LONGEST_UNREAD);
         self.job.reconnect != Reconnect::Never && waited <= unread + Nanos(2 * self.shortest_dial.0)
     }
 
