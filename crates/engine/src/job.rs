@@ -254,6 +254,14 @@ impl Job {
         matches!(self.op(0), Op::Request(_) | Op::Exchange(_) | Op::Expect(_))
     }
 
+    /// The operation that `at` leads to.
+    pub(crate) fn led_to(&self, mut at: u16) -> u16 {
+        while let Op::Goto(to) = self.op(at) {
+            at = *to;
+        }
+        at
+    }
+
     /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.
     pub(crate) fn awaited<'a>(
         &'a self,

@@ -105,10 +105,7 @@ impl Pacer {
     pub(crate) fn set_load(&mut self, n: u32, there: u64, profile: Option<RateProfile>, from: Nanos) {
         self.wanted = n.min(self.part.connections);
         let there = if self.comes_and_goes() { 0 } else { there };
-        let missing = u64::from(self.wanted).saturating_sub(there) as u32;
-        // At a rate of nothing none of those that were lost is dialled; of those that arrive, perhaps later.
-        let is_still = profile == Some(RateProfile::Steady(Rate::default())) && !self.comes_and_goes();
-        let to_dial = if is_still { 0 } else { missing };
+        let to_dial = u64::from(self.wanted).saturating_sub(there) as u32;
         self.ramp.order(to_dial, profile, &self.part, from);
     }
 

@@ -104,7 +104,7 @@ pub const MAX_RESETS: u16 = 1024;
 
 /// Frames in a second that cost the sender less than the receiver and carry no message: SETTINGS, PING, PRIORITY, unknown ones,
 /// DATA without a byte, fields and resets of streams that are closed. A keep-alive or a measurement of latency sends a
-/// few. A client, which nobody attacks, counts those that it has to reply to: servers reset each stream that they have responded to
+/// few. A client counts only those that it has to reply to: servers reset each stream that they have responded to
 /// early (section 8.1), and may send frames that are ignored with each response.
 pub const MAX_CONTROLS: u16 = 2048;
 

@@ -36,7 +36,7 @@ impl Client {
         self.end_keep_alive(k);
         self.drop_withdrawn(k);
         self.forget(k);
-        // What nobody made sense of has come nevertheless.
+        // Bytes that were never used have been received, too.
         self.tick.counts.bytes_in += cx.leftover(k).len() as u64;
         cx.close(k, how);
     }
@@ -135,10 +135,8 @@ impl Client {
 
     /// A place for a connection that has no socket for now; `index` is the one it had, `at` the operation that it continues
     /// with.
-    fn disconnect<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, mut at: u16) -> Key {
-        while let Op::Goto(to) = self.job.op(at) {
-            at = *to;
-        }
+    fn disconnect<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, at: u16) -> Key {
+        let at = self.job.led_to(at);
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
         // What was announced ends with the connection.

@@ -104,17 +104,16 @@ impl Client {
     fn go_on_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, has_more: bool) -> Option<Done> {
         let done = self.take_response(cx, k, stream)?;
         if has_more && self.sends_next(k) {
-            let due = self.due_after(k, &done);
-            self.wake_at(cx, k, due);
+            self.wake_at(cx, k, done.due);
             return Some(done);
         }
-        self.follow_up(cx, k, &done);
+        self.follow_up(cx, k, done);
         None
     }
 
     /// All has been read that has come.
     fn has_read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: Option<Done>) {
-        done.iter().for_each(|done| self.follow_up(cx, k, done));
+        done.into_iter().for_each(|done| self.follow_up(cx, k, done));
         if cx.is_open(k) {
             self.rest_if_quiet(k);
         }

@@ -6,28 +6,27 @@ use units::Nanos;
 
 use super::Client;
 use crate::{
-    connections::State,
+    connections::{Conn, State},
     exchange::Exchange,
     op::Op,
     protocol::{Head, Response},
 };
 
-/// An exchange whose response is complete, and counted.
+/// How a connection goes on whose response is complete, and counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    exchange: Exchange,
+    pub(super) due: Nanos,
     keeps_alive: bool,
-    at: Nanos,
 }
 
 impl Client {
     /// What was awaited on `stream` is complete, and is the last that has come.
     pub(super) fn response_complete<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let done = self.take_response(cx, k, stream);
-        done.into_iter().for_each(|done| self.follow_up(cx, k, &done));
+        done.into_iter().for_each(|done| self.follow_up(cx, k, done));
     }
 
-    /// What was awaited on `stream` is complete: counts it. What was done, if the connection goes on with something else.
+    /// What was awaited on `stream` is complete: counts it. How the connection goes on, unless with the same exchange or not at all.
     pub(super) fn take_response<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> Option<Done> {
         let now = cx.now();
         self.succeeded(k);
@@ -55,26 +54,23 @@ impl Client {
             self.lost(cx, k, fault);
             return None;
         }
-        Some(Done { exchange, keeps_alive, at: now })
+        Some(Done { due: self.due_after(k, &exchange, now), keeps_alive })
     }
 
     /// Whether the next thing to do on a connection is to send something, and nothing else is awaited on it: what has come already is no
     /// reply to that.
-    pub(super) fn sends_next(&mut self, k: Key) -> bool {
-        let mut at = self.conns[k.index].at;
-        while let Op::Goto(to) = self.job.op(at) {
-            at = *to;
-        }
-        self.conns[k.index].state() == State::Idle && !matches!(self.job.op(at), Op::Expect(_))
+    pub(super) fn sends_next(&self, k: Key) -> bool {
+        let Conn { at, .. } = self.conns[k.index];
+        self.conns[k.index].state() == State::Idle
+            && !matches!(self.job.op(self.job.led_to(at)), Op::Expect(_))
     }
 
     /// Goes on after a response.
-    pub(super) fn follow_up<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: &Done) {
-        let Done { keeps_alive, at: now, .. } = *done;
+    pub(super) fn follow_up<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, Done { due, keeps_alive }: Done) {
+        let now = cx.now();
         if self.conn(k).state() == State::Busy {
             return if self.has_pings() { self.ping(cx, k, now) } else { self.go_on_beside(cx, k) };
         }
-        let due = self.due_after(k, done);
         if self.is_surplus() {
             self.finish(cx, k);
         } else if self.is_last_call(k) {
@@ -98,12 +94,12 @@ impl Client {
     }
 
     /// When a connection goes on after a response.
-    pub(super) fn due_after(&self, k: Key, done: &Done) -> Nanos {
-        match self.job.op(done.exchange.at) {
+    fn due_after(&self, k: Key, exchange: &Exchange, now: Nanos) -> Nanos {
+        match self.job.op(exchange.at) {
             Op::Ping(..) if self.has_pings() => self.pings[k.index as usize],
             // In closed loop the next one is due with the echo of this one.
-            Op::Ping(_, every) if *every > Nanos::ZERO => done.exchange.due + *every,
-            _ => done.at,
+            Op::Ping(_, every) if *every > Nanos::ZERO => exchange.due + *every,
+            _ => now,
         }
     }
 

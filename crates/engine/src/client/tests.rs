@@ -13,6 +13,17 @@ use units::{Nanos, Rate};
 use super::Client;
 use crate::{Control, Job, Link, RateProfile, links, protocol::Protocol};
 
+/// The response that accepts the upgrade to a WebSocket with this head.
+fn accepts(head: &[u8]) -> Vec<u8> {
+    let head = str::from_utf8(head).expect("a head is text");
+    let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
+    let mut accept = vec![0; 256];
+    let key = key.expect("an upgrade has a key").as_bytes();
+    let length = wire::websocket::write_accept(&mut accept, key).expect("there is room");
+    accept.truncate(length);
+    accept
+}
+
 mod bodies;
 mod keep_alive;
 mod layers;

@@ -22,6 +22,7 @@
 //! | requests-per-connection | those lost had all received the same number of responses |
 //! | connection-limit | some were closed as others opened, and others stay silent for longer |
 //! | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
+//! | closed | all were closed as announced, and none was opened again |
 //! | connection-limit | from some number on new connections were turned away |
 //! | accept-queue | it overflowed, is as full as its backlog allows, or connections are stuck in it |
 //! | unacknowledged, no-syn-ack | the path drops packets silently |

@@ -68,7 +68,7 @@ fn dials_and_connections_have_one_end_each() {
     assert_eq!((tick.counts.connection_faults, tick.faults.total()), (1, 1));
 }
 
-/// No request was due for it, and nobody was served.
+/// No request was due for it.
 #[test]
 fn a_refused_upgrade_is_an_error_of_its_connection() {
     let mut tick = Tick::none();

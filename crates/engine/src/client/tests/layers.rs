@@ -5,7 +5,7 @@
 use net::{Io, Layer, Opening, Unsealed};
 use samples::{Kind, Stage};
 use units::Rate;
-use wire::websocket::{Event, Frames, Role, accept_key};
+use wire::websocket::{Event, Frames, Role};
 
 use super::{Instead, MS, Outcome, Output, Serve, plan, run};
 
@@ -208,12 +208,7 @@ fn http(plain: &[u8]) -> (usize, Vec<u8>) {
 fn websocket(plain: &[u8]) -> (usize, Vec<u8>) {
     if plain.starts_with(b"GET") {
         let Some(n) = head(plain) else { return (0, Vec::new()) };
-        let text = str::from_utf8(&plain[..n]).expect("a head is text");
-        let key = text.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
-        let accept = accept_key(key.expect("an upgrade has a key").as_bytes());
-        let welcome = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-Sec-WebSocket-Accept: ";
-        return (n, [&welcome[..], &accept, b"\r\n\r\n"].concat());
+        return (n, super::accepts(&plain[..n]));
     }
     match Frames::new(Role::Server).handle_bytes(plain, 1_000) {
         Ok((n, Some(Event::Data(data)))) if data.ends => {

@@ -3,7 +3,7 @@
 use net::Io;
 use wire::websocket::{Event, Frames, Role};
 
-use super::{Instead, MS, Output, Serve, plan, run};
+use super::{Instead, MS, Output, Serve, accepts, plan, run};
 
 /// A WebSocket that sends each message back, with this after it.
 struct EchoThen {
@@ -19,13 +19,8 @@ impl Serve for EchoThen {
 
     fn read<I: Io>(&mut self, Conn(frames): &mut Conn, input: &mut [u8], out: &mut Output<'_, I>) -> usize {
         let Some(frames) = frames else {
-            let head = String::from_utf8_lossy(input).into_owned();
-            let key = head.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.lines().next());
-            let mut accept = [0; 256];
-            let key = key.expect("an upgrade has a key").as_bytes();
-            let length = wire::websocket::write_accept(&mut accept, key).expect("there is room");
             *frames = Some(Frames::new(Role::Server));
-            out.send(&accept[..length]);
+            out.send(&accepts(input));
             return input.len();
         };
         let mut used = 0;

@@ -4,7 +4,7 @@ use net::Io;
 use samples::{Detail, Kind, Stage};
 use wire::http2::{SERVER_PREFACE, SETTINGS_ACK};
 
-use super::{Instead, MS, Output, Serve, plan, run};
+use super::{Instead, MS, Output, Serve, accepts, plan, run};
 
 /// A server that sends this to the first input on each connection, and then nothing.
 struct Says(Vec<u8>);
@@ -41,13 +41,8 @@ impl Serve for Closes {
 
     fn read<I: Io>(&mut self, has_said: &mut bool, input: &mut [u8], out: &mut Output<'_, I>) -> usize {
         if !std::mem::replace(has_said, true) {
-            let head = String::from_utf8_lossy(input).into_owned();
-            let key = head.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.lines().next());
-            let mut accept = [0; 256];
-            let key = key.expect("an upgrade has a key").as_bytes();
-            let length = wire::websocket::write_accept(&mut accept, key).expect("there is room");
             let payload = [&self.0.to_be_bytes()[..], self.1].concat();
-            out.send(&[&accept[..length], &[0x88, payload.len() as u8], &payload].concat());
+            out.send(&[&accepts(input)[..], &[0x88, payload.len() as u8], &payload].concat());
         }
         input.len()
     }

@@ -26,6 +26,20 @@ fn what_missing_agents_did_not_send_needs_no_more_connections() {
 }
 
 #[test]
+fn all_closed_as_announced_is_said() {
+    let mut s = stopped(20, Vec::new());
+    (s.connections.closed, s.connections.held) = (20, 0);
+    let stranded = vec!["no connection was open at the end, and none was opened again".to_owned()];
+    let mut e = Evidence { stranded, ..Evidence::default() };
+    let detail = "20 connections were closed as announced, and none was open at the end";
+    check(&s, &e, ("target", "closed", 800, detail, "let it keep connections open for longer"));
+    e.subject.never_redials = true;
+    check(&s, &e, ("target", "closed", 800, detail, "leave out --reconnect never"));
+    e.stranded.clear();
+    check(&s, &e, ("unknown", "unknown", 800, "", ""));
+}
+
+#[test]
 fn timeouts_alone_are_of_the_agent_that_was_lost() {
     let cause = |faults: &[FaultCount], agent: AgentSummary| {
         let mut s = stopped(500, faults.to_vec());
