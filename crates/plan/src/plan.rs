@@ -130,6 +130,18 @@ impl Plan {
         if own.comes_and_goes() { wanted } else { self.peak(population).of(wanted) }
     }
 
+    /// The most threads that a population can use: each has a connection at any time, if its share of the rate is to be sent.
+    pub fn most_threads(&self, population: u16) -> u32 {
+        let own = &self.populations[usize::from(population)];
+        let most = own.most_open();
+        if own.load.rate().is_none() || own.comes_and_goes() {
+            return most;
+        }
+        let of_it = self.stages.iter().filter(|stage| stage.of.contains(&population));
+        let held = of_it.map(|stage| stage.to.of(most.into()) as u32).filter(|held| *held > 0);
+        held.min().unwrap_or(most)
+    }
+
     /// How long all stages together hold their loads; none, where the last one has no end.
     pub fn hold(&self) -> Option<Nanos> {
         self.stages.iter().try_fold(Nanos::ZERO, |sum, stage| match stage.hold {

@@ -64,7 +64,8 @@ pub(crate) fn shards(
 ) -> Result<Shards, Finding> {
     let most_open = || plan.populations.iter().map(Population::most_open);
     // No shard without a connection.
-    let asked: Vec<u32> = most_open().map(|most| plan.threads.min(most)).collect();
+    let asked: Vec<u32> =
+        (0..plan.populations.len() as u16).map(|nth| plan.threads.min(plan.most_threads(nth))).collect();
     if backend != Backend::Epoll {
         return Ok(Shards { counts: asked, own_files: false });
     }

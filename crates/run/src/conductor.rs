@@ -324,7 +324,7 @@ impl<'a> Conductor<'a> {
         let is_reported = self.end_is_reported();
         let is_due = is_reported && !self.waits_for_the_lost() || now >= self.schedule.ends_at();
         let is_void = !is_due && self.is_void();
-        let ends_by = if self.has_signal { Some("a signal") } else { self.ends_by };
+        let ends_by = self.ends_by();
         let drains = self.draining.is_none() && (is_due || is_void || ends_by.is_some());
         if drains {
             self.record.interrupted = ends_by;
@@ -341,7 +341,16 @@ impl<'a> Conductor<'a> {
         let is_over = self
             .draining
             .is_some_and(|since| is_reported && self.nothing_is_awaited() || self.patience.ends(since, now));
+        if is_over && self.patience.is_short() && self.awaited() > 0 {
+            // What is outstanding was given up by the user.
+            self.record.interrupted = self.record.interrupted.or(ends_by);
+        }
         Step { phase, drains, has_ended, is_over }
+    }
+
+    /// Who ends the run before its time, if anyone does.
+    fn ends_by(&self) -> Option<&'static str> {
+        if self.has_signal { Some("a signal") } else { self.ends_by }
     }
 
     /// Full load begins, also where a lost worker is not there: it may come back.

@@ -67,6 +67,11 @@ impl Patience {
         is_changed
     }
 
+    /// Whether the user has asked for the end.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
     /// How long has been waited since the load ended, without the time in which no report arrived.
     pub(super) fn waited(&self, ended: Nanos, now: Nanos) -> Nanos {
         let disconnected =

@@ -129,6 +129,10 @@ fn responses_are_waited_for_and_not_for_ever() {
     assert!((MS(400)..MS(425)).contains(&short) && by == Some("a command"), "{short} {by:?}");
     let (later, by) = played(1, &[(S(1), Command::Drain), (S(2), Command::Stop)]);
     assert!((S(1)..MS(1_025)).contains(&later) && by == Some("a command"), "{later} {by:?}");
+    // Of a load that has ended by itself, only where it cuts something short.
+    let (of_whole, by) = played(1, &[(MS(3_200), Command::Stop)]);
+    assert!(of_whole < MS(1_500) && by == Some("a command"), "{of_whole} {by:?}");
+    assert_eq!(played(0, &[(MS(3_200), Command::Stop)]), (Nanos::ZERO, None));
 }
 
 #[test]

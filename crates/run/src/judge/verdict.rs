@@ -67,13 +67,15 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     let lost = || s.agents.iter().filter(|agent| agent.state == AgentState::Lost);
     let has_lost = lost().any(|agent| agent.taken_over_by.is_empty());
     reasons.splice(0..0, lost().map(lost_agent));
-    if let Some(whom) = facts.interrupted {
-        reasons.insert(0, interruption(whom, lost().next()));
-        return (Verdict::Interrupted, reasons);
-    }
-    if let Some(why) = unbalanced(facts).or_else(|| Some(format!("incomplete: {}", s.incomplete()?))) {
+    let interrupted = facts.interrupted.map(|whom| interruption(whom, lost().next()));
+    let voids = [
+        (Verdict::Invalid, unbalanced(facts)),
+        (Verdict::Interrupted, interrupted),
+        (Verdict::Invalid, s.incomplete().map(|why| format!("incomplete: {why}"))),
+    ];
+    if let Some((verdict, why)) = voids.into_iter().find_map(|(verdict, why)| Some((verdict, why?))) {
         reasons.insert(0, why);
-        return (Verdict::Invalid, reasons);
+        return (verdict, reasons);
     }
     let failed = match s.thresholds.is_empty() {
         true => {

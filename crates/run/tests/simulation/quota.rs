@@ -68,6 +68,22 @@ fn a_stage_without_connections_ends_no_number_of_requests() {
     }
 }
 
+/// Throng has closed them itself: they are not missing from those held.
+#[test]
+fn connections_that_were_closed_as_planned_were_held() {
+    for rate in ["", "rate = \"500/s\""] {
+        let keys = format!("requests = 200\ncalls = 7\n{rate}");
+        let plan = scenario(&format!("target = \"http://127.0.0.1:80/\"\nconnections = 5\n{keys}"), 1);
+        let net = network(1, |_| {});
+        let mut server = listening(&net, plan.destinations()[0], 100, Scripted::new(RIGHT));
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let (c, s) = (&result.whole.counts, result.judge(&plan));
+        assert!(c.finished >= 25, "{rate}: {c:?}");
+        assert_eq!((c.answered, server.program().requests), (200, 200), "{rate}");
+        assert_eq!(s.verdict, Verdict::Pass, "{rate}: {:?}", s.reasons);
+    }
+}
+
 #[test]
 fn a_rate_ends_with_its_last_request() {
     for shards in [1, 3] {

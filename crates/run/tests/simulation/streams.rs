@@ -149,6 +149,17 @@ fn all_calls_of_a_connection_that_stay_open_end_with_the_load() {
     }
 }
 
+/// The next message did not come in time, which is a gap as long as the timeout.
+#[test]
+fn a_gap_that_a_timeout_ends_is_one() {
+    let (result, s) = serve("grpc://127.0.0.1:80/a.B/C", "server-streaming= timeout=2s duration=3s", UNLIMITED, quiet);
+    let failed = result.whole.counts.failed_requests;
+    assert!(failed >= 2, "{:?}", result.whole.counts);
+    // Calls that the end of the load has cut have gaps as long as they were open.
+    assert_eq!(s.gap_us.count, 2 * failed, "{failed} failed: {:?}", s.gap_us);
+    assert!((2e6..2.01e6).contains(&s.gap_us.max) && s.gap_us.min < 1.1e6, "{:?}", s.gap_us);
+}
+
 #[test]
 fn calls_that_stay_open_end_with_their_connection_where_fewer_are_wanted() {
     let keys = "target = \"grpc://127.0.0.1:80/a.B/C\"\nserver-streaming = true\nstreams = 2";

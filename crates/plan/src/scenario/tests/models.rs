@@ -156,3 +156,16 @@ fn the_probe_speaks_what_the_load_speaks_there() {
     assert_eq!(streams(&own("http://127.0.0.1:9/b")), [Some(1); 2]);
     assert_eq!(streams(&own("http://127.0.0.1:8/a")), [None; 2]);
 }
+
+/// A thread without a connection could not send its share of the rate.
+#[test]
+fn with_a_rate_each_thread_has_a_connection_in_any_stage() {
+    let check = |load: &str, expected: u32| {
+        let stages =
+            "[[stage]]\nfor = \"1s\"\n[[stage]]\nto = \"3%\"\n[[stage]]\nto = \"0%\"\n[[stage]]\nto = \"50%\"";
+        let scenario = right(&format!("target = \"http://127.0.0.1:1/\"\n{load}\n{stages}"));
+        assert_eq!(scenario.most_threads(0), expected, "{load}");
+    };
+    check("connections = 100\nrate = \"1k/s\"", 3);
+    check("connections = 100", 100);
+}

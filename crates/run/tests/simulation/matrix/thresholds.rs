@@ -37,7 +37,7 @@ const HTTP2: [Load; 8] = [
     (HTTP, "http2= connections=20 streams=2 ramp=0s rate=300/s duration=2900ms probe=20/s"),
     (HTTP, "http2= connections=2 ramp=0s rate=300/s duration=2900ms reconnect=100ms..200ms"),
     (HTTP, "http2= connections=4 streams=2 ramp=0s requests=4000 reconnect=never"),
-    (HTTP, "http2= arrive=100/s total=200 calls=2 duration=2900ms"),
+    (HTTP, "http2= arrive=100/s total=290 calls=2"),
     (HTTP, "http2= connections=20 ramp=0s rate=300/s duration=2900ms expect=status=404"),
 ];
 
@@ -47,7 +47,7 @@ const CALLS: [Load; 8] = [
     (GRPC, "connections=20 streams=2 ramp=0s rate=300/s duration=2900ms"),
     (GRPC, "connections=2 ramp=0s rate=300/s duration=2900ms reconnect=100ms..200ms"),
     (GRPC, "connections=4 ramp=0s requests=4000 reconnect=never"),
-    (GRPC, "arrive=100/s total=200 calls=2 duration=2900ms"),
+    (GRPC, "arrive=100/s total=290 calls=2"),
     (GRPC, "connections=20 ramp=0s rate=300/s duration=2900ms expect=status=NOT_FOUND"),
     (WATCH, "server-streaming= connections=10 ramp=0s duration=2900ms"),
 ];
