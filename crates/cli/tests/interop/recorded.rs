@@ -1,10 +1,11 @@
 //! The same request over HTTP/1.1 and HTTP/2, with TLS and without: what a server has received of each form is compared.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use serde_json::Value;
 
 use crate::{
+    program::Program,
     secured::certificates::{ECDSA, self_signed},
     server::{Server, folder, program, source},
     summary::run,
@@ -125,5 +126,34 @@ fn a_redirect_takes_the_body_with_it() {
     for line in &lines {
         assert_eq!((&line["method"], &line["body"]), (&lines[0]["method"], &lines[0]["body"]), "{line}");
         assert_eq!((&line["method"], &line["body"]["length"]), (&"POST".into(), &(3 << 20).into()), "{line}");
+    }
+}
+
+/// The last line's command sends what throng has sent: run by a shell.
+#[test]
+fn the_command_that_is_offered_speaks_the_same_version() {
+    let recorder = Recorder::start("offered");
+    let forms: [(&str, &[&str]); 3] = [
+        ("/?a=[1]", &["-H", "X-A: it's \"$5\""]),
+        ("/", &["-X", "PUT"]),
+        ("/", &["--body-file", &recorder.body, "-H", "Content-Type: text/plain"]),
+    ];
+    for (version, origin, own) in &recorder.versions {
+        for (path, args) in forms {
+            fs::write(&recorder.log, "").unwrap();
+            let wrong = ["-c", "1", "-n", "1", "--expect", "status=404"];
+            let (ended, s) = run(&format!("{origin}{path}"), &[&wrong, *own, args].concat());
+            ended.assert_status(1);
+            let fix = s.text("limit.cure");
+            let (_, command) =
+                fix.split_once("reproduce it with: ").unwrap_or_else(|| panic!("{version}: {fix}"));
+            let mut shell = Command::new("sh");
+            shell.args(["-c", command]).env("HOME", "/nonexistent").env("X_A", "it's \"$5\"");
+            Program::from(shell).end().assert_status(0);
+            let received = fs::read_to_string(&recorder.log).unwrap();
+            let lines: Vec<&str> = received.lines().collect();
+            assert_eq!(lines.len(), 2, "{version}: {command}: {received}");
+            assert_eq!(lines[0], lines[1], "{version}: {command}");
+        }
     }
 }

@@ -152,7 +152,8 @@ fn all_calls_of_a_connection_that_stay_open_end_with_the_load() {
 /// The next message did not come in time, which is a gap as long as the timeout.
 #[test]
 fn a_gap_that_a_timeout_ends_is_one() {
-    let (result, s) = serve("grpc://127.0.0.1:80/a.B/C", "server-streaming= timeout=2s duration=3s", UNLIMITED, quiet);
+    let (result, s) =
+        serve("grpc://127.0.0.1:80/a.B/C", "server-streaming= timeout=2s duration=3s", UNLIMITED, quiet);
     let failed = result.whole.counts.failed_requests;
     assert!(failed >= 2, "{:?}", result.whole.counts);
     // Calls that the end of the load has cut have gaps as long as they were open.

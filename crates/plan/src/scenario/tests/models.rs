@@ -161,8 +161,7 @@ fn the_probe_speaks_what_the_load_speaks_there() {
 #[test]
 fn with_a_rate_each_thread_has_a_connection_in_any_stage() {
     let check = |load: &str, expected: u32| {
-        let stages =
-            "[[stage]]\nfor = \"1s\"\n[[stage]]\nto = \"3%\"\n[[stage]]\nto = \"0%\"\n[[stage]]\nto = \"50%\"";
+        let stages = "[[stage]]\nfor = \"1s\"\n[[stage]]\nto = \"3%\"\n[[stage]]\nto = \"0%\"\n[[stage]]\nto = \"50%\"";
         let scenario = right(&format!("target = \"http://127.0.0.1:1/\"\n{load}\n{stages}"));
         assert_eq!(scenario.most_threads(0), expected, "{load}");
     };

@@ -52,7 +52,7 @@ pub(super) fn command(population: &Population) -> Option<String> {
         }
         words.extend(left_out(&request.headers, has_content));
         words.extend(fields(&request.headers));
-        words.extend(content(request, population.streams.is_none()));
+        words.extend(content(request));
         &request.path
     } else {
         words.push("--http1.1".to_owned());
@@ -83,9 +83,9 @@ pub(super) fn command(population: &Population) -> Option<String> {
 }
 
 /// The flags of what it sends as content.
-fn content(request: &Request, is_http1: bool) -> Vec<String> {
+fn content(request: &Request) -> Vec<String> {
     match &request.body {
-        None if is_http1 && request.expects_content() => {
+        None if request.expects_content() => {
             vec!["-H".to_owned(), shell_word("Content-Length: 0")]
         }
         None | Some(Body::Hex(_) | Body::Base64(_)) => Vec::new(),
