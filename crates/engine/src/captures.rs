@@ -38,6 +38,8 @@ impl Keeps {
 pub(crate) enum NotFollowed {
     /// As many were followed as are to be.
     TooMany,
+    /// It ends its connection, which no other follows.
+    Last,
     Elsewhere(Elsewhere),
 }
 
@@ -46,6 +48,7 @@ impl NotFollowed {
     pub(crate) fn detail(self) -> samples::Detail {
         match self {
             NotFollowed::TooMany => samples::Detail::TOO_MANY_REDIRECTS,
+            NotFollowed::Last => samples::Detail::LAST_RESPONSE,
             NotFollowed::Elsewhere(Elsewhere::Origin) => samples::Detail::OTHER_ORIGIN,
             NotFollowed::Elsewhere(Elsewhere::Unreadable) => samples::Detail::NO_LOCATION,
         }
@@ -151,15 +154,18 @@ impl Captures {
         wrong
     }
 
-    /// The path that a redirect leads to, from a request to this scheme and host; what was taken so far is kept if it is a cookie. Or why it
-    /// is not followed, if it was to be. `followed`: redirects of the same exchange that were.
+    /// Where a redirect leads, from a request to this scheme and host, becomes the path of the [next request](Captures::next); what was taken
+    /// so far is kept if it is a cookie. Or why it is not followed, if it was to be. `followed`: redirects of the same exchange that were;
+    /// `becomes_get`: whatever the method was; `is_last`:
+    /// nothing follows on this connection, nor on another.
     pub(crate) fn redirect(
         &mut self,
         index: u32,
         wanted: &Wanted,
-        (followed, origin): (u32, (&str, &str)),
+        (followed, origin, becomes_get): (u32, (&str, &str), bool),
+        is_last: bool,
         now: Nanos,
-    ) -> Option<Result<String, NotFollowed>> {
+    ) -> Option<Result<(), NotFollowed>> {
         let is_secure = self.keeps.is_secure;
         let User { watch, jar, .. } = self.user(index);
         let watch = watch.as_mut()?;
@@ -168,6 +174,9 @@ impl Captures {
         }
         if followed >= wanted.redirects.into() {
             return Some(Err(NotFollowed::TooMany));
+        }
+        if is_last {
+            return Some(Err(NotFollowed::Last));
         }
         let path = match path_of(watch.location(), watch.path(), origin) {
             Ok(path) => path,
@@ -178,18 +187,14 @@ impl Captures {
             // One that is too many is noticed with the last response.
             let _ = jar.set(field, &context);
         }
-        // A row of them begins: one that was cut short is none of it.
-        watch.is_get &= followed > 0;
-        Some(Ok(path))
+        watch.redirect(&path, becomes_get, followed == 0);
+        Some(Ok(()))
     }
 
-    /// Whether the next request is a GET: it, or one before it in a row of redirects, `becomes` one.
-    pub(crate) fn becomes_get(&mut self, index: u32, becomes: bool) -> bool {
-        let watch = self.user(index).watch.as_mut();
-        watch.is_some_and(|watch| {
-            watch.is_get |= becomes;
-            watch.is_get
-        })
+    /// The path to which the last redirect has led, and whether a GET goes there.
+    pub(crate) fn next(&self, index: u32) -> Option<(&[u8], bool)> {
+        let watch = self.users.get(index as usize)?.watch.as_ref()?;
+        Some((watch.path(), watch.is_get))
     }
 
     /// The values of a connection, and of its cookies.

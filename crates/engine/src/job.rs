@@ -228,9 +228,16 @@ impl Job {
         values.flat_map(words).chain(source.captured(index).map(Box::from)).collect()
     }
 
-    /// Whether it waits for messages that come by themselves.
+    /// Whether it waits for messages that come by themselves, again and again.
     pub(crate) fn listens(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Expect(_)))
+        (0..self.ops.len() as u16).any(|at| self.listens_at(at))
+    }
+
+    /// Whether an operation does. What is awaited once, such as a greeting, is to come like a response.
+    pub(crate) fn listens_at(&self, at: u16) -> bool {
+        let from = usize::from(at);
+        let is_back = |op: &Op| matches!(op, Op::Goto(to) if *to <= at);
+        matches!(self.op(at), Op::Expect(_)) && self.ops[from..].iter().any(is_back)
     }
 
     /// Whether a response may have any number of messages.
@@ -260,6 +267,11 @@ impl Job {
             at = *to;
         }
         at
+    }
+
+    /// Whether an operation follows redirects of its response.
+    pub(crate) fn follows_redirects(&self, at: u16) -> bool {
+        self.op(at).wanted().is_some_and(|wanted| wanted.redirects > 0)
     }
 
     /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.

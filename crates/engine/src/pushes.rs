@@ -117,10 +117,13 @@ impl Pushed {
         self.fresh.iter().copied()
     }
 
-    /// A tick ends: from now on, what is broadcast is for those too that were opened in the one before it.
-    pub(crate) fn settle(&mut self) {
+    /// A tick ends: from now on, what is broadcast is for those too that were opened in the one before it. The highest number that those
+    /// have received which were not settled until now, if they have any.
+    pub(crate) fn settle(&mut self) -> Option<u64> {
         let Pushed { fresh, sequences, .. } = self;
+        let heard = fresh.iter().filter_map(|place| sequences[*place as usize].highest()).max();
         fresh.retain(|place| !sequences[*place as usize].settle());
+        heard
     }
 
     fn sequence(&mut self, place: u32) -> &mut Sequence {

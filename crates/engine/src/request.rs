@@ -115,6 +115,12 @@ impl ValueSource {
         self.captures.iter_mut().zip(watch).for_each(|(captures, watch)| captures.put(index, watch));
     }
 
+    /// The request that follows the last redirect of this one, on the connection at `index`.
+    pub(crate) fn redirected(&self, index: u32, request: &Request) -> Option<Request> {
+        let (path, is_get) = self.captures.as_ref()?.next(index)?;
+        Some(request.redirected(str::from_utf8(path).ok()?, is_get))
+    }
+
     /// Room for the cookies of a connection, as a field.
     pub(crate) fn cookie_room(&self) -> usize {
         if self.has_cookies() { LONGEST_JAR + COOKIE_ROOM } else { 0 }

@@ -80,7 +80,7 @@ pub(crate) struct Watch {
     location: Vec<u8>,
     /// A redirect has made a GET of the request.
     pub(crate) is_get: bool,
-    /// The path of the request, with its query.
+    /// The path of the request, with its query; of one that was redirected and is sent next.
     path: Vec<u8>,
     /// Fields that set cookies, each with a line end.
     cookies: Vec<u8>,
@@ -134,6 +134,13 @@ impl Watch {
         self.path.clear();
         self.path.extend_from_slice(path);
         self.begin_message(wanted);
+    }
+
+    /// A redirect to this path is followed, the first in a row or another: a GET goes there if one of the row makes it one.
+    pub(crate) fn redirect(&mut self, path: &str, becomes_get: bool, is_first: bool) {
+        self.path.clear();
+        self.path.extend_from_slice(path.as_bytes());
+        self.is_get = becomes_get || self.is_get && !is_first;
     }
 
     /// A message begins: what came before it was none of what is awaited.

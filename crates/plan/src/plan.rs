@@ -150,9 +150,10 @@ impl Plan {
         })
     }
 
-    /// The longest response timeout of any population.
+    /// The longest response timeout of any population, and of the probe.
     pub fn longest_timeout(&self) -> Nanos {
-        self.populations.iter().map(|population| population.timeout).max().unwrap_or_default()
+        let probe = self.probe.iter().flat_map(|probe| &probe.populations);
+        self.populations.iter().chain(probe).map(|population| population.timeout).max().unwrap_or_default()
     }
 }
 

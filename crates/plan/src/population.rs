@@ -196,6 +196,15 @@ impl Act {
         1 + usize::from(has_reply) + usize::from(thinks)
     }
 
+    /// Whether it is one of a number of requests.
+    pub(crate) fn is_request(&self) -> bool {
+        match self {
+            Act::Request { .. } | Act::Upgrade { .. } => true,
+            Act::Send { expected, .. } => expected.is_some(),
+            Act::Expect { .. } | Act::Wait(_) | Act::Close => false,
+        }
+    }
+
     /// Whether it waits for anything.
     pub(crate) fn takes_time(&self) -> bool {
         let (awaits, idle) = self.awaits_and_idles();

@@ -4,7 +4,8 @@
 use crate::{
     Act, Activity, Body, Capture, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
     Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, Tls, TlsVersions,
-    flags::DEFAULT_MAX_LAG, scheme::Http2,
+    flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT},
+    scheme::Http2,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -61,6 +62,11 @@ impl Display for Plan {
         }
         if self.max_lag != DEFAULT_MAX_LAG {
             writeln!(f, "max-lag = \"{}\"", self.max_lag)?;
+        }
+        // The probe has that of the top; populations have their own.
+        let of_probe = self.probe.iter().map(|probe| probe.populations[0].timeout);
+        for timeout in of_probe.filter(|timeout| *timeout != DEFAULT_TIMEOUT) {
+            writeln!(f, "timeout = \"{timeout}\"")?;
         }
         self.stages.iter().try_for_each(|stage| self.stage(f, stage))?;
         self.populations.iter().try_for_each(|population| population.fmt(f))?;

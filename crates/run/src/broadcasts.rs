@@ -1,7 +1,7 @@
 //! Broadcasts: numbers that a server sends to many connections, from the first receipt to the last. Shards and agents report who
 //! received what; here it is put together, since none of them sees all receivers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use plan::{Population, Receivers};
 use samples::{Phase, Tick};
@@ -13,6 +13,9 @@ const MOST: usize = 4096;
 /// their last ticks at different times, and agents have clocks of their own.
 const UNDER_WAY: Nanos = Nanos::from_millis(100);
 
+/// As many times that numbers were heard are kept: those of seconds, of many shards.
+const LAST_HEARD: usize = 256;
+
 /// Those of a population.
 #[derive(Default)]
 pub(crate) struct Broadcasts {
@@ -20,6 +23,9 @@ pub(crate) struct Broadcasts {
     /// What is received this much later is not waited for.
     patience: Nanos,
     open: BTreeMap<u64, Broadcast>,
+    /// Numbers that connections had received by this time that were opened shortly before. What is at most as high, and is received later
+    /// by others, had begun before these were to receive it.
+    heard: VecDeque<(u64, Nanos)>,
     /// The longest time from the first receipt to the last of a complete one.
     longest: Nanos,
 }
@@ -38,8 +44,8 @@ struct Broadcast {
 impl Broadcasts {
     pub(crate) fn of(population: &Population) -> Broadcasts {
         let receivers = population.pushes.receivers;
-        let (open, longest) = (BTreeMap::new(), Nanos::ZERO);
-        Broadcasts { receivers, patience: population.timeout, open, longest }
+        let (open, heard, longest) = (BTreeMap::new(), VecDeque::new(), Nanos::ZERO);
+        Broadcasts { receivers, patience: population.timeout, open, heard, longest }
     }
 
     /// Takes what a shard or an agent reports, while this many connections of the population `stayed` open: those that were opened
@@ -53,8 +59,15 @@ impl Broadcasts {
         // Those that have ended in this time may not have received what was on its way.
         let recent = self.open.values_mut().filter(|it| it.first + UNDER_WAY >= tick.from);
         recent.for_each(|it| it.wanted = it.wanted.min(wanted));
+        self.heard.retain(|(_, at)| *at + self.patience >= tick.until);
         for it in tick.pushes.receipts.iter() {
-            let is_early = tick.phase < Phase::Hold;
+            if it.count == 0 {
+                self.heard.push_back((it.number, it.last));
+                self.heard.drain(..self.heard.len().saturating_sub(LAST_HEARD));
+                continue;
+            }
+            let had_begun = self.heard.iter().any(|(number, at)| it.number <= *number && it.first >= *at);
+            let is_early = tick.phase < Phase::Hold || had_begun && !self.open.contains_key(&it.number);
             if tick.phase > Phase::Hold && !self.open.contains_key(&it.number) {
                 continue;
             }
@@ -130,6 +143,29 @@ mod tests {
         broadcasts.settle(Nanos::from_secs(now_s), &mut line);
         assert_eq!(line.spread.count(), line.pushes.complete);
         (line.pushes.broadcasts, line.pushes.complete, line.spread.censored(), line.spread.max().millis())
+    }
+
+    /// Some have received it who need not have, for they were opened just before.
+    #[test]
+    fn what_had_begun_before_connections_were_settled_is_not_judged() {
+        let mut all = broadcasts(Receivers::All);
+        let mut first = tick(Phase::Hold, &[]);
+        first.pushes.receipts.hear(7, Nanos::from_secs(1));
+        all.take(&first, 0);
+        all.take(&tick(Phase::Hold, &[(7, 1_020), (8, 1_100), (8, 1_120), (8, 1_140)]), 3);
+        assert_eq!(settled(&mut all, 30), (1, 1, 0, 40));
+        // Those that were opened before receive it as well.
+        let mut live = broadcasts(Receivers::All);
+        live.take(&tick(Phase::Hold, &[(9, 1_900), (9, 1_950)]), 3);
+        let mut beside = tick(Phase::Hold, &[]);
+        beside.pushes.receipts.hear(9, Nanos::from_secs(2));
+        live.take(&beside, 3);
+        live.take(&tick(Phase::Hold, &[(9, 2_010)]), 3);
+        assert_eq!(settled(&mut live, 2), (1, 1, 0, 110));
+        // The numbers begin anew, after the timeout of 5 s.
+        let late = Tick { until: Nanos::from_secs(8), ..tick(Phase::Hold, &[(1, 7_900)]) };
+        live.take(&late, 3);
+        assert_eq!(settled(&mut live, 30), (1, 0, 1, 0));
     }
 
     #[test]

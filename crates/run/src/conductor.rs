@@ -420,8 +420,15 @@ impl<'a> Conductor<'a> {
     fn end_load(&mut self) {
         self.keep_held(&self.held(|_| true));
         // One that never came to its largest load has held what it has now.
-        for measured in self.record.populations.iter_mut().filter(|measured| !measured.is_kept) {
+        let is_whole = self.record.interrupted.is_none();
+        for (nth, measured) in
+            (0..).zip(&mut self.record.populations).filter(|(_, measured)| !measured.is_kept)
+        {
             measured.keep_held(measured.open, measured.to_redial());
+            if is_whole && !self.schedule.is_at_peak(nth) {
+                // Its number of requests was sent before the stage with its largest load.
+                measured.wanted = self.schedule.wanted(nth);
+            }
         }
         let ended = match self.draining {
             Some(since) if self.goes_on() => since.min(self.schedule.ends_at()),

@@ -185,8 +185,6 @@ pub(crate) struct PopulationRecord {
     pub(crate) lost: u64,
     /// Requests due on such workers, of which no outcome was reported.
     pub(crate) lost_requests: u64,
-    /// Of a number of requests, those that did not become due before the load ended by itself: they are among the missed.
-    pub(crate) never_due: u64,
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,
@@ -298,14 +296,14 @@ impl PopulationRecord {
 
     /// Of a number that was to be sent, what never became due is due now, and missed.
     pub(crate) fn count_never_due(&mut self, number: u64) {
-        self.never_due = number.saturating_sub(self.sum(|counts| counts.due()));
+        let never_due = number.saturating_sub(self.sum(|counts| counts.due()));
         let ticks = [&self.totals, &self.line];
         let is_seen = |times: [&Latency; 2]| times.iter().any(|times| !times.is_empty());
         let has_first_bytes = ticks.iter().any(|tick| is_seen([&tick.first_byte, &tick.ramp_first_byte]));
         let all = ticks.iter().flat_map(|tick| [&tick.steps, &tick.ramp_steps]);
         let seen = all.flat_map(|steps| steps.iter().enumerate().filter(|(_, times)| !times.is_empty()));
         let steps: BTreeSet<usize> = seen.map(|(step, _)| step).collect();
-        self.line.never_due(self.never_due, has_first_bytes, &Vec::from_iter(steps));
+        self.line.never_due(never_due, has_first_bytes, &Vec::from_iter(steps));
     }
 
     /// The run is over: each request that was due has an account. What was due on workers that were `lost`, and has none, is lost.

@@ -46,6 +46,9 @@ impl Detail {
     /// Its Location is absent, or cannot be read.
     pub const NO_LOCATION: Detail = Detail(245);
 
+    /// It ends its connection, and no other follows.
+    pub const LAST_RESPONSE: Detail = Detail(246);
+
     /// What a response broke.
     pub const fn of_rule(rule: Rule) -> Detail {
         Detail(RULE + rule as u16)
@@ -58,7 +61,7 @@ impl Detail {
 
     /// Whether it is why a redirect was not followed.
     pub const fn is_of_redirect(&self) -> bool {
-        self.0 >= Detail::OTHER_ORIGIN.0 && self.0 <= Detail::NO_LOCATION.0
+        self.0 >= Detail::OTHER_ORIGIN.0 && self.0 <= Detail::LAST_RESPONSE.0
     }
 
     /// From the description of an alert of TLS (RFC 8446, section 6).
@@ -248,6 +251,7 @@ const NAMES: &[(u16, &str)] = &[
     (Detail::OTHER_ORIGIN.0, "redirect to another scheme, host or port"),
     (Detail::TOO_MANY_REDIRECTS.0, "more redirects than are followed"),
     (Detail::NO_LOCATION.0, "redirect without a Location that can be read"),
+    (Detail::LAST_RESPONSE.0, "redirect in the last response of a connection"),
     (ALERT + 10, "alert unexpected_message"),
     (ALERT + 20, "alert bad_record_mac"),
     (ALERT + 22, "alert record_overflow"),

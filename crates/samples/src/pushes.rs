@@ -75,7 +75,7 @@ pub struct Receipt {
     pub first: Nanos,
     /// When the last did.
     pub last: Nanos,
-    /// How many they are.
+    /// How many they are. 0: connections have received it, or a higher number, that were opened so lately that this may be history.
     pub count: u64,
 }
 
@@ -113,6 +113,11 @@ impl Receipts {
     /// One connection has received a number.
     pub fn record(&mut self, number: u64, at: Nanos) {
         self.add(Receipt { number, first: at, last: at, count: 1 });
+    }
+
+    /// Connections that were opened lately have received numbers up to this one.
+    pub fn hear(&mut self, number: u64, at: Nanos) {
+        self.add(Receipt { number, first: at, last: at, count: 0 });
     }
 
     /// Takes all of them, keeping the memory.

@@ -64,16 +64,18 @@ impl Client {
         self.tick.failed(entry, fault);
     }
 
-    /// It is due again, for the server has announced the end of its connection and not acted on it.
+    /// It is due again, for the server has announced the end of its connection and not acted on it, or redirects it with that.
     pub(super) fn withdraw(&mut self, exchange: &Exchange, destination: u16) -> Again {
         self.settle(exchange);
         self.tick.withdrawn(self.job.row(destination));
-        Again::of(exchange)
+        let Exchange { due, at, nth, begun, .. } = *exchange;
+        let followed = if self.job.follows_redirects(at) { nth } else { 0 };
+        Again { due, at, followed, begun: begun && followed > 0 }
     }
 
     /// It was withdrawn, and is never sent again.
     pub(super) fn miss_withdrawn(&mut self, again: Again, destination: u16) {
-        self.miss(&Exchange { at: again.at, ..Exchange::new(again.due, again.due) }, destination);
+        self.miss(&again.exchange(again.due), destination);
     }
 
     /// A connection was dialled for it, and is not there to send it.

@@ -107,6 +107,19 @@ impl Client {
         self.withdrawn.put(k.index, again);
         self.dial_late(first.due, cx.now());
         self.redial(cx, k, cx.now(), first.due, PendingRequest::Again);
+        let dial = self.exchange(k);
+        (dial.nth, dial.begun) = (first.followed, first.begun);
+    }
+
+    /// The last response of a connection has redirected its request: the next one takes it.
+    pub(super) fn move_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let (conn, exchange) = (*self.conn(k), *self.exchange(k));
+        let again = self.withdraw(&exchange, conn.destination);
+        // Of the calls that it came for, this one is not over.
+        let left = self.calls_left.get(k.index as usize).copied();
+        self.end(cx, k, End::Closed);
+        self.redial_for(cx, k.index, &conn, VecDeque::from([again]));
+        self.calls_left.get_mut(k.index as usize).into_iter().zip(left).for_each(|(own, left)| *own = left);
     }
 
     /// The same for its next request, which is due then.

@@ -67,7 +67,7 @@ impl Client {
             self.redial(cx, k, dial_due, due, PendingRequest::Due);
             return false;
         }
-        self.start_request(cx, k, due)
+        self.start_request(cx, k, Exchange::new(due, cx.now()))
     }
 
     /// Requests of the schedule that were due by now, and have no connection, are given up.

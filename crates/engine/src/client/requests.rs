@@ -163,17 +163,17 @@ impl Client {
     /// The same for one whose lag is known.
     fn begin_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
         self.due(self.conns[k.index].at);
-        self.start_request(cx, k, due)
+        self.start_request(cx, k, Exchange::new(due, cx.now()))
     }
 
     /// The same for one that is in the books since it was due. True: a request has begun.
-    pub(super) fn start_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
-        let now = cx.now();
+    pub(super) fn start_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, exchange: Exchange) -> bool {
+        let (now, due) = (cx.now(), exchange.due);
         // Of several, the first that began has the timer: it is the first to be late.
         let is_first = self.conn(k).state() == State::Idle;
         let Client { job, conns, .. } = self;
         let at = conns[k.index].at;
-        let stream = conns.begin(k.index, Exchange::new(due, now), || job.session(at));
+        let stream = conns.begin(k.index, exchange, || job.session(at));
         self.request(cx, k, stream);
         let next = self.next_ping(k, due);
         // In closed loop the timer of an earlier request is left running: it checks when it fires.
@@ -187,15 +187,30 @@ impl Client {
     pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let (by_dial, destination) = (self.conn(k).state().is_opening(), self.conn(k).destination);
         self.sent(destination, by_dial && self.conns.at(stream).request.is_due());
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, .. } = self;
         conns.transition(k.index, State::Busy);
+        let (conn, _, exchange) = conns.parts(k.index, stream);
+        exchange.expect("it was begun for this").at = conn.at;
+        conn.at += u16::from(!matches!(job.op(conn.at), Op::Ping(..)));
+        self.send_request(cx, k, stream);
+    }
+
+    /// Sends the request of an exchange: where redirects of it were followed, the one to which the last of them leads.
+    pub(super) fn send_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+        let Client { job, conns, source, tick, layer, .. } = self;
         let (conn, session, exchange) = conns.parts(k.index, stream);
-        let exchange = exchange.expect("it was begun for this");
-        let op = job.op(conn.at);
-        exchange.at = conn.at;
-        conn.at += u16::from(!matches!(op, Op::Ping(..)));
+        let (destination, exchange) = (conn.destination.into(), exchange.expect("it was begun"));
+        let Exchange { at, nth: followed, begun, .. } = *exchange;
+        let redirected = match job.op(at) {
+            Op::Request(request) if followed > 0 => source.redirected(k.index, request).map(Op::Request),
+            _ => None,
+        };
+        let op = redirected.as_ref().unwrap_or(job.op(at));
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
-        job.protocol.send(op, session, (stream, exchange), destination.into(), out);
+        job.protocol.send(op, session, (stream, exchange), destination, out);
+        if redirected.is_some() {
+            (exchange.begun, exchange.nth) = (begun, followed);
+        }
     }
 
     /// Gives up a request on a connection that continues without it; false if it cannot.

@@ -32,10 +32,11 @@ impl Client {
         self.succeeded(k);
         self.lives.count(k);
         let destination = self.conn(k).destination;
-        let Response { head, keeps_alive } = self.conns.session(k.index).response();
-        if keeps_alive && self.follow(cx, k, stream, head) {
+        let response = self.conns.session(k.index).response();
+        if self.follow(cx, k, stream, response) {
             return None;
         }
+        let Response { head, keeps_alive } = response;
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
         self.slowest_response = self.slowest_response.max(now.since(exchange.started));

@@ -12,7 +12,6 @@ use crate::{
     connections::{Conn, State},
     exchange::Exchange,
     link::Control,
-    op::Op,
 };
 
 impl Client {
@@ -136,7 +135,7 @@ impl Client {
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
             let exchange = (conn.state() == State::Busy).then(|| *self.conns.exchange(index));
-            if let Some(exchange) = exchange.filter(|one| matches!(self.job.op(one.at), Op::Expect(_))) {
+            if let Some(exchange) = exchange.filter(|one| self.job.listens_at(one.at)) {
                 self.revoke(&exchange, conn.destination);
                 let stream = self.conns.latest(index);
                 self.conns.end_exchange(index, stream);
@@ -162,7 +161,7 @@ impl Client {
         let streams = self.pushed.streams();
         let is_open = |place: &u32| self.conns[place / streams].state().is_open();
         tick.pushes.fresh = self.pushed.fresh().filter(is_open).count() as u64;
-        self.pushed.settle();
+        self.pushed.settle().into_iter().for_each(|number| tick.pushes.receipts.hear(number, now));
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =

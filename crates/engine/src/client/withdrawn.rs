@@ -1,5 +1,5 @@
-//! Requests that the server has not acted on, for it had announced the end of their connection: they are due again since they were due
-//! first, on the connection that replaces it.
+//! Requests that the server has not acted on, for it had announced the end of their connection, or that it has redirected with the last
+//! response of one: they are due again since they were due first, on the connection that replaces it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,6 +15,10 @@ pub(super) struct Again {
     pub(super) due: Nanos,
     /// Which operation it is.
     pub(super) at: u16,
+    /// Redirects that were followed.
+    pub(super) followed: u32,
+    /// Part of a response has come: one that redirects.
+    pub(super) begun: bool,
 }
 
 /// Those of a shard, in the order in which they began, by the index of their connection: no more than it has streams.
@@ -25,8 +29,9 @@ pub(super) struct Withdrawn {
 }
 
 impl Again {
-    pub(super) fn of(exchange: &Exchange) -> Again {
-        Again { due: exchange.due, at: exchange.at }
+    /// The exchange in which it is sent, or dialled for.
+    pub(super) fn exchange(self, started: Nanos) -> Exchange {
+        Exchange { at: self.at, nth: self.followed, begun: self.begun, ..Exchange::new(self.due, started) }
     }
 }
 
@@ -74,7 +79,7 @@ impl Client {
             && let Some(again) = self.withdrawn.pop(k.index)
         {
             self.conn(k).at = again.at;
-            self.start_request(cx, k, again.due);
+            self.start_request(cx, k, again.exchange(cx.now()));
         }
     }
 

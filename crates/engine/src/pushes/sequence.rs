@@ -52,6 +52,11 @@ impl Sequence {
         self.from >= SETTLING
     }
 
+    /// The highest number so far, if any has come.
+    pub(crate) fn highest(&self) -> Option<u64> {
+        (self.seen != 0).then_some(self.highest)
+    }
+
     /// A tick ends; with the second one, what has come by now was history, and what comes from now on is sent to all. Whether it has
     /// settled.
     pub(crate) fn settle(&mut self) -> bool {

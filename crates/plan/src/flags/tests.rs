@@ -82,6 +82,7 @@ seed = \"42\"
 threads = 8
 io = \"epoll\"
 sources = \"127.1.0.0/16\"
+timeout = \"3s\"
 
 [[stage]]
 name = \"up\"

@@ -6,14 +6,16 @@ use super::load::{some_rate, stages};
 use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
-use crate::flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads};
+use crate::flags::{
+    DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads, timeout,
+};
 use crate::threshold::{NEVER_HELD, list_once};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Pushes,
     Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
 };
 use std::collections::HashSet;
-use units::Rate;
+use units::{Nanos, Rate};
 
 /// Opens another file that the scenario names.
 type Open<'a> = &'a dyn Fn(&str) -> Result<Source, String>;
@@ -180,8 +182,8 @@ impl Reader<'_, '_> {
             let why = format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text);
             own.note(self.notes, "target", why);
         }
-        let streams = streams_at(&target, populations);
-        Some(Probe::new(rate?, Population { streams, ..probe_population(target, tls, headers) }))
+        let (streams, timeout) = (streams_at(&target, populations), self.probe_timeout());
+        Some(Probe::new(rate?, Population { streams, timeout, ..probe_population(target, tls, headers) }))
     }
 
     /// A probe without a target of its own: of the population at the file's target, or else of the first that sends requests.
@@ -200,12 +202,18 @@ impl Reader<'_, '_> {
             }
             return None;
         };
+        let timeout = self.probe_timeout();
         if first.grpc.is_some() {
-            return Some(Probe::new(rate?, calling(first.clone())));
+            return Some(Probe::new(rate?, Population { timeout, ..calling(first.clone()) }));
         }
         let headers = self.fields(top, &first.target);
         let like = probe_population(first.target.clone(), first.tls.clone(), headers);
-        Some(Probe::new(rate?, Population { streams: first.streams, ..like }))
+        Some(Probe::new(rate?, Population { streams: first.streams, timeout, ..like }))
+    }
+
+    /// That of the file's top, as of all populations without one of their own.
+    fn probe_timeout(&mut self) -> Nanos {
+        self.top.read(self.notes, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT)
     }
 }
 
@@ -222,7 +230,7 @@ fn streams_at(target: &Target, populations: &[Population]) -> Option<u16> {
 fn calling(mut like: Population) -> Population {
     let call = like.requests().next().cloned();
     let activity = call.map(|call| Activity::again(call, Think::default()));
-    Population { timeout: DEFAULT_TIMEOUT, activity: activity.unwrap_or(Activity::Idle), ..like }
+    Population { activity: activity.unwrap_or(Activity::Idle), ..like }
 }
 
 /// One that sends the request of its target, as the probe is to.

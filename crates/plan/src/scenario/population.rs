@@ -15,7 +15,7 @@ use crate::{
     Act, Activity, Body, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step,
     Target, Text, Then, Think, Tls, TlsVersions, flag, tls,
 };
-use units::Nanos;
+use units::{Count, Nanos};
 
 /// What all parts of the file are read with.
 pub(super) struct Reader<'r, 't> {
@@ -178,7 +178,25 @@ impl Reader<'_, '_> {
             keep_alive,
         };
         self.bind(own, &mut population);
+        self.check_requests(own, &population);
         Some(population)
+    }
+
+    /// Notes a number of requests that is never sent: connections that do their steps once send no more than these.
+    fn check_requests(&mut self, own: &Section, population: &Population) {
+        let Activity::Steps { steps, then: Then::Stay } = &population.activity else { return };
+        // Of alternatives one is done.
+        let of_alternatives = steps.chunk_by(|one, other| one.weight.is_some() && other.weight.is_some());
+        let each =
+            of_alternatives.filter(|some| some.iter().any(|step| step.act.is_request())).count() as u64;
+        let connections = population.load.connections();
+        let most = each * u64::from(connections);
+        if population.requests.is_some_and(|wanted| wanted > most) {
+            let of = Count(connections.into()).of("connection");
+            let why =
+                format!("{of} can send only {most}, each {each}: its steps end; use fewer, or loop = true");
+            own.note(self.notes, "requests", why);
+        }
     }
 
     /// Whether connections keep cookies: the population's key, or else the file's top.

@@ -12,7 +12,10 @@ impl Conductor<'_> {
             !population.comes_and_goes() && !matches!(population.reconnect, Reconnect::Backoff(_))
         };
         let is_settled = self.schedule.is_last() && !self.schedule.is_moving() && !self.hands_over;
+        // A last stage without connections lasts as long as it says.
+        let are_wanted = (0..self.plan.populations.len() as u16).any(|nth| self.schedule.wanted(nth) > 0);
         is_settled
+            && are_wanted
             && self.open() == 0
             && self.plan.populations.iter().all(stays_away)
             && self.of_load().all(|report| self.opens_none(report))

@@ -50,6 +50,7 @@ fn ended(measured: &PopulationRecord, came: u64, wanted: u64, what: &str) -> Str
 pub(super) fn too_few(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let is_burst = facts.evidence.search == Some(By::Burst);
+    let has_end = facts.plan.hold().is_some();
     let unattributed = Some(facts.evidence.unattributed).filter(|n| *n > 0).map(|n| {
         let were = Count(n).were("connection");
         format!("{were} in the target's accept queue, and not held; it is not known which population they belong to")
@@ -60,6 +61,8 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
             // How many come without an end is not known before.
             population.load.wanted()?;
             let (there, excused, done) = match population.comes_and_goes() {
+                // Those that still had calls to make when the time was over had only to make those due by then.
+                true if has_end => (counts.finished, counts.ended_after, "completed all their calls"),
                 true => (counts.finished, 0, "completed all their calls"),
                 // A burst that was not opened was never there to be held.
                 false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),
@@ -98,9 +101,7 @@ pub(super) fn arrivals_missed(facts: &Facts) -> u64 {
 
 /// Requests that were due by a rate and not sent.
 pub(super) fn missed(facts: &Facts, s: &Summary) -> Option<String> {
-    // Those of a number that never became due have a reason of their own.
-    let never_due: u64 = facts.populations.iter().map(|measured| measured.never_due).sum();
-    let n = s.requests.missed.saturating_sub(arrivals_missed(facts) + never_due);
+    let n = s.requests.missed.saturating_sub(arrivals_missed(facts));
     let were = Count(n).were("request");
     let is_late = honesty::late(s, &[], facts.plan.max_lag).is_some();
     let why = match (s.planned_s, is_late) {

@@ -163,3 +163,25 @@ fn messages_are_counted_too() {
         assert_eq!(result.judge(&plan).verdict, Verdict::Pass, "{target} {flags}");
     }
 }
+
+/// Its number of requests is sent before there are to be as many connections as the plan has.
+#[test]
+fn a_number_of_requests_may_end_before_a_later_stage() {
+    let check = |number: u32, stages: &str, expected: (u64, u64, u64)| {
+        let own = format!("connections = 10\nrequests = {number}\nthink = \"50ms\"\n{stages}");
+        let plan = scenario(&format!("target = \"http://127.0.0.1:80/\"\n{own}"), 1);
+        let net = network(1, |_| {});
+        let mut server = listening(&net, plan.destinations()[0], 100, Scripted::new(RIGHT));
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let s = result.judge(&plan);
+        assert_eq!((s.verdict, s.requests.missed), (Verdict::Pass, 0), "{stages}: {:?}", s.reasons);
+        let c = &s.connections;
+        assert_eq!((c.wanted, c.held, s.requests.due), expected, "{stages}: {:?}", s.reasons);
+        assert_eq!(s.requests.answered, s.requests.due, "{stages}");
+    };
+    let half = "[[stage]]\nto = \"50%\"\nfor = \"500ms\"\n[[stage]]\nto = \"100%\"\nfor = \"500ms\"\n";
+    check(40, half, (5, 5, 40));
+    // In a last stage without connections, no more become due, and its time is over all the same.
+    let none = "[[stage]]\nfor = \"290ms\"\n[[stage]]\nto = \"0%\"\nfor = \"300ms\"\n";
+    check(100, none, (10, 10, 70));
+}

@@ -43,7 +43,7 @@ fn a_probe_makes_the_first_call_of_the_load() {
     let mut plan = right(text);
     let sent = requests(text);
     for own in &mut plan.probe.as_mut().unwrap().populations {
-        assert_eq!((own.streams, own.timeout), (Some(1), Nanos::from_secs(10)));
+        assert_eq!((own.streams, own.timeout), (Some(1), Nanos::from_secs(1)));
         assert_eq!(own.grpc.as_ref().unwrap().protoset.as_ref().unwrap().file, "p");
         assert_eq!(own.requests().map(|request| request.clone()).collect::<Vec<_>>(), sent);
     }

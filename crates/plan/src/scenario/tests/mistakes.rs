@@ -450,3 +450,19 @@ proptest! {
         }
     }
 }
+
+/// The run would wait for the others for ever.
+#[test]
+fn no_more_requests_are_wanted_than_the_steps_send() {
+    let check_number = |requests: u32, steps: &str, expected: &[&str]| {
+        let own = format!("name = \"a\"\nconnections = 3\nrequests = {requests}\nloop = false\n{steps}");
+        check(&format!("target = \"http://127.0.0.1:1/\"\n[[population]]\n{own}"), expected);
+    };
+    let (one, wait) = ("[[population.step]]\nrequest = \"/\"\n", "[[population.step]]\nwait = \"1s\"\n");
+    let chosen = "[[population.step]]\nrequest = \"/\"\nweight = 1\n";
+    let why = "3 connections can send only 6, each 2: its steps end; use fewer, or loop = true";
+    let mistake = format!("5:12: population.a.requests: {why}");
+    check_number(7, &format!("{one}{wait}{one}"), &[&mistake]);
+    check_number(7, &format!("{one}{chosen}{chosen}"), &[&mistake]);
+    check_number(6, &format!("{one}{chosen}{chosen}"), &[]);
+}

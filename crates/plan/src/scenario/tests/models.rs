@@ -168,3 +168,17 @@ fn with_a_rate_each_thread_has_a_connection_in_any_stage() {
     check("connections = 100\nrate = \"1k/s\"", 3);
     check("connections = 100", 100);
 }
+
+#[test]
+fn the_probe_has_the_timeout_of_the_files_top() {
+    let check = |more: &str, expected_ms: u64| {
+        let scenario = right(&format!("target = \"http://127.0.0.1:1/\"\n{more}"));
+        let own = &scenario.probe.as_ref().expect("it has one").populations;
+        assert!(own.iter().all(|own| own.timeout == Nanos::from_millis(expected_ms)), "{more}");
+        assert_eq!(scenario.longest_timeout(), Nanos::from_millis(expected_ms.max(500)), "{more}");
+    };
+    check("probe = \"5/s\"\ntimeout = \"500ms\"", 500);
+    check("timeout = \"500ms\"\n[probe]\nrate = \"5/s\"\ntarget = \"http://127.0.0.1:1/p\"", 500);
+    // A population's own is its own.
+    check("probe = \"5/s\"\n[[population]]\nname = \"a\"\ntimeout = \"500ms\"", 10_000);
+}

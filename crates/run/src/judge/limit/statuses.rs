@@ -48,6 +48,9 @@ fn not_followed(detail: Detail) -> &'static str {
     match detail {
         Detail::OTHER_ORIGIN => "use the address that it redirects to (Location) as the target",
         Detail::TOO_MANY_REDIRECTS => "raise redirects in the step, unless it redirects in a circle",
+        Detail::LAST_RESPONSE => {
+            "let connections be dialled again (reconnect), or let the target keep them open"
+        }
         _ => "check the Location of its response",
     }
 }

@@ -104,12 +104,13 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
                 "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
             }
         };
+        let accepted = opened + c.redialled;
         (
             Seen,
             // In a step of a search those before it may all be lost, and none have come since.
             if c.opened + c.held > 0 { case.left() } else { 0 },
-            Sentence::StoppedListening { accepted: opened },
-            format!("{were} refused after {} had been accepted{since}", Count(opened)),
+            Sentence::StoppedListening { accepted },
+            format!("{were} refused after {} had been accepted{since}", Count(accepted)),
             fix,
         )
     } else if is_seen && case.evidence.accept_queue.is_some() {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use samples::{Kind, Stage};
+use samples::{Detail, Kind, Stage};
 
 use super::{MS, check_gap, run};
 use crate::listener::{Received, Reply, Speaks, frame, response, welcome};
-use stage::RunResult;
+use stage::{RunResult, measured};
 
 const HTTP: Speaks = Speaks::Http;
 
@@ -352,6 +352,55 @@ fn redirects_are_followed_to_the_same_host() {
         assert_eq!(lines, ["POST /in", "GET /a/b", "GET /home"]);
         assert_eq!(own[1..3].iter().map(|hop| field(hop, "Cookie")).collect::<Vec<_>>(), [Some("sid=1"); 2]);
     }
+}
+
+/// On the next connection, where the server closes this one with it: after its own number of requests, or always.
+#[test]
+fn redirects_are_followed_on_the_next_connection() {
+    let post =
+        "name = \"post\"\nrequest = \"POST /in\"\nbody = \"x\"\nredirects = 3\nexpect = { body = \"home\" }";
+    let check = |first: &'static str, hops: u64, more: &str| {
+        let text = scenario("http", &format!("cookies = true\n{more}"), &[post]);
+        let (result, server) = run(&text, 1, HTTP, move |received: &Received| match received.line() {
+            "POST /in" => {
+                let fields = format!("Location: /a/b\r\nSet-Cookie: sid=1; Path=/\r\n{first}");
+                let end = (!first.is_empty()).then_some(Reply::End);
+                [response(303, &fields, "see")].into_iter().chain(end).collect()
+            }
+            "GET /a/b" => vec![response(302, "Location: /home\r\nConnection: close\r\n", ""), Reply::End],
+            _ => vec![response(200, "", "home")],
+        });
+        let c = &result.whole.counts;
+        assert_eq!((result.faults(), c.dropped, c.answered), (vec![], 0, c.sent - c.withdrawn), "{c:?}");
+        assert_eq!((c.withdrawn, server.received.len() as u64), (hops * c.answered, 3 * c.answered), "{c:?}");
+        assert!(c.answered >= 10, "{c:?}");
+        let later: Vec<_> = server.received.iter().filter(|it| it.line() != "POST /in").collect();
+        assert!(
+            later.iter().all(|hop| field(hop, "Cookie") == Some("sid=1") && hop.text.starts_with("GET "))
+        );
+        // One response for each row, which has the time of all its connections.
+        assert_eq!(result.whole.status[200], c.answered);
+        assert!(measured(&result.whole.latency).min >= if hops == 1 { 400.0 } else { 500.0 });
+        c.clone()
+    };
+    check("", 1, "");
+    // Each connection that comes for two calls makes two, over as many connections as it takes.
+    let c = check("Connection: close\r\n", 2, "calls = 2");
+    assert_eq!(c.finished, c.answered / 2, "{c:?}");
+    let c = check("Connection: close\r\n", 2, "");
+    assert_eq!((c.redialled, c.closed), (c.withdrawn, c.withdrawn), "{c:?}");
+}
+
+/// Where no connection follows, its response stands.
+#[test]
+fn a_redirect_of_the_last_connection_is_its_response() {
+    let text = scenario("http", "reconnect = \"never\"", &["request = \"/\"\nredirects = 2"]);
+    let last =
+        |_: &Received| vec![response(302, "Location: /there\r\nConnection: close\r\n", ""), Reply::End];
+    let (result, server) = run(&text, 1, HTTP, last);
+    let faults: Vec<_> = result.whole.faults.iter().map(|(fault, n)| (fault.kind, fault.detail, n)).collect();
+    assert_eq!(faults, [(Kind::WrongStatus, Detail::LAST_RESPONSE, 3)]);
+    assert_eq!(server.received.len(), 3);
 }
 
 #[test]

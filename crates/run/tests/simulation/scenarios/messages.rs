@@ -1,6 +1,6 @@
 //! Messages step by step, over WebSocket and over raw TCP.
 
-use samples::{Kind, Stage};
+use samples::{Kind, Stage, Verdict};
 use stage::RunResult;
 use units::Nanos;
 
@@ -85,6 +85,30 @@ fn a_conversation_from_its_upgrade_to_its_close() {
     let joins: std::collections::HashSet<&str> =
         server.received.iter().filter(|h| h.nth == 1).map(Received::line).collect();
     assert_eq!(joins.len(), 6, "each has a number of its own: {joins:?}");
+}
+
+/// What is awaited once has to come like a response; what is awaited again and again may be on its way.
+#[test]
+fn a_greeting_that_does_not_come_is_missing() {
+    let check = |then: &str, expected: (u64, u64, Verdict)| {
+        let keys = format!(
+            "target = \"ws://127.0.0.1:80/chat\"\nduration = \"4s\"\ntimeout = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 6\n{then}[[population.step]]\n\
+             name = \"greet\"\nexpect = {{ body = \"220\" }}\n[[population.step]]\nname = \"helo\"\nsend = \"hi\"\n\
+             expect = {{ body = \"250\" }}\nthink = \"50ms\"\n"
+        );
+        let upgraded = |received: &Received| Reply::Bytes(welcome(&received.text));
+        let (result, _) =
+            run(&keys, 2, Speaks::WebSocket, move |received| match (received.nth, received.conn % 3) {
+                (0, 0) => vec![upgraded(received)],
+                (0, _) => vec![upgraded(received), text("220 ready")],
+                _ => vec![text("250 ok")],
+            });
+        let s = result.judge(&stage::scenario(&keys, 1));
+        let c = &result.whole.counts;
+        assert_eq!((c.failed_requests, c.revoked, s.verdict), expected, "{then}: {:?} {c:?}", s.reasons);
+    };
+    check("loop = \"helo\"\n", (2, 0, Verdict::Fail));
+    check("", (0, 6, Verdict::Pass));
 }
 
 /// Two seconds of this step, a second apart, on three connections; expects these faults.

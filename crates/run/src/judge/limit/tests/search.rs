@@ -312,7 +312,7 @@ fn a_step_counts_the_connections_of_those_before() {
     let mut again = s.clone();
     again.connections.redialled = 40;
     let found = limit(&again, &e).expect("something stopped it");
-    assert_eq!(found.detail, "200 dials were refused after 800 had been accepted");
+    assert_eq!(found.detail, "200 dials were refused after 840 had been accepted");
     assert!(found.fix.starts_with("it accepts connections again: "), "{}", found.fix);
     // None of them is left: nothing listens any more.
     let mut gone = s.clone();
