@@ -16,14 +16,13 @@ impl Failure {
         Fault::target(stage, self.kind).with(self.detail)
     }
 
-    /// With this code, a connection of HTTP/2 would be ended because of what the server sent. `is_flooded`: because of how many frames.
-    pub(crate) fn of_http2(code: Code, is_flooded: bool) -> Failure {
+    /// With this code, a connection of HTTP/2 would be ended because of what the server sent.
+    pub(crate) fn of_http2(code: Code) -> Failure {
         let rule = match code {
             Code::FLOW_CONTROL_ERROR => Rule::FlowControl,
             Code::STREAM_CLOSED => Rule::StreamClosed,
             Code::FRAME_SIZE_ERROR => Rule::FrameSize,
             Code::COMPRESSION_ERROR => Rule::Compression,
-            Code::ENHANCE_YOUR_CALM if is_flooded => Rule::Flood,
             Code::ENHANCE_YOUR_CALM => Rule::FieldsTooLong,
             _ => Rule::Http2Frame,
         };
@@ -76,12 +75,11 @@ mod tests {
         let of = |rule: Rule| rule.name();
         let head = format!("{} KiB or {} fields", wire::http1::MAX_HEAD >> 10, wire::http1::MAX_FIELDS);
         assert!(of(Rule::HeadTooLong).contains(&head), "{head}");
-        let (list, controls) = (wire::http2::MAX_LIST >> 10, units::Count(wire::http2::MAX_CONTROLS.into()));
+        let list = wire::http2::MAX_LIST >> 10;
         let frames = wire::http2::MAX_CONTINUATIONS;
         assert!(
             of(Rule::FieldsTooLong).contains(&format!("over {list} KiB or {frames} CONTINUATION frames"))
         );
-        assert!(of(Rule::Flood).contains(&format!("over {controls} control frames")));
         assert!(of(Rule::MessageTooLong).contains("1 GiB") && crate::LARGEST_MESSAGE == 1 << 30);
     }
 
@@ -94,7 +92,7 @@ mod tests {
         rules.sort();
         rules.dedup();
         assert_eq!(rules.len(), Breach::ALL.len());
-        let of_code = |code: u32| Failure::of_http2(Code(code), false).detail.rule();
+        let of_code = |code: u32| Failure::of_http2(Code(code)).detail.rule();
         assert_eq!(of_code(0x3), Some(Rule::FlowControl));
         assert_eq!([of_code(0x1), of_code(0x99)], [Some(Rule::Http2Frame); 2]);
     }

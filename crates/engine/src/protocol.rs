@@ -334,14 +334,6 @@ impl Protocol {
 }
 
 impl Session {
-    /// Input is read at this time.
-    pub(crate) fn begin_read(&mut self, now: Nanos) {
-        match self {
-            Session::Http2(_) | Session::Tunnels(_) => http2::State::begin_read(now),
-            _ => {}
-        }
-    }
-
     /// Which stream the next input belongs to, where `latest` is the one that began last; [`NOTHING`] where it is none.
     ///
     /// [`NOTHING`]: crate::pool::NOTHING

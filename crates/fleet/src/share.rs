@@ -39,7 +39,7 @@ pub(crate) fn rows(plan: &Plan, assign: &Assign) -> Rows {
 }
 
 /// What these parts are to the coordinator, and which worker each of them belongs to: all with the same role to one.
-pub(crate) fn workers(parts: &[Part]) -> (Ready, Vec<u32>) {
+pub(crate) fn workers(plan: &Plan, parts: &[Part]) -> (Ready, Vec<u32>) {
     let (mut roles, mut threads): (Vec<Role>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut of = |role: Role| {
         let known = roles.iter().position(|known| *known == role);
@@ -52,8 +52,11 @@ pub(crate) fn workers(parts: &[Part]) -> (Ready, Vec<u32>) {
         nth as u32
     };
     let workers = parts.iter().map(|part| of(part.role)).collect();
-    let is_load = |part: &&Part| matches!(part.role, Role::Population(_));
-    let wanted = parts.iter().filter(is_load).map(|part| u64::from(part.connections)).sum();
+    // How many come without an end is not known.
+    let is_counted = |part: &&Part| {
+        matches!(part.role, Role::Population(_)) && plan.population(part.role).load.wanted().is_some()
+    };
+    let wanted = parts.iter().filter(is_counted).map(|part| u64::from(part.connections)).sum();
     (Ready { roles, wanted, threads, ..Ready::default() }, workers)
 }
 

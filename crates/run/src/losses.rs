@@ -63,8 +63,10 @@ impl Losses {
             self.tick = self.tick.max(tick.until.since(tick.from));
         }
         self.opened += opened;
-        if opened > 0 {
+        if tick.counts.opened > 0 {
             self.last_opened = self.last_opened.max(tick.until);
+        }
+        if opened > 0 {
             let is_full = self.young.len() >= MAX_BATCHES;
             match self.young.back_mut() {
                 Some((_, n)) if is_full => *n += opened,
@@ -148,6 +150,11 @@ impl Losses {
         let oldest = self.young.front().map_or(Nanos::ZERO, |(opened_at, _)| self.until.since(*opened_at));
         let is_constant = most.since(least).0 <= spread && oldest.0 <= most.0 + spread;
         (is_constant && least > self.tick).then_some(Nanos(least.0 / 2 + most.0 / 2))
+    }
+
+    /// Whether all were lost within two ticks.
+    pub(crate) fn were_at_once(&self) -> bool {
+        self.lives.is_some_and(|[_, (first, last)]| last.since(first).0 < 2 * self.tick.0)
     }
 
     /// Whether they were opened, or lost, all in one moment, so that one age of all says nothing: a restart of the target ends all of its

@@ -9,11 +9,9 @@ words! {
     /// throng's own.
     Rule {
         /// Of throng, for HTTP/1.1.
-        HeadTooLong = "head of over 16 KiB or 64 fields, the most that throng reads",
+        HeadTooLong = "head of over 16 KiB or 256 fields, the most that throng reads",
         /// Of throng, for HTTP/2; ENHANCE_YOUR_CALM.
         FieldsTooLong = "fields of over 32 KiB or 16 CONTINUATION frames, the most that throng reads",
-        /// The same.
-        Flood = "over 2,048 control frames in a second, the most that throng takes",
         /// Of throng: replies that wait.
         Unread = "over 4,096 replies to control frames that the server does not read, the most that throng keeps",
         /// Of throng.

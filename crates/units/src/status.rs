@@ -29,6 +29,9 @@ const OF_GRPC: [&str; 17] = [
 ];
 
 impl Status {
+    /// Of gRPC: a call had no response by its deadline.
+    pub const DEADLINE_EXCEEDED: Status = Status(4);
+
     /// A status of gRPC, by its name or its number.
     ///
     /// # Errors

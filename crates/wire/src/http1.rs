@@ -28,7 +28,7 @@ pub use write::{Response, write_request, write_response};
 pub const MAX_HEAD: usize = 16 * 1024;
 
 /// The most header fields in one head.
-pub const MAX_FIELDS: usize = 64;
+pub const MAX_FIELDS: usize = 256;
 
 /// The longest chunk-size line in bytes, extensions and line end included.
 pub const MAX_CHUNK_LINE: usize = 1024;

@@ -151,7 +151,6 @@ impl Client {
         let at = conns[k.index].at;
         conns.open_session(k.index, || job.session(at));
         let (stream, conn, session, exchange) = conns.reading(k.index);
-        session.begin_read(now);
         source.now = now;
         let mut watch = source.take_watch(k.index);
         let asked = exchange.filter(|_| conn.state() == State::Busy).map(|exchange| {
@@ -167,11 +166,18 @@ impl Client {
     }
 
     /// A response will not come, while the connection goes on.
-    fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, fault: Fault) {
+    pub(super) fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, fault: Fault) {
         let destination = self.conn(k).destination;
+        // At its own deadline, which a call of gRPC has with it, the server may be first to end it.
+        let fault = if self.is_late(stream, cx.now()) { self.timeout_of(k, stream) } else { fault };
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, destination, fault, cx.now());
         self.go_on_without(cx, k);
+    }
+
+    /// Whether a request had no response within its timeout.
+    pub(super) fn is_late(&self, stream: u32, now: Nanos) -> bool {
+        now >= self.conns.at(stream).started + self.job.timeout
     }
 
     /// A response will not come, for the server has announced the end of the session: the request is due again on the next one. Others

@@ -19,9 +19,10 @@ pub(super) struct Quota {
 }
 
 impl Quota {
-    /// `requests`: how many in all; `is_scheduled`: they are due by a schedule.
-    pub(super) fn new(requests: Option<u64>, is_scheduled: bool) -> Quota {
-        let starts = if requests.is_some() { Nanos::NEVER } else { Nanos::ZERO };
+    /// `requests`: how many in all; `is_scheduled`: they are due by a schedule; `listens`: connections listen before they send, and begin
+    /// as they open.
+    pub(super) fn new(requests: Option<u64>, is_scheduled: bool, listens: bool) -> Quota {
+        let starts = if requests.is_some() && !listens { Nanos::NEVER } else { Nanos::ZERO };
         Quota { left: requests, starts, is_scheduled }
     }
 

@@ -2,7 +2,7 @@
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};
-use units::Nanos;
+use units::{Nanos, Status};
 
 use super::Client;
 use crate::{
@@ -37,6 +37,11 @@ impl Client {
             return None;
         }
         let Response { head, keeps_alive } = response;
+        if self.has_met_its_deadline(stream, head, now) {
+            let fault = self.timeout_of(k, stream);
+            self.stream_failed(cx, k, stream, fault);
+            return None;
+        }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
         self.slowest_response = self.slowest_response.max(now.since(exchange.started));
@@ -56,6 +61,15 @@ impl Client {
             return None;
         }
         Some(Done { due: self.due_after(k, &exchange, now), keeps_alive })
+    }
+
+    /// Whether a call of gRPC has ended at the deadline that throng gave it: its status is that of a timeout.
+    fn has_met_its_deadline(&self, stream: u32, head: Option<Head>, now: Nanos) -> bool {
+        let Op::Request(request) = self.job.op(self.conns.at(stream).at) else { return false };
+        let has_passed = head.is_some_and(|head| Status(head.status) == Status::DEADLINE_EXCEEDED);
+        has_passed
+            && request.check.expected.status != Some(Status::DEADLINE_EXCEEDED.0)
+            && self.is_late(stream, now)
     }
 
     /// Whether the next thing to do on a connection is to send something, and nothing else is awaited on it: what has come already is no

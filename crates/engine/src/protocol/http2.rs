@@ -1,13 +1,9 @@
 //! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
 
-use std::{
-    borrow::Cow,
-    cell::{Cell, RefCell},
-};
+use std::{borrow::Cow, cell::RefCell};
 
 use net::Io;
 use samples::{Detail, Kind, Rule};
-use units::Nanos;
 use wire::http2::{
     self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch,
     Stream, Table, TakesFields,
@@ -42,9 +38,6 @@ use said::Said;
 thread_local! {
     /// Where heads are put together: one for all connections of a shard, which has a thread.
     pub(super) static SCRATCH: RefCell<Box<Scratch>> = RefCell::default();
-
-    /// The second in which input is read, counted from anywhere.
-    pub(super) static SECOND: Cell<u32> = const { Cell::new(0) };
 
     /// Lists of connections that are idle: there are never more than were once busy at the same time.
     static SPARE: RefCell<Vec<Vec<UnderWay>>> = const { RefCell::new(Vec::new()) };
@@ -163,11 +156,6 @@ impl State {
         let allows_none = || self.under_way.is_empty() && self.pinged == NOTHING && !self.opens;
         let is_open = self.connection.is_open();
         self.connection.is_leaving() || is_open && allows_none() && !self.connection.has_place()
-    }
-
-    /// Input is read at this time.
-    pub(super) fn begin_read(now: Nanos) {
-        SECOND.set((now.millis() / 1000) as u32);
     }
 
     /// The connection is idle: what it has no use for now is for others.
@@ -356,9 +344,9 @@ fn read<'a>(
         check.wanted.as_ref().zip(watch.as_deref_mut()).map(|(wanted, watch)| Fields { wanted, watch });
     let fields = fields.as_mut().map(|fields| fields as &mut dyn TakesFields);
     let expected = if looks_at_type { &grpc::TYPE[..] } else { &check.expected.headers[..] };
-    let context = Context { scratch, table, second: SECOND.get(), expected, fields };
+    let context = Context { scratch, table, second: 0, expected, fields };
     let came = connection.handle_bytes(input, stream, context);
-    let (n, event) = came.map_err(|code| Failure::of_http2(code, connection.is_flooded()))?;
+    let (n, event) = came.map_err(|code| Failure::of_http2(code))?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };

@@ -126,7 +126,7 @@ impl Machine for SimMachine {
         let places: u64 = parts.iter().map(|part| u64::from(part.places)).sum();
         assert!(places <= self.can.cap.unwrap_or(u64::MAX).min(self.can.fits), "an agent is within its cap");
         self.use_only_own(&parts, &values);
-        let (ready, workers) = share::workers(&parts);
+        let (ready, workers) = share::workers(&self.plan, &parts);
         self.shards = parts.into_iter().map(|part| Shard::of(part, Nanos::ZERO)).collect();
         (self.began, self.is_stopped) = (None, false);
         self.ticks.clear();
@@ -153,7 +153,7 @@ impl Machine for SimMachine {
             return Err("it is more than is allowed here".to_owned());
         }
         self.use_only_own(&parts, &values);
-        let (ready, workers) = share::workers(&parts);
+        let (ready, workers) = share::workers(&self.plan, &parts);
         self.shards.extend(parts.into_iter().map(|part| Shard::of(part, now)));
         orders.iter().for_each(|order| self.order_from(before, *order));
         Ok((Ready { io: "uring".to_owned(), ..ready }, workers))

@@ -182,16 +182,20 @@ impl Reader<'_, '_> {
         Some(population)
     }
 
-    /// Notes a number of requests that is never sent: connections that do their steps once send no more than these.
+    /// Notes a number of requests that is never sent: connections that do their steps once send no more than these, and what awaits no
+    /// response, or is sent for none, is no request.
     fn check_requests(&mut self, own: &Section, population: &Population) {
-        let Activity::Steps { steps, then: Then::Stay } = &population.activity else { return };
+        let Activity::Steps { steps, then } = &population.activity else { return };
         // Of alternatives one is done.
         let of_alternatives = steps.chunk_by(|one, other| one.weight.is_some() && other.weight.is_some());
         let each =
             of_alternatives.filter(|some| some.iter().any(|step| step.act.is_request())).count() as u64;
         let connections = population.load.connections();
         let most = each * u64::from(connections);
-        if population.requests.is_some_and(|wanted| wanted > most) {
+        if population.requests.is_some() && each == 0 && !steps.is_empty() {
+            let why = "no step sends something and expects a response; use duration = \"10s\"";
+            own.note(self.notes, "requests", why);
+        } else if *then == Then::Stay && population.requests.is_some_and(|wanted| wanted > most) {
             let of = Count(connections.into()).of("connection");
             let why =
                 format!("{of} can send only {most}, each {each}: its steps end; use fewer, or loop = true");

@@ -97,7 +97,7 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
     let mut evidence = Evidence {
         subject: Subject::of(plan),
         both_sides: r.both_sides,
-        losses: Pattern::of(r),
+        losses: Pattern::of(r, plan.populations.iter().any(|population| population.load.is_paced())),
         backlog: backlog(plan, r, true, Backlog::grown),
         rate_backlog: backlog(plan, r, false, Backlog::grown),
         outpaced: backlog(plan, r, true, Backlog::outpaced),

@@ -102,7 +102,7 @@ pub struct Context<'a, 't> {
     pub scratch: &'a mut Scratch,
     /// The connection's own table, where it has one: see [`Event::TableNeeded`].
     pub table: Option<&'t mut Table>,
-    /// The current second, counted from anywhere: [`MAX_RESETS`](super::MAX_RESETS) and
+    /// Server: the current second, counted from anywhere: [`MAX_RESETS`](super::MAX_RESETS) and
     /// [`MAX_CONTROLS`](super::MAX_CONTROLS) are per second.
     pub second: u32,
     /// Client: fields to search for in the head of a final response, each by its name and a text that its value contains;
@@ -179,11 +179,6 @@ impl Connection {
     /// Streams that are open.
     pub fn open_streams(&self) -> u32 {
         self.open
-    }
-
-    /// After [`Code::ENHANCE_YOUR_CALM`]: whether that is for the number of frames, and not for the length of a block.
-    pub const fn is_flooded(&self) -> bool {
-        self.budget.is_exceeded()
     }
 
     /// Whether the peer's SETTINGS have come.
@@ -278,15 +273,15 @@ impl Connection {
                 self.handle_control(header, input, stream, context.second)
             }
             _ => {
-                self.ignorable(context.second)?;
+                self.control(context.second)?;
                 self.begin_skip(header.len);
                 Ok((HEADER, None))
             }
         }
     }
 
-    /// One of [`MAX_CONTROLS`](super::MAX_CONTROLS) that needs no reply.
-    fn ignorable(&mut self, second: u32) -> Result<(), Code> {
+    /// One of [`MAX_CONTROLS`](super::MAX_CONTROLS). A client has asked for what comes: its caller bounds the replies that wait.
+    fn control(&mut self, second: u32) -> Result<(), Code> {
         match self.role {
             Role::Server => self.budget.control(second),
             Role::Client => Ok(()),

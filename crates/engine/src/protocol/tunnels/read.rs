@@ -15,7 +15,7 @@ use crate::{
     pool::NOTHING,
     protocol::{
         self, Awaited, Progress,
-        http2::{Farewell, SCRATCH, SECOND, frame},
+        http2::{Farewell, SCRATCH, frame},
         websocket,
     },
     pushes::Listener,
@@ -93,9 +93,9 @@ fn read<'a>(
     let State { connection, tunnels, rare, .. } = state;
     let stream = place.map(|place| &mut tunnels[place].stream);
     let table = rare.as_mut().and_then(|rare| rare.table.as_deref_mut());
-    let context = Context { scratch, table, second: SECOND.get(), expected: &*CHOSEN, fields: None };
+    let context = Context { scratch, table, second: 0, expected: &*CHOSEN, fields: None };
     let came = connection.handle_bytes(input, stream, context);
-    let (n, event) = came.map_err(|code| Failure::of_http2(code, connection.is_flooded()))?;
+    let (n, event) = came.map_err(|code| Failure::of_http2(code))?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };

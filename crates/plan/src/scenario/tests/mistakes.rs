@@ -465,4 +465,7 @@ fn no_more_requests_are_wanted_than_the_steps_send() {
     check_number(7, &format!("{one}{wait}{one}"), &[&mistake]);
     check_number(7, &format!("{one}{chosen}{chosen}"), &[&mistake]);
     check_number(6, &format!("{one}{chosen}{chosen}"), &[]);
+    let why =
+        "5:12: population.a.requests: no step sends something and expects a response; use duration = \"10s\"";
+    check_number(1, wait, &[why]);
 }

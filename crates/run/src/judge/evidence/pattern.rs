@@ -52,7 +52,8 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    pub(crate) fn of(r: &Record) -> Pattern {
+    /// `by_turns`: throng sends on one connection after the other.
+    pub(crate) fn of(r: &Record, by_turns: bool) -> Pattern {
         let silence = &r.totals.silence;
         let quantile = |q: f64| silence.quantile(q);
         let (half, most) = (quantile(0.5), quantile(0.95));
@@ -63,7 +64,7 @@ impl Pattern {
         let responses = &r.totals.responses_at_close;
         let is_known = responses.count() >= FEW;
         let is_same = is_known && responses.min() == responses.max() && most < soon(r, responses.max());
-        let is_all = is_same && none_has_more(r, responses.min());
+        let is_all = is_same && none_has_more(r, responses.min()) && !has_another_reason(r, by_turns);
         let held = r.held();
         let turned_away = r.losses.lost + turned_away_in_handshakes(r);
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
@@ -103,6 +104,14 @@ impl Pattern {
             refused_unheard: refused_unheard(r),
         }
     }
+}
+
+/// Whether connections had received the same number of responses for another reason: they ended in one moment, as with a restart, and throng
+/// sends by turns; or with one step of several, which each comes to after as many.
+fn has_another_reason(r: &Record, by_turns: bool) -> bool {
+    let ends = |(fault, _): (Fault, u64)| matches!(fault.kind, Kind::Closed | Kind::Reset);
+    let steps = r.totals.step_faults.iter().filter(|faults| faults.iter().any(ends));
+    by_turns && r.losses.were_at_once() || r.totals.step_faults.len() > 1 && steps.count() == 1
 }
 
 /// Connections that were turned away in their handshakes: they failed, and are not among those lost.
@@ -165,7 +174,7 @@ mod tests {
         r.totals.longest_silence = Nanos::from_millis(others_ms);
         (r.losses.lost, r.losses.lost_late, r.losses.opened_by_then) = (lost.len() as u64, late, 480);
         r.populations[0].held = 500;
-        Pattern::of(&r)
+        Pattern::of(&r, false)
     }
 
     fn spread(from_ms: u64, to_ms: u64, responses: u64) -> Vec<(u64, u64)> {
@@ -203,7 +212,7 @@ mod tests {
             lost.iter().for_each(|(ms, _)| r.totals.silence.record(Nanos::from_millis(*ms)));
             // Half of the connections that were opened are left: they came in half of the ramp.
             (r.ramp, r.totals.counts.opened, r.populations[0].held) = (Nanos::from_secs(ramp_s), 1_000, 500);
-            assert_eq!(Pattern::of(&r).were_old, expected, "{ramp_s} s");
+            assert_eq!(Pattern::of(&r, false).were_old, expected, "{ramp_s} s");
         };
         check(&spread(1_500, 1_700, 0), 3, Some(true));
         check(&spread(0, 50, 0), 3, Some(false));
@@ -219,7 +228,7 @@ mod tests {
             }
             (r.totals.served, r.losses.before, r.losses.lost) = (served, 10, 50);
             r.populations[0].held = 500;
-            Pattern::of(&r).were_old
+            Pattern::of(&r, false).were_old
         };
         assert_eq!([served(0, 490), served(0, 480), served(1, 490)], [Some(false), None, None]);
         // A step of a search: others were there before, and stay.
@@ -227,7 +236,7 @@ mod tests {
             let mut r = record();
             spread(0, 50, 0).iter().for_each(|(ms, _)| r.totals.silence.record(Nanos::from_millis(*ms)));
             (r.losses.before, r.losses.lost) = (before, 50);
-            Pattern::of(&r).were_old
+            Pattern::of(&r, false).were_old
         };
         assert_eq!([of_search(500), of_search(10)], [Some(false), None]);
     }
@@ -238,7 +247,7 @@ mod tests {
             let mut r = record();
             (r.losses.opened_by_then, r.populations[0].held, r.populations[0].wanted) = (500, 500, 800);
             (0..300).for_each(|_| r.totals.faults.count(Fault::target(stage, kind)));
-            assert_eq!(Pattern::of(&r).is_surplus, expected, "{stage:?} {kind:?}");
+            assert_eq!(Pattern::of(&r, false).is_surplus, expected, "{stage:?} {kind:?}");
         };
         check(Stage::Handshake, Kind::WrongStatus, true);
         check(Stage::Tls, Kind::Closed, true);
@@ -249,7 +258,7 @@ mod tests {
         let mut r = record();
         (r.losses.opened_by_then, r.populations[0].held, r.populations[0].wanted) = (500, 500, 500);
         (0..300).for_each(|_| r.totals.faults.count(Fault::target(Stage::Tls, Kind::Closed)));
-        assert!(!Pattern::of(&r).is_surplus);
+        assert!(!Pattern::of(&r, false).is_surplus);
     }
 
     #[test]
@@ -262,9 +271,9 @@ mod tests {
         (0..28).for_each(|_| r.totals.responses_at_close.record(1));
         (0..28).for_each(|ms| r.totals.silence.record(Nanos::from_millis(ms)));
         (r.totals.counts.dropped, r.totals.counts.answered, r.populations[0].held) = (28, 540, 512);
-        assert_eq!(Pattern::of(&r).responses, None);
+        assert_eq!(Pattern::of(&r, false).responses, None);
         r.totals.counts.answered = 28;
-        assert_eq!(Pattern::of(&r).responses, Some(1));
+        assert_eq!(Pattern::of(&r, false).responses, Some(1));
         // Each had one response, and was closed for its silence.
         assert_eq!(pattern(&spread(2_000, 2_100, 1), 0, 0).responses, None);
         assert_eq!(pattern(&[(0, 10), (0, 10)], 0, 0).responses, None);
@@ -279,7 +288,7 @@ mod tests {
                 r.totals.responses_at_close.record(responses);
                 r.totals.ramp_latency.record(Nanos::from_millis(response_ms));
             }
-            assert_eq!(Pattern::of(&r).responses, expected, "{closed_ms} ms, {n} of {response_ms} ms");
+            assert_eq!(Pattern::of(&r, false).responses, expected, "{closed_ms} ms, {n} of {response_ms} ms");
         };
         check(200, 1, 1_000, Some(1));
         check(440, 1, 5_000, Some(1));

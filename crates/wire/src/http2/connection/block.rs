@@ -61,7 +61,7 @@ impl Connection {
 
     /// Section 5.1: for a stream that both sides have ended, a connection error.
     fn closed_block<'a>(&mut self, second: u32) -> Result<Option<Event<'a>>, Code> {
-        self.ignorable(second)?;
+        self.control(second)?;
         if self.is(HAS_RESET) { Ok(None) } else { Err(Code::STREAM_CLOSED) }
     }
 

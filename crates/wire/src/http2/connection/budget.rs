@@ -30,11 +30,6 @@ impl Budget {
         if self.resets > MAX_RESETS { Err(Code::ENHANCE_YOUR_CALM) } else { Ok(()) }
     }
 
-    /// Whether the peer has asked for more in this second.
-    pub(super) const fn is_exceeded(&self) -> bool {
-        self.controls > MAX_CONTROLS || self.resets > MAX_RESETS
-    }
-
     fn begin(&mut self, second: u32) {
         if self.second != second as u16 {
             *self = Self { second: second as u16, ..Self::new() };

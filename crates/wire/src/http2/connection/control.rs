@@ -48,11 +48,6 @@ impl Connection {
         Ok((HEADER + taken, event))
     }
 
-    /// SETTINGS or a PING, to which there is a reply unless it is one.
-    fn asks(&mut self, header: Header, second: u32) -> Result<(), Code> {
-        if header.has(frame::ACK) { self.ignorable(second) } else { self.budget.control(second) }
-    }
-
     /// Section 6.5.
     fn settings<'a>(
         &mut self,
@@ -60,7 +55,7 @@ impl Connection {
         payload: &[u8],
         second: u32,
     ) -> Result<Option<Event<'a>>, Code> {
-        self.asks(header, second)?;
+        self.control(second)?;
         if header.has(frame::ACK) {
             // Once for the one SETTINGS of ours; that of a caller who sends more says nothing new.
             let is_new = !self.is(ACKED);
@@ -78,7 +73,7 @@ impl Connection {
 
     /// Section 6.7.
     fn ping<'a>(&mut self, header: Header, payload: &[u8], second: u32) -> Result<Event<'a>, Code> {
-        self.asks(header, second)?;
+        self.control(second)?;
         let payload = *payload.first_chunk().expect("the length was checked");
         Ok(if header.has(frame::ACK) { Event::Pong(payload) } else { Event::Ping(payload) })
     }
@@ -155,7 +150,7 @@ impl Connection {
         payload: &[u8],
         second: u32,
     ) -> Result<Option<Event<'a>>, Code> {
-        self.ignorable(second)?;
+        self.control(second)?;
         match stream.filter(|stream| !stream.is_closed()) {
             _ if number31(payload) != header.stream => Ok(None),
             Some(stream) => self.fail(stream, Code::PROTOCOL_ERROR, second),

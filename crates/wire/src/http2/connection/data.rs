@@ -33,7 +33,7 @@ impl Connection {
         }
         let ends = header.has(frame::END_STREAM);
         if left == 0 && !ends {
-            self.ignorable(second)?;
+            self.control(second)?;
         }
         let padding = padding.saturating_sub(1);
         let Some(known) = stream.as_deref_mut() else {
