@@ -341,9 +341,12 @@ impl<'a> Conductor<'a> {
         let is_over = self
             .draining
             .is_some_and(|since| is_reported && self.nothing_is_awaited() || self.patience.ends(since, now));
-        if is_over && self.patience.is_short() && self.awaited() > 0 {
-            // What is outstanding was given up by the user.
-            self.record.interrupted = self.record.interrupted.or(ends_by);
+        if let Some(since) = self.draining.filter(|_| is_over) {
+            self.record.is_cut_short = self.patience.waited(since, now) < self.plan.longest_timeout();
+            if self.patience.is_short() && self.awaited() > 0 {
+                // What is outstanding was given up by the user.
+                self.record.interrupted = self.record.interrupted.or(ends_by);
+            }
         }
         Step { phase, drains, has_ended, is_over }
     }

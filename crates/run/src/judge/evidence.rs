@@ -79,6 +79,8 @@ pub(crate) struct Evidence {
     pub(crate) losses: Pattern,
     /// How long a dial or a request may wait for a response.
     pub(crate) timeout: Nanos,
+    /// What has no response has not waited for that long: the run ended before.
+    pub(crate) is_cut_short: bool,
     /// Responses at full load that took far longer than the others.
     pub(crate) slow_part: Option<SlowPart>,
     /// The same of each population, and of each step of those that have several, by its name.

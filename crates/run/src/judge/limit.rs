@@ -278,7 +278,7 @@ impl<'a> Case<'a> {
 
     fn of(summary: &'a Summary, evidence: &'a Evidence) -> Case<'a> {
         // What waits still when the run ends waits as what ran into its timeout; unless it is not waited for that long.
-        let is_cut_short = summary.verdict == Verdict::Interrupted;
+        let is_cut_short = summary.verdict == Verdict::Interrupted || evidence.is_cut_short;
         let waiting = if is_cut_short { 0 } else { summary.requests.unanswered };
         let unanswered = FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), waiting);
         let faults = || summary.faults.iter().chain([&unanswered]).filter(|f| f.count > 0);

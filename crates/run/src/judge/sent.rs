@@ -62,7 +62,11 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
             population.load.wanted()?;
             let (there, excused, done) = match population.comes_and_goes() {
                 // Those that still had calls to make when the time was over had only to make those due by then.
-                true if has_end => (counts.finished, counts.ended_after, "completed all their calls"),
+                true if has_end => {
+                    let ended = counts.finished + counts.dropped + counts.closed;
+                    let opened = counts.opened + counts.redialled;
+                    (counts.finished, opened.saturating_sub(ended), "completed all their calls")
+                }
                 true => (counts.finished, 0, "completed all their calls"),
                 // A burst that was not opened was never there to be held.
                 false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),

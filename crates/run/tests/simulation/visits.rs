@@ -126,6 +126,12 @@ fn a_time_that_is_over_before_their_number_ends_them() {
     let closed = "the target closed 1 connection after announcing it, before all of their requests were made";
     let lost = ["199 of 200 connections completed all their calls", ended, closed];
     check("3", loses_one, (199, Verdict::Fail, &lost));
+    // So it is where as many come as are to, and the last of them have calls left when the time is over.
+    let flags = "arrive=100/s total=200 calls=2 think=100ms duration=2s";
+    let (result, _) = run(flags, 2, |_| {}, |_| RIGHT);
+    let (c, judged) = (&result.whole.counts, result.judge(&plan("http://127.0.0.1:80/", flags, 1)));
+    assert!(c.finished < 200 && c.due == c.answered, "{c:?}");
+    assert_eq!((judged.verdict, judged.reasons), (Verdict::Pass, vec![]));
 }
 
 /// A run in one shard, led in this way, over a network on which each way takes this long.

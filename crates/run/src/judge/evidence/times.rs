@@ -26,7 +26,7 @@ const CHANCE: f64 = 0.01;
 impl Evidence {
     /// Adds what the seconds of a run show; `timeout`: how long a dial or a request waits.
     pub(crate) fn add_times(&mut self, r: &Record, timeout: Nanos) {
-        self.timeout = timeout;
+        (self.timeout, self.is_cut_short) = (timeout, r.is_cut_short);
         let (signs, firsts) = (r.observed.signs.clone(), r.moments.firsts());
         self.timeline = Timeline::new(signs, r.started, firsts, timeout);
         self.unaccepted = r.unaccepted.unwrap_or(0);
