@@ -346,7 +346,7 @@ fn read<'a>(
     let expected = if looks_at_type { &grpc::TYPE[..] } else { &check.expected.headers[..] };
     let context = Context { scratch, table, second: 0, expected, fields };
     let came = connection.handle_bytes(input, stream, context);
-    let (n, event) = came.map_err(|code| Failure::of_http2(code))?;
+    let (n, event) = came.map_err(Failure::of_http2)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };

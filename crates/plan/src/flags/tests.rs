@@ -22,9 +22,7 @@ fn flags(line: &[&str]) -> Flags {
 
 /// The one population of a command line.
 fn main(line: &[&str]) -> Population {
-    let plan = plan(&flags(line)).unwrap();
-    let [main] = <[Population; 1]>::try_from(plan.populations).expect("there is one");
-    main
+    plan(&flags(line)).unwrap().populations.remove(0)
 }
 
 #[test]
@@ -493,9 +491,9 @@ fn a_load_is_the_same_whatever_is_written_where() {
 
 #[test]
 fn flags_are_read_back_from_their_pairs() {
-    let flags =
-        Flags::new("http://h/").with(&flag::CONNECTIONS, "5k").with(&flag::TAG, "a").with(&flag::TAG, "b");
+    let flags = Flags::new("http://h/").with(&flag::CONNECTIONS, "5k");
+    let flags = flags.with(&flag::TAG, "a").with(&flag::TAG, "b");
     assert_eq!(Flags::from_pairs(&flags.pairs()), Ok(flags));
-    let unknown = [("warp".to_owned(), "9".to_owned())];
-    assert_eq!(Flags::from_pairs(&unknown), Err("no such flag: warp".to_owned()));
+    let unknown = Flags::from_pairs(&[("warp".to_owned(), "9".to_owned())]);
+    assert_eq!(unknown, Err("no such flag: warp".to_owned()));
 }

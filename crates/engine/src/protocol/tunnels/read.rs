@@ -95,7 +95,7 @@ fn read<'a>(
     let table = rare.as_mut().and_then(|rare| rare.table.as_deref_mut());
     let context = Context { scratch, table, second: 0, expected: &*CHOSEN, fields: None };
     let came = connection.handle_bytes(input, stream, context);
-    let (n, event) = came.map_err(|code| Failure::of_http2(code))?;
+    let (n, event) = came.map_err(Failure::of_http2)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };
