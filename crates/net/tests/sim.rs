@@ -27,6 +27,8 @@ struct Story {
     blocked_max: usize,
     /// Network fingerprint: segments carried.
     carried: u64,
+    /// Of the clients, read by nobody.
+    unread: u64,
 }
 
 impl Story {
@@ -61,9 +63,11 @@ struct Load {
     rounds: usize,
     /// The server accepts peers.
     accepts: bool,
+    /// It does so at this time only, and closes them at once.
+    leaves_at: Option<Nanos>,
 }
 
-const LOAD: Load = Load { conns: 40, size: 1_000, rounds: 10, accepts: true };
+const LOAD: Load = Load { conns: 40, size: 1_000, rounds: 10, accepts: true, leaves_at: None };
 
 struct Side {
     name: &'static str,
@@ -97,6 +101,8 @@ impl Program for Side {
         self.heard[k.index as usize] = 0;
         if self.to.is_some() {
             self.say(cx, k, 0);
+        } else if self.load.leaves_at.is_some() {
+            cx.close(k, Close::Graceful);
         }
     }
 
@@ -140,7 +146,10 @@ impl Program for Side {
                     self.dialled += 1;
                 }
             }
-            None => while self.load.accepts && cx.accept() {},
+            None => match self.load.leaves_at.filter(|at| *at > cx.now()) {
+                Some(at) => return at,
+                None => while self.load.accepts && cx.accept() {},
+            },
         }
         let blocked = cx.blocked();
         let mut story = self.story.borrow_mut();
@@ -161,6 +170,7 @@ fn story(seed: u64, faults: Faults, load: Load) -> Story {
     sim::run(&net, &mut [&mut client, &mut server], Nanos::from_secs(300), || false);
     let mut story = story.take();
     story.carried = net.carried();
+    story.unread = net.unread()[0];
     assert_eq!(story.count("client", |e| e == Event::Garbled), 0, "seed {seed}: the client's input");
     assert_eq!(story.count("server", |e| e == Event::Garbled), 0, "seed {seed}: the server's input");
     story
@@ -275,6 +285,19 @@ fn a_window_fills_and_loses_nothing() {
     // Not all at once, for each waits for a round trip.
     assert!(blocked(49_999) > 1);
     assert_eq!(blocked(100), load.conns);
+}
+
+#[test]
+fn who_closes_its_sending_side_only_takes_the_rest() {
+    let load = Load { size: 40_000, leaves_at: Some(Nanos::from_millis(1)), ..LOAD };
+    let left = |half_close| {
+        let story = story(1, Faults { half_close, window: 20_000, ..Faults::default() }, load);
+        assert_eq!(story.count("server", |e| e == Event::Opened), load.conns);
+        (story.gone("client", Gone::Ended), story.gone("client", Gone::Reset), story.unread)
+    };
+    // The rest goes out when what came before is out of the way.
+    assert_eq!(left(true), (load.conns, 0, (load.conns * load.size) as u64));
+    assert_eq!(left(false), (0, load.conns, (load.conns * 20_000) as u64));
 }
 
 #[test]

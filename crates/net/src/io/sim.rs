@@ -46,6 +46,9 @@ pub struct Faults {
     pub window: usize,
     /// Connections established and not accepted yet, for each listener; a SYN beyond that is dropped.
     pub backlog: usize,
+    /// A graceful close by the end that was dialled is one of its sending side only: what still arrives is taken, and read by nobody,
+    /// until the other end closes too. Without it, a close with unread input is a reset.
+    pub half_close: bool,
 }
 
 impl Default for Faults {
@@ -59,6 +62,7 @@ impl Default for Faults {
             split: false,
             window: 256 * 1024,
             backlog: 4096,
+            half_close: false,
         }
     }
 }
@@ -286,6 +290,11 @@ impl Io for SimIo {
         self.calls += 1;
     }
 
+    fn hand_over(&mut self) {
+        // What was sent has left: what follows cannot leave with it.
+        self.calls += 1;
+    }
+
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
         let len = kept + room;
         if self.out.len() < len {
@@ -327,7 +336,11 @@ impl Io for SimIo {
             return self.world.borrow_mut().withdraw(self.host, k);
         };
         self.blocked.remove(&end);
-        self.world.borrow_mut().close(end, how);
+        let mut world = self.world.borrow_mut();
+        if how == Close::Reset || !world.half_close(end) {
+            world.close(end, how);
+        }
+        drop(world);
         self.ends[k.index as usize] = (NO_PEER, 0);
     }
 

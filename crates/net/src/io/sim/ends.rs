@@ -31,6 +31,8 @@ pub(super) struct End {
     pub(super) reading: bool,
     /// In the host's queue of readable ends.
     pub(super) queued: bool,
+    /// It has ended its sending side, and takes what arrives for nobody.
+    pub(super) half_closed: bool,
     pub(super) dead: bool,
     pub(super) used: bool,
     /// The dialler's end holds the 4-tuple.
@@ -60,6 +62,7 @@ impl Ends {
             end_reported: false,
             reading: false,
             queued: false,
+            half_closed: false,
             dead: false,
             used: true,
             owner: false,

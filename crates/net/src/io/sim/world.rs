@@ -256,6 +256,32 @@ impl World {
         self.free_end(end);
     }
 
+    /// Closes the sending side of an end, where ends do that: it stays until the other end is closed. False where nothing was done.
+    pub(super) fn half_close(&mut self, end: u32) -> bool {
+        let e = &mut self.ends[end];
+        if !self.faults.half_close || e.owner || e.dead || e.peer == NO_PEER {
+            return false;
+        }
+        (e.half_closed, e.reading) = (true, false);
+        let peer = e.peer;
+        self.in_order(end, peer, Segment::Fin);
+        self.discard(end);
+        true
+    }
+
+    /// What has come is read by nobody, and makes room.
+    fn discard(&mut self, end: u32) {
+        let e = &mut self.ends[end];
+        let length = std::mem::take(&mut e.inbox).len();
+        e.unread -= length as u32;
+        self.unread[usize::from(e.owner)] += length as u64;
+        let peer = e.peer;
+        if peer != NO_PEER {
+            let host = self.ends[peer].host;
+            self.hosts[usize::from(host)].may_send = true;
+        }
+    }
+
     fn free_end(&mut self, end: u32) {
         let e = &self.ends[end];
         self.unread[usize::from(e.owner)] += u64::from(e.unread);
@@ -367,8 +393,9 @@ impl World {
             Segment::Data(payload) => {
                 let e = &mut self.ends[end];
                 e.inbox.extend(payload.iter());
-                self.queue_if_readable(end);
+                if e.half_closed { self.discard(end) } else { self.queue_if_readable(end) }
             }
+            Segment::Fin | Segment::Rst if self.ends[end].half_closed => self.free_end(end),
             Segment::Fin => self.ended(end, Gone::Ended),
             // What came before can still be read, as on Linux.
             Segment::Rst => self.ended(end, Gone::Reset),

@@ -1,0 +1,258 @@
+//! The layer (TLS) between the socket and what the drawn server speaks: its handshakes, of which some go wrong, and its ends.
+
+use std::sync::OnceLock;
+
+use net::{Close, Cx, Gone, Io, Key, Layered, Unsealed};
+use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
+use tls::Identity;
+use units::{Nanos, Random};
+
+use super::{Server, Speaks, Step, Turn, send};
+
+/// What is no record of TLS; a fatal alert (`handshake_failure`); and a record that no key opens, nor is one of a handshake.
+const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+const ALERT: &[u8] = b"\x15\x03\x03\0\x02\x02\x28";
+const BROKEN: &[u8] = b"\x17\x03\x03\0\x20 not what any key would make of it";
+
+/// That a run is over TLS, and how.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::drawn) struct Layer {
+    /// Flags of the client.
+    pub(in crate::drawn) flags: &'static str,
+    /// How many of the handshakes do not go as they should.
+    wrong_percent: u64,
+}
+
+impl Layer {
+    pub(in crate::drawn) fn draw(random: &mut Random) -> Layer {
+        let flags = [" insecure=", " insecure=", " insecure= no-resume=", " insecure= tls=1.2"]
+            [random.below(4) as usize];
+        Layer { flags, wrong_percent: [0, 0, 3, 20][random.below(4) as usize] }
+    }
+
+    /// The same target over TLS.
+    pub(in crate::drawn) fn target(target: &str) -> String {
+        match target.split_once("://").expect("a scheme") {
+            ("tcp", rest) => format!("tls://{rest}"),
+            (scheme, rest) => format!("{scheme}s://{rest}"),
+        }
+    }
+}
+
+/// The layer of a server.
+pub(super) struct Secured {
+    pub(super) layered: Layered<tls::Error>,
+    wrong_percent: u64,
+}
+
+impl Secured {
+    pub(super) fn new(layer: Layer) -> Secured {
+        let layered = Layered::new(Box::new(server().layer().expect("key and certificate belong together")));
+        Secured { layered, wrong_percent: layer.wrong_percent }
+    }
+}
+
+/// The same for all runs. What handshakes draw from this machine's randomness changes no length, and so no event of the network: with
+/// Ed25519 signatures are of one length, and with a serial number of ours certificates are.
+fn server() -> &'static tls::Server {
+    static SERVER: OnceLock<tls::Server> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let key = KeyPair::generate_for(&PKCS_ED25519).expect("there is randomness");
+        let mut certificate = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        certificate.serial_number = Some(SerialNumber::from(1));
+        let certificates = certificate.self_signed(&key).expect("by its own key").pem();
+        let identity = Identity { certificates, key: key.serialize_pem() };
+        tls::Server::new(Some(identity), &["h2", "http/1.1"]).expect("they belong together")
+    })
+}
+
+/// How the server ends a connection in good order, or as if.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::drawn) enum Ending {
+    /// By FIN; there is no layer.
+    Plain,
+    /// By FIN, of which its layer says nothing: anyone may have sent it (RFC 8446, section 6.1).
+    Cut,
+    /// By close_notify and FIN; FIN some time later; or FIN is left to the client.
+    Said,
+    SaidBefore,
+    OnlySaid,
+}
+
+/// What a connection hears through its layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hears {
+    All,
+    /// Nothing yet: what comes waits.
+    Later,
+    /// Nothing: what comes is taken.
+    Never,
+}
+
+/// The server says that it sends nothing more, or sends what cannot be read; returns the bytes of that.
+pub(super) fn end<I: Io>(layer: &mut Option<Secured>, cx: &mut Cx<I>, k: Key, step: &Step) -> u64 {
+    let Some(Secured { layered, .. }) = layer else { return 0 };
+    if matches!(step, Step::Break) {
+        return send(&mut None, cx, k, BROKEN);
+    }
+    layered.layer.close(k.index);
+    layered.send_output(cx, k) as u64
+}
+
+impl Turn<'_> {
+    /// Plans how a connection with a layer begins; returns what it hears of the handshake.
+    fn shake_hands(&mut self, wrong_percent: u64) -> Hears {
+        if self.random.below(100) >= wrong_percent {
+            return Hears::All;
+        }
+        self.page.blame();
+        let soon = self.within(20);
+        match self.random.below(5) {
+            0 => {
+                let late = self.within(150);
+                self.plan(late, Step::Hear);
+                return Hears::Later;
+            }
+            // In the midst of it, or soon after.
+            1 => {
+                self.close(soon);
+                return Hears::All;
+            }
+            2 => self.plan(soon, Step::Raw(NOT_TLS)),
+            3 => self.plan(soon, Step::Raw(ALERT)),
+            // Silence.
+            _ => {}
+        }
+        if self.random.below(4) == 0 {
+            let later = self.within(150);
+            self.plan(soon + later, Step::Close(Close::Graceful));
+        }
+        Hears::Never
+    }
+
+    /// How the connection is to end in good order.
+    pub(in crate::drawn) fn ending(&mut self) -> Ending {
+        match self.has_layer {
+            true => [Ending::Cut, Ending::Said, Ending::SaidBefore, Ending::OnlySaid]
+                [self.random.below(4) as usize],
+            false => Ending::Plain,
+        }
+    }
+
+    /// Ends it so.
+    pub(in crate::drawn) fn finish(&mut self, after: Nanos, ending: Ending) {
+        let fin = match ending {
+            Ending::Plain | Ending::Cut | Ending::Said => Some(after),
+            Ending::SaidBefore => Some(after + self.within(50)),
+            Ending::OnlySaid => None,
+        };
+        if !matches!(ending, Ending::Plain | Ending::Cut) {
+            self.plan(after, Step::CloseNotify);
+        }
+        fin.into_iter().for_each(|at| self.plan(at, Step::Close(Close::Graceful)));
+    }
+
+    /// Ends it otherwise: with a reset, or with a record that cannot be opened.
+    pub(super) fn fail(&mut self, after: Nanos) {
+        let is_broken = self.has_layer && self.random.below(3) == 0;
+        self.plan(after, if is_broken { Step::Break } else { Step::Close(Close::Reset) });
+    }
+}
+
+impl<S: Speaks> Server<S> {
+    fn layered(&mut self) -> &mut Layered<tls::Error> {
+        &mut self.layer.as_mut().expect("asked where there is a layer").layered
+    }
+
+    /// A connection was accepted: its layer is opened next.
+    pub(super) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Secured { layered, wrong_percent } = self.layer.as_mut().expect("asked where there is a layer");
+        let wrong_percent = *wrong_percent;
+        layered.layer.open(k.index, 0).expect("a server only waits");
+        let hears = self.with(cx.now(), k, |_, _, turn| turn.shake_hands(wrong_percent));
+        self.links[k.index as usize].hears = hears;
+        self.perform(cx, k);
+    }
+
+    /// Reads all that has come; returns the bytes used.
+    pub(super) fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        let used = match self.links[k.index as usize].hears {
+            Hears::All => self.read_records(cx, k, input),
+            Hears::Later => 0,
+            Hears::Never => input.len(),
+        };
+        self.books.bytes_in += used as u64;
+        used
+    }
+
+    /// The same; of a connection that ends with it, all has come.
+    fn read_records<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        let mut used = 0;
+        while cx.is_open(k) {
+            let layered = self.layered();
+            let read = layered.layer.handle_bytes(k.index, &mut input[used..]);
+            let sent = layered.send_output(cx, k);
+            self.books.bytes_out += sent as u64;
+            match read {
+                Ok(Unsealed::More(n)) => return used + n,
+                Ok(Unsealed::Opened(n, _)) => {
+                    used += n;
+                    if !self.links[k.index as usize].is_over {
+                        self.begin(cx, k);
+                    }
+                }
+                Ok(Unsealed::Bytes(n, range)) => {
+                    self.read_unsealed(cx, k, &input[used..][range], n);
+                    used += n;
+                }
+                Ok(Unsealed::Closed(n)) => {
+                    used += n;
+                    self.books.farewell_bytes += n as u64;
+                }
+                Err(error) => {
+                    self.told(k, error);
+                    return input.len();
+                }
+            }
+        }
+        input.len()
+    }
+
+    /// Lets the protocol read bytes that came in so many. What it does not use is kept for it.
+    fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8], sealed: usize) {
+        if self.links[k.index as usize].is_over {
+            return;
+        }
+        let farewell_bytes = self.books.farewell_bytes;
+        let leftover = self.layered().take_leftover(k.index, bytes);
+        let whole = leftover.as_deref().unwrap_or(bytes);
+        let used = self.read(cx, k, whole);
+        if cx.is_open(k) {
+            self.layered().leave(k.index, &whole[used..]);
+        }
+        if self.books.farewell_bytes > farewell_bytes {
+            // With them, what seals them.
+            self.books.farewell_bytes += (sealed - bytes.len()) as u64;
+        }
+    }
+
+    /// The client has ended a connection. Where nothing was wrong with that, its layer has said so first (RFC 8446, section 6.1), unless it
+    /// was in the midst of a record: what a full window had not taken by then is never sent.
+    pub(super) fn end_layer<I: Io>(&mut self, cx: &Cx<I>, k: Key, why: Gone) {
+        let Some(Secured { layered, .. }) = &mut self.layer else { return };
+        let link = &self.links[k.index as usize];
+        let was_open = link.conn.is_some() && link.hears == Hears::All && cx.leftover_len(k) == 0;
+        let is_unsaid = was_open && why == Gone::Ended && !layered.layer.is_closed(k.index);
+        self.books.unsaid += u64::from(is_unsaid);
+        layered.end(k.index);
+    }
+
+    /// The client has said that what it was sent is not right; that is the only thing which it may say that is not right.
+    fn told(&mut self, k: Key, error: tls::Error) {
+        let link = &mut self.links[k.index as usize];
+        link.hears = Hears::Never;
+        let is_alert = matches!(error, tls::Error::Alert(_));
+        assert!(is_alert || link.is_over, "a client that keeps to the RFC: {error:?}");
+        self.books.alerts += 1;
+    }
+}
