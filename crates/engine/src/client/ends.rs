@@ -27,6 +27,10 @@ impl Client {
     /// The connection is no more, and has no record any longer.
     pub(super) fn end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
         self.count_ended(k, end);
+        if end != End::Dropped {
+            // Also in reply to a server that has said so: it may wait for it (RFC 8446, section 6.1; RFC 5246, section 7.2.1).
+            self.close_layer(cx, k);
+        }
         self.remove(cx, k, if end == End::Dropped { Close::Reset } else { Close::Graceful });
     }
 
@@ -288,7 +292,6 @@ impl Client {
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             job.protocol.close(session, out);
         }
-        self.close_layer(cx, k);
         self.end(cx, k, end);
     }
 
