@@ -50,9 +50,10 @@ impl Client {
         self.pacer.is_closed_loop() && !self.pacer.comes_and_goes() && self.job.only_requests()
     }
 
-    /// Whether all first dials are decided, and no connection is one too many.
+    /// Whether all first dials are decided, and no connection is one too many. Where the load has ended by itself, as with the last
+    /// connection of a number of requests, nothing is dialled any more, whatever a later stage wants.
     pub(super) fn is_ramped(&self) -> bool {
-        self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
+        self.draining || self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
     }
 
     /// Sets the rate profile of an open loop's requests, or of arrivals, from this time on.

@@ -455,3 +455,19 @@ fn what_was_lost_is_there_again_in_a_stage_of_as_many_connections() {
     assert_eq!((c.opened, c.dropped), (2, 1), "{c:?}");
     assert!(result.hold_until < S(3) && c.answered > 5, "{c:?}");
 }
+
+/// With its last connection the load of a shard has ended: a later stage that wants one of it does not wait for that.
+#[test]
+fn a_stage_does_not_wait_for_a_shard_that_has_lost_all_for_good() {
+    let text = "target = \"http://127.0.0.1:80/\"\n[[population]]\nname = \"a\"\nconnections = 2\nthink = \"1ms\"\n\
+        requests = 1000\nreconnect = \"never\"\n\
+        [[stage]]\nfor = \"500ms\"\n[[stage]]\nto = \"50%\"\nramp = \"100ms\"\nfor = \"500ms\"\n";
+    // The other shard arrives later: the connection that it closes waits for a slow response first.
+    let slow = || format!("HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n{}", "x".repeat(300));
+    let slowly = move || slow().bytes().map(|byte| Reply::Bytes(vec![byte])).collect();
+    let closes_one = move |received: &Received| if received.conn == 0 { vec![Reply::End] } else { slowly() };
+    let (result, _) = super::run(text, 2, Speaks::Http, closes_one);
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.dropped, c.finished), (2, 1, 1), "{c:?}");
+    assert!(result.hold_until < S(3), "{c:?}");
+}
