@@ -1,7 +1,7 @@
 //! The client's books against those of a server whose behaviour is drawn from a seed, with the load, the network and the time it takes
 //! to accept. A failure prints its seed: `SEED=17 cargo test -p run --test drawn over_http1` plays only that one, `SEEDS=9000` as many.
 
-use stage::drawn::{Family, check};
+use stage::drawn::{Family, check, play};
 
 /// Of each protocol: 2,000 together. `cargo xtask test sim` plays [`MANY`].
 const SEEDS: u64 = 333;
@@ -13,6 +13,17 @@ fn check_all(family: Family, seeds: u64) {
     match number("SEED") {
         Some(seed) => check(family, seed),
         None => (0..number("SEEDS").unwrap_or(seeds)).for_each(|seed| check(family, seed)),
+    }
+}
+
+const FAMILIES: [Family; 6] =
+    [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2, Family::Grpc, Family::Tunnels];
+
+/// Of these seeds some are over TLS, whose handshakes draw from the randomness of this machine.
+#[test]
+fn a_seed_gives_the_same_run_each_time() {
+    for (family, seed) in FAMILIES.into_iter().flat_map(|family| (0..24).map(move |seed| (family, seed))) {
+        assert_eq!(play(family, seed), play(family, seed), "{family:?} {seed}");
     }
 }
 
@@ -49,10 +60,8 @@ fn over_websocket_over_http2() {
 #[test]
 #[ignore = "minutes in a release build: cargo xtask test sim"]
 fn from_a_hundred_thousand_seeds() {
-    let families =
-        [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2, Family::Grpc, Family::Tunnels];
     std::thread::scope(|scope| {
-        for family in families {
+        for family in FAMILIES {
             scope.spawn(move || check_all(family, MANY));
         }
     });

@@ -16,6 +16,9 @@
 //!   did something wrong.
 //! - No run passes in which something that was due has no right response, or the outcome of a dial was not known at its end.
 //! - Of a load with bodies it is not certain how many of their bytes were sent. A body may end before its response, or after it.
+//! - Over a layer (TLS) bytes are those that are sealed, handshakes and alerts among them, so that the number of requests does not follow
+//!   from them. A client that ends a connection in good order says so in the layer, and says what is wrong with what it was sent, unless a
+//!   body is in the way that a full window does not take. What the server says, or sends that cannot be read, ends the connection.
 //! - The probe has a timeout and an expectation of its own, and sends again what meets the close of a connection that was idle: beside
 //!   one, responses are compared with requests only.
 //!
@@ -30,14 +33,22 @@
 //! of requests (1: 989); a stage of as many connections as before dials at a rate of nothing (1: 404, w: 404).
 //! Not found in 1,000 seeds: a run passes although the outcome of a dial was not known at its end.
 //!
-//! Not drawn: TLS, for which the server would need a layer of its own and whose handshakes draw from the randomness of this machine, so that
-//! no seed replays them; half-closed connections, which [`net::Close`] does not know.
+//! One in four runs is over TLS, and in one in four servers that close a connection go on to take what arrives ([`Faults::half_close`]).
+//! Found there: a response that the end of its connection ends is whole without close_notify (1: 23); an alert is not sent (1: 23, 2: 205,
+//! g: 7, w: 23, t: 47, b: 23); what the layer sends is not counted (1, 2, g, w, t, b: 1); close_notify is not sent (1: 1, 2: 1, g: 1, w: 1,
+//! t: 23, b: 7), or only not where the server has announced the end (1: 52, 2: 106, g: 159, w: 1, t: 106); close_notify without FIN ends
+//! nothing (1: 286, 2: 127, g: 202); a part of what was unsealed is not kept for the rest (1: 1, 2: 20, g: 20, w: 1, t: 1), or kept for the
+//! next connection (1: 13); a handshake has no timeout (1: 106, 2: 106, g: 106, w: 205, t: 106, b: 7). And with either or neither: a later
+//! stage waits for a shard whose load has ended by itself (g: 593, w: 2325, b: 976).
+//!
+//! Not drawn: records that change the keys, and the end of what keys may seal (crate `tls` has tests of these); a client that closes its
+//! sending side only, which throng never does.
 
 use net::{
     Shard,
     io::sim::{self, Faults},
 };
-use samples::Tick;
+use samples::{Counts, Tick};
 use units::{Nanos, Random};
 
 use crate::{Direction, direct, listening, network};
@@ -56,7 +67,7 @@ mod websocket;
 use books::{CROSSING, Times};
 use compare::{Played, THRESHOLDS};
 use load::{Carries, Habit, Load};
-use server::{Accepts, Palette, Server, Speaks};
+use server::{Accepts, Palette, Server, Speaks, layered::Layer};
 
 /// What the client speaks.
 #[derive(Clone, Copy, Debug)]
@@ -87,13 +98,27 @@ impl Drop for Seed {
     }
 }
 
+/// What is the same whenever a seed is played.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    counts: Counts,
+    /// By the network.
+    carried: u64,
+    ended: Nanos,
+}
+
 /// Plays the run of this seed and compares the books of both sides.
 pub fn check(family: Family, seed: u64) {
+    play(family, seed);
+}
+
+/// The same.
+pub fn play(family: Family, seed: u64) -> Fingerprint {
     match family {
         Family::Http1 => {
             let habit =
                 Habit { carries: Carries::Requests, has_streams: false, flags: "expect=status=200,length=5" };
-            run((family, seed), "http://127.0.0.1:80/", habit, http1::Http1);
+            run((family, seed), "http://127.0.0.1:80/", habit, http1::Http1)
         }
         Family::Http2 => {
             let habit = Habit {
@@ -101,37 +126,43 @@ pub fn check(family: Family, seed: u64) {
                 has_streams: true,
                 flags: "http2= expect=status=200,length=5",
             };
-            run((family, seed), "http://127.0.0.1:80/", habit, http2::Http2::new());
+            run((family, seed), "http://127.0.0.1:80/", habit, http2::Http2::new())
         }
         Family::Grpc => {
             let (expected, flags) =
                 [(grpc::OK, ""), (grpc::NOT_FOUND, "expect=status=NOT_FOUND")][seed as usize % 2];
             let habit = Habit { carries: Carries::Calls, has_streams: true, flags };
-            run((family, seed), "grpc://127.0.0.1:80/a.B/C", habit, grpc::grpc(expected));
+            run((family, seed), "grpc://127.0.0.1:80/a.B/C", habit, grpc::grpc(expected))
         }
         Family::WebSocket => {
             let habit = Habit { carries: Carries::Messages, has_streams: false, flags: "message=hello" };
-            run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket);
+            run((family, seed), "ws://127.0.0.1:80/", habit, websocket::WebSocket)
         }
         Family::Tunnels => {
             let habit =
                 Habit { carries: Carries::Messages, has_streams: true, flags: "http2= message=hello" };
-            run((family, seed), "ws://127.0.0.1:80/", habit, tunnels::Tunnels::new());
+            run((family, seed), "ws://127.0.0.1:80/", habit, tunnels::Tunnels::new())
         }
         Family::Tcp => {
             let habit = Habit { carries: Carries::Messages, has_streams: false, flags: "message=hello" };
-            run((family, seed), "tcp://127.0.0.1:80", habit, tcp::Tcp);
+            run((family, seed), "tcp://127.0.0.1:80", habit, tcp::Tcp)
         }
     }
 }
 
-fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, protocol: S) {
+fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, protocol: S) -> Fingerprint {
     let mut random = Random::new(seed);
-    let load = Load::draw(&mut random, habit);
-    let (faults, accepts, palette) =
+    let mut load = Load::draw(&mut random, habit);
+    let (mut faults, accepts, palette) =
         (draw_faults(&mut random), draw_accepts(&mut random), draw_palette(&mut random, protocol.ways()));
+    let mut beside = Random::new(seed ^ BESIDE);
+    let (is_secured, half_closes) = (beside.below(4) == 0, beside.below(4) == 0);
+    let layer = is_secured.then(|| Layer::draw(&mut beside));
+    let target = &layer.map_or_else(|| target.to_owned(), |_| Layer::target(target));
+    load.flags += layer.map_or("", |layer| layer.flags);
+    faults.half_close = half_closes;
     let notes = format!(
-        "{} {:?} body={} shards={} {faults:?} {accepts:?} {}% {:?}",
+        "{} {:?} body={} shards={} {faults:?} {accepts:?} {}% {:?} {layer:?}",
         load.flags, load.tables, load.body, load.shards, palette.wrong_percent, palette.ways
     );
     let _seed = Seed(family, seed, notes);
@@ -146,7 +177,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         crossing: if habit.has_streams { Nanos::NEVER } else { CROSSING },
         upload: upload(&load, &faults),
     };
-    let server = Server::new(protocol, (random, palette), times, accepts, load.streams);
+    let server = Server::new(protocol, (random, palette), times, accepts, load.streams).with_layer(layer);
     let mut server: Shard<_, Server<S>> = listening(&net, plans[0].destinations()[0], PLACES, server);
     let direction = Direction { patience: load.patience, ..Direction::default() };
     let mut all = Tick::default();
@@ -163,6 +194,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         books,
         habit,
         has_bodies: load.has_bodies(),
+        has_layer: layer.is_some(),
         is_held: load.is_held,
         is_prompt: faults.loss == 0 && faults.backlog > 1 && accepts.is_prompt(),
         dials: net.dials(),
@@ -170,7 +202,12 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         plans: &plans,
     }
     .compare();
+    Fingerprint { counts: all.counts, carried: net.carried(), ended: net.now() }
 }
+
+/// Layer and half-closed connections are drawn from a stream of their own, which has neither for the seeds of the first list above: those
+/// play as they did when they were found.
+const BESIDE: u64 = 0x18_9d25 << 32;
 
 /// Connections of the server at once: the client's, and those under way.
 const PLACES: u32 = 4_096;

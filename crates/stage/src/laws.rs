@@ -45,7 +45,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
     // One without a response is longer than all others, and so is one that was never sent.
-    let (dials, handshakes) = (t.connect.censored(), t.handshake.censored());
+    let (dials, handshakes) = (t.connect.censored(), t.tls.censored() + t.handshake.censored());
     assert_eq!(dials + handshakes, c.failed, "dials without a connection, seed {seed}");
     let censored = t.latency.censored() + t.ramp_latency.censored();
     assert_eq!(
@@ -70,7 +70,13 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     }
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
     let shakes_hands = population.target.scheme != Scheme::Http || population.streams.is_some();
-    assert!(connects == opened || (connects > opened && shakes_hands), "connect times, seed {seed}");
+    let is_secure = population.target.secure;
+    let may_fail_later = shakes_hands || is_secure;
+    assert!(connects == opened || (connects > opened && may_fail_later), "connect times, seed {seed}");
+    let secured = t.tls.count() + t.tls_resumed.count();
+    let is_right =
+        if is_secure { secured == opened || (secured > opened && shakes_hands) } else { secured == 0 };
+    assert!(is_right && secured <= connects, "TLS handshakes, seed {seed}");
 }
 
 /// Invariants of the latencies by step: where a population's steps are distinguished, each response that was due at full load
@@ -106,7 +112,8 @@ pub(crate) fn obey_the_laws_of_answers(seed: u64, population: &Population, t: &T
     let bytes_in = c.bytes_in + LARGEST_READ;
     assert!(c.kept <= c.answered && t.answer_sizes.sum() <= bytes_in, "kept, seed {seed}");
     let (first_bytes, handshakes) = (t.first_byte.count() + t.ramp_first_byte.count(), t.handshake.count());
-    let has_handshake = scheme.is_upgraded() || population.streams.is_some();
+    // Over TLS a server of HTTP/2 is the first to speak, and nothing is waited for.
+    let has_handshake = scheme.is_upgraded() || population.streams.is_some() && !population.target.secure;
     let expected = if has_handshake { c.opened + c.redialled } else { 0 };
     assert_eq!(handshakes, expected, "handshakes, seed {seed}");
     if scheme.is_upgraded() {

@@ -18,7 +18,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("host", &["plan", "samples", "units"]),
     ("run", &["engine", "net", "host", "plan", "samples", "stats", "units"]),
     // A whole run in virtual time, for tests.
-    ("stage", &["engine", "net", "plan", "run", "samples", "serve", "units", "wire"]),
+    ("stage", &["engine", "net", "plan", "run", "samples", "serve", "tls", "units", "wire"]),
     ("store", &["samples", "stats", "units"]),
     ("exporters", &["samples", "store", "units"]),
     ("view", &["exporters", "samples", "stats", "store", "units"]),

@@ -55,12 +55,18 @@ pub(super) struct Books {
     pub(super) unserved: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
-    /// Of those that came in, the ones that say goodbye: a client that ends counts them no more.
-    pub(super) farewell_bytes: u64,
+    /// Of those that came in, the ones that say goodbye, and when: in the end a client counts them no more.
+    farewells: Vec<(Nanos, u64)>,
     /// Of the first request, where all are alike.
     pub(super) request_bytes: u64,
     /// The client has ended its run.
     is_over: bool,
+    /// Over a layer: connections on which the client has said that what it was sent is not right; and those that it has ended in good order
+    /// without saying so.
+    pub(super) alerts: u64,
+    pub(super) unsaid: u64,
+    /// Those on which the server has said that it sends nothing more, or what cannot be read, and that the client has not ended.
+    pub(super) unheeded: u64,
     /// Bytes of requests that were not complete when their connection ended.
     pub(super) partial_bytes: u64,
 }
@@ -79,12 +85,21 @@ pub(super) struct Times {
     pub(super) upload: Nanos,
 }
 
+impl Times {
+    /// Whether a client should have acted by now on what it was told then.
+    pub(super) fn is_unheeded(self, told: Nanos, now: Nanos) -> bool {
+        now.since(told).0 > self.most.0.saturating_mul(2).saturating_add(ENDING.0)
+    }
+}
+
 /// A request without a response so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     /// Of its stream, where there are several.
     pub(super) id: u32,
     pub(super) at: Nanos,
+    /// The client has a part of its response by the time at which it sees the end of the connection: it is not due again.
+    pub(super) has_part: bool,
 }
 
 /// A response that was completed.
@@ -213,7 +228,8 @@ impl Books {
         let Some(from) = page.announced else { return self.leave_unserved(page, |_| true) };
         let tolerance = times.most.0.saturating_mul(2).saturating_add(100_000_000);
         let may_cross = |asked: &&Asked| {
-            now.since(asked.at).0 <= times.crossing.0.saturating_add(tolerance)
+            !asked.has_part
+                && now.since(asked.at).0 <= times.crossing.0.saturating_add(tolerance)
                 && asked.at.0.saturating_add(tolerance) >= from.0
         };
         self.excused += page.asked.iter().filter(may_cross).count() as u64;
@@ -235,6 +251,7 @@ impl Books {
     pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += u64::from(page.is_blamed || page.has_uploads || !page.asked.is_empty());
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
+        page.asked.iter_mut().for_each(|asked| asked.has_part = false);
         // Only a close that was announced for at once lets it end a connection on which requests wait.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
         self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
@@ -242,9 +259,21 @@ impl Books {
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
     }
 
+    /// Bytes have come that say goodbye.
+    pub(super) fn farewell(&mut self, now: Nanos, bytes: u64) {
+        self.farewells.push((now, bytes));
+    }
+
+    /// Of them, those of the end.
+    pub(super) fn farewell_bytes(&self) -> u64 {
+        self.farewells.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     /// The client has ended its run.
     pub(super) fn end(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.is_over = true;
+        self.farewells.retain(|(at, _)| now.since(*at) <= ENDING);
+        page.asked.iter_mut().for_each(|asked| asked.has_part = false);
         self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
         self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
@@ -269,6 +298,11 @@ impl Page {
     /// Whether this request has no end yet.
     pub(super) fn has(&self, id: u32) -> bool {
         self.asked.iter().any(|asked| asked.id == id)
+    }
+
+    /// A part of a response has been sent.
+    pub(super) fn has_part(&mut self, id: u32) {
+        self.asked.iter_mut().filter(|asked| asked.id == id).for_each(|asked| asked.has_part = true);
     }
 
     /// What is sent on it from now on may be taken for something else, and so may what was just sent.

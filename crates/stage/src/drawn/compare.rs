@@ -1,7 +1,7 @@
 //! The client's books against the server's, and the verdict against both.
 
 use plan::Plan;
-use samples::{Tick, Verdict};
+use samples::{Fault, Rule, Tick, Verdict};
 
 use super::{
     books::{Books, Range},
@@ -20,6 +20,8 @@ pub(super) struct Played<'a> {
     pub(super) habit: Habit,
     /// Its requests have bodies.
     pub(super) has_bodies: bool,
+    /// They are sent through a layer.
+    pub(super) has_layer: bool,
     /// Its connections stay, instead of coming for a number of requests.
     pub(super) is_held: bool,
     /// No dial takes long but by the server's doing.
@@ -35,11 +37,20 @@ pub(super) struct Played<'a> {
 /// By what each run is judged besides.
 pub(super) const THRESHOLDS: [&str; 2] = ["answered>=100%", "latency.p99<1m"];
 
+/// Bytes of a head, a record or a server's part of a handshake.
+const LONGEST_KEPT: u64 = 1_500;
+
+/// Whether what came was no record that can be opened, or none that is allowed.
+fn is_breach(fault: &Fault) -> bool {
+    matches!(fault.detail.rule(), Some(Rule::RecordMac | Rule::TlsUnexpected))
+}
+
 impl Played<'_> {
     pub(super) fn compare(&self) {
         self.compare_requests();
         self.compare_connections();
         self.compare_bytes();
+        self.compare_layers();
         self.compare_verdicts();
     }
 
@@ -90,15 +101,23 @@ impl Played<'_> {
         let (c, b) = (&self.all.counts, self.books);
         let [by_client, by_server] = self.unread;
         let sent = b.bytes_in + b.partial_bytes + by_client;
-        let counted = sent.saturating_sub(b.farewell_bytes)..=sent;
+        let counted = sent.saturating_sub(b.farewell_bytes())..=sent;
         // Of a body that does not end, what a window did not take is never sent.
         let is_right =
             if self.has_bodies { counted.start() <= &c.bytes_out } else { counted.contains(&c.bytes_out) };
         assert!(is_right, "bytes out: {sent}, {c:?} {b:?}");
-        assert!(c.bytes_in + by_server <= b.bytes_out, "bytes in: {by_server} unread, {c:?} {b:?}");
+        // What is kept of a partial head, record or handshake is counted with the end of its connection.
+        let ended = c.dropped + c.closed + c.finished + c.ended_after + c.failed;
+        let kept = (c.dialled - ended) * LONGEST_KEPT;
+        let received = c.bytes_in + by_server;
+        let is_right = (received..=received + kept).contains(&b.bytes_out);
+        assert!(is_right, "bytes in: {by_server} unread, {kept} kept, {c:?} {b:?}");
         assert!(self.all.answer_sizes.sum() <= c.bytes_in, "bytes of responses: {c:?}");
         let is_uniform = !self.habit.is_echo() && !self.habit.has_streams && !self.has_bodies;
-        if is_uniform && b.received > 0 {
+        if is_uniform && self.has_layer {
+            // What seals them is in the books, too.
+            assert!(c.sent * b.request_bytes <= c.bytes_out, "{c:?} {b:?}");
+        } else if is_uniform && b.received > 0 {
             // Requests are alike: their number follows from their bytes, also of those that the server has not read.
             assert_eq!(c.sent * b.request_bytes, c.bytes_out, "{c:?} {b:?}");
             let unread = b.partial_bytes + by_client;
@@ -108,6 +127,21 @@ impl Played<'_> {
                 "received: {unread} unread, {c:?} {b:?}"
             );
         }
+    }
+
+    /// What a layer has to say, it says.
+    fn compare_layers(&self) {
+        let b = self.books;
+        assert_eq!((b.unsaid, b.unheeded), (0, 0), "{b:?}");
+        // Each request under way on such a connection has failed. Behind a body that a full window has not taken, nothing is said.
+        let breaches: u64 =
+            self.all.faults.iter().filter(|(fault, _)| is_breach(fault)).map(|(_, n)| n).sum();
+        let least = match (self.has_bodies, self.habit.has_streams) {
+            (true, _) => 0,
+            (false, true) => breaches.min(1),
+            (false, false) => breaches,
+        };
+        assert!((least..=breaches).contains(&b.alerts), "alerts: {breaches}, {b:?}");
     }
 
     fn compare_verdicts(&self) {

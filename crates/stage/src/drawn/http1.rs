@@ -1,11 +1,10 @@
 //! HTTP/1.1, as the drawn server speaks it.
 
-use net::Close;
 use units::Nanos;
 
 use super::{
     books::Outcome,
-    server::{Speaks, Step, Turn},
+    server::{Speaks, Step, Turn, layered::Ending},
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -200,6 +199,8 @@ fn in_pieces(turn: &mut Turn<'_>, until: usize, is_whole: bool) {
     }
     if is_whole {
         turn.done(at, 0, RIGHT);
+    } else {
+        turn.plan(at, Step::Part(0));
     }
 }
 
@@ -221,13 +222,18 @@ fn keep_alive(conn: &mut Conn, turn: &mut Turn<'_>) {
             return;
         }
     };
-    turn.plan(at, Step::Close(Close::Graceful));
+    let ending = turn.ending();
+    turn.finish(at, ending);
 }
 
-/// The end of the connection is the end of the response (RFC 9112, section 6.3), unless that is a reset.
+/// The end of the connection is the end of the response (RFC 9112, section 6.3), unless that is a reset, or its layer does not say so.
 fn until_the_end(turn: &mut Turn<'_>, after: Nanos) {
     turn.send(after, b"HTTP/1.1 200 OK\r\n\r\nhello".as_slice());
-    turn.done(after, 0, RIGHT);
+    let ending = turn.ending();
+    match ending {
+        Ending::Cut => turn.plan(after, Step::Forget(0)),
+        _ => turn.done(after, 0, RIGHT),
+    }
     turn.plan(after, Step::Announce(Nanos::ZERO));
-    turn.plan(after, Step::Close(Close::Graceful));
+    turn.finish(after, ending);
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use net::Close;
 use units::Nanos;
 use wire::http2::{
     Code, Connection, Context, Event, Response, Role, SETTINGS_ACK, Scratch, Stream, write_field,
@@ -116,7 +115,7 @@ impl Speaks for Http2 {
             }
             Some(Event::Ping(payload)) => turn.send(Nanos::ZERO, frame(|out| write_pong(out, payload))),
             // The client leaves.
-            Some(Event::Goaway { .. }) => turn.books.farewell_bytes += used as u64,
+            Some(Event::Goaway { .. }) => turn.books.farewell(turn.now, used as u64),
             _ => {}
         }
         used
@@ -355,7 +354,10 @@ fn goaway(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos) {
         turn.plan(after, Step::Blame);
     }
     match turn.random.below(4) {
-        0 => turn.plan(after, Step::Close(Close::Graceful)),
+        0 => {
+            let ending = turn.ending();
+            turn.finish(after, ending);
+        }
         1 => {
             let later = after + turn.within(100);
             turn.close(later);

@@ -5,7 +5,10 @@ use std::{borrow::Cow, collections::VecDeque};
 use net::{Close, Cx, Gone, Io, Key, Program};
 use units::{Nanos, Random};
 
+use self::layered::{Hears, Layer, Secured, send};
 use super::books::{Asked, Books, Outcome, Page, Times};
+
+pub(super) mod layered;
 
 /// Pending accepts, where nothing slows them.
 const ACCEPTS: u32 = 64;
@@ -18,11 +21,21 @@ pub(super) enum Step {
     Send(Cow<'static, [u8]>),
     /// Is sent unless this request has an end.
     Frame(u32, Vec<u8>),
+    /// A part of the response to this request has been sent.
+    Part(u32),
     /// The response to this request is complete.
     Done(u32, Outcome),
     /// The end of the connection is announced from this time on.
     Announce(Nanos),
     Close(Close),
+    /// The layer says that nothing more is sent.
+    CloseNotify,
+    /// What is sent cannot be read: the client has to end the connection.
+    Break,
+    /// Is sent without the layer.
+    Raw(&'static [u8]),
+    /// The handshake begins late.
+    Hear,
     /// The client has ended the session, which ends with that.
     Leave,
     /// The client has reason to call the connection lost.
@@ -58,6 +71,8 @@ pub(super) struct Turn<'a> {
     pub(super) books: &'a mut Books,
     pub(super) page: &'a mut Page,
     pub(super) times: Times,
+    /// There is a layer between it and the socket.
+    pub(super) has_layer: bool,
     palette: &'a Palette,
     steps: &'a mut VecDeque<(Nanos, Step)>,
 }
@@ -73,7 +88,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn received(&mut self, id: u32, bytes: usize) {
-        self.books.received(self.page, Asked { id, at: self.now }, bytes);
+        self.books.received(self.page, Asked { id, at: self.now, has_part: false }, bytes);
     }
 
     /// After whatever is planned for the same time.
@@ -92,8 +107,12 @@ impl Turn<'_> {
     }
 
     pub(super) fn close(&mut self, after: Nanos) {
-        let how = if self.coin() { Close::Graceful } else { Close::Reset };
-        self.plan(after, Step::Close(how));
+        if self.coin() {
+            let ending = self.ending();
+            self.finish(after, ending);
+        } else {
+            self.fail(after);
+        }
     }
 
     /// This request has no response, and may be due again.
@@ -114,7 +133,12 @@ impl Turn<'_> {
 struct Link<C> {
     page: Page,
     steps: VecDeque<(Nanos, Step)>,
+    /// None before the layer is open.
     conn: Option<C>,
+    /// Through the layer.
+    hears: Hears,
+    /// The server has ended it, and the client has been told so at this time, if at all: it is to end it too.
+    over: Option<Nanos>,
 }
 
 /// When it takes connections.
@@ -145,6 +169,7 @@ pub(super) struct Server<S: Speaks> {
     streams: u64,
     accepting: u32,
     links: Vec<Link<S::Conn>>,
+    layer: Option<Secured>,
     pub(super) books: Books,
 }
 
@@ -156,48 +181,91 @@ impl<S: Speaks> Server<S> {
         accepts: Accepts,
         streams: u64,
     ) -> Server<S> {
-        let (links, books) = (Vec::new(), Books::default());
+        let (links, layer, books) = (Vec::new(), None, Books::default());
         // Those that it had not taken before come at once.
         let opens = if accepts.from > Nanos::ZERO { accepts.from + SETTLES } else { Nanos::ZERO };
-        Server { protocol, random, palette, times, accepts, opens, streams, accepting: 0, links, books }
+        Server {
+            protocol,
+            random,
+            palette,
+            times,
+            accepts,
+            opens,
+            streams,
+            accepting: 0,
+            links,
+            layer,
+            books,
+        }
+    }
+
+    /// The same over this layer.
+    pub(super) fn with_layer(mut self, layer: Option<Layer>) -> Server<S> {
+        self.layer = layer.map(Secured::new);
+        self
     }
 
     /// The client has ended its run: what is under way to it is seen by nobody.
     pub(super) fn end(&mut self, now: Nanos) {
         for link in &mut self.links {
             self.books.end(&mut link.page, now, self.times, self.streams);
+            self.books.unheeded += u64::from(link.over.is_some_and(|told| self.times.is_unheeded(told, now)));
         }
     }
 
     /// Performs what is due; true if the connection is still there.
     fn perform<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
-        let Link { page, steps, .. } = &mut self.links[k.index as usize];
-        while steps.front().is_some_and(|(at, _)| *at <= cx.now())
-            && let Some((_, step)) = steps.pop_front()
+        let link = &mut self.links[k.index as usize];
+        while link.steps.front().is_some_and(|(at, _)| *at <= cx.now())
+            && let Some((_, step)) = link.steps.pop_front()
         {
+            let page = &mut link.page;
             match step {
-                Step::Send(bytes) => send(&mut self.books, cx, k, &bytes),
-                Step::Frame(id, bytes) if page.has(id) => send(&mut self.books, cx, k, &bytes),
+                Step::Send(bytes) => self.books.bytes_out += send(&mut self.layer, cx, k, &bytes),
+                Step::Frame(id, bytes) if page.has(id) => {
+                    self.books.bytes_out += send(&mut self.layer, cx, k, &bytes);
+                }
                 Step::Frame(..) => {}
+                Step::Raw(bytes) => self.books.bytes_out += send(&mut None, cx, k, bytes),
+                Step::Part(id) => page.has_part(id),
                 Step::Forget(id) => self.books.forget(page, |other| other == id, false),
                 Step::Goaway(last) => self.books.forget(page, |other| other > last, true),
                 Step::Done(id, outcome) => self.books.completed(page, id, outcome, cx.now(), self.times),
                 Step::Announce(from) => self.books.announced(page, from),
                 Step::Blame => page.blame(),
+                Step::Hear => {
+                    link.hears = Hears::All;
+                    cx.call_again(k);
+                }
+                // Its close_notify follows, and its FIN.
+                Step::Leave if self.layer.is_some() => {}
                 Step::Leave => {
                     self.books.gone(page, cx.now(), self.times, self.streams);
                     cx.close(k, Close::Graceful);
                     return false;
                 }
+                Step::CloseNotify | Step::Break if link.over.is_some() => {}
+                Step::CloseNotify | Step::Break => {
+                    self.books.closed(page, cx.now(), self.times, self.streams);
+                    let sent = layered::end(&mut self.layer, cx, k, &step);
+                    self.books.bytes_out += sent;
+                    link.over = Some(if sent > 0 { cx.now() } else { Nanos::NEVER });
+                    // Whether it is closed too is another matter; what cannot be read is to be told first.
+                    let is_broken = matches!(step, Step::Break);
+                    link.steps.retain(|(_, step)| matches!(step, Step::Close(_)) && !is_broken);
+                }
                 Step::Close(how) => {
                     self.books.partial_bytes += cx.leftover_len(k) as u64;
-                    self.books.closed(page, cx.now(), self.times, self.streams);
+                    if link.over.take().is_none() {
+                        self.books.closed(page, cx.now(), self.times, self.streams);
+                    }
+                    self.layer.iter_mut().for_each(|layer| layer.layered.end(k.index));
                     cx.close(k, how);
                     return false;
                 }
             }
         }
-        match steps.front() {
+        match link.steps.front() {
             Some((at, _)) => cx.wake_at(k, *at),
             None => cx.let_sleep(k),
         }
@@ -211,19 +279,31 @@ impl<S: Speaks> Server<S> {
         k: Key,
         act: impl FnOnce(&mut S, &mut Option<S::Conn>, &mut Turn<'_>) -> R,
     ) -> R {
-        let Server { protocol, random, palette, times, books, links, .. } = self;
-        let Link { page, steps, conn } = &mut links[k.index as usize];
-        let times = *times;
-        act(protocol, conn, &mut Turn { now, random, books, page, times, palette, steps })
+        let Server { protocol, random, palette, times, books, links, layer, .. } = self;
+        let Link { page, steps, conn, .. } = &mut links[k.index as usize];
+        let (times, has_layer) = (*times, layer.is_some());
+        act(protocol, conn, &mut Turn { now, random, books, page, times, has_layer, palette, steps })
     }
-}
 
-fn send<I: Io>(books: &mut Books, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
-    books.bytes_out += bytes.len() as u64;
-    cx.send(k, bytes.len(), |out| {
-        out.copy_from_slice(bytes);
-        bytes.len()
-    });
+    /// What carries the protocol is open.
+    fn begin<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.with(cx.now(), k, |protocol, conn, turn| *conn = Some(protocol.begin(turn)));
+        self.perform(cx, k);
+    }
+
+    /// Lets the protocol read on; returns the bytes that it has used, also of a connection that ends with them.
+    fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let n = self.with(cx.now(), k, |protocol, conn, turn| {
+                protocol.read(conn.as_mut().expect("it was accepted"), &input[used..], turn)
+            });
+            used += n;
+            if n == 0 || !self.perform(cx, k) {
+                return used;
+            }
+        }
+    }
 }
 
 impl<S: Speaks> Program for Server<S> {
@@ -235,11 +315,15 @@ impl<S: Speaks> Program for Server<S> {
         let page = Page::new(is_slow);
         self.accepts.from = from.max(cx.now() + every);
         let at = k.index as usize;
-        let none = || Link { page: Page::default(), steps: VecDeque::new(), conn: None };
+        let (steps, hears) = (VecDeque::new, Hears::All);
+        let none = || Link { page: Page::default(), steps: steps(), conn: None, hears, over: None };
         self.links.resize_with(self.links.len().max(at + 1), none);
         self.links[at] = Link { page, ..none() };
-        self.with(cx.now(), k, |protocol, conn, turn| *conn = Some(protocol.begin(turn)));
-        self.perform(cx, k);
+        if self.layer.is_some() {
+            self.open_layer(cx, k);
+        } else {
+            self.begin(cx, k);
+        }
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -247,30 +331,28 @@ impl<S: Speaks> Program for Server<S> {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        let mut used = 0;
-        loop {
-            let n = self.with(cx.now(), k, |protocol, conn, turn| {
-                protocol.read(conn.as_mut().expect("it was accepted"), &input[used..], turn)
-            });
-            used += n;
-            self.books.bytes_in += n as u64;
-            if n == 0 {
-                return used;
-            }
-            if !self.perform(cx, k) {
-                // What it did not read.
-                self.books.partial_bytes += (input.len() - used) as u64;
-                return input.len();
-            }
+        if self.layer.is_some() {
+            return self.read_layer(cx, k, input);
         }
+        let used = self.read(cx, k, input);
+        self.books.bytes_in += used as u64;
+        if cx.is_open(k) {
+            return used;
+        }
+        // What it did not read.
+        self.books.partial_bytes += (input.len() - used) as u64;
+        input.len()
     }
 
-    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, _: Gone) {
+    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let left = cx.leftover_len(k) as u64;
         self.books.partial_bytes += left;
+        self.end_layer(cx, k, why);
         let link = &mut self.links[k.index as usize];
         link.steps.clear();
-        self.books.gone(&mut link.page, cx.now(), self.times, self.streams);
+        if link.over.take().is_none() {
+            self.books.gone(&mut link.page, cx.now(), self.times, self.streams);
+        }
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {

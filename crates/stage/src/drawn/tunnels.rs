@@ -123,7 +123,7 @@ impl Speaks for Tunnels {
             }
             Some(Event::Ping(payload)) => turn.send(Nanos::ZERO, frame(|out| write_pong(out, payload))),
             // The client leaves.
-            Some(Event::Goaway { .. }) => turn.books.farewell_bytes += used as u64,
+            Some(Event::Goaway { .. }) => turn.books.farewell(turn.now, used as u64),
             _ => {}
         }
         used
@@ -173,7 +173,7 @@ fn digest(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
         };
         begun.drain(..used);
         if is_close {
-            turn.books.farewell_bytes += CLOSE;
+            turn.books.farewell(turn.now, CLOSE);
         }
         if is_message {
             turn.received(id, used);

@@ -50,7 +50,7 @@ impl Speaks for WebSocket {
                 }
             }
             Some(Event::Closing(_)) => {
-                turn.books.farewell_bytes += used as u64;
+                turn.books.farewell(turn.now, used as u64);
                 turn.plan(Nanos::ZERO, Step::Leave);
             }
             _ => {}

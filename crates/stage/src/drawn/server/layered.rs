@@ -7,12 +7,12 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
 use tls::Identity;
 use units::{Nanos, Random};
 
-use super::{Server, Speaks, Step, Turn, send};
+use super::{Server, Speaks, Step, Turn};
 
 /// What is no record of TLS; a fatal alert (`handshake_failure`); and a record that no key opens, nor is one of a handshake.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 const ALERT: &[u8] = b"\x15\x03\x03\0\x02\x02\x28";
-const BROKEN: &[u8] = b"\x17\x03\x03\0\x20 not what any key would make of it";
+const BROKEN: &[u8] = b"\x17\x03\x03\0\x22 not what any key would make of it";
 
 /// That a run is over TLS, and how.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +21,16 @@ pub(in crate::drawn) struct Layer {
     pub(in crate::drawn) flags: &'static str,
     /// How many of the handshakes do not go as they should.
     wrong_percent: u64,
+    /// What the server sends at once is in two records.
+    splits: bool,
 }
 
 impl Layer {
     pub(in crate::drawn) fn draw(random: &mut Random) -> Layer {
         let flags = [" insecure=", " insecure=", " insecure= no-resume=", " insecure= tls=1.2"]
             [random.below(4) as usize];
-        Layer { flags, wrong_percent: [0, 0, 3, 20][random.below(4) as usize] }
+        let wrong_percent = [0, 0, 3, 20][random.below(4) as usize];
+        Layer { flags, wrong_percent, splits: random.below(3) == 0 }
     }
 
     /// The same target over TLS.
@@ -42,14 +45,28 @@ impl Layer {
 /// The layer of a server.
 pub(super) struct Secured {
     pub(super) layered: Layered<tls::Error>,
-    wrong_percent: u64,
+    of_run: Layer,
 }
 
 impl Secured {
     pub(super) fn new(layer: Layer) -> Secured {
         let layered = Layered::new(Box::new(server().layer().expect("key and certificate belong together")));
-        Secured { layered, wrong_percent: layer.wrong_percent }
+        Secured { layered, of_run: layer }
     }
+}
+
+/// Sends these bytes, sealed where there is a layer; returns how many they have become.
+pub(super) fn send<I: Io>(layer: &mut Option<Secured>, cx: &mut Cx<I>, k: Key, bytes: &[u8]) -> u64 {
+    let at = if layer.as_ref().is_some_and(|layer| layer.of_run.splits) { bytes.len() / 2 } else { 0 };
+    let mut sent = 0;
+    for part in [&bytes[..at], &bytes[at..]] {
+        let layered = layer.as_mut().map(|layer| &mut layer.layered);
+        sent += net::send(layered, cx, k, part.len(), |out| {
+            out.copy_from_slice(part);
+            part.len()
+        });
+    }
+    sent as u64
 }
 
 /// The same for all runs. What handshakes draw from this machine's randomness changes no length, and so no event of the network: with
@@ -166,8 +183,8 @@ impl<S: Speaks> Server<S> {
 
     /// A connection was accepted: its layer is opened next.
     pub(super) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Secured { layered, wrong_percent } = self.layer.as_mut().expect("asked where there is a layer");
-        let wrong_percent = *wrong_percent;
+        let Secured { layered, of_run } = self.layer.as_mut().expect("asked where there is a layer");
+        let wrong_percent = of_run.wrong_percent;
         layered.layer.open(k.index, 0).expect("a server only waits");
         let hears = self.with(cx.now(), k, |_, _, turn| turn.shake_hands(wrong_percent));
         self.links[k.index as usize].hears = hears;
@@ -195,19 +212,19 @@ impl<S: Speaks> Server<S> {
             self.books.bytes_out += sent as u64;
             match read {
                 Ok(Unsealed::More(n)) => return used + n,
+                Ok(Unsealed::Closed(n)) => {
+                    used += n;
+                    self.books.farewell(cx.now(), n as u64);
+                }
                 Ok(Unsealed::Opened(n, _)) => {
                     used += n;
-                    if !self.links[k.index as usize].is_over {
+                    if self.links[k.index as usize].over.is_none() {
                         self.begin(cx, k);
                     }
                 }
                 Ok(Unsealed::Bytes(n, range)) => {
                     self.read_unsealed(cx, k, &input[used..][range], n);
                     used += n;
-                }
-                Ok(Unsealed::Closed(n)) => {
-                    used += n;
-                    self.books.farewell_bytes += n as u64;
                 }
                 Err(error) => {
                     self.told(k, error);
@@ -220,19 +237,19 @@ impl<S: Speaks> Server<S> {
 
     /// Lets the protocol read bytes that came in so many. What it does not use is kept for it.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8], sealed: usize) {
-        if self.links[k.index as usize].is_over {
+        if self.links[k.index as usize].over.is_some() {
             return;
         }
-        let farewell_bytes = self.books.farewell_bytes;
+        let farewell_bytes = self.books.farewell_bytes();
         let leftover = self.layered().take_leftover(k.index, bytes);
         let whole = leftover.as_deref().unwrap_or(bytes);
         let used = self.read(cx, k, whole);
         if cx.is_open(k) {
             self.layered().leave(k.index, &whole[used..]);
         }
-        if self.books.farewell_bytes > farewell_bytes {
+        if self.books.farewell_bytes() > farewell_bytes {
             // With them, what seals them.
-            self.books.farewell_bytes += (sealed - bytes.len()) as u64;
+            self.books.farewell(cx.now(), (sealed - bytes.len()) as u64);
         }
     }
 
@@ -252,7 +269,7 @@ impl<S: Speaks> Server<S> {
         let link = &mut self.links[k.index as usize];
         link.hears = Hears::Never;
         let is_alert = matches!(error, tls::Error::Alert(_));
-        assert!(is_alert || link.is_over, "a client that keeps to the RFC: {error:?}");
+        assert!(is_alert || link.over.is_some(), "a client that keeps to the RFC: {error:?}");
         self.books.alerts += 1;
     }
 }
