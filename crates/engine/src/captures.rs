@@ -9,6 +9,7 @@ use units::Nanos;
 use crate::{
     cookies::{self, Jar},
     location::{Elsewhere, path_of},
+    request::Drawn,
     watch::{Wanted, Watch},
 };
 
@@ -135,7 +136,7 @@ impl Captures {
         &mut self,
         index: u32,
         wanted: &Wanted,
-        (is_right, origin): (bool, Option<(&str, &str)>),
+        (is_right, origin, followed): (bool, Option<(&str, &str)>, bool),
         now: Nanos,
     ) -> Option<samples::Kind> {
         let Keeps { variables, is_secure, .. } = self.keeps;
@@ -145,7 +146,7 @@ impl Captures {
         origin.into_iter().for_each(|origin| watch.resolve_links(wanted, origin));
         let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
         let is_full = watch.cookies().any(|field| user.jar.set(field, &context).is_err());
-        let is_full = is_full || watch.has_too_many();
+        let is_full = is_full || watch.has_too_many(followed);
         let wrong = watch.wrong(wanted).or(is_full.then_some(samples::Kind::ValueTooLong));
         if is_right && wrong.is_none() {
             watch.keep(wanted, &mut user.values, variables);
@@ -183,18 +184,24 @@ impl Captures {
             Err(elsewhere) => return Some(Err(NotFollowed::Elsewhere(elsewhere))),
         };
         let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
+        let mut loses = watch.has_too_many(false);
         for field in watch.cookies() {
-            // One that is too many is noticed with the last response.
-            let _ = jar.set(field, &context);
+            // That is noticed with the last response.
+            loses |= jar.set(field, &context).is_err();
         }
-        watch.redirect(&path, becomes_get, followed == 0);
+        watch.redirect(&path, (becomes_get, followed == 0, loses));
         Some(Ok(()))
     }
 
-    /// The path to which the last redirect has led, and whether a GET goes there.
-    pub(crate) fn next(&self, index: u32) -> Option<(&[u8], bool)> {
+    /// The path to which the last redirect has led, whether a GET goes there, and where the values of the request begin.
+    pub(crate) fn next(&self, index: u32) -> Option<(&[u8], bool, &Drawn)> {
         let watch = self.users.get(index as usize)?.watch.as_ref()?;
-        Some((watch.path(), watch.is_get))
+        Some((watch.path(), watch.is_get, watch.drawn.as_ref()?))
+    }
+
+    /// A request whose redirects are followed was sent, with values that begin there.
+    pub(crate) fn keep_drawn(&mut self, index: u32, drawn: Drawn) {
+        self.user(index).watch.iter_mut().for_each(|watch| watch.drawn = Some(drawn.clone()));
     }
 
     /// The values of a connection, and of its cookies.
@@ -242,7 +249,7 @@ mod tests {
             watch.field(&wanted, b"Set-Cookie", b"sid=12345678; Path=/");
             watch.content(&wanted, format!("{{\"t\": \"{}\"}}", "x".repeat(token)).bytes());
             captures.put(index, watch);
-            assert_eq!(captures.end(index, &wanted, (true, None), Nanos::ZERO), None);
+            assert_eq!(captures.end(index, &wanted, (true, None, false), Nanos::ZERO), None);
             captures.bytes()
         };
         // Two octets of length and the value; 14 of a cookie, its name, its value and its path.

@@ -34,6 +34,11 @@ impl FullLoad {
         self.until
     }
 
+    /// When it began, or begins; never, while there is none.
+    pub(crate) fn from(&self) -> Nanos {
+        self.from
+    }
+
     /// Whether it is now.
     pub(crate) fn is(&self, now: Nanos) -> bool {
         (self.from..self.until).contains(&now)

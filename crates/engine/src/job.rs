@@ -389,7 +389,7 @@ headers = { Authorization = "Bearer k3y; x", Origin = "https://shop.example" }
         let mut watch = captures.take(0).unwrap();
         watch.content(wanted, br#"{"t":"t0ken-1"}"#.iter().copied());
         captures.put(0, watch);
-        assert_eq!(captures.end(0, wanted, (true, None), Nanos::ZERO), None);
+        assert_eq!(captures.end(0, wanted, (true, None, false), Nanos::ZERO), None);
         assert_eq!(secrets(&source), [&of_headers[..], &["t0ken-1"]].concat());
     }
 }

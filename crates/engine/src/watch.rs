@@ -11,6 +11,7 @@ use crate::{
     cookies,
     json::{Found, Pointer, Scan},
     location::path_of,
+    request::Drawn,
 };
 
 /// Octets of content that expressions are searched for in.
@@ -78,6 +79,8 @@ pub(crate) struct Watch {
     content: Vec<u8>,
     /// Where a redirect leads; empty where it does not.
     location: Vec<u8>,
+    /// Where the values of the request begin that may be redirected.
+    pub(crate) drawn: Option<Drawn>,
     /// A redirect has made a GET of the request.
     pub(crate) is_get: bool,
     /// The path of the request, with its query; of one that was redirected and is sent next.
@@ -85,8 +88,13 @@ pub(crate) struct Watch {
     /// Fields that set cookies, each with a line end.
     cookies: Vec<u8>,
     has_too_many: bool,
+    /// A response that was redirected has set more cookies than there is room for.
+    has_lost_cookies: bool,
     date: Option<u64>,
 }
+
+/// Octets of the longest Location (RFC 9110, section 4.1, asks for 8,000 of a URI).
+const LONGEST_LOCATION: usize = 8_000;
 
 /// Octets of all fields of a response that set cookies: more than a jar may have, for they have attributes.
 const LONGEST_COOKIES: usize = 2 * LONGEST_JAR;
@@ -136,8 +144,10 @@ impl Watch {
         self.begin_message(wanted);
     }
 
-    /// A redirect to this path is followed, the first in a row or another: a GET goes there if one of the row makes it one.
-    pub(crate) fn redirect(&mut self, path: &str, becomes_get: bool, is_first: bool) {
+    /// A redirect to this path is followed, the first in a row or another: a GET goes there if one of the row makes it one. `loses`: not
+    /// all of its cookies are kept.
+    pub(crate) fn redirect(&mut self, path: &str, (becomes_get, is_first, loses): (bool, bool, bool)) {
+        self.has_lost_cookies = loses || self.has_lost_cookies && !is_first;
         self.path.clear();
         self.path.extend_from_slice(path.as_bytes());
         self.is_get = becomes_get || self.is_get && !is_first;
@@ -170,7 +180,7 @@ impl Watch {
 
     /// A field of the response's head.
     pub(crate) fn field(&mut self, wanted: &Wanted, name: &[u8], field: &[u8]) {
-        if wanted.redirects > 0 && name.eq_ignore_ascii_case(b"location") && field.len() <= LONGEST_VALUE {
+        if wanted.redirects > 0 && name.eq_ignore_ascii_case(b"location") && field.len() <= LONGEST_LOCATION {
             self.location.clear();
             self.location.extend_from_slice(field);
         }
@@ -292,8 +302,8 @@ impl Watch {
         self.cookies.split(|b| *b == b'\n').filter(|field| !field.is_empty())
     }
 
-    /// Whether there were more of them than are kept.
-    pub(crate) fn has_too_many(&self) -> bool {
-        self.has_too_many
+    /// Whether there were more of them than are kept; `followed`: or with one of the redirects that led here.
+    pub(crate) fn has_too_many(&self, followed: bool) -> bool {
+        self.has_too_many || followed && self.has_lost_cookies
     }
 }

@@ -106,19 +106,26 @@ impl Tick {
     pub fn failed(&mut self, entry: Entry, fault: Fault) {
         self.counts.failed_requests += 1;
         self.count_fault(entry, fault);
-        self.censor(entry);
+        self.censor_n(entry, 1);
     }
 
     /// It has none when the run ends.
     pub fn unanswered(&mut self, entry: Entry) {
         self.counts.unanswered += 1;
-        self.censor(entry);
+        self.censor_n(entry, 1);
     }
 
     /// It was due and is never sent.
     pub fn missed(&mut self, entry: Entry) {
         self.counts.missed += 1;
-        self.censor(entry);
+        self.censor_n(entry, 1);
+    }
+
+    /// `n` more were due, and are never sent.
+    pub fn due_and_missed(&mut self, entry: Entry, n: u64) {
+        self.counts.due += n;
+        self.counts.missed += n;
+        self.censor_n(entry, n);
     }
 
     /// `n` of a number of requests did not come to be due before the load ended by itself: they were, and are missed.
@@ -147,17 +154,17 @@ impl Tick {
         self.destination(row).into_iter().for_each(|own| own.withdrawn += 1);
     }
 
-    /// It counts as longer than every request that has a response.
-    fn censor(&mut self, entry: Entry) {
-        self[latency(entry.at_load)].censor();
+    /// They count as longer than every request that has a response.
+    fn censor_n(&mut self, entry: Entry, n: u64) {
+        self[latency(entry.at_load)].censor_n(n);
         if let Some(first_byte) = entry.first_byte {
-            self[first_byte].censor();
+            self[first_byte].censor_n(n);
         }
         if let Some(step) = entry.step {
-            self.times_of_steps(entry.at_load)[step].censor();
+            self.times_of_steps(entry.at_load)[step].censor_n(n);
         }
         if let Some(own) = self.destination(entry.row) {
-            own.latency.censor();
+            own.latency.censor_n(n);
         }
     }
 

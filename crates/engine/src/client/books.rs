@@ -68,9 +68,9 @@ impl Client {
     pub(super) fn withdraw(&mut self, exchange: &Exchange, destination: u16) -> Again {
         self.settle(exchange);
         self.tick.withdrawn(self.job.row(destination));
-        let Exchange { due, at, nth, begun, .. } = *exchange;
+        let Exchange { due, at, nth, begun, expected, .. } = *exchange;
         let followed = if self.job.follows_redirects(at) { nth } else { 0 };
-        Again { due, at, followed, begun: begun && followed > 0 }
+        Again { due, at, followed, begun: begun && followed > 0, expected }
     }
 
     /// It was withdrawn, and is never sent again.
@@ -88,6 +88,23 @@ impl Client {
     fn miss(&mut self, exchange: &Exchange, destination: u16) {
         let entry = self.entry(exchange, destination);
         self.tick.missed(entry);
+    }
+
+    /// Messages that go out at intervals, and of which some were due by `until` on this connection while it awaited the replies to those
+    /// before, are never sent.
+    pub(super) fn miss_backlog(&mut self, index: u32, until: Nanos) {
+        let Some((next, every)) = self.next_at_intervals(index).filter(|(next, _)| *next <= until) else {
+            return;
+        };
+        let due_by = |time: Nanos| if time < next { 0 } else { 1 + time.since(next).0 / every.0 };
+        let all = due_by(until);
+        let before = due_by(Nanos(self.full_load.from().0.saturating_sub(1))).min(all);
+        let conn = self.conns[index];
+        let (step, row) = (self.job.step(self.conns.exchange(index).at), self.job.row(conn.destination));
+        let has_first_byte = self.has_first_bytes();
+        for (at_load, n) in [(false, before), (true, all - before)] {
+            self.tick.due_and_missed(Entry { step, row, ..Entry::unsent(at_load, has_first_byte) }, n);
+        }
     }
 
     /// Throng ends it, with the load.

@@ -17,8 +17,9 @@ use crate::{
 };
 
 /// A request that the server has not seen when it closes a connection meets the close within a round trip, and the time in which the
-/// server does not come to read: this, or several times as long as it took for its slowest response, if it is so busy. One that has waited
-/// for longer, or for longer than a server calls a timeout, was received, and is not answered.
+/// server does not come to read: this; or several times as long as it took for its slowest response, if it is so busy, and its kernel says
+/// by a reset that something was not read (RFC 9293, section 3.6.1). One that has waited for longer, or for longer than a server calls a
+/// timeout, was received, and is not answered.
 const UNREAD: Nanos = Nanos::from_millis(100);
 const SLOWER: u64 = 4;
 const LONGEST_UNREAD: Nanos = Nanos::from_secs(1);
@@ -48,6 +49,11 @@ impl Client {
     /// The server announced that it would close: not a loss. `due`: when the connection's next request is, unless one is under way;
     /// never, if slots determine that.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        self.ended_as_announced(cx, k, due, Gone::Ended);
+    }
+
+    /// The same of one that ended in this way.
+    fn ended_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, why: Gone) {
         let error = self.conns.error(k.index);
         if self.pacer.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
@@ -57,7 +63,7 @@ impl Client {
         let conn = *self.conn(k);
         if conn.state() == State::Busy {
             let exchange = *self.exchange(k);
-            let may_have_crossed = self.job.is_http2() || self.may_have_crossed(&exchange, cx.now());
+            let may_have_crossed = self.job.is_http2() || self.may_have_crossed(&exchange, why, cx.now());
             if exchange.request == PendingRequest::Again
                 || self.conns.has_several(k.index)
                 || !may_have_crossed
@@ -95,9 +101,10 @@ impl Client {
 
     /// Whether a server that does not say which requests it has seen may not have seen this one, whose connection it has closed `now`.
     /// It is only sent again: where nothing follows, it was sent, and has failed.
-    fn may_have_crossed(&self, exchange: &Exchange, now: Nanos) -> bool {
+    fn may_have_crossed(&self, exchange: &Exchange, why: Gone, now: Nanos) -> bool {
         let waited = self.took(exchange.started, exchange.started, now).time;
-        let unread = UNREAD.max(Nanos(self.slowest_response.0.saturating_mul(SLOWER))).min(LONGEST_UNREAD);
+        let slower = if why == Gone::Reset { self.slowest_response.0.saturating_mul(SLOWER) } else { 0 };
+        let unread = UNREAD.max(Nanos(slower)).min(LONGEST_UNREAD);
         self.job.reconnect != Reconnect::Never && waited <= unread + Nanos(2 * self.shortest_dial.0)
     }
 
@@ -112,7 +119,7 @@ impl Client {
         self.dial_late(first.due, cx.now());
         self.redial(cx, k, cx.now(), first.due, PendingRequest::Again);
         let dial = self.exchange(k);
-        (dial.nth, dial.begun) = (first.followed, first.begun);
+        (dial.nth, dial.begun, dial.expected) = (first.followed, first.begun, first.expected);
     }
 
     /// The last response of a connection has redirected its request: the next one takes it.
@@ -182,6 +189,9 @@ impl Client {
             self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
         if conn.state() == State::Busy {
+            if !self.draining {
+                self.miss_backlog(k.index, cx.now());
+            }
             self.fail_all(k, conn, fault, cx.now());
         } else {
             // What was withdrawn is missed with its connection: the fault is not another error.
@@ -317,7 +327,7 @@ impl Client {
         }
         if untouched && (self.conn(k).has_met_announced(started, cx.now()) || self.may_send_again(k)) {
             // It was sent when the server might close, and crossed with that: it is still owed, on a new connection.
-            return self.closed_as_announced(cx, k, due);
+            return self.ended_as_announced(cx, k, due, why);
         }
         let fault = match (ended, why) {
             (Err(kind), _) if !untouched => Fault::target(Stage::Exchange, kind),

@@ -1,16 +1,27 @@
 //! Messages that go out at intervals on several WebSockets of a connection: each when it is due, whether the replies to those
-//! before it have come or not.
+//! before it have come or not; and what is due of any that go out at intervals.
 
 use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::connections::State;
+use crate::{connections::State, op::Op};
 
 impl Client {
     /// Whether there are such messages.
     pub(super) fn has_pings(&self) -> bool {
         !self.pings.is_empty()
+    }
+
+    /// When the next message is due that follows at its interval what a connection awaits the reply to, if one does.
+    pub(super) fn next_at_intervals(&self, index: u32) -> Option<(Nanos, Nanos)> {
+        if self.conns[index].state() != State::Busy || self.quota.is_limited() {
+            return None;
+        }
+        let exchange = self.conns.exchange(index);
+        let Op::Ping(_, every) = self.job.op(exchange.at) else { return None };
+        let next = self.pings.get(index as usize).copied().unwrap_or(exchange.due + *every);
+        (*every > Nanos::ZERO && next != Nanos::NEVER).then_some((next, *every))
     }
 
     /// A message that was due at `due` goes out: when the next one is; never, where there are no such messages.
@@ -38,13 +49,14 @@ impl Client {
         if self.pacer.is_paused() && self.pings[at] <= now {
             self.next_ping(k, now);
         }
-        while !self.begins_nothing() && self.pings[at] <= now && self.conns.has_place(k.index) {
+        // Of connections that are too many none begins anything: the first that awaits nothing is closed.
+        let begins_none = self.begins_nothing() || self.is_surplus();
+        while !begins_none && self.pings[at] <= now && self.conns.has_place(k.index) {
             let due = self.pings[at];
             self.request_due(cx, k, due, ready.max(due));
         }
         // Without a free WebSocket, it goes out with the next reply.
-        let next = if self.pings[at] > now { self.pings[at] } else { Nanos::NEVER };
-        let next = if self.begins_nothing() { Nanos::NEVER } else { next };
+        let next = if self.pings[at] > now && !begins_none { self.pings[at] } else { Nanos::NEVER };
         let (timeout, lateness) = (self.job.timeout, &self.lateness);
         let deadline = |started| started + timeout + lateness.since(started);
         let first = self.conns.exchanges(k.index).map(|(_, exchange)| deadline(exchange.started)).min();

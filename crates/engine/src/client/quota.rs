@@ -26,6 +26,11 @@ impl Quota {
         Quota { left: requests, starts, is_scheduled }
     }
 
+    /// Whether there is a number of them.
+    pub(super) fn is_limited(&self) -> bool {
+        self.left.is_some()
+    }
+
     /// Whether nothing may begin any more.
     pub(super) fn is_spent(&self) -> bool {
         self.left == Some(0) && !self.is_scheduled

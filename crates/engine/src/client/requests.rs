@@ -67,7 +67,7 @@ impl Client {
         if !cx.is_open(k) || self.conn(k).state() != State::Idle {
             return;
         }
-        if self.is_surplus() && !self.draining {
+        if self.is_surplus() && !self.draining && !self.withdrawn.has(k.index) {
             self.finish(cx, k);
         } else if !self.conns.has_place(k.index) {
             let due = self.next_due(k, cx.now());
@@ -200,7 +200,8 @@ impl Client {
         let Client { job, conns, source, tick, layer, .. } = self;
         let (conn, session, exchange) = conns.parts(k.index, stream);
         let (destination, exchange) = (conn.destination.into(), exchange.expect("it was begun"));
-        let Exchange { at, nth: followed, begun, .. } = *exchange;
+        let Exchange { at, nth: followed, begun, expected, .. } = *exchange;
+        let drawn = job.follows_redirects(at).then(|| source.drawn());
         let redirected = match job.op(at) {
             Op::Request(request) if followed > 0 => source.redirected(k.index, request).map(Op::Request),
             _ => None,
@@ -209,8 +210,9 @@ impl Client {
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         job.protocol.send(op, session, (stream, exchange), destination, out);
         if redirected.is_some() {
-            (exchange.begun, exchange.nth) = (begun, followed);
+            (exchange.begun, exchange.nth, exchange.expected) = (begun, followed, expected);
         }
+        drawn.into_iter().for_each(|drawn| source.go_on_after(k.index, drawn, redirected.is_some()));
     }
 
     /// Gives up a request on a connection that continues without it; false if it cannot.

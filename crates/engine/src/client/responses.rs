@@ -86,7 +86,7 @@ impl Client {
         if self.conn(k).state() == State::Busy {
             return if self.has_pings() { self.ping(cx, k, now) } else { self.go_on_beside(cx, k) };
         }
-        if self.is_surplus() {
+        if self.is_surplus() && !self.withdrawn.has(k.index) {
             self.finish(cx, k);
         } else if self.is_last_call(k) {
             self.leave(cx, k);
@@ -148,7 +148,7 @@ impl Client {
         let took = self.took(due, started, now);
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
-        let taken = self.taken(at, index, wrong.is_none(), now);
+        let taken = self.taken(exchange, index, wrong.is_none(), now);
         let useless = match taken {
             Some(Kind::MissingValue | Kind::ValueTooLong) => taken,
             _ if self.job.captures_at(at) => wrong.or(taken).map(|_| Kind::MissingValue),

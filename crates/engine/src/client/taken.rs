@@ -9,16 +9,22 @@ use super::Client;
 use crate::{exchange::Exchange, op::Op, protocol::Response};
 
 impl Client {
-    /// The response to the operation `at` is complete: keeps what is taken from it. What is wrong with that.
-    pub(super) fn taken(&mut self, at: u16, index: u32, is_right: bool, now: Nanos) -> Option<Kind> {
-        let op = self.job.op(at);
+    /// The response in this exchange is complete: keeps what is taken from it. What is wrong with that.
+    pub(super) fn taken(
+        &mut self,
+        exchange: &Exchange,
+        index: u32,
+        is_right: bool,
+        now: Nanos,
+    ) -> Option<Kind> {
+        let op = self.job.op(exchange.at);
         let wanted = op.wanted()?;
         let destination = usize::from(self.conns[index].destination);
         let origin = match op {
             Op::Request(request) => Some(request.authority(destination)),
             _ => None,
         };
-        self.source.captures.as_mut()?.end(index, wanted, (is_right, origin), now)
+        self.source.captures.as_mut()?.end(index, wanted, (is_right, origin, exchange.nth > 0), now)
     }
 
     /// Follows a redirect, if the step says so and it leads to the same host: the exchange goes on with another request, on the next

@@ -107,6 +107,8 @@ impl Client {
             }
         });
         if !self.draining {
+            let until = now.min(self.hold_until);
+            (0..self.conns.len()).for_each(|index| self.miss_backlog(index, until));
             self.count_silences(now);
             self.stop_listening(cx);
         }

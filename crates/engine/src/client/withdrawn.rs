@@ -19,6 +19,8 @@ pub(super) struct Again {
     pub(super) followed: u32,
     /// Part of a response has come: one that redirects.
     pub(super) begun: bool,
+    /// Octets that its last response is to have.
+    pub(super) expected: u64,
 }
 
 /// Those of a shard, in the order in which they began, by the index of their connection: no more than it has streams.
@@ -31,7 +33,8 @@ pub(super) struct Withdrawn {
 impl Again {
     /// The exchange in which it is sent, or dialled for.
     pub(super) fn exchange(self, started: Nanos) -> Exchange {
-        Exchange { at: self.at, nth: self.followed, begun: self.begun, ..Exchange::new(self.due, started) }
+        let Again { due, at, followed, begun, expected } = self;
+        Exchange { at, nth: followed, begun, expected, ..Exchange::new(due, started) }
     }
 }
 

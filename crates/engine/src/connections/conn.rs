@@ -122,9 +122,12 @@ impl Conn {
         Nanos::from_millis(u64::from(steps) * STEP_MS)
     }
 
-    /// Whether the server has announced that it closes the connection about now: from a second before its timeout on.
+    /// Whether the server has announced that it closes the connection about now: from a second before its timeout on, or half of that.
     pub(crate) fn is_announced(&self, now: Nanos) -> bool {
-        self.timeout().is_some_and(|timeout| self.silent_for(now) >= Nanos(timeout.0.saturating_sub(EARLY.0)))
+        self.timeout().is_some_and(|timeout| {
+            let early = EARLY.min(Nanos(timeout.0 / 2));
+            self.silent_for(now) >= timeout.since(early)
+        })
     }
 
     /// Whether a request `sent` on it, which has no response when it is closed `now`, met the close that the server had announced: it
