@@ -39,7 +39,8 @@
 //! t: 23, b: 7), or only not where the server has announced the end (1: 52, 2: 106, g: 159, w: 1, t: 106); close_notify without FIN ends
 //! nothing (1: 286, 2: 127, g: 202); a part of what was unsealed is not kept for the rest (1: 1, 2: 20, g: 20, w: 1, t: 1), or kept for the
 //! next connection (1: 13); a handshake has no timeout (1: 106, 2: 106, g: 106, w: 205, t: 106, b: 7). And with either or neither: a later
-//! stage waits for a shard whose load has ended by itself (g: 593, w: 2325, b: 976).
+//! stage waits for a shard whose load has ended by itself (g: 593, w: 2325, b: 976). Not found in 3,000 seeds of HTTP/1.1: half a head that is
+//! kept unsealed is no beginning of a response.
 //!
 //! Not drawn: records that change the keys, and the end of what keys may seal (crate `tls` has tests of these); a client that closes its
 //! sending side only, which throng never does.
