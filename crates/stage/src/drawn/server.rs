@@ -291,7 +291,7 @@ impl<S: Speaks> Server<S> {
         self.perform(cx, k);
     }
 
-    /// Lets the protocol read on; returns the bytes that it has used, also of a connection that ends with them.
+    /// Lets the protocol read on, up to the end of the session; returns the bytes that it has used.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
@@ -299,7 +299,7 @@ impl<S: Speaks> Server<S> {
                 protocol.read(conn.as_mut().expect("it was accepted"), &input[used..], turn)
             });
             used += n;
-            if n == 0 || !self.perform(cx, k) {
+            if n == 0 || !self.perform(cx, k) || self.links[k.index as usize].over.is_some() {
                 return used;
             }
         }
