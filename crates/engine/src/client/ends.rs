@@ -20,7 +20,7 @@ use crate::{
 /// server does not come to read: this; or several times as long as it took for its slowest response, if it is so busy, and its kernel says
 /// by a reset that something was not read (RFC 9293, section 3.6.1). One that has waited for longer, or for longer than a server calls a
 /// timeout, was received, and is not answered.
-const UNREAD: Nanos = Nanos::from_millis(100);
+const UNREAD: Nanos = Nanos::from_millis(50);
 const SLOWER: u64 = 4;
 const LONGEST_UNREAD: Nanos = Nanos::from_secs(1);
 

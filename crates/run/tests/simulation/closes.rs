@@ -381,3 +381,22 @@ fn a_target_that_ends_in_the_ramp_had_all_connections_that_were_opened() {
         assert!(opened > 900 && peak.abs_diff(opened) <= opened / 50, "{at}: {peak} of {opened}");
     }
 }
+
+/// A server that takes long for its responses, and does not respond to the third request, but closes about when it had announced that: what
+/// it has read it has received. That it has not read something it says by a reset.
+#[test]
+fn a_slow_server_that_hangs_until_about_the_announced_end_has_failed() {
+    const OK_FOR_1S: &[u8] = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 5\r\n\r\nhello";
+    const SLOW: Act = act(b"", Then::SendAfter(Nanos::from_millis(250), OK_FOR_1S));
+    const fn after(ms: u64, close: net::Close) -> Act {
+        act(b"", Then::CloseAfter(Nanos::from_millis(ms), close))
+    }
+    let check = |think: &str, script: Script, expected: (u64, u64)| {
+        let outcome = run(&format!("think={think} duration=3s"), script);
+        let c = &outcome.result.whole.counts;
+        assert_eq!((c.failed_requests, c.withdrawn), expected, "{think}: {c:?}");
+    };
+    check("0s", |request| if request.nth == 2 { after(900, Graceful) } else { SLOW }, (N, 0));
+    check("700ms", |request| if request.nth == 2 { after(300, Graceful) } else { SLOW }, (N, 0));
+    check("700ms", |request| if request.nth == 2 { after(300, Reset) } else { SLOW }, (0, N));
+}

@@ -422,3 +422,17 @@ fn in_a_step_of_a_search() {
     }
     assert_eq!(cells, 56);
 }
+
+/// By their interval, as by a rate.
+#[test]
+fn messages_at_intervals_are_due_whether_they_can_be_sent_or_not() {
+    let plan = plan(ECHO, "connections=4 ramp=0s ping=100ms duration=2900ms timeout=5s", 1);
+    let result = Target::new(StopsInTheMiddle, 1).meet(&plan, Direction::default());
+    let (c, s) = (&result.whole.counts, result.judge(&plan));
+    assert!((4 * 28..=4 * 31).contains(&c.due), "{c:?}");
+    // From the middle on each waits for one reply.
+    assert!((4 * 15..=4 * 18).contains(&c.missed), "{c:?}");
+    assert_eq!((c.due, c.sent), (c.answered + c.failed_requests + c.missed, c.due - c.missed), "{c:?}");
+    assert_eq!(s.latency_us.censored.map(|censored| censored.count), Some(c.missed + c.failed_requests));
+    assert_eq!(s.verdict, Verdict::Fail);
+}

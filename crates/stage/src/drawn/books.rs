@@ -250,7 +250,8 @@ impl Books {
     /// Ended by the client: what was under way to it may not have been read.
     pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += u64::from(page.is_blamed || page.has_uploads || !page.asked.is_empty());
-        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
+        // Also what is under way to it: something unsolicited may be the reply.
+        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
         page.asked.iter_mut().for_each(|asked| asked.has_part = false);
         // Only a close that was announced for at once lets it end a connection on which requests wait.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
@@ -274,7 +275,8 @@ impl Books {
         self.is_over = true;
         self.farewells.retain(|(at, _)| now.since(*at) <= ENDING);
         page.asked.iter_mut().for_each(|asked| asked.has_part = false);
-        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 } else { 0 };
+        // Also what is under way to it: something unsolicited may be the reply.
+        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
         self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(ENDING.0));

@@ -44,6 +44,9 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     // The ramps of a rate have requests too.
     let time_s = if case.evidence.subject.has_stages { own.elapsed_s } else { own.duration_s };
     let per_s = |n: u64| n as f64 / time_s;
+    if case.evidence.subject.pause_flag == Some("--ping") && case.evidence.subject.rate.is_none() {
+        return slower_than_interval(case, own, per_s(due));
+    }
     if case.evidence.queueing == Queueing::InLine {
         return saturated(case, own, per_s(due));
     }
@@ -170,6 +173,18 @@ fn busy_connections(case: &Case, Paced { due_per_s, response }: Paced) -> Option
     );
     let fix = format!("use -c {needed:.0} or more, which is what the rate needs at this response time");
     case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, sentence, detail, fix)
+}
+
+/// Each connection has messages at an interval, and awaits the reply to one before it sends the next: replies take longer.
+fn slower_than_interval(case: &Case, own: &Figures, due: f64) -> Option<Limit> {
+    let sentence = Sentence::Saturated { answered: own.requests.per_s, due };
+    let detail = format!(
+        "{} were due while their connection awaited the reply to one before",
+        Count(own.requests.missed).of("message")
+    );
+    let fix = "find out what delays the replies, or send less often (--ping)".to_owned();
+    let held = own.connections.held;
+    case.limit(Inferred, (Side::Target, Cause::Saturated), held, sentence, detail, fix)
 }
 
 /// The same where responses wait for each other: more connections would carry no more.

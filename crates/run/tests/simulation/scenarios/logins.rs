@@ -391,6 +391,57 @@ fn redirects_are_followed_on_the_next_connection() {
     assert_eq!((c.redialled, c.closed), (c.withdrawn, c.withdrawn), "{c:?}");
 }
 
+/// With what was drawn for the first request (RFC 9110, section 15.4.8: the same method and content).
+#[test]
+fn a_redirect_has_the_values_of_its_request() {
+    let post = "name = \"post\"\nrequest = \"POST /in/{rand 1 9}\"\nbody = \"{rand 100 999} {seq}\"\nredirects = 3\n\
+        headers = { X-N = \"{rand 1 99}\" }\nexpect = { length = \"$1\" }";
+    for close in ["", "Connection: close\r\n"] {
+        let text = scenario("http", "", &[post]);
+        let (result, server) = run(&text, 1, HTTP, move |received: &Received| {
+            let line = received.line();
+            let Some(n) = line.strip_prefix("POST /in/") else {
+                let n = line.strip_prefix("POST /there/").expect("it has the path of the redirect");
+                return vec![response(200, "", &"x".repeat(n.parse().expect("a number")))];
+            };
+            let end = (!close.is_empty()).then_some(Reply::End);
+            let moved = response(307, &format!("Location: /there/{n}\r\n{close}"), "");
+            [moved].into_iter().chain(end).collect()
+        });
+        assert_eq!((result.faults(), result.whole.counts.answered >= 10), (vec![], true), "{close}");
+        let mut sent: Vec<_> =
+            server.received.iter().map(|it| (it.text.split_once("\r\n").unwrap().1, it.at)).collect();
+        // Each request, and its redirect, which has the same fields and content.
+        let different: BTreeSet<_> = sent.iter().map(|(rest, _)| *rest).collect();
+        assert_eq!(2 * different.len(), sent.len(), "{different:?}");
+        sent.sort();
+        assert!(sent.chunks(2).all(|two| two[0].0 == two[1].0), "{sent:?}");
+    }
+}
+
+#[test]
+fn cookies_of_redirects_that_do_not_fit_are_noticed() {
+    let text = scenario("http", "cookies = true", &["request = \"/\"\nredirects = 2"]);
+    let large = |name: &str, status, location: &str| {
+        let cookie = format!("Set-Cookie: {name}={}; Path=/\r\n{location}", "x".repeat(3_500));
+        response(status, &cookie, "")
+    };
+    let (result, _) = run(&text, 1, HTTP, move |received: &Received| match received.line() {
+        "GET /" => vec![large("a", 302, "Set-Cookie: c=1; Path=/\r\nLocation: /two\r\n")],
+        "GET /two" => vec![large(
+            "b",
+            302,
+            &format!("Set-Cookie: d={}; Path=/\r\nLocation: /home\r\n", "y".repeat(3_000)),
+        )],
+        _ => vec![response(200, "", "home")],
+    });
+    assert!(
+        result.faults().iter().any(|(_, kind, n)| *kind == Kind::ValueTooLong && *n == 3),
+        "{:?}",
+        result.faults()
+    );
+}
+
 /// Where no connection follows, its response stands.
 #[test]
 fn a_redirect_of_the_last_connection_is_its_response() {

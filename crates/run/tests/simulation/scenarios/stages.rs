@@ -471,3 +471,17 @@ fn a_stage_does_not_wait_for_a_shard_that_has_lost_all_for_good() {
     assert_eq!((c.opened, c.dropped, c.finished), (2, 1, 1), "{c:?}");
     assert!(result.hold_until < S(3), "{c:?}");
 }
+
+/// Their replies come later than the next messages are due: those that are too many begin no more.
+#[test]
+fn fewer_connections_are_held_also_where_messages_wait_for_replies() {
+    let keys = "target = \"ws://127.0.0.1:80/ws/echo\"\nhttp2 = true\nstreams = 2\nping = \"30ms\"\nconnections = 6\n";
+    let plan =
+        scenario(&format!("{keys}[[stage]]\nfor = \"800ms\"\n[[stage]]\nto = \"50%\"\nfor = \"800ms\"\n"), 1);
+    let net = network(1, |f| f.delay = (MS(100), MS(100)));
+    let (mut servers, _) = servers(&net, plan.destinations()[0], 1, 20);
+    let result = play(&net, &plan, 2, &mut turns(&mut servers), |_, _| {});
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.finished, result.held, result.faults()), (6, 3, 3, vec![]), "{c:?}");
+    assert!(result.hold_until < S(5), "{}", result.hold_until);
+}
