@@ -8,8 +8,8 @@ use units::Nanos;
 
 use crate::{
     cookies::{self, Jar},
+    drawn::Drawn,
     location::{Elsewhere, path_of},
-    request::Drawn,
     watch::{Wanted, Watch},
 };
 

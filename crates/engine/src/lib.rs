@@ -8,6 +8,7 @@ mod check;
 mod client;
 mod connections;
 mod cookies;
+mod drawn;
 mod exchange;
 mod expects_tls;
 mod failure;

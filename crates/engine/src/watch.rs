@@ -9,9 +9,9 @@ use samples::Kind;
 
 use crate::{
     cookies,
+    drawn::Drawn,
     json::{Found, Pointer, Scan},
     location::path_of,
-    request::Drawn,
 };
 
 /// Octets of content that expressions are searched for in.
