@@ -157,8 +157,7 @@ impl Captures {
 
     /// Where a redirect leads, from a request to this scheme and host, becomes the path of the [next request](Captures::next); what was taken
     /// so far is kept if it is a cookie. Or why it is not followed, if it was to be. `followed`: redirects of the same exchange that were;
-    /// `becomes_get`: whatever the method was; `is_last`:
-    /// nothing follows on this connection, nor on another.
+    /// `becomes_get`: whatever the method was; `is_last`: nothing follows on this connection, nor on another.
     pub(crate) fn redirect(
         &mut self,
         index: u32,

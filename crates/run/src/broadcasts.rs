@@ -56,8 +56,8 @@ impl Broadcasts {
             Receivers::All => stayed,
             Receivers::Of(count) => count.into(),
         };
-        // Those that have ended in this time may not have received what was on its way.
-        let recent = self.open.values_mut().filter(|it| it.first + UNDER_WAY >= tick.from);
+        // Those that have ended in this time may not have received what was on its way, as long as others receive it.
+        let recent = self.open.values_mut().filter(|it| it.last + UNDER_WAY >= tick.from);
         recent.for_each(|it| it.wanted = it.wanted.min(wanted));
         self.heard.retain(|(_, at)| *at + self.patience >= tick.until);
         for it in tick.pushes.receipts.iter() {
@@ -166,6 +166,20 @@ mod tests {
         let late = Tick { until: Nanos::from_secs(8), ..tick(Phase::Hold, &[(1, 7_900)]) };
         live.take(&late, 3);
         assert_eq!(settled(&mut live, 30), (1, 0, 1, 0));
+    }
+
+    /// It may have had no turn yet.
+    #[test]
+    fn who_leaves_while_others_still_receive_it_need_not_have_it() {
+        let mut all = broadcasts(Receivers::All);
+        let later = |ms| Tick { from: Nanos::from_millis(ms), ..tick(Phase::Hold, &[]) };
+        all.take(&tick(Phase::Hold, &[(7, 1_000), (7, 1_080), (7, 1_160)]), 4);
+        all.take(&later(1_200), 3);
+        assert_eq!(settled(&mut all, 2), (1, 1, 0, 160));
+        // Long after that it had lacked it.
+        all.take(&tick(Phase::Hold, &[(8, 2_000), (8, 2_080)]), 3);
+        all.take(&later(2_200), 2);
+        assert_eq!(settled(&mut all, 30), (1, 0, 1, 0));
     }
 
     #[test]

@@ -53,10 +53,15 @@ class Moment:
             "requests_withdrawn": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "withdrawn"]),
             "requests_revoked": lambda: 0, "given_up": lambda: 0, "missed": lambda: 0, "told": lambda: 0,
             "requests_missed": lambda: (0, s.missed(), s.missed()), "messages_told": lambda: 0, "messages_received": lambda: 0,
-            "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) not in (None, "withdrawn")]),
+            "requests_without_response": lambda: self.with_backlog(s, self.until([gone(x) for x in s.exchanges if s.cause(x) not in (None, "withdrawn")])),
             "requests_unanswered": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "unanswered"]),
             "received_body_bytes": lambda: self.summed([(x.answered, x.body) for x in s.answered()]),
         }[name]()
+
+    def with_backlog(self, s, times):
+        """What was never sent is counted with the end of its connection, or of the load."""
+        low, n, most = times
+        return low, n, most + len(s.backlog())
 
     def due(self, s):
         """When each was due is known to throng; on the wire it is there once it is sent."""

@@ -273,8 +273,22 @@ class Scope:
     def caused(self, kind):
         return sum(self.cause(x) == kind for x in self.exchanges)
 
+    def backlog(self):
+        """When each message fell due that was never sent: at its interval, while its connection awaited the reply to one before, until that
+        was lost or the load had ended."""
+        if self.model.kind != "ping":
+            return []
+        last = [c.exchanges[-1] for c in self.connections if c.exchanges]
+        awaited = [x for x in last if x.answered is None or x.answered > self.end]
+        until = lambda x: min(x.connection.over()[0] or self.end, self.end)
+        return [x.due + n * self.model.ping for x in awaited for n in range(1, 1 + max(0, int((until(x) - x.due) / self.model.ping)))]
+
     def missed(self):
-        """Due, and never sent, for their connection was refused: those that arrive, and those that are dialled again."""
+        """Due, and never sent."""
+        return self.unconnected() + len(self.backlog())
+
+    def unconnected(self):
+        """The same, for their connection was refused: those that arrive, and those that are dialled again."""
         first = {id(c) for c in self.first}
         is_due = lambda c: self.model.kind == "arrive" or id(c) not in first
         return sum(c.synack is None and is_due(c) for c in self.connections)
@@ -359,6 +373,7 @@ class Scope:
         mine = [x for x in self.exchanges if (x.due < self.begin if ramp else self.at_load(x))]
         known = [x for x in mine if of(x) is not None]
         without = sum(self.cause(x) not in (None, "withdrawn") for x in mine)
+        without += sum(due < self.begin if ramp else self.begin <= due < self.end for due in self.backlog())
         chains = len({id(x.connection) for x in mine}) + without if self.model.kind in ("closed", "think") else None
         return Times([of(x) - x.due for x in known], [x.asked - x.due for x in mine] if late else (),
                      self.edges([x.due for x in mine]) + (self.edges([x.due for x in self.exchanges]) if not mine else 0),

@@ -104,7 +104,7 @@ def figures_of(prefix, scope):
         whole("requests/due", lambda s: s.due(), "wire: requests and messages, and those whose connection was refused"),
         whole("requests/wrong", lambda s: len(s.wrong()), "wire: whole responses that are not as expected"),
         whole("requests/failed", lambda s: len(s.lost()), "wire: requests that ended otherwise"),
-        whole("requests/missed", lambda s: s.missed(), "wire: SYNs of requests that were answered by a reset"),
+        whole("requests/missed", lambda s: s.missed(), "wire: SYNs of requests that were answered by a reset, and messages that fell due unsent"),
         whole("requests/messages", lambda s: 0, "no gRPC, and a server that only replies"),
         *(whole(f"pushes/{key}", lambda s: 0, "the server only replies") for key in (
             "count", "per_s", "bytes", "bytes_max", "unread", "ahead", "numbered", "lost", "duplicates", "out_of_order", "restarts", "broadcasts",
@@ -117,7 +117,7 @@ def figures_of(prefix, scope):
         whole("requests/bytes_out", lambda s: s.octets("out"), "wire: octets of payload to it"),
         Rule(f"{prefix}requests/bytes_in_per_s", per_elapsed("in"), "wire: octets from the server over the time from the first dial to the end of full load"),
         Rule(f"{prefix}requests/bytes_out_per_s", per_elapsed("out"), "wire: octets to it over the same time"),
-        whole("errors/count", lambda s: sum(errors(s).values()) + s.caused("unanswered"), "wire: faults of each kind, and requests with no end"),
+        whole("errors/count", lambda s: sum(errors(s).values()) + s.caused("unanswered") + len(s.backlog()), "wire: faults of each kind, and requests with no end"),
         whole("errors/of", error_base, "wire: requests, and connections that failed with none under way; where there is no request, dials"),
         whole("requests/body_bytes_in", lambda s: s.bodies(), "wire: octets of content, and of messages"),
         Rule(f"{prefix}requests/status", lambda context, *g: Setting("no HTTP response"), ""),
@@ -159,7 +159,7 @@ def error_base(s):
     for kind, n in errors(s).items():
         stages[kind.split("·")[1]] = stages.get(kind.split("·")[1], 0) + n
     if s.sent():
-        return s.sent() + sum(n for stage, n in stages.items() if stage != "exchange")
+        return s.sent() + len(s.backlog()) + sum(n for stage, n in stages.items() if stage != "exchange")
     return s.opened() + sum(stages.get(stage, 0) for stage in ("dial", "tls", "handshake"))
 
 

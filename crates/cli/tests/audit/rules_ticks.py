@@ -114,7 +114,7 @@ def counts(scope, key):
         "ended_after": scope.released, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "messages": lambda: 0, "missed": scope.missed, "withdrawn": lambda: scope.caused("withdrawn"),
         "addresses_skipped": lambda: Setting("a dial that met a taken address never shows on the wire"),
         "dialled": lambda: len(scope.connections), "given_up": lambda: 0, "undialled": lambda: 0, "revoked": lambda: 0,
-        "connection_faults": lambda: sum(scope.faults().values()) - len(scope.lost()) - len(scope.wrong()) - scope.missed(),
+        "connection_faults": lambda: sum(scope.faults().values()) - len(scope.lost()) - len(scope.wrong()) - scope.unconnected(),
         "due": scope.due, "failed_requests": lambda: len(scope.lost()), "wrong": lambda: len(scope.wrong()),
         "sent": lambda: len(scope.exchanges), "unanswered": lambda: scope.caused("unanswered"),
         "answered": lambda: len(answered),

@@ -337,7 +337,9 @@ impl Member {
 
     /// Another one has taken over a part of it, at about this time.
     pub(super) fn be_taken_over(&mut self, by: String, at: Nanos) {
-        self.taken_over_by.push(by);
+        if !self.taken_over_by.contains(&by) {
+            self.taken_over_by.push(by);
+        }
         self.gap = self.gap.max(at.since(self.lost_at.unwrap_or(self.heard)));
     }
 
