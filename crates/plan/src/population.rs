@@ -309,6 +309,13 @@ impl Population {
         self.load.arrival_rate().is_some()
     }
 
+    /// Whether it closes connections by itself after some requests: how many are open at a time is chance.
+    pub(crate) fn closes_its_connections(&self) -> bool {
+        let closes = |step: &Step| matches!(step.act, Act::Close);
+        let has_close = matches!(&self.activity, Activity::Steps { steps, .. } if steps.iter().any(closes));
+        self.comes_and_goes() || self.calls.is_some() || has_close
+    }
+
     /// Whether a connection always sends the next request right after the response.
     pub fn is_closed_loop(&self) -> bool {
         if !self.load.is_closed_loop() {

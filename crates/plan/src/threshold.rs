@@ -11,9 +11,9 @@ mod meant;
 pub use figures::Figure;
 pub(crate) use figures::{Names, list_once};
 
-/// What a condition on connections held is not, where all of them come and go.
+/// What a condition on connections held is not, where all of them come and go, or are closed by a step.
 pub(crate) const NEVER_HELD: &str =
-    "a condition for connections that arrive, which are closed after their requests and not held";
+    "a condition for connections that are closed after their requests, and not held";
 
 /// One condition on one figure.
 #[derive(Clone, Debug, PartialEq)]

@@ -265,7 +265,7 @@ impl Figure {
         let of = self.population();
         let is_counted = |own: &&Population| of.is_none_or(|name| own.name == name);
         let mut counted = populations.iter().filter(is_counted).peekable();
-        self.is_of_held() && counted.peek().is_some() && counted.all(Population::comes_and_goes)
+        self.is_of_held() && counted.peek().is_some() && counted.all(Population::closes_its_connections)
     }
 
     /// The same figure of a part of the run: below `place`.

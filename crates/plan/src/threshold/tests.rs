@@ -148,13 +148,17 @@ fn of_connections_that_come_and_go_none_is_held() {
         let all: Vec<Population> = populations.iter().map(|own| (*own).clone()).collect();
         let why = Threshold::parse(text, &all).err().map(|why| why.to_string());
         let refused = format!(
-            "{text:?} is not a condition for connections that arrive, which are closed after their requests and not held; \
+            "{text:?} is not a condition for connections that are closed after their requests, and not held; \
              use errors < 1%, answered >= 99% or finished >= 99%"
         );
         assert_eq!(why, (!is_right).then_some(refused));
     };
     check("held >= 99%", &[&guests], false);
     check("connections.held >= 5", &[&guests], false);
+    // How many of them are open when the load ends is chance.
+    let visits = Population { calls: Some(3), ..held.clone() };
+    check("held >= 99%", &[&visits], false);
+    check("users.held >= 99%", &[&visits, &guests], false);
     check("held >= 99%", &[&held], true);
     check("held >= 5", &[&held, &guests], true);
     check("guests.held >= 99%", &[&held, &guests], false);

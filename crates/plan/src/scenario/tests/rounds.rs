@@ -41,8 +41,8 @@ fn a_threshold_on_those_held_is_refused_only_where_all_populations_are_known() {
     check(
         &file(""),
         &[
-            "2:15: thresholds: \"held >= 5\" is not a condition for connections that arrive, which are closed after their \
-           requests and not held; use errors < 1%, answered >= 99% or finished >= 99%",
+            "2:15: thresholds: \"held >= 5\" is not a condition for connections that are closed after their requests, \
+           and not held; use errors < 1%, answered >= 99% or finished >= 99%",
         ],
     );
     let mistakes = scenario(&file("[[population]]\nname = \"b\"\nconnections = \"x\"\n")).unwrap_err();
