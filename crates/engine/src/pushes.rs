@@ -121,9 +121,9 @@ impl Pushed {
     /// have received which were not settled until now, if they have any.
     pub(crate) fn settle(&mut self) -> Option<u64> {
         let Pushed { fresh, sequences, .. } = self;
-        let heard = fresh.iter().filter_map(|place| sequences[*place as usize].highest()).max();
+        let highest = fresh.iter().filter_map(|place| sequences[*place as usize].highest()).max();
         fresh.retain(|place| !sequences[*place as usize].settle());
-        heard
+        highest
     }
 
     fn sequence(&mut self, place: u32) -> &mut Sequence {

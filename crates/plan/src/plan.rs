@@ -117,10 +117,14 @@ impl Plan {
         ports.into_iter().collect()
     }
 
+    /// The shares of a population's load, of each stage that moves it.
+    fn shares(&self, population: u16) -> impl Iterator<Item = Share> {
+        self.stages.iter().filter(move |stage| stage.of.contains(&population)).map(|stage| stage.to)
+    }
+
     /// The largest share of a population's load in any stage.
     pub fn peak(&self, population: u16) -> Share {
-        let of_it = self.stages.iter().filter(|stage| stage.of.contains(&population));
-        of_it.map(|stage| stage.to).max().unwrap_or(Share::NONE)
+        self.shares(population).max().unwrap_or(Share::NONE)
     }
 
     /// Connections of a population at its largest load, or that arrive in all; none where they arrive without end.
@@ -137,8 +141,7 @@ impl Plan {
         if own.load.rate().is_none() || own.comes_and_goes() {
             return most;
         }
-        let of_it = self.stages.iter().filter(|stage| stage.of.contains(&population));
-        let held = of_it.map(|stage| stage.to.of(most.into()) as u32).filter(|held| *held > 0);
+        let held = self.shares(population).map(|share| share.of(most.into()) as u32).filter(|held| *held > 0);
         held.min().unwrap_or(most)
     }
 

@@ -198,11 +198,7 @@ impl Act {
 
     /// Whether it is one of a number of requests.
     pub(crate) fn is_request(&self) -> bool {
-        match self {
-            Act::Request { .. } | Act::Upgrade { .. } => true,
-            Act::Send { expected, .. } => expected.is_some(),
-            Act::Expect { .. } | Act::Wait(_) | Act::Close => false,
-        }
+        self.awaits_and_idles().0 && !matches!(self, Act::Expect { .. })
     }
 
     /// Whether it waits for anything.

@@ -13,8 +13,8 @@ const MOST: usize = 4096;
 /// their last ticks at different times, and agents have clocks of their own.
 const UNDER_WAY: Nanos = Nanos::from_millis(100);
 
-/// As many times that numbers were heard are kept: those of seconds, of many shards.
-const LAST_HEARD: usize = 256;
+/// Reports of numbers that came early which are kept: those of some seconds, from many shards.
+const MOST_EARLY: usize = 256;
 
 /// Those of a population.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Broadcasts {
     open: BTreeMap<u64, Broadcast>,
     /// Numbers that connections had received by this time that were opened shortly before. What is at most as high, and is received later
     /// by others, had begun before these were to receive it.
-    heard: VecDeque<(u64, Nanos)>,
+    early: VecDeque<(u64, Nanos)>,
     /// The longest time from the first receipt to the last of a complete one.
     longest: Nanos,
 }
@@ -44,8 +44,8 @@ struct Broadcast {
 impl Broadcasts {
     pub(crate) fn of(population: &Population) -> Broadcasts {
         let receivers = population.pushes.receivers;
-        let (open, heard, longest) = (BTreeMap::new(), VecDeque::new(), Nanos::ZERO);
-        Broadcasts { receivers, patience: population.timeout, open, heard, longest }
+        let (open, early, longest) = (BTreeMap::new(), VecDeque::new(), Nanos::ZERO);
+        Broadcasts { receivers, patience: population.timeout, open, early, longest }
     }
 
     /// Takes what a shard or an agent reports, while this many connections of the population `stayed` open: those that were opened
@@ -59,18 +59,19 @@ impl Broadcasts {
         // Those that have ended in this time may not have received what was on its way, as long as others receive it.
         let recent = self.open.values_mut().filter(|it| it.last + UNDER_WAY >= tick.from);
         recent.for_each(|it| it.wanted = it.wanted.min(wanted));
-        self.heard.retain(|(_, at)| *at + self.patience >= tick.until);
+        self.early.retain(|(_, at)| *at + self.patience >= tick.until);
         for it in tick.pushes.receipts.iter() {
             if it.count == 0 {
-                self.heard.push_back((it.number, it.last));
-                self.heard.drain(..self.heard.len().saturating_sub(LAST_HEARD));
+                self.early.push_back((it.number, it.last));
+                self.early.drain(..self.early.len().saturating_sub(MOST_EARLY));
                 continue;
             }
-            let had_begun = self.heard.iter().any(|(number, at)| it.number <= *number && it.first >= *at);
-            let is_early = tick.phase < Phase::Hold || had_begun && !self.open.contains_key(&it.number);
-            if tick.phase > Phase::Hold && !self.open.contains_key(&it.number) {
+            let is_new = !self.open.contains_key(&it.number);
+            if tick.phase > Phase::Hold && is_new {
                 continue;
             }
+            let has_begun = |(number, at): &(u64, Nanos)| it.number <= *number && it.first >= *at;
+            let is_early = tick.phase < Phase::Hold || is_new && self.early.iter().any(has_begun);
             let new = Broadcast { first: it.first, last: it.last, count: 0, wanted, is_over: is_early };
             let own = self.open.entry(it.number).or_insert(new);
             // Another shard may report sooner that it is at full load.
@@ -150,7 +151,7 @@ mod tests {
     fn what_had_begun_before_connections_were_settled_is_not_judged() {
         let mut all = broadcasts(Receivers::All);
         let mut first = tick(Phase::Hold, &[]);
-        first.pushes.receipts.hear(7, Nanos::from_secs(1));
+        first.pushes.receipts.record_early(7, Nanos::from_secs(1));
         all.take(&first, 0);
         all.take(&tick(Phase::Hold, &[(7, 1_020), (8, 1_100), (8, 1_120), (8, 1_140)]), 3);
         assert_eq!(settled(&mut all, 30), (1, 1, 0, 40));
@@ -158,7 +159,7 @@ mod tests {
         let mut live = broadcasts(Receivers::All);
         live.take(&tick(Phase::Hold, &[(9, 1_900), (9, 1_950)]), 3);
         let mut beside = tick(Phase::Hold, &[]);
-        beside.pushes.receipts.hear(9, Nanos::from_secs(2));
+        beside.pushes.receipts.record_early(9, Nanos::from_secs(2));
         live.take(&beside, 3);
         live.take(&tick(Phase::Hold, &[(9, 2_010)]), 3);
         assert_eq!(settled(&mut live, 2), (1, 1, 0, 110));

@@ -31,7 +31,7 @@ pub struct Record {
     pub(crate) started: Nanos,
     /// When the load ended.
     pub(crate) ended: Nanos,
-    /// After that responses were not waited for as long as the timeout: workers ended before, or were told to.
+    /// After that responses were not waited for as long as the timeout: workers ended before, or were ordered to.
     pub(crate) is_cut_short: bool,
     /// How long any population was in its ramp.
     pub(crate) ramp: Nanos,

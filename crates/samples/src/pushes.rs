@@ -116,7 +116,7 @@ impl Receipts {
     }
 
     /// Connections that were opened lately have received numbers up to this one.
-    pub fn hear(&mut self, number: u64, at: Nanos) {
+    pub fn record_early(&mut self, number: u64, at: Nanos) {
         self.add(Receipt { number, first: at, last: at, count: 0 });
     }
 

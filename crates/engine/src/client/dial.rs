@@ -103,27 +103,19 @@ impl Client {
     /// an open loop a slot triggers it, and none has yet.
     pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         if self.pacer.is_open_loop() {
-            return self.redial(cx, k, due, due, PendingRequest::No);
+            return self.redial(cx, k, Exchange::new(due, due));
         }
         if self.full_load.has(due) {
             self.tick.lag.record(cx.now().since(due));
         }
         let request = self.next_is_due(k);
-        self.redial(cx, k, due, due, request);
+        self.redial(cx, k, Exchange { request, ..Exchange::new(due, due) });
     }
 
-    /// A connection without a socket is dialled again, which was due at `dial_due`; `request`: whether it is for a request that was due at
-    /// `due`.
-    pub(super) fn redial<I: Io>(
-        &mut self,
-        cx: &mut Cx<I>,
-        k: Key,
-        dial_due: Nanos,
-        due: Nanos,
-        request: PendingRequest,
-    ) {
+    /// A connection without a socket is dialled again: the dial of this exchange.
+    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, exchange: Exchange) {
         self.conns.transition(k.index, State::Dialling);
-        self.begin_dial(k, Exchange { request, ..Exchange::new(due, dial_due) });
+        self.begin_dial(k, exchange);
         let conn = self.conn(k);
         conn.tries = 0;
         let destination = u32::from(conn.destination);

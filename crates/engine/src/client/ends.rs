@@ -117,9 +117,7 @@ impl Client {
         self.conn(k).served = conn.served;
         self.withdrawn.put(k.index, again);
         self.dial_late(first.due, cx.now());
-        self.redial(cx, k, cx.now(), first.due, PendingRequest::Again);
-        let dial = self.exchange(k);
-        (dial.nth, dial.begun, dial.expected) = (first.followed, first.begun, first.expected);
+        self.redial(cx, k, Exchange { request: PendingRequest::Again, ..first.exchange(cx.now()) });
     }
 
     /// The last response of a connection has redirected its request: the next one takes it.
@@ -142,7 +140,7 @@ impl Client {
         } else if due <= cx.now() {
             self.dial_late(due, cx.now());
             let request = self.next_is_due(k);
-            self.redial(cx, k, cx.now(), due, request);
+            self.redial(cx, k, Exchange { request, ..Exchange::new(due, cx.now()) });
         } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);
         } else {
@@ -270,7 +268,7 @@ impl Client {
             self.put_off(cx, k)
         } else {
             let request = self.next_is_due(k);
-            self.redial(cx, k, cx.now(), cx.now(), request)
+            self.redial(cx, k, Exchange { request, ..Exchange::new(cx.now(), cx.now()) })
         }
     }
 
@@ -281,7 +279,7 @@ impl Client {
         if self.job.op(at).awaits_response() {
             self.set_free(cx, k);
         } else {
-            self.redial(cx, k, cx.now(), cx.now(), PendingRequest::No);
+            self.redial(cx, k, Exchange::new(cx.now(), cx.now()));
         }
     }
 

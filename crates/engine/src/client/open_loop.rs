@@ -64,7 +64,7 @@ impl Client {
 
     fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) -> bool {
         if self.conn(k).state() == State::Disconnected {
-            self.redial(cx, k, dial_due, due, PendingRequest::Due);
+            self.redial(cx, k, Exchange { request: PendingRequest::Due, ..Exchange::new(due, dial_due) });
             return false;
         }
         self.start_request(cx, k, Exchange::new(due, cx.now()))

@@ -5,7 +5,7 @@ use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, op::Op};
+use crate::{connections::State, job::Job, op::Op};
 
 /// What a shard still has to send, and from when on.
 #[derive(Clone, Copy, Debug)]
@@ -19,11 +19,11 @@ pub(super) struct Quota {
 }
 
 impl Quota {
-    /// `requests`: how many in all; `is_scheduled`: they are due by a schedule; `listens`: connections listen before they send, and begin
-    /// as they open.
-    pub(super) fn new(requests: Option<u64>, is_scheduled: bool, listens: bool) -> Quota {
-        let starts = if requests.is_some() && !listens { Nanos::NEVER } else { Nanos::ZERO };
-        Quota { left: requests, starts, is_scheduled }
+    /// `requests`: how many in all. Connections that await a message before they send begin as they open.
+    pub(super) fn new(requests: Option<u64>, job: &Job) -> Quota {
+        let awaits_first = matches!(job.op(0), Op::Expect(_));
+        let starts = if requests.is_some() && !awaits_first { Nanos::NEVER } else { Nanos::ZERO };
+        Quota { left: requests, starts, is_scheduled: matches!(job.load, plan::Load::Rate { .. }) }
     }
 
     /// Whether there is a number of them.

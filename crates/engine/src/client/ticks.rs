@@ -163,7 +163,7 @@ impl Client {
         let streams = self.pushed.streams();
         let is_open = |place: &u32| self.conns[place / streams].state().is_open();
         tick.pushes.fresh = self.pushed.fresh().filter(is_open).count() as u64;
-        self.pushed.settle().into_iter().for_each(|number| tick.pushes.receipts.hear(number, now));
+        self.pushed.settle().into_iter().for_each(|number| tick.pushes.receipts.record_early(number, now));
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =

@@ -46,7 +46,7 @@ pub struct Faults {
     pub window: usize,
     /// Connections established and not accepted yet, for each listener; a SYN beyond that is dropped.
     pub backlog: usize,
-    /// A graceful close by the end that was dialled is one of its sending side only: what still arrives is taken, and read by nobody,
+    /// A graceful close by the end that was dialled is one of its sending side only: what still arrives is discarded,
     /// until the other end closes too. Without it, a close with unread input is a reset.
     pub half_close: bool,
 }

@@ -181,7 +181,7 @@ fn a_number_of_requests_may_end_before_a_later_stage() {
     };
     let half = "[[stage]]\nto = \"50%\"\nfor = \"500ms\"\n[[stage]]\nto = \"100%\"\nfor = \"500ms\"\n";
     check(40, half, (5, 5, 40));
-    // In a last stage without connections, no more become due, and its time is over all the same.
+    // In a last stage without connections, no more become due, and the stage lasts for its time.
     let none = "[[stage]]\nfor = \"290ms\"\n[[stage]]\nto = \"0%\"\nfor = \"300ms\"\n";
     check(100, none, (10, 10, 70));
 }

@@ -130,7 +130,7 @@ fn a_time_that_is_over_before_their_number_ends_them() {
     let flags = "arrive=100/s total=200 calls=2 think=100ms duration=2s";
     let (result, _) = run(flags, 2, |_| {}, |_| RIGHT);
     let (c, judged) = (&result.whole.counts, result.judge(&plan("http://127.0.0.1:80/", flags, 1)));
-    assert!(c.finished < 200 && c.due == c.answered, "{c:?}");
+    assert!((150..200).contains(&c.finished) && c.answered > 350 && c.due == c.answered, "{c:?}");
     assert_eq!((judged.verdict, judged.reasons), (Verdict::Pass, vec![]));
 }
 

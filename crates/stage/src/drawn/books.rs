@@ -66,7 +66,7 @@ pub(super) struct Books {
     pub(super) alerts: u64,
     pub(super) unsaid: u64,
     /// Those on which the server has said that it sends nothing more, or what cannot be read, and that the client has not ended.
-    pub(super) unheeded: u64,
+    pub(super) ignored: u64,
     /// Bytes of requests that were not complete when their connection ended.
     pub(super) partial_bytes: u64,
 }
@@ -86,9 +86,9 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Whether a client should have acted by now on what it was told then.
-    pub(super) fn is_unheeded(self, told: Nanos, now: Nanos) -> bool {
-        now.since(told).0 > self.most.0.saturating_mul(2).saturating_add(ENDING.0)
+    /// Whether a client should have acted by now on an end that was announced then.
+    pub(super) fn is_ignored(self, ended: Nanos, now: Nanos) -> bool {
+        now.since(ended).0 > self.most.0.saturating_mul(2).saturating_add(ENDING.0)
     }
 }
 

@@ -132,7 +132,7 @@ impl Played<'_> {
     /// What a layer has to say, it says.
     fn compare_layers(&self) {
         let b = self.books;
-        assert_eq!((b.unsaid, b.unheeded), (0, 0), "{b:?}");
+        assert_eq!((b.unsaid, b.ignored), (0, 0), "{b:?}");
         // Each request under way on such a connection has failed. Behind a body that a full window has not taken, nothing is said.
         let breaches: u64 =
             self.all.faults.iter().filter(|(fault, _)| is_breach(fault)).map(|(_, n)| n).sum();

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::VecDeque};
 use net::{Close, Cx, Gone, Io, Key, Program};
 use units::{Nanos, Random};
 
-use self::layered::{Hears, Layer, Secured, send};
+use self::layered::{Layer, Reads, Secured, send};
 use super::books::{Asked, Books, Outcome, Page, Times};
 
 pub(super) mod layered;
@@ -35,7 +35,7 @@ pub(super) enum Step {
     /// Is sent without the layer.
     Raw(&'static [u8]),
     /// The handshake begins late.
-    Hear,
+    Read,
     /// The client has ended the session, which ends with that.
     Leave,
     /// The client has reason to call the connection lost.
@@ -124,7 +124,7 @@ impl Turn<'_> {
         self.random.below(2) == 0
     }
 
-    /// A time up to so many percent of the timeout.
+    /// A time up to this many percent of the timeout.
     pub(super) fn within(&mut self, percent: u64) -> Nanos {
         Nanos(self.random.between(0, self.times.timeout.0 / 100 * percent))
     }
@@ -136,8 +136,8 @@ struct Link<C> {
     /// None before the layer is open.
     conn: Option<C>,
     /// Through the layer.
-    hears: Hears,
-    /// The server has ended it, and the client has been told so at this time, if at all: it is to end it too.
+    reads: Reads,
+    /// The server has ended it, and has announced that to the client at this time, if at all: the client is to end it too.
     over: Option<Nanos>,
 }
 
@@ -205,11 +205,11 @@ impl<S: Speaks> Server<S> {
         self
     }
 
-    /// The client has ended its run: what is under way to it is seen by nobody.
+    /// The client has ended its run: what is under way to it is not counted.
     pub(super) fn end(&mut self, now: Nanos) {
         for link in &mut self.links {
             self.books.end(&mut link.page, now, self.times, self.streams);
-            self.books.unheeded += u64::from(link.over.is_some_and(|told| self.times.is_unheeded(told, now)));
+            self.books.ignored += u64::from(link.over.is_some_and(|ended| self.times.is_ignored(ended, now)));
         }
     }
 
@@ -233,8 +233,8 @@ impl<S: Speaks> Server<S> {
                 Step::Done(id, outcome) => self.books.completed(page, id, outcome, cx.now(), self.times),
                 Step::Announce(from) => self.books.announced(page, from),
                 Step::Blame => page.blame(),
-                Step::Hear => {
-                    link.hears = Hears::All;
+                Step::Read => {
+                    link.reads = Reads::All;
                     cx.call_again(k);
                 }
                 // Its close_notify follows, and its FIN.
@@ -250,7 +250,7 @@ impl<S: Speaks> Server<S> {
                     let sent = layered::end(&mut self.layer, cx, k, &step);
                     self.books.bytes_out += sent;
                     link.over = Some(if sent > 0 { cx.now() } else { Nanos::NEVER });
-                    // Whether it is closed too is another matter; what cannot be read is to be told first.
+                    // Whether it is closed too is another matter; an error is to be reported first.
                     let is_broken = matches!(step, Step::Break);
                     link.steps.retain(|(_, step)| matches!(step, Step::Close(_)) && !is_broken);
                 }
@@ -315,8 +315,8 @@ impl<S: Speaks> Program for Server<S> {
         let page = Page::new(is_slow);
         self.accepts.from = from.max(cx.now() + every);
         let at = k.index as usize;
-        let (steps, hears) = (VecDeque::new, Hears::All);
-        let none = || Link { page: Page::default(), steps: steps(), conn: None, hears, over: None };
+        let (steps, reads) = (VecDeque::new, Reads::All);
+        let none = || Link { page: Page::default(), steps: steps(), conn: None, reads, over: None };
         self.links.resize_with(self.links.len().max(at + 1), none);
         self.links[at] = Link { page, ..none() };
         if self.layer.is_some() {

@@ -31,7 +31,7 @@ pub(super) struct End {
     pub(super) reading: bool,
     /// In the host's queue of readable ends.
     pub(super) queued: bool,
-    /// It has ended its sending side, and takes what arrives for nobody.
+    /// It has ended its sending side, and discards what arrives.
     pub(super) half_closed: bool,
     pub(super) dead: bool,
     pub(super) used: bool,

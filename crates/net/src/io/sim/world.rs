@@ -269,7 +269,7 @@ impl World {
         true
     }
 
-    /// What has come is read by nobody, and makes room.
+    /// What has come is not read, and makes room.
     fn discard(&mut self, end: u32) {
         let e = &mut self.ends[end];
         let length = std::mem::take(&mut e.inbox).len();

@@ -96,9 +96,9 @@ pub(in crate::drawn) enum Ending {
     OnlySaid,
 }
 
-/// What a connection hears through its layer.
+/// What a connection reads through its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hears {
+pub(super) enum Reads {
     All,
     /// Nothing yet: what comes waits.
     Later,
@@ -117,23 +117,23 @@ pub(super) fn end<I: Io>(layer: &mut Option<Secured>, cx: &mut Cx<I>, k: Key, st
 }
 
 impl Turn<'_> {
-    /// Plans how a connection with a layer begins; returns what it hears of the handshake.
-    fn shake_hands(&mut self, wrong_percent: u64) -> Hears {
+    /// Plans how a connection with a layer begins; returns what it reads of the handshake.
+    fn shake_hands(&mut self, wrong_percent: u64) -> Reads {
         if self.random.below(100) >= wrong_percent {
-            return Hears::All;
+            return Reads::All;
         }
         self.page.blame();
         let soon = self.within(20);
         match self.random.below(5) {
             0 => {
                 let late = self.within(150);
-                self.plan(late, Step::Hear);
-                return Hears::Later;
+                self.plan(late, Step::Read);
+                return Reads::Later;
             }
             // In the midst of it, or soon after.
             1 => {
                 self.close(soon);
-                return Hears::All;
+                return Reads::All;
             }
             2 => self.plan(soon, Step::Raw(NOT_TLS)),
             3 => self.plan(soon, Step::Raw(ALERT)),
@@ -144,7 +144,7 @@ impl Turn<'_> {
             let later = self.within(150);
             self.plan(soon + later, Step::Close(Close::Graceful));
         }
-        Hears::Never
+        Reads::Never
     }
 
     /// How the connection is to end in good order.
@@ -186,17 +186,17 @@ impl<S: Speaks> Server<S> {
         let Secured { layered, of_run } = self.layer.as_mut().expect("asked where there is a layer");
         let wrong_percent = of_run.wrong_percent;
         layered.layer.open(k.index, 0).expect("a server only waits");
-        let hears = self.with(cx.now(), k, |_, _, turn| turn.shake_hands(wrong_percent));
-        self.links[k.index as usize].hears = hears;
+        let reads = self.with(cx.now(), k, |_, _, turn| turn.shake_hands(wrong_percent));
+        self.links[k.index as usize].reads = reads;
         self.perform(cx, k);
     }
 
     /// Reads all that has come; returns the bytes used.
     pub(super) fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        let used = match self.links[k.index as usize].hears {
-            Hears::All => self.read_records(cx, k, input),
-            Hears::Later => 0,
-            Hears::Never => input.len(),
+        let used = match self.links[k.index as usize].reads {
+            Reads::All => self.read_records(cx, k, input),
+            Reads::Later => 0,
+            Reads::Never => input.len(),
         };
         self.books.bytes_in += used as u64;
         used
@@ -227,7 +227,7 @@ impl<S: Speaks> Server<S> {
                     used += n;
                 }
                 Err(error) => {
-                    self.told(k, error);
+                    self.note_error(k, error);
                     return input.len();
                 }
             }
@@ -235,7 +235,7 @@ impl<S: Speaks> Server<S> {
         input.len()
     }
 
-    /// Lets the protocol read bytes that came in so many. What it does not use is kept for it.
+    /// Lets the protocol read bytes in pieces of any length. What it does not use is kept for it.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8], sealed: usize) {
         if self.links[k.index as usize].over.is_some() {
             return;
@@ -258,16 +258,16 @@ impl<S: Speaks> Server<S> {
     pub(super) fn end_layer<I: Io>(&mut self, cx: &Cx<I>, k: Key, why: Gone) {
         let Some(Secured { layered, .. }) = &mut self.layer else { return };
         let link = &self.links[k.index as usize];
-        let was_open = link.conn.is_some() && link.hears == Hears::All && cx.leftover_len(k) == 0;
+        let was_open = link.conn.is_some() && link.reads == Reads::All && cx.leftover_len(k) == 0;
         let is_unsaid = was_open && why == Gone::Ended && !layered.layer.is_closed(k.index);
         self.books.unsaid += u64::from(is_unsaid);
         layered.end(k.index);
     }
 
     /// The client has said that what it was sent is not right; that is the only thing which it may say that is not right.
-    fn told(&mut self, k: Key, error: tls::Error) {
+    fn note_error(&mut self, k: Key, error: tls::Error) {
         let link = &mut self.links[k.index as usize];
-        link.hears = Hears::Never;
+        link.reads = Reads::Never;
         let is_alert = matches!(error, tls::Error::Alert(_));
         assert!(is_alert || link.over.is_some(), "a client that keeps to the RFC: {error:?}");
         self.books.alerts += 1;

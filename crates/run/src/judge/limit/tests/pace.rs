@@ -117,6 +117,24 @@ fn a_silence_longer_than_the_timeout_is_a_stall() {
     assert_eq!(cause(&s, &e), Cause::Timeout);
 }
 
+/// More connections would have more messages due.
+#[test]
+fn more_connections_are_no_advice_for_messages_at_an_interval() {
+    let mut s = stopped(20, Vec::new());
+    (s.connections.wanted, s.duration_s) = (20, 3.0);
+    (s.requests.sent, s.requests.missed, s.requests.per_s) = (302, 298, 94.4);
+    let mut e = Evidence::default();
+    e.subject.pause_flag = Some("--ping");
+    let found = limit(&s, &e).expect("it is bad");
+    assert_eq!((found.cause, found.side), (Cause::Saturated, Side::Target));
+    assert_eq!(found.sentence, "the target responds to only 94 of the 200 requests due per second");
+    assert_eq!(found.detail, "298 messages were due while their connection awaited the reply to one before");
+    assert_eq!(found.fix, "find out what delays the replies, or send less often (--ping)");
+    // Of a number of messages at a rate they are due by that.
+    e.subject.rate = Some(units::Rate::per_s(200));
+    assert_eq!(limit(&s, &e).expect("it is bad").cause, Cause::TooFewConnections);
+}
+
 #[test]
 fn more_connections_are_no_advice_where_responses_wait_in_line() {
     let mut s = stopped(20, Vec::new());
