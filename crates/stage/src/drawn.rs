@@ -57,6 +57,7 @@ use crate::{Direction, direct, listening, network};
 mod books;
 mod compare;
 mod grpc;
+mod hard;
 mod http1;
 mod http2;
 mod load;
@@ -66,7 +67,9 @@ mod tunnels;
 mod websocket;
 
 use books::{CROSSING, Times};
-use compare::{Played, THRESHOLDS};
+use compare::Played;
+pub use hard::HARD;
+use hard::Hardships;
 use load::{Carries, Habit, Load};
 use server::{Accepts, Palette, Server, Speaks, layered::Layer};
 
@@ -162,28 +165,41 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     let target = &layer.map_or_else(|| target.to_owned(), |_| Layer::target(target));
     load.flags += layer.map_or("", |layer| layer.flags);
     faults.half_close = half_closes;
+    let hard = match seed >= HARD {
+        true => {
+            // A flood is to come through.
+            faults.window = if habit.has_streams { Faults::default().window } else { faults.window };
+            Hardships::draw(&mut beside, &mut load, habit)
+        }
+        false => Hardships::default(),
+    };
+    load.has_numbers = hard.is_hard && matches!(family, Family::WebSocket);
     let notes = format!(
-        "{} {:?} body={} shards={} {faults:?} {accepts:?} {}% {:?} {layer:?}",
+        "{} {:?} body={} shards={} {faults:?} {accepts:?} {}% {:?} {layer:?} {hard:?}",
         load.flags, load.tables, load.body, load.shards, palette.wrong_percent, palette.ways
     );
     let _seed = Seed(family, seed, notes);
+    let thresholds = habit.thresholds();
     let plans: Vec<_> =
-        [""].into_iter().chain(THRESHOLDS).map(|threshold| load.plan(target, threshold, seed)).collect();
+        thresholds.iter().map(|threshold| (*threshold, load.plan(target, threshold, seed))).collect();
+    let plan = &plans[0].1;
     let net = network(seed, |f| *f = faults);
-    let most = if faults.loss > 0 { Nanos::NEVER } else { faults.delay.1 };
+    let most = if faults.loss > 0 { Nanos::NEVER } else { faults.delay.1 + hard.stalled() };
     let times = Times {
         least: faults.delay.0,
         most,
         timeout: Nanos::from_millis(load.timeout_ms),
+        stalled: hard.stalled(),
         crossing: if habit.has_streams { Nanos::NEVER } else { CROSSING },
         upload: upload(&load, &faults),
     };
-    let server = Server::new(protocol, (random, palette), times, accepts, load.streams).with_layer(layer);
-    let mut server: Shard<_, Server<S>> = listening(&net, plans[0].destinations()[0], PLACES, server);
-    let direction = Direction { patience: load.patience, ..Direction::default() };
+    let server = Server::new(protocol, (random, palette), times, accepts, load.streams)
+        .with_layer(layer)
+        .being(hard.is_hard);
+    let mut server: Shard<_, Server<S>> = listening(&net, plan.destinations()[0], PLACES, server);
+    let direction = Direction { patience: load.patience, frozen: &hard.stalls, ..Direction::default() };
     let mut all = Tick::default();
-    let result =
-        direct(&net, &plans[0], load.shards, &mut [&mut server], direction, |_, tick| all.extend(tick));
+    let result = direct(&net, plan, load.shards, &mut [&mut server], direction, |_, tick| all.extend(tick));
     // What is under way arrives.
     server.program().end(net.now());
     sim::run(&net, &mut [&mut server], net.now() + AFTERWARDS, || false);
@@ -197,6 +213,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         has_bodies: load.has_bodies(),
         has_layer: layer.is_some(),
         is_held: load.is_held,
+        slowest: hard.slowest(&load, &faults, accepts.is_prompt()),
         is_prompt: faults.loss == 0 && faults.backlog > 1 && accepts.is_prompt(),
         dials: net.dials(),
         unread: net.unread(),

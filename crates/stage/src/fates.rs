@@ -40,25 +40,27 @@ impl Turn for Thread<'_> {
 pub struct Frozen<'a> {
     shard: &'a mut dyn Turn,
     net: Net,
-    span: (Nanos, Nanos),
+    spans: &'a [(Nanos, Nanos)],
     /// A host at which nothing ever arrives.
     nobody: u16,
 }
 
 impl<'a> Frozen<'a> {
-    /// From the first time until the second.
-    pub fn new(net: &Net, shard: &'a mut dyn Turn, span: (Nanos, Nanos)) -> Frozen<'a> {
-        Frozen { shard, net: net.clone(), span, nobody: net.host().host() }
+    /// From the first time of each span until the second.
+    pub fn new(net: &Net, shard: &'a mut dyn Turn, spans: &'a [(Nanos, Nanos)]) -> Frozen<'a> {
+        Frozen { shard, net: net.clone(), spans, nobody: net.host().host() }
     }
 
-    fn is_frozen(&self) -> bool {
-        (self.span.0..self.span.1).contains(&self.net.now())
+    /// Until when, if it is frozen now.
+    fn until(&self) -> Option<Nanos> {
+        let now = self.net.now();
+        self.spans.iter().find(|(from, until)| (*from..*until).contains(&now)).map(|(_, until)| *until)
     }
 }
 
 impl Turn for Frozen<'_> {
     fn wakes_at(&self) -> Nanos {
-        if self.is_frozen() { self.span.1 } else { self.shard.wakes_at() }
+        self.until().unwrap_or_else(|| self.shard.wakes_at())
     }
 
     fn turn(&mut self) {
@@ -66,7 +68,7 @@ impl Turn for Frozen<'_> {
     }
 
     fn host(&self) -> u16 {
-        if self.is_frozen() { self.nobody } else { self.shard.host() }
+        if self.until().is_some() { self.nobody } else { self.shard.host() }
     }
 }
 

@@ -175,8 +175,8 @@ pub fn measured(times: &Latency) -> Quantiles {
 pub struct Direction<'a> {
     /// Levels, each from its time on.
     pub levels: &'a [(Nanos, Level)],
-    /// No client shard runs between these times, as in a stopped process.
-    pub frozen: Option<(Nanos, Nanos)>,
+    /// No client shard runs between each two of these times, as in a stopped process.
+    pub frozen: &'a [(Nanos, Nanos)],
     /// Responses may arrive for this long after the load has ended, if not the plan's longest timeout.
     pub patience: Option<Nanos>,
     /// It is a step of a search: its connections stay open and continue.
@@ -213,7 +213,7 @@ pub fn play_frozen(
     servers: &mut Turns<'_>,
     frozen: (Nanos, Nanos),
 ) -> RunResult {
-    let direction = Direction { frozen: Some(frozen), ..Direction::default() };
+    let direction = Direction { frozen: &[frozen], ..Direction::default() };
     direct(net, plan, shards, servers, direction, |_, _| {})
 }
 
@@ -255,10 +255,11 @@ fn lead(
     let (links, remotes): (Vec<_>, Vec<_>) = links.into_iter().unzip();
     let mut clients: Vec<_> =
         parts.iter().zip(links).map(|(part, link)| client(net.host(), plan, part, link)).collect();
-    let span = direction.frozen.unwrap_or((Nanos::NEVER, Nanos::NEVER));
     let mut threads: Vec<_> = clients.iter_mut().map(|shard| Thread::new(net, shard)).collect();
-    let mut frozen: Vec<_> =
-        threads.iter_mut().map(|thread| Frozen::new(net, thread as &mut dyn Turn, span)).collect();
+    let mut frozen: Vec<_> = threads
+        .iter_mut()
+        .map(|thread| Frozen::new(net, thread as &mut dyn Turn, direction.frozen))
+        .collect();
     let mut all: Vec<&mut dyn Turn> = frozen.iter_mut().map(|c| c as &mut dyn Turn).collect();
     all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
     let workers = Shards {
@@ -274,6 +275,7 @@ fn lead(
         levels: direction.levels,
         commands: Vec::new(),
         stopped: Nanos::NEVER,
+        moves_from: direction.frozen.last().map_or(Nanos::ZERO, |(_, until)| *until),
     };
     let result = conduct(plan, workers, direction);
     assert!(clients.iter_mut().all(|c| c.program().is_finished()), "every shard has obeyed");

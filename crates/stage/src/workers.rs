@@ -34,6 +34,8 @@ pub(crate) struct Shards<'a> {
     pub(crate) commands: Vec<Command>,
     /// When the last order was given; never, before the first.
     pub(crate) stopped: Nanos,
+    /// From then on no thread stands still.
+    pub(crate) moves_from: Nanos,
 }
 
 impl Workers for Shards<'_> {
@@ -94,7 +96,7 @@ impl Shards<'_> {
     }
 
     fn ends_at(&self) -> Nanos {
-        if self.stopped == Nanos::NEVER { Nanos::NEVER } else { self.stopped + STOPPED }
+        if self.stopped == Nanos::NEVER { Nanos::NEVER } else { self.stopped.max(self.moves_from) + STOPPED }
     }
 
     /// Orders the next level when it is due: each shard gets its share.

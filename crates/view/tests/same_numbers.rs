@@ -10,7 +10,7 @@ use std::{
 
 use exporters::Exporters;
 use fixtures::{accounts, header, summary_of_accounts};
-use samples::{Header, RunRecord, Samples, Sink, Summary, Tick};
+use samples::{Baseline, FindOutcome, FindSummary, Header, Point, RunRecord, Samples, Sink, Summary, Tick};
 use serde_json::Value;
 use stats::compare::{Comparison, EqualLoad, Figure, Group, Run};
 use units::{Count, Date};
@@ -309,5 +309,87 @@ fn a_comparison_has_the_numbers_of_the_summary() {
                 text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
             assert!(lines.iter().any(|line| line.starts_with(&row)), "{row}:\n{text}");
         }
+    }
+}
+
+/// Two loads that were tried, each figure of which has a number of its own.
+fn search() -> FindSummary {
+    let passed = Point {
+        load: 1_100,
+        pass: true,
+        held: 1_101,
+        requests_per_s: 1_102.0,
+        latency_p50_us: Some(21_000.0),
+        latency_p95_us: Some(22_000.0),
+        latency_p99_us: Some(23_000.0),
+        no_response: 0.01,
+        probe_p99_us: Some(24_000.0),
+        probe_no_response: 0.02,
+        connect_p99_us: Some(25_000.0),
+        connect_no_response: 0.03,
+        ..Point::default()
+    };
+    let failed = Point {
+        load: 1_150,
+        pass: false,
+        reasons: vec!["1,103 of 1,150 connections are open".to_owned()],
+        latency_p99_us: Some(26_000.0),
+        ..passed.clone()
+    };
+    FindSummary {
+        by: "connections".into(),
+        outcome: FindOutcome::Found,
+        max: passed.load,
+        error: failed.load - passed.load,
+        failed: Some(failed.load),
+        criterion: failed.reasons.first().cloned(),
+        baseline: Some(Baseline { load: 27, probe_p99_us: 28_000.0, allowed_us: 29_000.0 }),
+        curve: vec![passed, failed],
+        ..FindSummary::default()
+    }
+}
+
+/// All numbers of a value, its texts' too, as words: of a time in milliseconds, of a share in percent.
+fn numbers(value: &Value, name: &str) -> Vec<String> {
+    match value {
+        Value::Object(object) => object.iter().flat_map(|(name, value)| numbers(value, name)).collect(),
+        Value::Array(array) => array.iter().flat_map(|value| numbers(value, name)).collect(),
+        Value::String(text) => words(text),
+        Value::Number(n) if name.ends_with("_us") => vec![(n.as_f64().unwrap() / 1e3).to_string()],
+        Value::Number(n) if name.contains("no_response") => {
+            vec![(n.as_f64().unwrap() * 100.0).round().to_string()]
+        }
+        Value::Number(n) => vec![n.as_f64().unwrap().to_string()],
+        _ => Vec::new(),
+    }
+}
+
+/// The numbers of a text.
+fn words(text: &str) -> Vec<String> {
+    let words = text.replace(',', "");
+    let words = words.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
+    words.filter_map(|word| word.parse::<f64>().ok()).map(|number| number.to_string()).collect()
+}
+
+/// What a search shows of a load and of its result is what its JSON has, and the reverse.
+#[test]
+fn the_text_of_a_search_has_the_numbers_of_its_json() {
+    let found = search();
+    let unit = "connections";
+    for point in &found.curve {
+        let line = view::find_line(point, unit).replace("p50 ", "").replace("p95 ", "").replace("p99 ", "");
+        let json = numbers(&serde_json::to_value(point).unwrap(), "");
+        assert!(words(&line).iter().all(|number| json.contains(number)), "{line}: {json:?}");
+        // Connections, and responses a second, of a load are in the report of it.
+        let is_shown =
+            |number: &String| words(&line).contains(number) || ["1101", "1102"].contains(&&**number);
+        let unseen: Vec<&String> = json.iter().filter(|number| !is_shown(number)).collect();
+        assert!(unseen.is_empty(), "{line}: {unseen:?}");
+    }
+    let text = view::find_text(&found, unit).replace("p99 ", "");
+    let json = numbers(&serde_json::to_value(&found).unwrap(), "");
+    assert!(words(&text).iter().all(|number| json.contains(number)), "{text}: {json:?}");
+    for number in ["27", "28", "29", "1100", "50", "1150", "1103"] {
+        assert!(words(&text).contains(&number.to_owned()), "{number}: {text}");
     }
 }

@@ -49,14 +49,15 @@ impl Client {
         if self.pacer.is_paused() && self.pings[at] <= now {
             self.next_ping(k, now);
         }
-        // Of connections that are too many none begins anything: the first that awaits nothing is closed.
-        let begins_none = self.begins_nothing() || self.is_surplus();
-        while !begins_none && self.pings[at] <= now && self.conns.has_place(k.index) {
+        // After a stall several are due, of which one may be the last of a number. Of connections that are too many none begins anything:
+        // the first that awaits nothing is closed.
+        let begins_none = |client: &Client| client.begins_nothing() || client.is_surplus();
+        while !begins_none(self) && self.pings[at] <= now && self.conns.has_place(k.index) {
             let due = self.pings[at];
             self.request_due(cx, k, due, ready.max(due));
         }
         // Without a free WebSocket, it goes out with the next reply.
-        let next = if self.pings[at] > now && !begins_none { self.pings[at] } else { Nanos::NEVER };
+        let next = if self.pings[at] > now && !begins_none(self) { self.pings[at] } else { Nanos::NEVER };
         let (timeout, lateness) = (self.job.timeout, &self.lateness);
         let deadline = |started| started + timeout + lateness.since(started);
         let first = self.conns.exchanges(k.index).map(|(_, exchange)| deadline(exchange.started)).min();

@@ -94,8 +94,10 @@ pub(super) fn handle_bytes<'a>(
     };
     match read {
         _ if is_tls => Err(Kind::TlsExpected.into()),
-        // More than was requested.
-        Ok(Progress::Responded(used)) if used < input.len() => Err(Rule::Surplus.into()),
+        // More than was requested; what says that the connection is closed is read next.
+        Ok(Progress::Responded(used)) if used < input.len() && unrequested(&input[used..]).is_err() => {
+            Err(Rule::Surplus.into())
+        }
         read => read,
     }
 }

@@ -158,7 +158,7 @@ fn arrivals_that_were_due_in_a_stall_of_throng_are_late_or_missed() {
         // Of 200 a turn makes up for 128.
         ("arrive=2k/s total=4k duration=2s", (1_900, 2_200), 4_000, 72, 300.0),
     ] {
-        let frozen = Some((Nanos::from_millis(from), Nanos::from_millis(until)));
+        let frozen = &[(Nanos::from_millis(from), Nanos::from_millis(until))];
         let (result, s) = led(flags, US, Direction { frozen, ..Direction::default() });
         let c = &result.whole.counts;
         assert_eq!((c.opened, c.finished, c.missed), (due - missed, due - missed, missed), "{flags} {from}");

@@ -67,6 +67,13 @@ pub(super) struct Books {
     pub(super) unsaid: u64,
     /// Those on which the server has said that it sends nothing more, or what cannot be read, and that the client has not ended.
     pub(super) ignored: u64,
+    /// Connections that the server floods, and those of them that the client has not ended.
+    pub(super) flooded: u64,
+    pub(super) borne: u64,
+    /// Connections on which something came that is no response.
+    pub(super) odd: u64,
+    /// The longest from a whole request to its whole response.
+    pub(super) longest: Nanos,
     /// Bytes of requests that were not complete when their connection ended.
     pub(super) partial_bytes: u64,
 }
@@ -77,8 +84,9 @@ pub(super) struct Times {
     /// One way; never, where segments may be lost.
     pub(super) least: Nanos,
     pub(super) most: Nanos,
-    /// The client's.
+    /// The client's, and by how much it is longer where the client stands still.
     pub(super) timeout: Nanos,
+    pub(super) stalled: Nanos,
     /// For how long a request may have waited that meets an announced close.
     pub(super) crossing: Nanos,
     /// The most that a request takes to leave, with its body.
@@ -136,6 +144,11 @@ impl Books {
         self.right.most() + self.wrong.most() + self.doubtful
     }
 
+    /// Of responses with this status.
+    pub(super) fn of_status(&self, status: u16) -> Range {
+        self.statuses.get(&status).copied().unwrap_or_default()
+    }
+
     /// A request is complete.
     pub(super) fn received(&mut self, page: &mut Page, asked: Asked, bytes: usize) {
         self.received += 1;
@@ -156,8 +169,9 @@ impl Books {
     ) {
         let Some(at) = page.asked.iter().position(|asked| asked.id == id) else { return };
         let waited = now.since(page.asked.remove(at).at);
+        self.longest = self.longest.max(waited);
         let way = |way: Nanos| Nanos(way.0.saturating_mul(2));
-        let is_late = waited + way(times.least) > times.timeout + SLACK;
+        let is_late = waited + way(times.least) > times.timeout + times.stalled + SLACK;
         let in_time = !page.is_slow
             && waited.0.saturating_add(way(times.most).0).saturating_add(times.upload.0 + SLACK.0)
                 < times.timeout.0;
@@ -194,6 +208,24 @@ impl Books {
         }
     }
 
+    /// The server floods it: what is under way may come when the client has ended it.
+    pub(super) fn flooded(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
+        self.flooded += 1;
+        // Requests that it does not read may meet an end that it announces.
+        self.excused += crossing;
+        // Whether its end is seen or not.
+        self.blamed += 1;
+        page.blame();
+        page.slow_down();
+        self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
+    }
+
+    /// An idle connection is closed with a 408: a request that meets that may take it for its response.
+    pub(super) fn time_out(&mut self, page: &mut Page) {
+        self.announced(page, Nanos::ZERO);
+        self.doubtful += 1;
+    }
+
     /// Some requests get no response; whether they may be due again.
     pub(super) fn forget(&mut self, page: &mut Page, which: impl Fn(u32) -> bool, is_excused: bool) {
         let before = page.asked.len();
@@ -218,7 +250,7 @@ impl Books {
     /// Closed by the server; up to `crossing` requests may be under way to it.
     pub(super) fn closed(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += 1;
-        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
+        self.leave_in_doubt(page, crossing);
         self.excuse(page, now, times, crossing);
         page.asked.clear();
     }
@@ -240,6 +272,14 @@ impl Books {
         }
     }
 
+    /// The end of a connection on which anything may be taken for a response: also what is under way to it may have one.
+    fn leave_in_doubt(&mut self, page: &Page, crossing: u64) {
+        if page.is_in_doubt {
+            self.doubtful += page.asked.len() as u64 + crossing;
+            self.odd += 1;
+        }
+    }
+
     /// Those of the requests without a response that are not due again.
     fn leave_unserved(&mut self, page: &Page, is_one: impl Fn(&Asked) -> bool) {
         if !page.is_in_doubt {
@@ -250,8 +290,7 @@ impl Books {
     /// Ended by the client: what was under way to it may not have been read.
     pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += u64::from(page.is_blamed || page.has_uploads || !page.asked.is_empty());
-        // Also what is under way to it: something unsolicited may be the reply.
-        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
+        self.leave_in_doubt(page, crossing);
         page.asked.iter_mut().for_each(|asked| asked.has_part = false);
         // Only a close that was announced for at once lets it end a connection on which requests wait.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
@@ -276,7 +315,7 @@ impl Books {
         self.farewells.retain(|(at, _)| now.since(*at) <= ENDING);
         page.asked.iter_mut().for_each(|asked| asked.has_part = false);
         // Also what is under way to it: something unsolicited may be the reply.
-        self.doubtful += if page.is_in_doubt { page.asked.len() as u64 + crossing } else { 0 };
+        self.leave_in_doubt(page, crossing);
         self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(ENDING.0));

@@ -1,11 +1,12 @@
 //! The client's books against the server's, and the verdict against both.
 
 use plan::Plan;
-use samples::{Fault, Rule, Tick, Verdict};
+use samples::{Fault, Kind, Rule, Tick, Verdict};
+use units::Nanos;
 
 use super::{
     books::{Books, Range},
-    load::Habit,
+    load::{Carries, Habit},
 };
 use crate::RunResult;
 
@@ -30,12 +31,23 @@ pub(super) struct Played<'a> {
     pub(super) dials: u64,
     /// Bytes that nobody read: the client's, and the server's.
     pub(super) unread: [u64; 2],
-    /// How it is judged: without a threshold, and by each of [`THRESHOLDS`].
-    pub(super) plans: &'a [Plan],
+    /// How it is judged, by each threshold.
+    pub(super) plans: &'a [(&'static str, Plan)],
+    /// What may be measured of a request beside what the server takes, where that is known.
+    pub(super) slowest: Option<Nanos>,
 }
 
-/// By what each run is judged besides.
-pub(super) const THRESHOLDS: [&str; 2] = ["answered>=100%", "latency.p99<1m"];
+impl Habit {
+    /// By what each run is judged: first by none.
+    pub(super) fn thresholds(self) -> &'static [&'static str] {
+        match self.carries {
+            Carries::Requests => {
+                &["", "answered>=100%", "latency.p99<1m", "status.503==0", "status.200>=99%"]
+            }
+            Carries::Calls | Carries::Messages => &["", "answered>=100%", "latency.p99<1m"],
+        }
+    }
+}
 
 /// Bytes of a head, a record or a server's part of a handshake.
 const LONGEST_KEPT: u64 = 1_500;
@@ -51,6 +63,7 @@ impl Played<'_> {
         self.compare_connections();
         self.compare_bytes();
         self.compare_layers();
+        self.compare_hardships();
         self.compare_verdicts();
     }
 
@@ -67,7 +80,7 @@ impl Played<'_> {
         let most = if self.has_probe { b.received + b.doubtful } else { b.most_answered() };
         assert!(c.answered <= most, "responses: {c:?} {b:?}");
         for (status, &n) in t.status.iter().enumerate() {
-            let own = b.statuses.get(&(status as u16)).copied().unwrap_or_default();
+            let own = b.of_status(status as u16);
             assert!(self.fits(own, n) || self.habit.is_echo(), "status {status}: {n}, {b:?}");
         }
         // The probe dials on demand: what meets the close of a connection that was idle is sent again.
@@ -102,15 +115,20 @@ impl Played<'_> {
         let [by_client, by_server] = self.unread;
         let sent = b.bytes_in + b.partial_bytes + by_client;
         let counted = sent.saturating_sub(b.farewell_bytes())..=sent;
-        // Of a body that does not end, what a window did not take is never sent.
-        let is_right =
-            if self.has_bodies { counted.start() <= &c.bytes_out } else { counted.contains(&c.bytes_out) };
+        // Of a body that does not end, and of replies that are not read, what a window did not take is never sent.
+        let is_right = if self.has_bodies || b.flooded > 0 {
+            counted.start() <= &c.bytes_out
+        } else {
+            counted.contains(&c.bytes_out)
+        };
         assert!(is_right, "bytes out: {sent}, {c:?} {b:?}");
         // What is kept of a partial head, record or handshake is counted with the end of its connection; what comes in the turn in which
-        // the client ends that is not.
+        // the client ends that is not. What
+        // the client does not read of a flood never leaves the server.
         let kept = c.dialled * LONGEST_KEPT;
         let received = c.bytes_in + by_server;
-        let is_right = (received..=received + kept).contains(&b.bytes_out);
+        let most = if b.flooded > 0 { u64::MAX } else { received + kept };
+        let is_right = (received..=most).contains(&b.bytes_out);
         assert!(is_right, "bytes in: {by_server} unread, {kept} kept, {c:?} {b:?}");
         assert!(self.all.answer_sizes.sum() <= c.bytes_in, "bytes of responses: {c:?}");
         let is_uniform = !self.habit.is_echo() && !self.habit.has_streams && !self.has_bodies;
@@ -129,9 +147,34 @@ impl Played<'_> {
         }
     }
 
+    /// What throng makes of what some servers do, and of its own stalls.
+    fn compare_hardships(&self) {
+        let (t, b) = (self.all, self.books);
+        assert_eq!(b.borne, 0, "floods without an end: {b:?}");
+        let is_odd = |fault: &Fault| fault.kind == Kind::BadAnswer;
+        let odd: u64 = t.faults.iter().filter(|(fault, _)| is_odd(fault)).map(|(_, n)| n).sum();
+        let is_certain = self.habit.is_http1() && !self.has_layer && !self.has_probe;
+        assert!(odd <= b.odd || !is_certain, "no responses: {odd}, {:?} {b:?}", t.faults);
+        // No server loses 2^32 messages between two that arrive.
+        assert!(t.pushes.skipped <= t.pushes.numbered << 32, "skipped: {:?}", t.pushes);
+        // What is due again waits for another connection.
+        if let Some(slowest) = self.slowest.filter(|_| t.counts.redialled == 0) {
+            assert!(
+                t.latency.max() <= b.longest + slowest,
+                "{} > {} + {slowest}",
+                t.latency.max(),
+                b.longest
+            );
+        }
+    }
+
     /// What a layer has to say, it says.
     fn compare_layers(&self) {
         let b = self.books;
+        // A flood is in the way of what either side has to say.
+        if b.flooded > 0 {
+            return;
+        }
         assert_eq!((b.unsaid, b.ignored), (0, 0), "{b:?}");
         // Each request under way on such a connection has failed. Behind a body that a full window has not taken, nothing is said.
         let breaches: u64 =
@@ -149,7 +192,7 @@ impl Played<'_> {
         let c = &t.counts;
         let due = c.due - c.revoked;
         let right = c.answered - c.wrong;
-        for (plan, threshold) in self.plans.iter().zip([""].into_iter().chain(THRESHOLDS)) {
+        for (threshold, plan) in self.plans {
             let s = self.result.judge(plan);
             let r = &s.requests;
             let sum = r.answered + r.failed + r.unanswered + r.missed + r.lost;
@@ -161,7 +204,7 @@ impl Played<'_> {
             let due = r.due;
             let unbalanced = s.reasons.iter().find(|reason| reason.contains("do not balance"));
             assert_eq!(unbalanced, None);
-            let may_pass = match threshold {
+            let may_pass = match *threshold {
                 "" => {
                     right == due
                         && c.given_up == 0
@@ -169,6 +212,8 @@ impl Played<'_> {
                         && s.faults.is_empty()
                 }
                 "answered>=100%" => c.answered == due && b.most_answered() >= due,
+                "status.503==0" => c.answered > 0 && (b.of_status(503).sure == 0 || self.has_probe),
+                "status.200>=99%" => (b.of_status(200).most() + b.doubtful) * 100 >= due * 99,
                 _ => {
                     let lost = due.saturating_sub(b.most_answered());
                     let in_ramp = t.ramp_latency.count() + t.ramp_latency.censored();
@@ -177,6 +222,9 @@ impl Played<'_> {
             };
             let passes = s.verdict == Verdict::Pass;
             assert!(may_pass || !passes, "passes by {threshold:?}: {:?} {c:?} {b:?}", s.headline);
+            // What the server did wrong is a failure, however late throng was.
+            let is_wrong = threshold.is_empty() && b.wrong.sure > 0 && !self.has_probe;
+            assert!(s.verdict == Verdict::Fail || !is_wrong, "{}: {:?} {b:?}", s.verdict.name(), s.reasons);
             let is_good = b.right.sure == b.received && due == right && due > 0 && s.faults.is_empty();
             let is_good = is_good && c.dropped + c.closed == 0 && t.latency.count() > 0;
             assert!(passes || !is_good || c.given_up + c.failed > 0, "{threshold:?}: {:?} {c:?}", s.reasons);

@@ -9,6 +9,7 @@ use super::{
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const CLOSE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+const TIMED_OUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const RIGHT: Outcome = Outcome { status: Some(200), is_right: true, is_sure: true };
 
 const fn wrong(status: u16) -> Outcome {
@@ -84,6 +85,11 @@ fn act(conn: &mut Conn, turn: &mut Turn<'_>, way: u8, bytes: usize) {
         // Long after it was received, and when the end of the connection was announced to come.
         let late = Nanos::from_secs(1) + turn.within(1_200);
         turn.close(late);
+    } else if turn.meets_hardship() {
+        // Servers that close idle connections say so in this way: HAProxy, Apache, Node.
+        complete(turn, Nanos::ZERO, OK, RIGHT);
+        let later = turn.within(100);
+        turn.plan(later, Step::TimeOut(TIMED_OUT));
     } else {
         respond(conn, turn, way);
     }
@@ -168,9 +174,8 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
         16 => {
             complete(turn, now, OK, RIGHT);
             turn.page.doubt();
-            let text = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             let later = turn.within(100);
-            turn.send(later, text.as_bytes());
+            turn.send(later, TIMED_OUT);
             turn.plan(later, Step::Announce(Nanos::ZERO));
             turn.close(later);
         }

@@ -128,6 +128,8 @@ impl Http2 {
         turn.received(id, 0);
         if id > conn.last {
             turn.forget(id, true);
+        } else if turn.meets_hardship() {
+            turn.flood();
         } else {
             (self.respond)(conn, id, turn, way);
         }

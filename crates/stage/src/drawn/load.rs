@@ -3,7 +3,7 @@
 use plan::Plan;
 use units::{Nanos, Random};
 
-use crate::{plan, scenario};
+use crate::{plan, scenario, scenario_with};
 
 /// A load.
 #[derive(Clone, Debug)]
@@ -12,10 +12,14 @@ pub(super) struct Load {
     /// What a scenario has that a command line has not; none where it is one.
     pub(super) tables: Option<Tables>,
     pub(super) timeout_ms: u64,
+    /// Of a command line.
+    pub(super) duration: Nanos,
     pub(super) shards: u32,
     pub(super) streams: u64,
     /// Octets that each request has.
     pub(super) body: usize,
+    /// What is pushed has numbers.
+    pub(super) has_numbers: bool,
     /// For how long responses are awaited when the load has ended, if not for as long as any may take.
     pub(super) patience: Option<Nanos>,
     /// Connections stay, and none is dialled for a request.
@@ -24,6 +28,9 @@ pub(super) struct Load {
 
 /// In which every shard has reported the end of the load: no drain is shorter.
 const REPORTS: Nanos = Nanos::from_millis(400);
+
+/// A longer body is in a file.
+const IN_A_FLAG: usize = 60_000;
 
 /// What the protocol carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +53,11 @@ pub(super) struct Habit {
 }
 
 impl Habit {
+    /// Whether it is plain HTTP/1.1.
+    pub(super) fn is_http1(self) -> bool {
+        self.carries == Carries::Requests && !self.has_streams
+    }
+
     /// Whether it sends messages, instead of requests.
     pub(super) fn is_echo(self) -> bool {
         self.carries == Carries::Messages
@@ -61,15 +73,22 @@ impl Load {
     /// The plan that it makes, with a threshold where there is one.
     pub(super) fn plan(&self, target: &str, threshold: &str, seed: u64) -> Plan {
         let mut flags = self.flags.clone();
-        if self.body > 0 {
-            flags += &format!(" method=POST body={}", "x".repeat(self.body));
+        let body = "x".repeat(self.body);
+        let more = match (self.body > IN_A_FLAG, self.has_numbers) {
+            (true, _) => "method = \"POST\"\nbody-file = \"body\"\n",
+            (_, true) => "expect = { number = \"after:n=\" }\n",
+            (_, false) => "",
+        };
+        if more.is_empty() && self.body > 0 {
+            flags += &format!(" method=POST body={body}");
         }
         if !threshold.is_empty() {
             flags += &format!(" threshold={threshold}");
         }
         match &self.tables {
-            None => plan(target, &flags, seed),
-            Some(tables) => scenario(&tables.text(target, &flags), seed),
+            Some(tables) => scenario(&tables.text(target, &flags, ""), seed),
+            None if more.is_empty() => plan(target, &flags, seed),
+            None => scenario_with(&Tables::default().text(target, &flags, more), &|_| Ok(body.clone()), seed),
         }
     }
 
@@ -114,7 +133,19 @@ impl Load {
         let tables = Tables::draw(random, habit, is_held, streams == 1 && !flags.contains("rate="));
         let patience = REPORTS + Nanos::from_millis(random.below(timeout_ms));
         let patience = (random.below(6) == 0).then_some(patience);
-        Load { flags, tables, timeout_ms, shards, streams, body, patience, is_held }
+        let duration = Nanos::from_millis(duration);
+        Load {
+            flags,
+            tables,
+            timeout_ms,
+            duration,
+            shards,
+            streams,
+            body,
+            has_numbers: false,
+            patience,
+            is_held,
+        }
     }
 }
 
@@ -148,7 +179,7 @@ fn draw_stages(random: &mut Random) -> String {
 }
 
 /// Stages, and steps of its only population.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     stages: String,
     steps: String,
@@ -176,8 +207,8 @@ impl Tables {
         (has_stages || has_steps).then_some(Tables { stages, steps })
     }
 
-    /// As a file.
-    fn text(&self, target: &str, flags: &str) -> String {
+    /// As a file, whose population has `more`.
+    fn text(&self, target: &str, flags: &str, more: &str) -> String {
         let (mut top, mut own) = (format!("target = \"{target}\"\n"), "name = \"main\"\n".to_owned());
         for flag in flags.split_whitespace() {
             let (name, value) = flag.split_once('=').expect("NAME=VALUE");
@@ -195,6 +226,6 @@ impl Tables {
                 _ => own += &format!("{name} = \"{value}\"\n"),
             }
         }
-        format!("{top}[[population]]\n{own}{}{}", self.steps, self.stages)
+        format!("{top}[[population]]\n{own}{more}{}{}", self.steps, self.stages)
     }
 }

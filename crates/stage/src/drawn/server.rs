@@ -36,6 +36,13 @@ pub(super) enum Step {
     Raw(&'static [u8]),
     /// The handshake begins late.
     Read,
+    /// Nothing more is read, and from some time on it is, without a look.
+    Deafen,
+    Discard,
+    /// The client has borne that nothing is read.
+    Bear,
+    /// A connection on which nothing is under way is closed with a 408 (RFC 9110, section 15.5.9).
+    TimeOut(&'static [u8]),
     /// The client has ended the session, which ends with that.
     Leave,
     /// The client has reason to call the connection lost.
@@ -73,6 +80,8 @@ pub(super) struct Turn<'a> {
     pub(super) times: Times,
     /// There is a layer between it and the socket.
     pub(super) has_layer: bool,
+    /// It may do what only some servers do.
+    pub(super) is_hard: bool,
     palette: &'a Palette,
     steps: &'a mut VecDeque<(Nanos, Step)>,
 }
@@ -170,6 +179,7 @@ pub(super) struct Server<S: Speaks> {
     accepting: u32,
     links: Vec<Link<S::Conn>>,
     layer: Option<Secured>,
+    is_hard: bool,
     pub(super) books: Books,
 }
 
@@ -195,8 +205,15 @@ impl<S: Speaks> Server<S> {
             accepting: 0,
             links,
             layer,
+            is_hard: false,
             books,
         }
+    }
+
+    /// The same, which does more if `is_hard`.
+    pub(super) fn being(mut self, is_hard: bool) -> Server<S> {
+        self.is_hard = is_hard;
+        self
     }
 
     /// The same over this layer.
@@ -233,8 +250,20 @@ impl<S: Speaks> Server<S> {
                 Step::Done(id, outcome) => self.books.completed(page, id, outcome, cx.now(), self.times),
                 Step::Announce(from) => self.books.announced(page, from),
                 Step::Blame => page.blame(),
-                Step::Read => {
-                    link.reads = Reads::All;
+                Step::Deafen => {
+                    self.books.flooded(page, cx.now(), self.times, self.streams);
+                    link.reads = Reads::Later;
+                }
+                Step::Bear => self.books.borne += 1,
+                Step::TimeOut(_) if !page.asked.is_empty() || cx.leftover_len(k) > 0 => {}
+                Step::TimeOut(text) => {
+                    self.books.bytes_out += send(&mut self.layer, cx, k, text);
+                    self.books.time_out(page);
+                    link.steps.clear();
+                    link.steps.push_back((cx.now(), Step::Close(Close::Graceful)));
+                }
+                Step::Read | Step::Discard => {
+                    link.reads = if matches!(step, Step::Read) { Reads::All } else { Reads::Never };
                     cx.call_again(k);
                 }
                 // Its close_notify follows, and its FIN.
@@ -279,10 +308,10 @@ impl<S: Speaks> Server<S> {
         k: Key,
         act: impl FnOnce(&mut S, &mut Option<S::Conn>, &mut Turn<'_>) -> R,
     ) -> R {
-        let Server { protocol, random, palette, times, books, links, layer, .. } = self;
+        let Server { protocol, random, palette, times, books, links, layer, is_hard, .. } = self;
         let Link { page, steps, conn, .. } = &mut links[k.index as usize];
-        let (times, has_layer) = (*times, layer.is_some());
-        act(protocol, conn, &mut Turn { now, random, books, page, times, has_layer, palette, steps })
+        let (times, has_layer, is_hard) = (*times, layer.is_some(), *is_hard);
+        act(protocol, conn, &mut Turn { now, random, books, page, times, has_layer, is_hard, palette, steps })
     }
 
     /// What carries the protocol is open.
@@ -299,7 +328,11 @@ impl<S: Speaks> Server<S> {
                 protocol.read(conn.as_mut().expect("it was accepted"), &input[used..], turn)
             });
             used += n;
-            if n == 0 || !self.perform(cx, k) || self.links[k.index as usize].over.is_some() {
+            if n == 0 || !self.perform(cx, k) {
+                return used;
+            }
+            let link = &self.links[k.index as usize];
+            if link.over.is_some() || link.reads != Reads::All {
                 return used;
             }
         }
@@ -334,7 +367,11 @@ impl<S: Speaks> Program for Server<S> {
         if self.layer.is_some() {
             return self.read_layer(cx, k, input);
         }
-        let used = self.read(cx, k, input);
+        let used = match self.links[k.index as usize].reads {
+            Reads::All => self.read(cx, k, input),
+            Reads::Later => 0,
+            Reads::Never => input.len(),
+        };
         self.books.bytes_in += used as u64;
         if cx.is_open(k) {
             return used;

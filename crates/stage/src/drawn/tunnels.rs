@@ -203,6 +203,9 @@ fn complete(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos, (bytes,
 fn respond(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
     let (now, soon) = (Nanos::ZERO, turn.within(20));
     let right = (ECHO, RIGHT);
+    if turn.meets_hardship() {
+        return turn.flood();
+    }
     let pushes = matches!(way, 9 | 11);
     let way = if pushes && conn.has_pushed { 0 } else { way };
     conn.has_pushed |= pushes;

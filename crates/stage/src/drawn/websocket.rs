@@ -102,6 +102,12 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
         turn.send(after, bytes);
         turn.done(after, 0, outcome);
     };
+    if !conn.has_pushed && turn.meets_hardship() {
+        conn.has_pushed = true;
+        turn.page.doubt();
+        let numbers = turn.numbers();
+        turn.send(now, numbers);
+    }
     let pushes = matches!(way, 9 | 11);
     let way = if pushes && conn.has_pushed { 0 } else { way };
     conn.has_pushed |= pushes;

@@ -1,0 +1,106 @@
+//! What only seeds from [`HARD`] on draw besides: stalls of throng, bodies of megabytes, and servers that flood the client, time out what
+//! is idle, or number their messages anyhow.
+
+use engine::Job;
+use net::io::sim::Faults;
+use units::{Nanos, Random};
+
+use super::{
+    books::SLACK,
+    http2,
+    load::{Carries, Habit, Load},
+    server::{Step, Turn},
+};
+
+/// The first of these seeds.
+pub const HARD: u64 = 1 << 32;
+
+/// What is drawn for the run, beside what a server does at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hardships {
+    pub(super) is_hard: bool,
+    /// No client shard runs between each two of these times.
+    pub(super) stalls: Vec<(Nanos, Nanos)>,
+}
+
+/// How many requests of a hundred meet one of the server's.
+const PERCENT: u64 = 4;
+/// With one of [`PIECES`] pieces of a flood: as many frames as fill the widest window of the network with their replies, and what the
+/// server's end keeps, and some thousands more.
+const PIECES: u64 = 40;
+const PINGS: usize = 700;
+const SETTINGS: usize = 1_200;
+const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const EMPTY_SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+
+impl Hardships {
+    pub(super) fn draw(random: &mut Random, load: &mut Load, habit: Habit) -> Hardships {
+        if habit.carries == Carries::Requests && load.tables.is_none() && random.below(4) == 0 {
+            load.body = 1_100_000 + random.below(1_500_000) as usize;
+        }
+        // One in the drain, or longer, would be as a thread that never ends.
+        let end = if load.tables.is_some() { Nanos::ZERO } else { load.duration };
+        let (mut stalls, mut at) = (Vec::new(), Nanos::ZERO);
+        for _ in 0..random.below(5) {
+            at = at + Nanos::from_millis(random.between(20, 500));
+            let until = at + Nanos::from_millis(random.between(60, 400));
+            if until < end {
+                stalls.push((at, until));
+            }
+            at = until;
+        }
+        Hardships { is_hard: true, stalls }
+    }
+
+    /// The longest that is not the server's doing of what is measured of a request; none where the client, the network or the listener
+    /// may take longer.
+    pub(super) fn slowest(&self, load: &Load, faults: &Faults, is_prompt: bool) -> Option<Nanos> {
+        let is_simple =
+            self.is_hard && load.streams == 1 && load.tables.is_none() && is_prompt && faults.loss == 0;
+        // What is due later is late by a stall, which is measured too.
+        let is_closed = ["think=0s", "ping=0"].iter().any(|flag| load.flags.contains(flag))
+            && !load.flags.contains("probe=");
+        let windows = (load.body / faults.window.min(http2::WINDOW) + 1) as u64;
+        // What a stall is taken to be begins with the time at which a thread wanted to be called.
+        let slack = Nanos(SLACK.0 + self.stalls.len() as u64 * Job::PERIOD.0);
+        (is_simple && is_closed).then(|| Nanos(2 * faults.delay.1.0 * windows) + slack)
+    }
+
+    /// For how long the client stands still in all.
+    pub(super) fn stalled(&self) -> Nanos {
+        Nanos(self.stalls.iter().map(|(from, until)| until.since(*from).0).sum())
+    }
+}
+
+impl Turn<'_> {
+    /// Whether this request meets one.
+    pub(super) fn meets_hardship(&mut self) -> bool {
+        self.is_hard && self.random.below(100) < PERCENT
+    }
+
+    /// Asks for more replies than a client may have waiting, and reads none of them (CVE-2019-9512, CVE-2019-9515): the client is to end
+    /// the connection.
+    pub(super) fn flood(&mut self) {
+        let piece = if self.coin() { PING.repeat(PINGS) } else { EMPTY_SETTINGS.repeat(SETTINGS) };
+        self.plan(Nanos::ZERO, Step::Deafen);
+        for nth in 0..PIECES {
+            self.send(Nanos::from_millis(nth), piece.clone());
+        }
+        let most = self.times.most.0.saturating_mul(2).saturating_add(SLACK.0);
+        if most < self.times.timeout.0 * 10 {
+            // In windows of the network.
+            let at = Nanos::from_millis(PIECES) + Nanos(4 * most);
+            self.plan(at, Step::Discard);
+            self.plan(at + SLACK, Step::Bear);
+        }
+    }
+
+    /// Numbers that no sequence has.
+    pub(super) fn numbers(&mut self) -> Vec<u8> {
+        let number = |random: &mut Random| {
+            [0, 7, 1 << 32, u64::MAX - 1, random.below(u64::MAX)][random.below(5) as usize]
+        };
+        let texts = (0..3).map(|_| format!("n={}", number(self.random)));
+        texts.flat_map(|text| [&[0x81, text.len() as u8], text.as_bytes()].concat()).collect()
+    }
+}
