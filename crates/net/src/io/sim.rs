@@ -19,7 +19,7 @@ use self::{
     transit::Payload,
     world::{Event, Room, World},
 };
-use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
+use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What};
 use crate::slab::Key;
 
 mod ends;
@@ -304,6 +304,7 @@ impl Io for SimIo {
     }
 
     fn send_out(&mut self, k: Key, len: usize) {
+        assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
         let bytes = self.out[..len].to_vec();
         self.send(k, bytes.into());
     }

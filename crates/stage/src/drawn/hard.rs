@@ -41,9 +41,9 @@ impl Hardships {
         // One in the drain, or longer, would be as a thread that never ends.
         let end = if load.tables.is_some() { Nanos::ZERO } else { load.duration };
         let (mut stalls, mut at) = (Vec::new(), Nanos::ZERO);
-        for _ in 0..random.below(5) {
-            at = at + Nanos::from_millis(random.between(20, 500));
-            let until = at + Nanos::from_millis(random.between(60, 400));
+        for _ in 0..random.below(3) {
+            at = at + Nanos::from_millis(random.between(20, 400));
+            let until = at + Nanos::from_millis(random.between(100, 900));
             if until < end {
                 stalls.push((at, until));
             }
@@ -61,8 +61,8 @@ impl Hardships {
         let is_closed = ["think=0s", "ping=0"].iter().any(|flag| load.flags.contains(flag))
             && !load.flags.contains("probe=");
         let windows = (load.body / faults.window.min(http2::WINDOW) + 1) as u64;
-        // What a stall is taken to be begins with the time at which a thread wanted to be called.
-        let slack = Nanos(SLACK.0 + self.stalls.len() as u64 * Job::PERIOD.0);
+        // What a stall is taken to be begins with the time at which a thread wanted to be called: it looks for orders that often.
+        let slack = Nanos(SLACK.0 + self.stalls.len() as u64 * Job::PERIOD.0 / 2);
         (is_simple && is_closed).then(|| Nanos(2 * faults.delay.1.0 * windows) + slack)
     }
 

@@ -1,9 +1,9 @@
 //! A load that is drawn: a command line, or a scenario with stages and steps.
 
-use plan::Plan;
+use plan::{Plan, Population};
 use units::{Nanos, Random};
 
-use crate::{plan, scenario, scenario_with};
+use crate::{plan, scenario};
 
 /// A load.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ const REPORTS: Nanos = Nanos::from_millis(400);
 
 /// A longer body is in a file.
 const IN_A_FLAG: usize = 60_000;
+/// Where a message has its number.
+const NUMBERED: &str = "expect = { number = \"after:n=\" }\n";
 
 /// What the protocol carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,23 +75,23 @@ impl Load {
     /// The plan that it makes, with a threshold where there is one.
     pub(super) fn plan(&self, target: &str, threshold: &str, seed: u64) -> Plan {
         let mut flags = self.flags.clone();
-        let body = "x".repeat(self.body);
-        let more = match (self.body > IN_A_FLAG, self.has_numbers) {
-            (true, _) => "method = \"POST\"\nbody-file = \"body\"\n",
-            (_, true) => "expect = { number = \"after:n=\" }\n",
-            (_, false) => "",
-        };
-        if more.is_empty() && self.body > 0 {
-            flags += &format!(" method=POST body={body}");
+        let is_in_file = self.body > IN_A_FLAG;
+        match self.body {
+            0 => {}
+            _ if is_in_file => flags += " method=POST body-file=body",
+            octets => flags += &format!(" method=POST body={}", "x".repeat(octets)),
         }
         if !threshold.is_empty() {
             flags += &format!(" threshold={threshold}");
         }
-        match &self.tables {
+        let mut plan = match &self.tables {
             Some(tables) => scenario(&tables.text(target, &flags, ""), seed),
-            None if more.is_empty() => plan(target, &flags, seed),
-            None => scenario_with(&Tables::default().text(target, &flags, more), &|_| Ok(body.clone()), seed),
-        }
+            None if self.has_numbers => scenario(&Tables::default().text(target, &flags, NUMBERED), seed),
+            None => plan(target, &flags, seed),
+        };
+        let contents = plan.all_populations_mut().flat_map(Population::contents).filter(|_| is_in_file);
+        contents.for_each(|(_, content)| content.bytes = vec![b'x'; self.body]);
+        plan
     }
 
     pub(super) fn draw(random: &mut Random, habit: Habit) -> Load {
