@@ -71,7 +71,10 @@ impl Queue {
 
     /// Sends it, even if the server does not read: before a request, for which a reset makes room.
     pub(in crate::protocol) fn flush<I: Io>(&mut self, to: &mut Writer<'_, I>) {
-        (self.replies, self.is_due) = (0, false);
+        self.is_due = false;
+        if !to.is_write_blocked() {
+            self.replies = 0;
+        }
         if !self.frames.is_empty() {
             to.send(self.frames.len(), |out| {
                 out.copy_from_slice(&self.frames);
