@@ -91,7 +91,8 @@ impl Turn<'_> {
             // In windows of the network.
             let at = Nanos::from_millis(PIECES) + Nanos(4 * most);
             self.plan(at, Step::Discard);
-            self.plan(at + SLACK, Step::Bear);
+            // A client that ends what it cannot send on does so when that can go out.
+            self.plan(at + Nanos(most), Step::Bear);
         }
     }
 
