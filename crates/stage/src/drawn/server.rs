@@ -254,7 +254,7 @@ impl<S: Speaks> Server<S> {
                     self.books.flooded(page, cx.now(), self.times, self.streams);
                     link.reads = Reads::Later;
                 }
-                Step::Bear => self.books.borne += 1,
+                Step::Bear => self.books.bear(),
                 Step::TimeOut(_) if !page.asked.is_empty() || cx.leftover_len(k) > 0 => {}
                 Step::TimeOut(text) => {
                     self.books.bytes_out += send(&mut self.layer, cx, k, text);
