@@ -220,11 +220,6 @@ impl Books {
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
     }
 
-    /// A connection that was flooded is still there; when the client has ended its run, it stays.
-    pub(super) fn bear(&mut self) {
-        self.borne += u64::from(!self.is_over);
-    }
-
     /// An idle connection is closed with a 408: a request that meets that may take it for its response.
     pub(super) fn time_out(&mut self, page: &mut Page) {
         self.announced(page, Nanos::ZERO);

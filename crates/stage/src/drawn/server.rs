@@ -13,6 +13,9 @@ pub(super) mod layered;
 /// Pending accepts, where nothing slows them.
 const ACCEPTS: u32 = 64;
 
+/// Octets that a connection keeps before it reads no more: with fewer, not all replies are there that were asked for.
+const FILLED: usize = 64 * 1024;
+
 /// A backlog is taken within this time.
 const SETTLES: Nanos = Nanos::from_millis(50);
 
@@ -254,7 +257,7 @@ impl<S: Speaks> Server<S> {
                     self.books.flooded(page, cx.now(), self.times, self.streams);
                     link.reads = Reads::Later;
                 }
-                Step::Bear => self.books.bear(),
+                Step::Bear => self.books.borne += 1,
                 Step::TimeOut(_) if !page.asked.is_empty() || cx.leftover_len(k) > 0 => {}
                 Step::TimeOut(text) => {
                     self.books.bytes_out += send(&mut self.layer, cx, k, text);
@@ -264,6 +267,10 @@ impl<S: Speaks> Server<S> {
                 }
                 Step::Read | Step::Discard => {
                     link.reads = if matches!(step, Step::Read) { Reads::All } else { Reads::Never };
+                    // A client that has ended its run replies to nothing.
+                    if cx.leftover_len(k) < FILLED {
+                        link.steps.retain(|(_, step)| !matches!(step, Step::Bear));
+                    }
                     cx.call_again(k);
                 }
                 // Its close_notify follows, and its FIN.
