@@ -46,10 +46,10 @@
 //! one request the first is the target's time (1: 711, b: 297), or both are (1: 697, b: 19); timeouts run on in a stall (1: 147, b: 148); replies
 //! that nobody reads pile up (2: 0, t: 0), or only with each request (g: 803); numbers that were skipped without bound (w: 0); a 408 before the
 //! close of an idle connection is a wrong response (1: 4), or only where it comes with the response before it (1: 19); throng's own stalls hide
-//! what the target did wrong (1: 151, 2: 151, g: 128, t: 129); a message at an interval goes out that is beyond the number of them (t: 181 of an
-//! earlier list; a test in `engine` has it). What a simulated target cannot show has tests of its own: a response before a reset that epoll
-//! does not read (`net`, `io::epoll`), a thread that panics (`black_box`, `failures`), and what each version makes of a request (`interop`,
-//! `recorded`).
+//! what the target did wrong (1: 151, 2: 151, g: 128, t: 129); a message at an interval goes out that is beyond the number of them (t: 2345).
+//!
+//! What a simulated target cannot show has tests of its own: a response before a reset that epoll does not read (`net`, `peers`), a thread
+//! that panics (`black_box`, `failures`), and what each version makes of a request (`interop`, `recorded`).
 //!
 //! Not drawn: records that change the keys, and the end of what keys may seal (crate `tls` has tests of these); a client that closes its
 //! sending side only, which throng never does.
