@@ -57,9 +57,9 @@ impl Hardships {
     pub(super) fn slowest(&self, load: &Load, faults: &Faults, is_prompt: bool) -> Option<Nanos> {
         let is_simple =
             self.is_hard && load.streams == 1 && load.tables.is_none() && is_prompt && faults.loss == 0;
-        // What is due later is late by a stall, which is measured too.
-        let is_closed = ["think=0s", "ping=0"].iter().any(|flag| load.flags.contains(flag))
-            && !load.flags.contains("probe=");
+        // What is due at a time is late by a stall, which is measured too.
+        let has = |flag: &&str| load.flags.contains(flag);
+        let is_closed = ["think=0s", "ping=0"].iter().any(has) && !["probe=", "requests="].iter().any(has);
         let windows = (load.body / faults.window.min(http2::WINDOW) + 1) as u64;
         // What a stall is taken to be begins with the time at which a thread wanted to be called: it looks for orders that often.
         let slack = Nanos(SLACK.0 + self.stalls.len() as u64 * Job::PERIOD.0 / 2);
