@@ -13,10 +13,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("plan", &["units"]),
     ("samples", &["units"]),
     ("stats", &["samples", "units"]),
+    // A strategy without clock, sockets or numbers of its own.
+    ("search", &[]),
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
     ("host", &["plan", "samples", "units"]),
-    ("run", &["engine", "net", "host", "plan", "samples", "stats", "units"]),
+    ("run", &["engine", "net", "host", "plan", "samples", "search", "stats", "units"]),
     // A whole run in virtual time, for tests.
     ("stage", &["engine", "net", "plan", "run", "samples", "serve", "tls", "units", "wire"]),
     ("store", &["samples", "stats", "units"]),

@@ -1,0 +1,256 @@
+//! The strategy: which load next, and what is known.
+
+use crate::{
+    answer::{Answer, FOUND, Interval},
+    grid::Grid,
+    posterior::Posterior,
+};
+
+/// Posterior probability outside an interval, at each end. Less than the 2.5 % of a 95 % interval, which would hold on average over
+/// all kinds of target, while it is to hold for each kind (tests/coverage.rs).
+const TAIL: f64 = 0.015;
+/// A bound of the range is the answer with this probability.
+const BOUND: f64 = 0.9;
+/// Steps after which an interval that is good enough for [`Answer::Found`] ends the search; before, only one within the tolerance.
+const ENOUGH_STEPS: u32 = 14;
+/// Steps after which a search ends in any case.
+const MAX_STEPS: u32 = 30;
+/// Quantiles whose loads are compared for a step: closer to each other at the ends, where an interval is decided.
+const CANDIDATES: [f64; 13] = [0.01, 0.03, 0.07, 0.13, 0.2, 0.35, 0.5, 0.65, 0.8, 0.87, 0.93, 0.97, 0.99];
+/// What was sustained of a load is a measurement only if it is less by this share: otherwise something else failed.
+const CLEARLY_LESS: f64 = 0.02;
+/// Share of a load to which it falls after an overload: a target that needs half of its capacity to recover does, if the load is
+/// less than a quarter above that.
+const SETTLE: f64 = 0.4;
+/// How much longer a step is measured that confirms a result.
+const CONFIRM: u32 = 2;
+
+/// The loads of a search: connections, or requests per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The smallest load; at least 1.
+    pub least: u64,
+    /// The largest load.
+    pub most: u64,
+}
+
+/// What a step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Measure a target that is as good as idle; other steps are compared with it.
+    Baseline,
+    /// Raise the load to this one, or as far as the target goes.
+    Climb,
+    /// Find out where the capacity is.
+    Narrow,
+    /// Repeat what is decisive for the result.
+    Confirm,
+}
+
+/// A step to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The load, within the search's range.
+    pub load: u64,
+    /// What the step is for.
+    pub purpose: Purpose,
+    /// How long to measure, as a multiple of an ordinary step.
+    pub dwell: u32,
+    /// Let the load fall to this one first: the target was overloaded, and may recover only below its capacity.
+    pub settle: Option<u64>,
+}
+
+/// The result of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The target sustained the load.
+    Passed,
+    /// The target did not sustain the load.
+    Failed {
+        /// The part of the load that it sustained, if that was measured. It is evidence, and may be wrong.
+        sustained: Option<u64>,
+        /// No further step can show more: the target is gone, or its responses are wrong at any load.
+        is_certain: bool,
+    },
+    /// throng was the limit, which says nothing about the target. Larger loads are out of reach.
+    Invalid,
+}
+
+/// A search in progress.
+#[derive(Clone, Debug)]
+pub struct Search {
+    range: Range,
+    tolerance: f64,
+    baseline: Option<u64>,
+    /// The first climb, and the factor from one climb to the next; `None` if the first goes as far as it can.
+    ladder: Option<(u64, u64)>,
+    posterior: Posterior,
+    /// The largest load that throng can generate, as far as is known.
+    reach: u64,
+    /// What the last failure reported to have sustained.
+    sustained: Option<u64>,
+    passed: Option<u64>,
+    failed: Option<u64>,
+    has_just_failed: bool,
+    /// A failure was certain.
+    is_hopeless: bool,
+    is_over: bool,
+    steps: u32,
+}
+
+impl Search {
+    /// Searches `range` to within `tolerance` (0.02: two percent; from 0.5 to 10 %). The first step climbs to the largest load.
+    pub fn new(range: Range, tolerance: f64) -> Search {
+        let least = range.least.max(1);
+        let range = Range { least, most: range.most.max(least) };
+        Search {
+            range,
+            tolerance,
+            baseline: None,
+            ladder: None,
+            // What lies within the tolerance is a cell to each side: to tell more apart is no gain.
+            posterior: Posterior::new(Grid::new(range.least, range.most, tolerance / 2.0)),
+            reach: range.most,
+            sustained: None,
+            passed: None,
+            failed: None,
+            has_just_failed: false,
+            is_hopeless: false,
+            is_over: false,
+            steps: 0,
+        }
+    }
+
+    /// Begins with a load beside which the target is as good as idle.
+    #[must_use]
+    pub fn with_baseline(self, load: u64) -> Search {
+        Search { baseline: Some(load.clamp(self.range.least, self.range.most)), ..self }
+    }
+
+    /// Climbs to `first`, and then by `factor` (2 or more) at a time. For loads that cannot stop halfway, such as rates.
+    #[must_use]
+    pub fn climbing_from(self, first: u64, factor: u64) -> Search {
+        let first = first.clamp(self.range.least, self.range.most);
+        Search { ladder: Some((first, factor.max(2))), ..self }
+    }
+
+    /// The next step; `None` at the end. The same until a result is [learnt](Search::learn).
+    pub fn propose(&self) -> Option<Proposal> {
+        if self.is_over {
+            return None;
+        }
+        let (load, purpose) = match self.baseline {
+            Some(load) if self.steps == 0 => (load, Purpose::Baseline),
+            _ if self.failed.is_none() => (self.highest(), Purpose::Climb),
+            _ if self.interval().is_within(FOUND) => (self.best(), Purpose::Confirm),
+            _ => (self.best(), Purpose::Narrow),
+        };
+        let dwell = if purpose == Purpose::Confirm { CONFIRM } else { 1 };
+        let low = ((load as f64 * SETTLE) as u64).max(self.range.least);
+        Some(Proposal { load, purpose, dwell, settle: self.has_just_failed.then_some(low) })
+    }
+
+    /// The largest load to try now.
+    fn highest(&self) -> u64 {
+        let climb = self.ladder.map_or(self.range.most, |(first, factor)| {
+            self.passed.map_or(first, |passed| passed.saturating_mul(factor).max(first))
+        });
+        climb.min(self.reach).max(self.range.least)
+    }
+
+    /// The load whose result is expected to say most.
+    fn best(&self) -> u64 {
+        let (edges, highest) = (self.posterior.grid().edges(), self.highest());
+        let cells = CANDIDATES.map(|share| self.posterior.quantile(share));
+        // Both ends of each cell.
+        let ends = cells.iter().flat_map(|cell| [cell.saturating_sub(1), *cell]);
+        let mut loads: Vec<u64> = ends.filter_map(|edge| edges.get(edge).copied()).collect();
+        loads.iter_mut().for_each(|load| *load = (*load).min(highest));
+        loads.dedup();
+        let informative = loads.into_iter().map(|load| (self.posterior.information(load), load));
+        informative.max_by(|one, other| one.0.total_cmp(&other.0)).map_or(highest, |(_, load)| load)
+    }
+
+    /// Takes the result of a step at `load`. It may be another load than the proposed one, and comes after the end, too.
+    pub fn learn(&mut self, load: u64, outcome: Outcome) {
+        self.steps = self.steps.saturating_add(1);
+        self.has_just_failed = matches!(outcome, Outcome::Failed { .. });
+        match outcome {
+            Outcome::Invalid => {
+                let passed = self.passed.filter(|passed| *passed < load).unwrap_or(0);
+                let half = passed + (load - passed) / 2;
+                let is_near = (load - passed) as f64 <= self.tolerance * load as f64;
+                let below = if is_near { passed } else { half }.max(self.range.least);
+                self.reach = self.reach.min(below);
+                // A smaller load that throng cannot generate either: there is none left.
+                self.is_over |= below >= load;
+            }
+            Outcome::Passed => {
+                self.posterior.age();
+                self.posterior.observe(load, true);
+                self.passed = self.passed.max(Some(load));
+            }
+            Outcome::Failed { sustained, is_certain } => {
+                self.posterior.age();
+                self.observe_failure(load, sustained);
+                self.failed = Some(self.failed.map_or(load, |failed| failed.min(load)));
+                self.is_hopeless |= is_certain;
+                self.is_over |= is_certain;
+            }
+        }
+        self.is_over |= self.is_enough();
+    }
+
+    fn observe_failure(&mut self, load: u64, sustained: Option<u64>) {
+        // One connection that is missing from a few is none.
+        let is_measured = |part: &u64| *part > 0 && (*part as f64) < (1.0 - CLEARLY_LESS) * load as f64 - 1.0;
+        match sustained.filter(is_measured) {
+            Some(part) => {
+                self.posterior.observe_sustained(load, part, self.sustained);
+                self.sustained = Some(part);
+            }
+            None => self.posterior.observe(load, false),
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        let is_precise = match self.answer() {
+            Answer::NotReached { .. } | Answer::Impossible { .. } => true,
+            Answer::Found { interval, .. } => {
+                interval.is_within(self.tolerance) || self.steps >= ENOUGH_STEPS
+            }
+            Answer::Unsettled { .. } => false,
+        };
+        is_precise || self.steps >= MAX_STEPS
+    }
+
+    fn interval(&self) -> Interval {
+        let grid = self.posterior.grid();
+        let (low, high) = (self.posterior.quantile(TAIL), self.posterior.quantile(1.0 - TAIL));
+        Interval { low: grid.low(low), high: grid.high(high) }
+    }
+
+    /// What is known so far: at the end the result, and before it what the steps until now show.
+    pub fn answer(&self) -> Answer {
+        let interval = self.interval();
+        let at_reach = self.passed.filter(|passed| *passed >= self.reach);
+        if let Some(most) = at_reach.filter(|most| self.posterior.at_least(*most) > BOUND) {
+            return Answer::NotReached { most };
+        }
+        let fails_at_least = self.failed.is_some() && interval.high < self.range.least;
+        if fails_at_least || self.is_hopeless && self.passed.is_none() {
+            return Answer::Impossible { least: self.range.least };
+        }
+        // The largest load that was seen to pass is a better result than a load near it that was never tried.
+        let median = self.posterior.grid().low(self.posterior.quantile(0.5));
+        let tried = self.passed.filter(|passed| (interval.low..=median).contains(passed));
+        let max = tried.unwrap_or(median);
+        if interval.low > 0 && interval.high < self.range.most && interval.is_around(max, FOUND) {
+            return Answer::Found { max, interval };
+        }
+        Answer::Unsettled { passed: self.passed, failed: self.failed, interval }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+use super::*;
+
+const RANGE: Range = Range { least: 1, most: 20_000 };
+
+/// Searches a target that sustains up to `capacity` and reports that: the loads that were tried, and the answer.
+fn search(mut search: Search, capacity: u64) -> (Vec<u64>, Answer) {
+    let mut loads = Vec::new();
+    while let Some(proposal) = search.propose() {
+        loads.push(proposal.load);
+        let failed = Outcome::Failed { sustained: Some(capacity), is_certain: false };
+        search.learn(proposal.load, if proposal.load <= capacity { Outcome::Passed } else { failed });
+    }
+    (loads, search.answer())
+}
+
+fn fail(sustained: Option<u64>) -> Outcome {
+    Outcome::Failed { sustained, is_certain: false }
+}
+
+#[test]
+fn a_limit_of_open_files_takes_eight_steps() {
+    let (loads, answer) = search(Search::new(RANGE, 0.02).with_baseline(5), 1_020);
+    assert!(loads.len() <= 8 && loads[..2] == [5, 20_000], "{loads:?}");
+    let Answer::Found { max, interval } = answer else { panic!("{answer:?}") };
+    assert!((1_000..=1_020).contains(&max) && interval.low <= 1_020 && 1_020 <= interval.high, "{answer:?}");
+    assert!(interval.high - interval.low <= 41, "{answer:?}");
+    // It was tried, just above and just below.
+    assert!(loads.contains(&max) && loads.iter().any(|load| (1_021..1_050).contains(load)), "{loads:?}");
+}
+
+#[test]
+fn climbs_by_a_factor_stay_within_it() {
+    let (loads, answer) = search(Search::new(RANGE, 0.02).climbing_from(100, 4), 1_020);
+    assert_eq!(loads[..3], [100, 400, 1_600]);
+    assert!(
+        loads.iter().all(|load| *load <= 4 * 1_020) && matches!(answer, Answer::Found { .. }),
+        "{loads:?}"
+    );
+}
+
+#[test]
+fn the_ends_of_the_range_are_answers() {
+    let (loads, answer) = search(Search::new(RANGE, 0.02).with_baseline(5), 30_000);
+    assert_eq!((loads, answer), (vec![5, 20_000], Answer::NotReached { most: 20_000 }));
+    let (loads, answer) = search(Search::new(Range { least: 21, most: 500 }, 0.02).with_baseline(40), 12);
+    assert_eq!(answer, Answer::Impossible { least: 21 });
+    assert!(loads.len() <= 6, "{loads:?}");
+    let one = Range { least: 7, most: 7 };
+    assert_eq!(search(Search::new(one, 0.02), 7).1, Answer::NotReached { most: 7 });
+    assert_eq!(search(Search::new(one, 0.02), 6).1, Answer::Impossible { least: 7 });
+}
+
+#[test]
+fn a_few_connections_are_counted_exactly() {
+    let (loads, answer) = search(Search::new(RANGE, 0.02).with_baseline(2), 5);
+    assert!(
+        matches!(answer, Answer::Found { max: 5, interval: Interval { low: 5, high: 5 } }),
+        "{answer:?} {loads:?}"
+    );
+}
+
+#[test]
+fn a_certain_failure_ends_it() {
+    let mut search = Search::new(RANGE, 0.02).with_baseline(5);
+    let certain = Outcome::Failed { sustained: None, is_certain: true };
+    let mut gone = search.clone();
+    search.learn(5, certain);
+    assert_eq!((search.propose(), search.answer()), (None, Answer::Impossible { least: 1 }));
+    // What passed has passed.
+    gone.learn(5, Outcome::Passed);
+    gone.learn(20_000, certain);
+    let expected = (Some(5), Some(20_000));
+    assert!(
+        matches!(gone.answer(), Answer::Unsettled { passed, failed, .. } if (passed, failed) == expected)
+    );
+    assert_eq!(gone.propose(), None);
+}
+
+#[test]
+fn what_throng_cannot_generate_bounds_the_search_and_not_the_target() {
+    let mut search = Search::new(RANGE, 0.02).with_baseline(5);
+    search.learn(5, Outcome::Passed);
+    search.learn(20_000, Outcome::Invalid);
+    assert_eq!(search.propose().map(|next| next.load), Some(10_002), "half way from what passed");
+    assert!(matches!(search.answer(), Answer::Unsettled { passed: Some(5), failed: None, .. }));
+    search.learn(10_002, Outcome::Passed);
+    assert_eq!((search.propose(), search.answer()), (None, Answer::NotReached { most: 10_002 }));
+    // None can be generated.
+    let mut search = Search::new(Range { least: 1, most: 3 }, 0.02);
+    [3, 1].into_iter().for_each(|load| search.learn(load, Outcome::Invalid));
+    assert_eq!(search.propose(), None);
+    assert!(matches!(search.answer(), Answer::Unsettled { passed: None, failed: None, .. }));
+}
+
+#[test]
+fn a_target_that_was_overloaded_may_recover_first() {
+    let mut search = Search::new(RANGE, 0.02);
+    assert_eq!(search.propose().and_then(|first| first.settle), None);
+    search.learn(20_000, fail(Some(1_000)));
+    let next = search.propose().expect("one failure is no result");
+    assert_eq!(next.settle, Some((next.load as f64 * 0.4) as u64), "{next:?}");
+    search.learn(next.load, Outcome::Passed);
+    assert_eq!(search.propose().and_then(|next| next.settle), None);
+}
+
+#[test]
+fn what_decides_is_measured_longer() {
+    let mut search = Search::new(RANGE, 0.02);
+    let mut seen = Vec::new();
+    while let Some(next) = search.propose() {
+        let is_precise = search.interval().is_within(FOUND);
+        assert_eq!((next.purpose == Purpose::Confirm, next.dwell), (is_precise, 1 + u32::from(is_precise)));
+        seen.push(next.purpose);
+        search.learn(next.load, if next.load <= 1_000 { Outcome::Passed } else { fail(Some(1_000)) });
+    }
+    seen.dedup();
+    assert_eq!(seen, [Purpose::Climb, Purpose::Narrow, Purpose::Confirm]);
+}
+
+#[test]
+fn nearly_all_of_a_load_is_no_measurement() {
+    let after = |sustained| {
+        let mut search = Search::new(RANGE, 0.02);
+        search.learn(10_000, fail(sustained));
+        search.interval()
+    };
+    assert_eq!(after(Some(9_900)), after(None));
+    assert_eq!(after(Some(0)), after(None));
+    assert_ne!(after(Some(9_700)), after(None));
+}
+
+#[test]
+fn results_that_contradict_each_other_are_unsettled() {
+    let mut search = Search::new(Range { least: 1, most: 1_000_000 }, 0.02);
+    for (load, outcome) in [(2_000, fail(None)), (1_350, Outcome::Passed), (500, fail(None))] {
+        search.learn(load, outcome);
+    }
+    let answer = search.answer();
+    assert!(matches!(answer, Answer::Unsettled { passed: Some(1_350), failed: Some(500), .. }), "{answer:?}");
+}
+
+#[test]
+fn a_first_failure_of_a_cold_target_bounds_nothing() {
+    let mut search = Search::new(RANGE, 0.02).with_baseline(5);
+    search.learn(5, fail(None));
+    while let Some(next) = search.propose() {
+        search.learn(next.load, if next.load <= 3_000 { Outcome::Passed } else { fail(Some(3_000)) });
+    }
+    let answer = search.answer();
+    assert!(matches!(answer, Answer::Found { max: 2_900..=3_000, .. }), "{answer:?}");
+}

@@ -1,0 +1,147 @@
+//! Intervals contain the truth: a hundred seeded searches of simulated targets of each kind.
+//!
+//! The truth is the load that the target sustains half of the time *at the end of the search*: where the capacity moves, that is what
+//! the next user meets. Only `Found` can be wrong. `cargo test -p search --test coverage -- --nocapture` prints the tables.
+
+use search::{Answer, Range, Search};
+use target::{
+    Kind::{self, Autoscaling, Drift, Hard, Hysteresis, Knee, Lapses, Spread, WarmUp},
+    Sustained, Target,
+};
+
+mod target;
+
+/// Searches of each kind.
+const RUNS: u32 = 100;
+/// As many of their intervals of 95 % may be wrong.
+const WRONG: u32 = 5;
+
+/// What became of the searches of a kind, as counts; and the steps of each search, ascending.
+#[derive(Debug, Default)]
+struct Tally {
+    found: u32,
+    wrong: u32,
+    within_2_percent: u32,
+    unsettled: u32,
+    steps: Vec<u32>,
+    /// The step after which the answer was first `Found`, of those where it ever was.
+    first: Vec<u32>,
+}
+
+fn tally(kind: Kind, sustained: Sustained, climbs: bool) -> Tally {
+    let mut tally = Tally::default();
+    for seed in 0..RUNS {
+        let mut target = Target::new(kind, sustained, seed.into());
+        let mut search = Search::new(Range { least: 1, most: 1_000_000 }, 0.02).with_baseline(5);
+        if !climbs {
+            search = search.climbing_from(100, 4);
+        }
+        let (mut steps, mut first) = (0, None);
+        while let Some(proposal) = search.propose() {
+            search.learn(proposal.load, target.step(proposal));
+            steps += 1;
+            let is_found = matches!(search.answer(), Answer::Found { .. });
+            first = first.or(is_found.then_some(steps));
+        }
+        tally.steps.push(steps);
+        tally.first.extend(first);
+        let truth = target.capacity() as u64;
+        match search.answer() {
+            Answer::Found { max, interval } => {
+                tally.found += 1;
+                tally.wrong += u32::from(!(interval.low..=interval.high).contains(&truth));
+                tally.within_2_percent += u32::from(max.abs_diff(truth) * 50 <= truth);
+            }
+            Answer::Unsettled { .. } => tally.unsettled += 1,
+            answer => panic!("{kind:?} {seed}: {answer:?} of {truth}"),
+        }
+    }
+    tally.steps.sort_unstable();
+    tally.first.sort_unstable();
+    tally
+}
+
+/// `wrong`: so many may be. For each kind, the searches that must find, and the median of steps that they may take.
+fn check(title: &str, sustained: Sustained, climbs: bool, wrong: u32, rows: &[(Kind, u32, u32)]) {
+    let mut table = format!(
+        "\n| {title} | found | wrong | max ± 2 % | unsettled | steps: median | 95 % | first found after |\n|---|---|---|---|---|---|---|---|\n"
+    );
+    let mut failures = Vec::new();
+    for (kind, found, steps) in rows {
+        let t = tally(*kind, sustained, climbs);
+        let (median, most) = (t.steps[RUNS as usize / 2], t.steps[RUNS as usize * 95 / 100]);
+        let first = t.first.get(t.first.len() / 2).map_or("–".to_owned(), u32::to_string);
+        table += &format!(
+            "| {kind:?} | {} | {} | {} | {} | {median} | {most} | {first} |\n",
+            t.found, t.wrong, t.within_2_percent, t.unsettled
+        );
+        if t.wrong > wrong || t.found < *found || median > *steps {
+            failures.push(format!("{kind:?}: {found} found in {steps} steps expected"));
+        }
+    }
+    print_table(&table);
+    assert!(failures.is_empty(), "{failures:?}\n{table}");
+}
+
+#[allow(clippy::print_stdout, reason = "the table of the decision that chose the method")]
+fn print_table(table: &str) {
+    println!("{table}");
+}
+
+#[test]
+fn a_climb_that_measures() {
+    let rows = [
+        (Hard, 100, 8),
+        (Knee(2), 99, 14),
+        (Knee(8), 97, 16),
+        (Knee(25), 0, 30),
+        (Spread(2), 99, 14),
+        (Spread(8), 97, 16),
+        (Spread(25), 0, 30),
+        (Lapses(1), 99, 8),
+        (Lapses(5), 99, 9),
+        (Lapses(15), 95, 10),
+        (Drift(3), 99, 15),
+        (Drift(-3), 99, 15),
+        (Hysteresis, 99, 8),
+        (WarmUp(4), 95, 15),
+        (WarmUp(8), 95, 22),
+        (Autoscaling(2), 95, 15),
+    ];
+    check("one climb, which measures", Sustained::Measured, true, WRONG, &rows);
+}
+
+#[test]
+fn climbs_by_a_factor_that_measure() {
+    let rows = [
+        (Hard, 100, 12),
+        (Knee(8), 95, 16),
+        (Spread(2), 99, 15),
+        (Spread(8), 95, 17),
+        (Lapses(5), 99, 13),
+        (Drift(-3), 99, 15),
+        (WarmUp(8), 95, 18),
+        (Autoscaling(2), 95, 19),
+    ];
+    check("climbs by a factor, which measure", Sustained::Measured, false, WRONG, &rows);
+}
+
+#[test]
+fn climbs_that_measure_nothing() {
+    let rows =
+        [(Hard, 99, 16), (Spread(2), 95, 20), (Lapses(1), 99, 16), (Drift(3), 90, 20), (WarmUp(4), 95, 16)];
+    check("climbs by a factor, which measure nothing", Sustained::Unknown, false, WRONG, &rows);
+}
+
+/// The known gap: a chain of results that look like a quiet target's is too probable, and nothing but results is known.
+#[test]
+fn wide_noise_without_measurements_is_found_too_often() {
+    let rows = [(Spread(8), 40, 30), (Spread(25), 0, 30)];
+    check("climbs by a factor, which measure nothing", Sustained::Unknown, false, 20, &rows);
+}
+
+#[test]
+fn a_climb_that_misleads() {
+    let rows = [(Hard, 99, 18), (Lapses(1), 99, 20), (Hysteresis, 99, 18), (Drift(-3), 90, 20)];
+    check("one climb, which misleads", Sustained::Misleading, true, WRONG, &rows);
+}

@@ -1,0 +1,115 @@
+//! Simulated targets: how the capacity behaves from step to step.
+
+use search::{Outcome, Proposal};
+use units::Random;
+
+/// What the capacity does. Shares are of the capacity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// A limit that is met exactly.
+    Hard,
+    /// The probability to pass is logistic in the logarithm of the load, with this standard deviation, percent.
+    Knee(u32),
+    /// The capacity of each step is drawn, with this standard deviation, percent.
+    Spread(u32),
+    /// This percentage of steps fails whatever the load.
+    Lapses(u32),
+    /// The capacity moves by this per mille each step.
+    Drift(i32),
+    /// After an overload it is smaller until the load falls to half.
+    Hysteresis,
+    /// It rises from half to the whole over this many steps.
+    WarmUp(u32),
+    /// It doubles after this many steps of overload.
+    Autoscaling(u32),
+}
+
+/// What a failed step reports to have sustained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sustained {
+    /// The capacity of the step, to within a percent.
+    Measured,
+    /// Nothing.
+    Unknown,
+    /// A third of the capacity, or half as much again.
+    Misleading,
+}
+
+pub(crate) struct Target {
+    kind: Kind,
+    sustained: Sustained,
+    base: f64,
+    random: Random,
+    steps: u32,
+    overloads: u32,
+    is_degraded: bool,
+    misleads_by: f64,
+}
+
+impl Target {
+    pub(crate) fn new(kind: Kind, sustained: Sustained, seed: u64) -> Target {
+        let mut random = Random::new(seed);
+        // From 200 to 100,000, evenly in the logarithm.
+        let base = (200.0 * (500f64.ln() * uniform(&mut random)).exp()).floor();
+        let misleads_by = if random.below(2) == 0 { 0.3 } else { 1.5 };
+        Target { kind, sustained, base, random, steps: 0, overloads: 0, is_degraded: false, misleads_by }
+    }
+
+    /// What it sustains now, half of the time: the truth.
+    pub(crate) fn capacity(&self) -> f64 {
+        let factor = match self.kind {
+            Kind::Drift(per_mille) => 1.0 + f64::from(per_mille) / 1e3 * f64::from(self.steps),
+            Kind::WarmUp(steps) => 0.5 + 0.5 * f64::from(self.steps.min(steps)) / f64::from(steps),
+            Kind::Autoscaling(after) if self.overloads >= after => 2.0,
+            _ => 1.0,
+        };
+        self.base * factor
+    }
+
+    /// Makes a step.
+    pub(crate) fn step(&mut self, proposal: Proposal) -> Outcome {
+        let load = proposal.load as f64;
+        let recovers_at = self.capacity() / 2.0;
+        if load <= recovers_at || proposal.settle.is_some_and(|load| load as f64 <= recovers_at) {
+            self.is_degraded = false;
+        }
+        let degraded = if self.is_degraded { 0.7 } else { 1.0 };
+        let now = match self.kind {
+            Kind::Knee(percent) => {
+                let u = uniform(&mut self.random).clamp(1e-9, 1.0 - 1e-9);
+                (0.5513 * f64::from(percent) / 100.0 * (u / (1.0 - u)).ln()).exp() * self.capacity()
+            }
+            Kind::Spread(percent) => {
+                (f64::from(percent) / 100.0 * normal(&mut self.random)).exp() * self.capacity()
+            }
+            Kind::Hysteresis => self.capacity() * degraded,
+            _ => self.capacity(),
+        };
+        let lapses = matches!(self.kind, Kind::Lapses(percent) if self.random.below(100) < percent.into());
+        self.steps += 1;
+        if load <= now && !lapses {
+            return Outcome::Passed;
+        }
+        if load > now {
+            self.overloads += 1;
+            self.is_degraded = matches!(self.kind, Kind::Hysteresis);
+        }
+        let seen = now.min(load) * (1.0 - 0.01 * uniform(&mut self.random));
+        let sustained = match self.sustained {
+            Sustained::Measured => Some(seen as u64),
+            Sustained::Unknown => None,
+            Sustained::Misleading => Some((now * self.misleads_by).min(load) as u64),
+        };
+        Outcome::Failed { sustained, is_certain: false }
+    }
+}
+
+/// From 0 to 1.
+fn uniform(random: &mut Random) -> f64 {
+    random.bits() as f64 / u64::MAX as f64
+}
+
+/// Of a standard normal distribution: twelve uniform numbers.
+fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
+}
