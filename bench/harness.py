@@ -252,9 +252,9 @@ class Run(Process):
 
     verb = "run"
 
-    def __init__(self, bench, target, *words, cpu=None):
+    def __init__(self, bench, target, *words, cpu=None, live="off"):
         self.json = pathlib.Path(bench.scratch, f"summary-{time.monotonic_ns()}.json")
-        super().__init__([bench.binary, self.verb, target, *words, "--live", "off", "--json", self.json], cpu)
+        super().__init__([bench.binary, self.verb, target, *words, "--live", live, "--json", self.json], cpu)
 
     def summary(self, timeout_s):
         """Its summary, once it has ended; an end without one is a failure."""
@@ -438,7 +438,7 @@ class Bench:
     """One measurement: its options, its rounds as measured, and its figures as judged."""
 
     def __init__(self, name, options, binary, scratch):
-        self.name, self.binary, self.scratch = name, binary, scratch
+        self.name, self.binary, self.scratch, self.options = name, binary, scratch, options
         self.rounds, self.quick, self.connections = options.rounds, options.quick, options.connections
         self.raw, self.rows = [], []
         self.source = {**commit(), "programs": versions(binary)}  # as it was before the measurement
@@ -560,15 +560,16 @@ def throng_binary():
     return binary
 
 
-def read_options(name, about, rounds, connections, quick_connections):
+def read_options(name, about, rounds, connections, quick_connections, add_options):
     parser = argparse.ArgumentParser(prog=name, description=about, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, help=f"rounds [default: {rounds}; quick: 1]")
     parser.add_argument("--quick", action="store_true", help="shorter: to see that it works, not for figures to keep")
     parser.add_argument("--connections", type=int, help=f"connections [default: {connections:,}; quick: {quick_connections:,}]")
+    add_options(parser)
     options = parser.parse_args()
+    options.trial = options != parser.parse_args([])
     if any(value is not None and value < 1 for value in (options.rounds, options.connections)):
         parser.error("--rounds and --connections take numbers above 0")
-    options.trial = options.quick or any(v is not None for v in (options.rounds, options.connections))
     options.rounds = options.rounds or (1 if options.quick else rounds)
     options.connections = options.connections or (quick_connections if options.quick else connections)
     return options
@@ -578,9 +579,11 @@ def interrupted(number, _frame):
     raise KeyboardInterrupt(128 + number)
 
 
-def main(name, about, measure, rounds, connections, quick_connections, programs=()):
-    """Runs one measurement. Exit status: 0 all targets met, 1 one missed or the measurement failed, 130 interrupted."""
-    options = read_options(name, about, rounds, connections, quick_connections)
+def main(name, about, measure, rounds, connections, quick_connections, programs=(), add_options=lambda parser: None):
+    """Runs one measurement. Exit status: 0 all targets met, 1 one missed or the measurement failed, 130 interrupted.
+
+    `add_options`: adds options of its own to the parser; they are in `Bench.options`."""
+    options = read_options(name, about, rounds, connections, quick_connections, add_options)
     if os.geteuid() != 0 and "THRONG_BENCH_USER" not in os.environ:
         os.environ["THRONG_BENCH_USER"] = "1"  # root of a user namespace may make network namespaces
         os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable, "-B", *sys.argv])

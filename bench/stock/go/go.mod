@@ -1,0 +1,3 @@
+module throng.example/stock
+
+go 1.21

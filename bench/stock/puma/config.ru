@@ -1,0 +1,2 @@
+# Rack's Hello World. `puma` finds this file in its folder.
+run ->(_env) { [200, { "content-type" => "text/plain" }, ["Hello World!"]] }
