@@ -114,7 +114,7 @@ impl Target {
     fn meet(&mut self, plan: &Plan, direction: Direction) -> RunResult {
         let (net, server) = (&self.net, &mut *self.server);
         let mut frozen = |from, until| {
-            direct(net, plan, 2, &mut [&mut Frozen::new(net, server, (from, until))], direction, |_, _| {})
+            direct(net, plan, 2, &mut [&mut Frozen::new(net, server, &[(from, until)])], direction, |_, _| {})
         };
         match self.trouble {
             StopsInTheMiddle => frozen(MIDDLE, Nanos::NEVER),

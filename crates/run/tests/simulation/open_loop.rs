@@ -85,7 +85,7 @@ fn stalled(flags: &str) -> RunResult {
     let plan = plan("http://127.0.0.1:8000/", flags, 1);
     let (mut servers, _) = servers(&net, plan.destinations()[0], 1, connections(&plan));
     let span = (Nanos::from_secs(6), Nanos::from_secs(7));
-    let mut stopped = Frozen::new(&net, &mut servers[0], span);
+    let mut stopped = Frozen::new(&net, &mut servers[0], std::slice::from_ref(&span));
     play(&net, &plan, 2, &mut [&mut stopped], |_, _| {})
 }
 

@@ -27,7 +27,7 @@ fn judged(flags: &str, script: Script, stopped_ms: u64) -> (&'static str, String
     let plan = plan("http://127.0.0.1:80/", &format!("{flags} threshold=latency.max<1s"), 1);
     let mut server = listening(&net, plan.destinations()[0], connections(&plan) + 64, Scripted::new(script));
     let span = (Nanos::from_millis(2_070), Nanos::from_millis(2_070 + stopped_ms));
-    let mut stopped = Frozen::new(&net, &mut server, span);
+    let mut stopped = Frozen::new(&net, &mut server, std::slice::from_ref(&span));
     let s = play(&net, &plan, 1, &mut [&mut stopped], |_, _| {}).judge(&plan);
     assert_eq!((s.verdict, s.requests.unanswered), (Verdict::Fail, 0), "{flags}: {:?}", s.reasons);
     let limit = s.limit.expect("it fails");
