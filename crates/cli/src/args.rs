@@ -106,12 +106,13 @@ fn with_brief_end(verb: clap::Command, help: Help, status: &'static str) -> clap
 /// The options of `throng find` that are not of a run, in a line each.
 fn briefly(find: clap::Command) -> clap::Command {
     find.mut_arg("by", |by| by.help("Maximise connections (default), arrival, burst or rate"))
+        .mut_arg("max_time", |time| time.hide_short_help(true))
         .mut_arg("max", |max| max.help("Largest load to try"))
 }
 
 const STATUS_OF_RUN: &str = "Exit status: 0 pass, 1 fail, 2 usage, 3 this machine, 4 invalid, 130 signal.\n\
     --help prints all options, among them those of exports, TLS and fleets.";
-const STATUS_OF_FIND: &str = "Exit status: 0 found or not reached, 1 impossible, 4 throng was the limit.";
+const STATUS_OF_FIND: &str = "Exit status: 0 found or not reached, 1 no result, 4 throng was the limit.";
 
 /// What to do.
 #[derive(Subcommand)]
@@ -192,7 +193,7 @@ pub(crate) struct AgentArgs {
     answered) and the thresholds are met; without --threshold, if there was no fault and the probe's p99 is \
     at most five times the lowest so far, or 20 ms above it if that is more, and half of --timeout at most. A step of --by arrival or \
     --by rate whose backlog keeps growing fails, whatever the thresholds. The \
-    loads of --by rate include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 \
+    loads of --by rate include the probe's requests. Exit status: 0 found or not reached, 1 impossible or unsettled, 2 \
     usage error, 3 this machine cannot do it, 4 throng itself or its \
     number of connections (-c) was the limit, 130 interrupted."
 )]
@@ -204,6 +205,9 @@ pub(crate) struct FindArgs {
     /// Largest load to try [default: what this machine, or the fleet, can do]
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub(crate) max: Option<String>,
+    /// Longest time of the whole search; what is known by then is the result [default: 3m]
+    #[arg(long, value_name = "TIME", help_heading = "Search")]
+    pub(crate) max_time: Option<String>,
 }
 
 /// `throng calibrate`.

@@ -6,7 +6,6 @@ use plan::{
     Flag, Flags, Hold, Plan, Stage,
     flag::{self, FLAGS},
 };
-use run::Find;
 use units::Count;
 
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
     output,
     plans::{self, Scenario},
     print_stderr,
-    search::{self, How},
+    search::{self, Asked, How},
     signals,
 };
 
@@ -47,10 +46,10 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
             print_stderr(line);
         }
     };
-    say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
+    let max_time = how.up_to(most).max_time;
+    say(&format!("{}: up to {} {}, {dwell} each, {max_time} at most", plan.text, Count(most), by.unit()));
     let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
-    let search = Find { by, most, dwell };
-    let found = search::search(search, &plan, agents.as_mut(), &interrupt, &mut show)?;
+    let found = search::search(how.up_to(most), &plan, agents.as_mut(), &interrupt, &mut show)?;
     let text = view::find_text(&found, by.unit());
     let status = if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() };
     output::end(status, crate::print_result(&text, json, || view::json(&found)))
@@ -90,7 +89,9 @@ fn read(args: &FindArgs, flags: Flags) -> Result<Wanted, Failure> {
     // One line for each: what is refused is not read.
     let is_refused = |flag: &&&Flag| flags.all(flag).any(|value| refused_by_find(flag, value).is_some());
     let taken = FLAGS.iter().filter(is_refused).fold(flags.clone(), |taken, flag| taken.without(flag));
-    let (how, flags) = How::read(args.by.as_deref(), args.max.as_deref(), taken, &mut mistakes);
+    let asked =
+        Asked { by: args.by.as_deref(), max: args.max.as_deref(), max_time: args.max_time.as_deref() };
+    let (how, flags) = How::read(asked, taken, &mut mistakes);
     if args.max.is_none() && is_launched(&flags) {
         mistakes.add("--max: required, because agents are launched for the largest load; use --max 100k");
     }

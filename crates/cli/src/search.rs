@@ -10,7 +10,7 @@ use units::{Count, Nanos};
 use crate::{Failure, message, mistakes::Mistakes, plans};
 
 /// Default time at full load of each step (`--duration`).
-const DWELL: &str = "5s";
+const DWELL: &str = "2s";
 /// A shorter step shows nothing.
 const SHORTEST: Nanos = Nanos::from_secs(1);
 /// Default time between two requests of a connection that is only held (`--think`).
@@ -23,22 +23,33 @@ const RATE: &str = "1/s";
 const ARRIVE: &str = "1/s";
 const TOTAL: u32 = 1;
 
-/// What is made larger, how far, and for how long in each step: none where that is a mistake, or not given.
+/// The default of `--max-time`.
+const MAX_TIME: &str = "3m";
+/// A shorter search shows nothing.
+const SHORTEST_SEARCH: Nanos = Nanos::from_secs(10);
+
+/// What a search is asked for, as typed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) by: Option<&'a str>,
+    pub(crate) max: Option<&'a str>,
+    pub(crate) max_time: Option<&'a str>,
+}
+
+/// What is made larger, how far, and for how long in each step and in all: none where that is a mistake, or not given.
 pub(crate) struct How {
     by: Option<By>,
     /// The largest load to try.
     pub(crate) most: Option<u64>,
     dwell: Option<Nanos>,
+    max_time: Option<Nanos>,
+    may_think_less: bool,
 }
 
 impl How {
     /// Reads `--by`, `--max` and the flags of a plan; returns those of each step, too.
-    pub(crate) fn read(
-        by: Option<&str>,
-        max: Option<&str>,
-        flags: Flags,
-        mistakes: &mut Mistakes,
-    ) -> (How, Flags) {
+    pub(crate) fn read(asked: Asked, flags: Flags, mistakes: &mut Mistakes) -> (How, Flags) {
+        let Asked { by, max, max_time } = asked;
         let by = mistakes.read("--by", by.or(Some(By::Connections.name())), |text| {
             let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
             let it = all.into_iter().find(|by| by.name() == text);
@@ -49,6 +60,7 @@ impl How {
             Ok(Count(n)) => Ok(n),
             Err(_) => Err(format!("{text:?} is not a number; use 100k")),
         });
+        let max_time = mistakes.read("--max-time", max_time.or(Some(MAX_TIME)), search_time);
         if by == Some(By::Burst) && flags.get(&flag::RAMP).is_some() {
             mistakes.add("--ramp: cannot be used with --by burst, which dials all at once; remove it");
         }
@@ -56,12 +68,14 @@ impl How {
         let dwell = mistakes.read("--duration", Some(&dwell), step_time);
         // It is a mistake already.
         let flags = if dwell.is_some() { flags } else { flags.without(&flag::DURATION) };
+        let thought = flags.get(&flag::THINK).map(str::to_owned);
         let flags = match plans::scenario_file(&flags) {
             // The search determines how long a step lasts, whatever the scenario's stages are.
             Some(_) => flags.without(&flag::DURATION),
             None => of_step(flags, by, mistakes),
         };
-        (How { by, most, dwell }, flags)
+        let may_think_less = thought.is_none() && flags.get(&flag::THINK).is_some();
+        (How { by, most, dwell, max_time, may_think_less }, flags)
     }
 
     /// Whether this plan can be searched so.
@@ -86,6 +100,13 @@ impl How {
     /// What is made larger, and for how long in each step, once it is known that nothing is a mistake.
     pub(crate) fn without_mistakes(&self) -> (By, Nanos) {
         self.by.zip(self.dwell).expect("it is no mistake")
+    }
+
+    /// The same as a search up to this load.
+    pub(crate) fn up_to(&self, most: u64) -> Find {
+        let (by, dwell) = self.without_mistakes();
+        let max_time = self.max_time.expect("it is no mistake");
+        Find { by, most, dwell, max_time, may_think_less: self.may_think_less }
     }
 }
 
@@ -123,6 +144,14 @@ fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     let flags = if calls { flags.or(&flag::ARRIVE, ARRIVE).or(&flag::TOTAL, TOTAL) } else { flags };
     let flags = if keeps_alive && !says_when { flags.or(&flag::RATE, RATE) } else { flags };
     if thinks { flags.or(&flag::THINK, THINK) } else { flags }
+}
+
+/// How long a search lasts at most.
+fn search_time(text: &str) -> Result<Nanos, String> {
+    match Nanos::parse_or_seconds(text) {
+        Ok(time) if time >= SHORTEST_SEARCH => Ok(time),
+        _ => Err(format!("a search has {SHORTEST_SEARCH} or longer, and ends; use 3m: {text:?}")),
+    }
 }
 
 /// How long a step of a search lasts at full load.
@@ -168,7 +197,8 @@ mod tests {
     /// The flags of a step, and all mistakes.
     fn read(by: Option<&str>, max: Option<&str>, flags: &Flags) -> (Flags, Vec<String>) {
         let mut mistakes = Mistakes::default();
-        let (_, of_step) = How::read(by, max, flags.clone(), &mut mistakes);
+        let asked = Asked { by, max, max_time: None };
+        let (_, of_step) = How::read(asked, flags.clone(), &mut mistakes);
         (of_step, mistakes.end(()).err().map(|failure| failure.lines).unwrap_or_default())
     }
 

@@ -188,6 +188,15 @@ impl Act {
         }
     }
 
+    /// Has this idle time after it, if it has any.
+    fn set_think(&mut self, new: Think) {
+        if let Act::Request { think, .. } | Act::Upgrade { think, .. } | Act::Send { think, .. } = self
+            && think.max > Nanos::ZERO
+        {
+            *think = new;
+        }
+    }
+
     /// How many operations a client makes of it: a reply and a think time are one each.
     fn operations(&self) -> usize {
         let (awaits, idle) = self.awaits_and_idles();
@@ -264,6 +273,13 @@ impl Population {
             Act::Request { request, .. } => Some(request),
             _ => None,
         })
+    }
+
+    /// Idle times after requests and messages, where there are any, are these.
+    pub fn set_think(&mut self, think: Think) {
+        if let Activity::Steps { steps, .. } = &mut self.activity {
+            steps.iter_mut().for_each(|step| step.act.set_think(think));
+        }
     }
 
     /// Each environment variable in its texts, which have the place where it is used.

@@ -49,14 +49,18 @@ pub(crate) fn conduct(
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
     // What fails in here ends the run, and what was measured until then is its result.
-    caught(|| around.play(&mut conductor, workers));
+    caught(|| around.play(&mut conductor, workers, &mut |_, _| false));
     caught(|| around.stop(&mut conductor, workers));
     drop(watching);
     around.finish(conductor, workers)
 }
 
+/// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it may end before its time.
+pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
+
 /// Runs the stages starting with `held` connections of each population, `to_redial` of which are closed for now, and leaves the load as it
-/// is at the end of the last one. `losses`: of the existing connections.
+/// is at the end of the last one, or once `is_enough`. `losses`: of the existing connections.
+#[allow(clippy::too_many_arguments, reason = "what a step begins with")]
 pub(crate) fn conduct_on(
     plan: &Plan,
     root: &Root,
@@ -65,9 +69,14 @@ pub(crate) fn conduct_on(
     (held, to_redial): (&[u32], &[i64]),
     losses: Losses,
     interrupt: &Interrupt,
+    (patience, is_enough): Early<'_>,
 ) -> Record {
     let observer = Observer::start(plan, root);
-    let mut conductor = Conductor::going_on(plan, workers, held);
+    let conductor = Conductor::going_on(plan, workers, held);
+    let mut conductor = match patience {
+        Some(patience) => conductor.with_patience(patience),
+        None => conductor,
+    };
     (conductor.record.io, conductor.record.losses) = (ground.io, losses);
     for (measured, before) in conductor.record.populations.iter_mut().zip(to_redial) {
         measured.to_redial_before = *before;
@@ -75,7 +84,7 @@ pub(crate) fn conduct_on(
     let sinks: &mut [&mut dyn Sink] = &mut [];
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
-    caught(|| around.play(&mut conductor, workers));
+    caught(|| around.play(&mut conductor, workers, is_enough));
     drop(watching);
     let mut record = around.finish(conductor, workers);
     // What the others report goes on.
@@ -121,8 +130,13 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
-    /// From the first stage to the end of the last.
-    fn play(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
+    /// From the first stage to the end of the last, or until it `is_enough`.
+    fn play(
+        &mut self,
+        conductor: &mut Conductor,
+        workers: &mut dyn Workers,
+        is_enough: &mut dyn FnMut(&Conductor, Nanos) -> bool,
+    ) {
         let agents = workers.agents().into_iter();
         let agents = agents.map(|AgentSummary { id, wanted, cores, .. }| AgentShare { id, wanted, cores });
         let header = Header { agents: agents.collect(), ..conductor.record.header(self.plan) };
@@ -135,6 +149,9 @@ impl<'a, 's> Environment<'a, 's> {
                 self.observe(conductor, has_news, workers.now());
             }
             self.carry_commands(conductor, workers.now());
+            if is_enough(conductor, workers.now()) {
+                conductor.end_early();
+            }
             conductor.give_orders(workers);
             self.carry_line(conductor, workers);
             self.show_late(conductor.take_late());

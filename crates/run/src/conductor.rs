@@ -71,6 +71,8 @@ pub struct Conductor<'a> {
     dial_rates: Vec<DialRate>,
     orders: Vec<Order>,
     draining: Option<Nanos>,
+    /// It ends before the end of its last stage.
+    ends_early: bool,
     /// What ends it early: a user's command, or a signal.
     ends_by: Option<&'static str>,
     has_signal: bool,
@@ -140,6 +142,7 @@ impl<'a> Conductor<'a> {
             dial_rates: vec![DialRate::default(); plan.populations.len()],
             orders: Vec::new(),
             draining: None,
+            ends_early: false,
             ends_by: None,
             has_signal: false,
             period,
@@ -295,6 +298,11 @@ impl<'a> Conductor<'a> {
         }
     }
 
+    /// The load ends with the next step, as at the end of its last stage.
+    pub(crate) fn end_early(&mut self) {
+        self.ends_early = true;
+    }
+
     /// Goes on from stage to stage, and to the end; the orders for it wait to be [polled](Conductor::poll_orders).
     pub fn step(&mut self, now: Nanos) -> Step {
         if self.draining.is_none() {
@@ -322,7 +330,8 @@ impl<'a> Conductor<'a> {
             self.lose_silent_workers();
         }
         let is_reported = self.end_is_reported();
-        let is_due = is_reported && !self.waits_for_the_lost() || now >= self.schedule.ends_at();
+        let is_due =
+            is_reported && !self.waits_for_the_lost() || now >= self.schedule.ends_at() || self.ends_early;
         let is_void = !is_due && self.is_void();
         let ends_by = self.ends_by();
         let drains = self.draining.is_none() && (is_due || is_void || ends_by.is_some());

@@ -1,4 +1,4 @@
-//! The largest load that a target sustains: one step after the other, as [`Search`] determines.
+//! The largest load that a target sustains: one step after the other, as [`search::Search`] determines.
 
 use host::Root;
 use plan::Plan;
@@ -6,25 +6,23 @@ use samples::{
     Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult,
     Verdict,
 };
+use search::{Answer, Outcome, Proposal, Purpose, Range, Search};
 use units::{Nanos, caught};
 
-use crate::{
-    Interrupt, Refusal,
-    by::By,
-    fitting, judge,
-    search::{Outcome, Search, Step, StepResult},
-};
+use crate::{Interrupt, Refusal, by::By, fitting, judge};
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, baseline, holds_none, is_certain, is_confirmed, is_late, is_ours, may_be_chance,
-    none_held, none_secured, probe_p99_us, slow_probe, unmeasured,
+    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_late, is_ours, none_held, none_secured,
+    probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
 
 mod criteria;
+mod idle;
 mod load;
+mod prospects;
 mod source;
 mod steps;
 
@@ -36,12 +34,12 @@ const TOLERANCE: f64 = 0.02;
 const FIRST_CONNECTIONS: u64 = 500;
 const FIRST_PER_S: u64 = 100;
 const MAX_PER_S: u64 = 1_000_000;
-/// A step that confirms the result takes this many times as long, and each one after a confirmation that failed.
-const CONFIRM: u64 = 2;
-/// Lags that differ by this factor at most are much the same.
-const ALIKE: f64 = 1.25;
-/// A step beside which the target is idle lasts no longer: it has enough requests of the probe by then.
-const MAX_IDLE: Nanos = Nanos::from_secs(5);
+/// Growth from one step to the next while all pass: what is held grows beyond the limit at no great cost; of a rate, what exceeds the
+/// capacity queues.
+const GROWTH: u64 = 4;
+const GROWTH_PER_S: u64 = 2;
+/// For the end of the last step and of its workers, of the time that a search has.
+const MARGIN: Nanos = Nanos::from_secs(2);
 
 impl By {
     fn first(self) -> u64 {
@@ -65,9 +63,10 @@ impl By {
 
     /// The search from `least` to `most`. Where the probe is compared with a baseline, it begins with that.
     fn search(self, plan: &Plan, least: u64, most: u64) -> Search {
-        let search = Search::new(least, self.first().max(least), most, TOLERANCE);
+        let growth = if matches!(self, By::Connections | By::Burst) { GROWTH } else { GROWTH_PER_S };
+        let search = Search::new(Range { least, most }, TOLERANCE).climbing_from(self.first(), growth);
         match plan.probe.is_some() && plan.thresholds.is_empty() {
-            true => search.beginning_with(self.idle(least, most)),
+            true => search.with_baseline(self.idle(least, most)),
             false => search,
         }
     }
@@ -82,6 +81,10 @@ pub struct Find {
     pub most: u64,
     /// Each step is held, and judged, for this long.
     pub dwell: Nanos,
+    /// The search takes no longer.
+    pub max_time: Nanos,
+    /// The think time is nobody's wish: it becomes shorter where the server closes connections that are idle for less.
+    pub may_think_less: bool,
 }
 
 /// The largest load to search up to where the user names none: all that this machine can hold, or more in a second than any
@@ -118,56 +121,53 @@ pub fn find<S: WorkerSource>(
     let least = find.by.least(plan);
     let too_little = |why| Refusal::Failed(format!("the largest load {why}"));
     find.by.check_most(plan, find.most).map_err(too_little)?;
-    let mut steps = match Steps::new(source, find, least, plan, root, interrupt, say) {
+    let timed = interrupt.after(find.max_time.since(MARGIN));
+    let mut steps = match Steps::new(source, find, least, plan, root, &timed, say) {
         Err(why) if interrupt.is_set() => {
             interrupt.tell(&why.to_string());
             return Ok(not_begun(find.by, plan));
         }
         steps => steps?,
     };
-    let timeout = plan.probe.as_ref().map(|probe| probe.populations[0].timeout);
-    let mut known = Known { search: find.by.search(plan, least, steps.most), timeout, ..Known::default() };
-    while let Some(step) = known.search.step() {
-        let load = step.load;
-        (steps.has_passed, steps.unloaded) = (known.search.passed().is_some(), known.unloaded());
-        let dwell = known.dwell(step, find.dwell);
-        let summary = caught(|| steps.step(load, dwell)).unwrap_or_else(|| Ok(Summary::default()));
+    let mut known = Known::new(find.by.search(plan, least, steps.most), plan);
+    while let Some(step) = known.search.propose() {
+        if steps.lost.is_some() || timed.is_set() {
+            break;
+        }
+        steps.settle(step.settle.unwrap_or(step.load));
+        (steps.has_passed, steps.unloaded) = (known.has_passed(), known.unloaded());
+        let dwell = Nanos(find.dwell.0 * u64::from(step.dwell));
+        let summary = caught(|| steps.step(step.load, dwell)).unwrap_or_else(|| Ok(Summary::default()));
         steps.note_failure();
         match summary {
             _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
-            Ok(summary) => known.learn(find.by, load, summary, show),
+            // What it showed is how long connections may be idle.
+            Ok(_) if steps.thinks_less()? => {}
+            Ok(summary) => known.learn(find.by, step, summary, show),
             // Its workers were waited for.
-            Err(_) if interrupt.is_set() => break,
+            Err(_) if timed.is_set() => break,
             // More than this machine can do: the load stays below that.
-            Err(Refusal::Findings(findings)) if known.search.passed().is_some() => {
-                let passed = known.search.passed().unwrap_or(0);
-                let refused = judge::refused_here(&findings, passed);
-                known.limit = refused.map(|limit| (load, limit)).or(known.limit);
-                known.search.learn(StepResult::Badly(None));
-                known.search.be_sure();
+            Err(Refusal::Findings(findings)) if known.has_passed() => {
+                let refused = judge::refused_here(&findings, known.passed());
+                known.limit = refused.map(|limit| (step.load, limit)).or(known.limit);
+                known.search.learn(step.load, Outcome::Invalid);
             }
             Err(refusal) => return Err(refusal),
         }
         if known.has_ended() && steps.is_target_gone() {
-            known.search.fail_for_good();
-        }
-        if known.search.step().is_some() {
-            steps.settle(load, known.search.passed().unwrap_or(least));
-        }
-        if steps.lost.is_some() {
-            break;
+            known.give_up(step.load);
         }
     }
     // A result is one, whatever comes after it.
-    known.interrupted = (interrupt.is_set() || steps.lost.is_some()) && known.search.outcome().is_none();
+    let is_open = known.search.propose().is_some();
+    known.is_late = is_open && timed.is_late() && !interrupt.is_set();
+    known.interrupted = is_open && (interrupt.is_set() || steps.lost.is_some());
     known.ended = steps.lost.clone().filter(|_| known.interrupted && !interrupt.is_set());
     // Just above the result too few are lost to determine the cause: it is clear at twice the load. Not where throng was late before.
     let is_unknown = known.limit.as_ref().is_none_or(|(_, limit)| judge::weight(limit) == 0);
     let is_unknown = is_unknown && !known.is_ours();
-    if let (Some(Outcome::Found { max, .. }), true, false) =
-        (known.search.outcome(), is_unknown, interrupt.is_set())
-    {
+    if let (Answer::Found { max, .. }, true, false) = (known.search.answer(), is_unknown, timed.is_set()) {
         let load = max.saturating_mul(2).min(steps.most.max(max));
         let twice = steps.step(load, find.dwell).ok();
         let twice = twice.filter(|s| s.verdict != Verdict::Interrupted && steps.lost.is_none());
@@ -175,16 +175,18 @@ pub fn find<S: WorkerSource>(
         let explains = limit.filter(|limit| judge::weight(limit) > 0);
         known.limit = explains.map(|limit| (load, limit)).or(known.limit);
     }
-    Ok(known.into_summary(find.by, plan, steps.end()))
+    let idle = steps.idle;
+    Ok(FindSummary { idle, ..known.into_summary(find.by, plan, steps.end()) })
 }
 
 /// The result of a search that a signal ended before its first step.
 pub fn not_begun(by: By, plan: &Plan) -> FindSummary {
-    Known { interrupted: true, ..Known::default() }.into_summary(by, plan, None)
+    let least = by.least(plan);
+    let known = Known::new(by.search(plan, least, least), plan);
+    Known { interrupted: true, ..known }.into_summary(by, plan, None)
 }
 
 /// What the steps so far have shown.
-#[derive(Default)]
 struct Known {
     search: Search,
     /// What the probe's p99 is compared with, and the longest that there is of it.
@@ -193,40 +195,44 @@ struct Known {
     curve: Vec<Point>,
     /// What stopped the target, and the load that showed it.
     limit: Option<(u64, Limit)>,
-    /// Ended by a signal, or because an agent was lost, and that.
+    /// Ended by a signal, or because an agent was lost, and that; or its time was over.
     interrupted: bool,
     ended: Option<String>,
-    /// The last load at which throng itself was the limit, with its lag at the 99th percentile, microseconds.
-    late: Option<(u64, f64)>,
-    /// The last step is measured once more.
-    is_again: bool,
+    is_late: bool,
     /// Of the steps that passed.
     thresholds: Vec<(u64, Vec<ThresholdResult>)>,
 }
 
 impl Known {
-    /// How long this step lasts, where others last for `dwell`.
-    fn dwell(&self, step: Step, dwell: Nanos) -> Nanos {
-        match step.confirms || self.search.was_unconfirmed() {
-            true => Nanos(dwell.0 * CONFIRM),
-            false if self.search.is_below_first() => dwell.min(MAX_IDLE),
-            false => dwell,
+    /// Nothing yet.
+    fn new(search: Search, plan: &Plan) -> Known {
+        Known {
+            search,
+            baseline: None,
+            timeout: plan.probe.as_ref().map(|probe| probe.populations[0].timeout),
+            curve: Vec::new(),
+            limit: None,
+            interrupted: false,
+            ended: None,
+            is_late: false,
+            thresholds: Vec::new(),
         }
     }
 
-    fn learn(&mut self, by: By, load: u64, summary: Summary, show: &mut dyn FnMut(&Point)) {
+    fn learn(&mut self, by: By, step: Proposal, summary: Summary, show: &mut dyn FnMut(&Point)) {
+        let load = step.load;
         let slow = slow_probe(by, &summary, self.baseline);
         let mut reasons = reasons(by, load, &summary);
         let holds_none = by == By::Connections && holds_none(load, &summary);
         if holds_none {
             reasons.insert(0, HOLDS_NONE.to_owned());
         }
-        let confirms = self.search.step().is_some_and(|step| step.confirms);
-        let is_confirmed = confirms && is_confirmed(by, load, &summary);
+        // Its connections were there before: what they did when they were opened was judged then.
+        let passed_before = self.curve.iter().any(|point| point.pass && point.load >= load);
+        let is_confirmed = passed_before && is_confirmed(by, load, &summary);
         if is_confirmed {
             reasons.clear();
         }
-        let may_be_chance = may_be_chance(by, load, &summary, reasons.is_empty() && slow.is_some());
         reasons.extend(slow);
         let pass = reasons.is_empty();
         let mut point = Point { invalid: !pass && is_ours(by, &summary), ..point(load, &summary, reasons) };
@@ -237,30 +243,22 @@ impl Known {
         show(&point);
         self.curve.push(point);
         if !pass {
-            return self.fail(by, load, summary, [confirms, holds_none, may_be_chance]);
+            return self.fail(by, step, summary, holds_none);
         }
-        self.is_again = false;
         // What stopped it when it was measured before does not.
         self.limit = self.limit.take().filter(|(of, _)| *of > load);
         if !is_confirmed {
             self.thresholds.push((load, summary.thresholds));
         }
-        self.search.learn(StepResult::Well);
+        self.search.learn(load, Outcome::Passed);
     }
 
-    /// The load did not pass. `confirms`: it did before; `holds_none`: the target closes all connections; `may_be_chance`: what failed may
-    /// pass.
-    fn fail(
-        &mut self,
-        by: By,
-        load: u64,
-        summary: Summary,
-        [confirms, holds_none, may_be_chance]: [bool; 3],
-    ) {
+    /// The load did not pass. `holds_none`: the target closes all connections.
+    fn fail(&mut self, by: By, step: Proposal, summary: Summary, holds_none: bool) {
+        let load = step.load;
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
-        // The closer to the result, the better; but just above it too few are lost to determine the cause.
-        let (is_wrong, is_none) =
-            (all_wrong(&summary) || none_secured(&summary), self.search.passed().is_none());
+        let is_none = !self.has_passed();
+        let is_wrong = all_wrong(&summary) || none_secured(&summary);
         let is_late = is_late(&summary);
         let unmeasured = unmeasured(&summary).filter(|_| is_none);
         let is_unmeasured = unmeasured.is_some();
@@ -269,28 +267,37 @@ impl Known {
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
         // does not measure, a smaller one does not either.
-        let is_over = is_gone || holds_none || is_unmeasured || is_wrong && is_none;
-        let is_certain = is_over || limit.as_ref().is_some_and(is_certain);
-        // The first that fails ends the growth, and all that follows is below it.
-        let is_first = self.search.failed().is_none() && !self.search.is_below_first();
-        let was_again = self.is_again;
-        self.is_again = !was_again && (may_be_chance || is_first && !is_certain);
-        if self.is_again {
-            return;
-        }
+        let is_certain = is_gone || holds_none || is_unmeasured || is_wrong && is_none;
         self.explain(load, limit);
-        // If throng was the limit before any load passed, smaller loads show nothing about the target.
-        let shows_nothing = summary.verdict == Verdict::Invalid && is_none;
-        // What passed has passed, though throng could not repeat it; and where the load makes no difference to how late it is, it was the
-        // limit for another reason, which has not gone.
-        let is_unrepeated = is_late && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
-        if is_over || shows_nothing || is_unrepeated {
-            return self.search.fail_for_good();
-        }
-        self.search.learn(StepResult::Badly(sustained));
-        if was_again || is_certain {
-            self.search.be_sure();
-        }
+        // A baseline that fails bounds nothing: smaller loads are tried when larger ones have failed.
+        let is_bound = step.purpose != Purpose::Baseline || is_certain;
+        self.search.learn(
+            load,
+            match () {
+                () if is_certain => Outcome::Failed { sustained: None, is_certain },
+                () if is_late || !is_bound => Outcome::Invalid,
+                () => Outcome::Failed { sustained, is_certain },
+            },
+        );
+    }
+
+    /// No further step shows more.
+    fn give_up(&mut self, load: u64) {
+        self.search.learn(load, Outcome::Failed { sustained: None, is_certain: true });
+    }
+
+    fn passed(&self) -> u64 {
+        self.curve.iter().filter(|point| point.pass).map(|point| point.load).max().unwrap_or(0)
+    }
+
+    fn has_passed(&self) -> bool {
+        self.passed() > 0
+    }
+
+    /// The smallest load that failed.
+    fn failed(&self) -> Option<u64> {
+        let failed = self.curve.iter().filter(|point| !point.pass);
+        failed.map(|point| point.load).filter(|load| *load > self.search.answer().max()).min()
     }
 
     /// The lowest median latency of the loads that passed.
@@ -306,23 +313,16 @@ impl Known {
         Some(format!("it did not pass before: {}", before.reasons.first()?))
     }
 
-    /// Whether throng was much as late at another load.
-    fn is_as_late_elsewhere(&mut self, load: u64, lag_us: f64) -> bool {
-        let is_alike = |before: f64| lag_us > 0.0 && lag_us.max(before) <= ALIKE * lag_us.min(before);
-        let before = self.late.replace((load, lag_us));
-        before.is_some_and(|(other, before)| other != load && is_alike(before))
-    }
-
     /// Keeps what explains most: of equals the latest, which is the closest to the result.
     fn explain(&mut self, load: u64, limit: Option<Limit>) {
         let before = self.limit.as_ref().map_or(0, |(_, limit)| judge::weight(limit));
         let Some(new) = limit.filter(|new| judge::weight(new) >= before) else { return };
         // Responses that are wrong with every load are why none passes, and not what became of their connections later.
         let is_wrong = self.limit.as_ref().is_some_and(|(_, limit)| limit.cause == Cause::WrongAnswer);
-        if is_wrong && matches!(new.cause, Cause::Closed | Cause::Timeout) && self.search.passed().is_none() {
+        if is_wrong && matches!(new.cause, Cause::Closed | Cause::Timeout) && !self.has_passed() {
             return;
         }
-        let was_there = self.limit.is_some() || self.search.passed().is_some();
+        let was_there = self.limit.is_some() || self.has_passed();
         self.limit = match self.limit.take() {
             _ if !(judge::is_nobody(&new) && was_there) => Some((load, new)),
             // The load before shows why the target is gone; this one, that it is.
@@ -337,45 +337,40 @@ impl Known {
         failed && self.limit.as_ref().is_some_and(|(_, limit)| judge::may_have_ended(limit))
     }
 
-    /// Whether the smallest load that failed did so by throng itself.
+    /// Whether the smallest load above the result that failed did so by throng itself.
     fn is_ours(&self) -> bool {
         let last = |failed: u64| self.curve.iter().rfind(|point| point.load == failed);
-        self.search.failed().and_then(last).is_some_and(|point| point.invalid)
-    }
-
-    /// The smallest load above `max` that failed by what the target did, by the last step of each load; of a curve that ascends.
-    fn failed_by_target(&self, max: u64) -> Option<u64> {
-        let mut last = self.curve.chunk_by(|one, next| one.load == next.load).filter_map(<[Point]>::last);
-        last.find(|point| point.load > max && !point.pass && !point.invalid).map(|point| point.load)
+        self.failed().and_then(last).is_some_and(|point| point.invalid)
     }
 
     /// `refused`: why this machine cannot reach the requested load, and that.
     fn into_summary(mut self, by: By, plan: &Plan, refused: Option<(u64, Limit)>) -> FindSummary {
+        let (failed, is_ours) = (self.failed(), self.is_ours());
         self.curve.sort_by_key(|point| point.load);
-        let mut failed = self.search.failed();
-        let is_ours = self.is_ours();
-        let mut invalid = is_ours && matches!(self.search.outcome(), Some(Outcome::Impossible { .. }));
-        let (outcome, max, error) = match (self.search.outcome(), &refused) {
+        let (outcome, max, error) = match self.search.answer() {
             // What throng could not do is no bound of what the target can.
-            (Some(Outcome::Found { max, .. }), _) if is_ours => {
-                let by_target = self.failed_by_target(max);
-                (failed, invalid) = (by_target.or(failed), by_target.is_none());
-                let found = by_target.map(|load| (FindOutcome::Found, max, load - max));
-                found.unwrap_or((FindOutcome::NotReached, max, 0))
-            }
-            (Some(Outcome::Found { max, error }), _) => (FindOutcome::Found, max, error),
-            (Some(Outcome::Impossible { .. }), _) => (FindOutcome::Impossible, 0, 0),
+            Answer::Found { max, .. } if is_ours => (FindOutcome::NotReached, max, 0),
+            Answer::Found { max, interval } => (FindOutcome::Found, max, interval.error(max)),
             // This is a result too: that of this machine.
-            (Some(Outcome::NotReached { most }), Some(_)) => (FindOutcome::Found, most, 0),
-            (Some(Outcome::NotReached { most }), None) => (FindOutcome::NotReached, most, 0),
-            (None, _) => (FindOutcome::NotReached, self.search.passed().unwrap_or(0), 0),
+            Answer::NotReached { most } if refused.is_some() => (FindOutcome::Found, most, 0),
+            Answer::NotReached { most } => (FindOutcome::NotReached, most, 0),
+            Answer::Impossible { .. } => (FindOutcome::Impossible, 0, 0),
+            Answer::Unsettled { failed: None, .. } if is_ours && !self.has_passed() => {
+                (FindOutcome::Impossible, 0, 0)
+            }
+            Answer::Unsettled { failed: None, .. } => (FindOutcome::NotReached, self.passed(), 0),
+            Answer::Unsettled { .. } if is_ours => (FindOutcome::NotReached, self.passed(), 0),
+            Answer::Unsettled { interval, .. } => {
+                let passed = self.passed();
+                (FindOutcome::Unsettled, passed, interval.error(passed))
+            }
         };
+        let invalid = is_ours && outcome != FindOutcome::Found;
         let point = self.curve.iter().rfind(|point| !point.pass && Some(point.load) == failed);
         let criterion = point.and_then(|point| point.reasons.first().cloned());
-        let is_cut = self.interrupted && point.is_some();
         let explains = |limit: &Limit| match outcome {
-            FindOutcome::NotReached => is_cut || invalid && limit.side == Side::Host,
-            FindOutcome::Found | FindOutcome::Impossible => true,
+            FindOutcome::NotReached => invalid && limit.side == Side::Host,
+            FindOutcome::Found | FindOutcome::Impossible | FindOutcome::Unsettled => true,
         };
         let limit = self.limit.or(refused).filter(|(_, limit)| explains(limit));
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
@@ -391,12 +386,13 @@ impl Known {
             failed: failed.filter(|_| point.is_some()),
             criterion,
             interrupted: self.interrupted,
-            ended: self.ended,
+            ended: self.ended.or_else(|| self.is_late.then(|| "its time was over (--max-time)".to_owned())),
             limit_load: limit.as_ref().map(|(load, _)| *load),
             limit: limit.map(|(_, limit)| limit),
             baseline: self.baseline,
             probe_per_s: plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64()),
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
+            idle: None,
             curve: self.curve,
         }
     }

@@ -6,11 +6,14 @@ use std::sync::{
 };
 
 use samples::Tell;
+use units::{Clock, Nanos};
 
 /// Set by signals. The first ends the load, whose outstanding responses are waited for; the second ends the run at once. Both write the
 /// summary.
+///
+/// A part of a whole may have a time by which it ends in any case, as with two signals.
 #[derive(Clone, Default)]
-pub struct Interrupt(Arc<State>);
+pub struct Interrupt(Arc<State>, Option<(Arc<Clock>, Nanos)>);
 
 #[derive(Default)]
 struct State {
@@ -26,7 +29,18 @@ pub(crate) struct Watching<'a>(&'a State);
 impl Interrupt {
     /// With where the user is told what is waited for, a line.
     pub fn telling(tell: Tell) -> Interrupt {
-        Interrupt(Arc::new(State { tell: Some(tell), ..State::default() }))
+        Interrupt(Arc::new(State { tell: Some(tell), ..State::default() }), None)
+    }
+
+    /// The same, which is set after this time in any case.
+    #[must_use]
+    pub(crate) fn after(&self, time: Nanos) -> Interrupt {
+        Interrupt(self.0.clone(), Some((Arc::new(Clock::start()), time)))
+    }
+
+    /// Whether its time is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.1.as_ref().is_some_and(|(clock, time)| clock.now() >= *time)
     }
 
     /// A signal came. Whether it has an effect: the first always has, the second if a run is under way.
@@ -41,12 +55,12 @@ impl Interrupt {
 
     /// Whether the end was requested.
     pub fn is_set(&self) -> bool {
-        self.0.signals.load(Relaxed) > 0
+        self.0.signals.load(Relaxed) > 0 || self.is_late()
     }
 
     /// Whether it was requested twice.
     pub(crate) fn is_urgent(&self) -> bool {
-        self.0.signals.load(Relaxed) > 1
+        self.0.signals.load(Relaxed) > 1 || self.is_late()
     }
 
     pub(crate) fn watch(&self) -> Watching<'_> {

@@ -34,6 +34,7 @@ use evidence::{Evidence, Paced};
 use gather::gather;
 pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
 pub use subject::find_command;
+pub(crate) use subject::longest_pause;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
@@ -62,6 +63,11 @@ pub(crate) fn failed_agent(r: &Record) -> Option<String> {
 pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: Option<Nanos>) -> Summary {
     let paced = paced(plan, r, unloaded).filter(|_| by == By::Rate);
     judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..gather(plan, r) })
+}
+
+/// The time after which connections were closed that nothing was sent on, if it was the same for all.
+pub(crate) fn idle_timeout(r: &Record) -> Option<Nanos> {
+    evidence::Pattern::of(r, false).silence
 }
 
 /// None where it is not one population whose connections carry one request at a time.

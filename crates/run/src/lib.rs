@@ -37,7 +37,6 @@ mod record;
 mod refusal;
 mod rejections;
 mod schedule;
-mod search;
 mod silences;
 mod workers;
 

@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     Interrupt,
-    conduct::conduct_on,
+    conduct::{Early, conduct_on},
     losses::Losses,
     record::Record,
     workers::{Ground, Workers, stop, stop_within},
@@ -34,10 +34,19 @@ impl<W: Workers> LoadSteps<W> {
     }
 
     /// Goes to the load of `plan`, up or down, and through its stages; how that went.
-    pub(crate) fn go_to(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
+    ///
+    /// It may end before its time.
+    pub(crate) fn go_to(
+        &mut self,
+        plan: &Plan,
+        root: &Root,
+        interrupt: &Interrupt,
+        early: Early<'_>,
+    ) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
         let before = (&*self.held, &*self.to_redial);
-        let mut record = conduct_on(plan, root, &mut self.workers, &self.ground, before, losses, interrupt);
+        let (workers, ground) = (&mut self.workers, &self.ground);
+        let mut record = conduct_on(plan, root, workers, ground, before, losses, interrupt, early);
         self.to_redial = record.populations.iter().map(|measured| measured.to_redial() as i64).collect();
         // Open at its beginning, all at once; its shards report one after the other, and then some may be lost.
         record.peak = record.peak.max(self.open);

@@ -1,6 +1,6 @@
 //! The end of a search: schema `throng.find/1`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,25 @@ pub struct Baseline {
     pub allowed_us: f64,
 }
 
+/// The target closes connections that are idle, and pauses between requests became shorter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct IdleTimeout {
+    /// After so many seconds, as it announced, or as connections were closed.
+    pub timeout_s: f64,
+    /// The shortest and the longest pause since then, seconds.
+    pub think_s: [f64; 2],
+}
+
+impl fmt::Display for IdleTimeout {
+    /// `think 1.5s..3s: the server closes idle connections after 5s`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let IdleTimeout { timeout_s, think_s: [least, most] } = self;
+        write!(f, "think {least}s..{most}s: the server closes idle connections after {timeout_s:.1} s")
+    }
+}
+
 /// How a search ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -67,6 +86,8 @@ pub enum FindOutcome {
     /// All that was allowed passed, or it was interrupted, or throng itself was the limit above `max` ([`FindSummary::invalid`]):
     /// `max` is a lower bound.
     NotReached,
+    /// The steps contradict each other, or its time was over: `max` is the largest load that passed.
+    Unsettled,
     /// Nothing did.
     #[default]
     Impossible,
@@ -87,7 +108,7 @@ pub struct FindSummary {
     pub seed: u64,
     /// The largest load that passed; 0 where none did.
     pub max: u64,
-    /// `max + error` did not pass; 0 if none failed because of the target.
+    /// What the target sustains is within this of `max`, with a probability of 95 %; 0 if no load failed because of the target.
     pub error: u64,
     /// How it ended.
     pub outcome: FindOutcome,
@@ -100,7 +121,7 @@ pub struct FindSummary {
     pub criterion: Option<String>,
     /// Ended early: `max` passed; above it, nothing is known except `failed`.
     pub interrupted: bool,
-    /// What ended it before its time, where that was no signal: `agent g2 was lost`; absent otherwise.
+    /// What ended it early, where that was no signal: `agent g2 was lost`, or `its time was over`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// What stopped it.
@@ -111,6 +132,8 @@ pub struct FindSummary {
     pub baseline: Option<Baseline>,
     /// Requests per second of the probe; 0 without one. By rate they are part of each load, otherwise beside it.
     pub probe_per_s: f64,
+    /// After what time the target closes idle connections, where pauses became shorter for that; null otherwise.
+    pub idle: Option<IdleTimeout>,
     /// The thresholds at `max`.
     pub thresholds: Vec<ThresholdResult>,
     /// Every load that was tried, ascending.
@@ -118,11 +141,11 @@ pub struct FindSummary {
 }
 
 impl FindSummary {
-    /// 0 when found, or when all that was allowed passed; 1 where nothing passed; 4, as of a run, where throng itself was the limit.
+    /// 0 when found, or when all that was allowed passed; 1 where nothing passed, or what passed says too little; 4, as of a run, where throng itself was the limit.
     pub fn exit_status(&self) -> u8 {
         if self.invalid {
             return Verdict::Invalid.exit_status();
         }
-        u8::from(self.outcome == FindOutcome::Impossible)
+        u8::from(matches!(self.outcome, FindOutcome::Impossible | FindOutcome::Unsettled))
     }
 }

@@ -51,7 +51,7 @@ pub use detail::Detail;
 pub use error_sample::{ErrorSample, ErrorSamples};
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_least, at_most, censored_share, judged, lacks, measured, without_fault};
-pub use find::{Baseline, FindOutcome, FindSummary, Point};
+pub use find::{Baseline, FindOutcome, FindSummary, IdleTimeout, Point};
 pub use gauge::{Gauge, Growth};
 pub use headline::FAILED;
 pub use latency::{Latency, SlowPart, Took};

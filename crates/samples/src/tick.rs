@@ -124,6 +124,10 @@ merged! {
         /// For how long the connection had been silent, of those open when full load ended, that was silent for longest.
         #[cfg_attr(test, ts(type = "number"))]
         pub longest_silence: Nanos => always most,
+        /// After how long the server closes idle connections, as its responses announced (Keep-Alive, RFC 2068 section 19.7.1.1): the longest,
+        /// seconds; 0 if none did.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub keep_alive_s: u64 => always most,
         /// Connections that had their first response before the load ended; of those that are dialled again only the first counts.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub served: u64,

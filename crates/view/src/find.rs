@@ -115,7 +115,16 @@ fn result(found: &FindSummary, unit: &str) -> String {
         FindOutcome::Found => {
             let late = late_between(found);
             let (max, error) = (Count(found.max), Count(found.error));
-            format!("max {max} ± {error} {unit}{beside}{once}{why}{late}{limited}\n")
+            let think = found.idle.map(|idle| format!("; {idle}")).unwrap_or_default();
+            format!("max {max} ± {error} {unit}{beside}{once}{why}{late}{limited}{think}\n")
+        }
+        FindOutcome::Unsettled => {
+            let passed = match found.max {
+                0 => "no load passed".to_owned(),
+                max => format!("{} passed", load_of(max, unit)),
+            };
+            let error = if found.max > 0 { format!(" ± {}", Count(found.error)) } else { String::new() };
+            format!("unsettled: {passed}{error}{why}{limited}{SETTLE}\n")
         }
         FindOutcome::NotReached if found.invalid => {
             let max = load_of(found.max, unit);
@@ -142,6 +151,9 @@ fn result(found: &FindSummary, unit: &str) -> String {
         },
     }
 }
+
+/// What to do where a search has no result.
+const SETTLE: &str = "; to settle it, give it more time (--max-time 10m), longer steps (-d 10s) or a range that ends sooner (--max)";
 
 /// `; 113 and 137 had passed before`: loads as large as that which failed, or larger. The target no longer sustains them, or they had
 /// passed by chance.

@@ -286,6 +286,11 @@ dial_lag: number,
  */
 longest_silence: number, 
 /**
+ * After how long the server closes idle connections, as its responses announced (Keep-Alive, RFC 2068 section 19.7.1.1): the longest,
+ * seconds; 0 if none did.
+ */
+keep_alive_s: number, 
+/**
  * Connections that had their first response before the load ended; of those that are dialled again only the first counts.
  */
 served: number, 

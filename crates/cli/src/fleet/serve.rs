@@ -11,7 +11,7 @@ use exporters::web::Opens;
 use fleet::{AgentStatus, Agents, Allow, Fleet, Job, Operator, Reply, Request, Server, Waiting};
 use host::remote::Token;
 use plan::{Flags, Live, Plan, flag};
-use run::{Find, Interrupt};
+use run::Interrupt;
 use samples::{FindSummary, Point, RunRecord, Sink};
 use serde_json::{Value, json};
 use store::{Store, StoredRun};
@@ -286,7 +286,7 @@ fn search_at(
     show: &mut dyn FnMut(&Point),
 ) -> Result<FindSummary, Vec<String>> {
     let Wanted { how, of_step: Described { mut plan, job, .. } } = wanted;
-    let (by, dwell) = how.without_mistakes();
+    let (by, _) = how.without_mistakes();
     let link = server.map(|server| nats::link_unless(interrupt, "--nats", &server)).transpose();
     let link = match link {
         Err(_) if interrupt.is_set() => return Ok(run::not_begun(by, &plan)),
@@ -301,8 +301,7 @@ fn search_at(
         Err(_) if interrupt.is_set() => return Ok(run::not_begun(by, &plan)),
         most => most.map_err(|why| vec![why])?,
     };
-    let search = Find { by, most, dwell };
-    search::search(search, &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
+    search::search(how.up_to(most), &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
 }
 
 /// `interrupt`: ends what it waits for before it begins; from then on it takes commands.

@@ -11,7 +11,7 @@ HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "hands
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "unsettled", "owed", "ramped_at")
 # A few of many, as they are.
 SAMPLED = ("error_samples", "marks")
-MOST = ("stalled", "dial_lag", "longest_silence", "max")
+MOST = ("stalled", "dial_lag", "longest_silence", "keep_alive_s", "max")
 LEAST = ("from", "min")
 
 
@@ -200,6 +200,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}late_dials", Setting("of dials that were due while the generator stalled: when each was due is not on the wire"), ""),
         Rule(f"{prefix}dial_lag", Setting("the same: by how much"), ""),
         Rule(f"{prefix}longest_silence", Setting("evidence for an idle cut: of idle connections, and in half seconds"), ""),
+        Rule(f"{prefix}keep_alive_s", Setting("what the server announced in Keep-Alive, in seconds"), ""),
         Rule(f"{prefix}served", Setting("evidence for a target that serves some of its connections only: before the load ended"), ""),
         Rule(f"{prefix}responses_at_close/*", Setting("of a sample of the connections that the target closed"), ""),
         Rule(f"{prefix}congestion/*", Setting("what an adaptive ramp judged soon after each dial, and adapted to"), ""),

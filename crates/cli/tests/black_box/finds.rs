@@ -191,8 +191,15 @@ fn a_server_that_makes_room_has_no_idle_timeout() {
 #[test]
 fn an_idle_timeout() {
     let server = Serving::start(&["--threads", "1", "--idle-cut", "1s"]);
-    let found = find(&server.url("/"), &[&["--max", "50", "-d", "2s"], &HELD[..]].concat(), 1);
+    let args = [&["--max", "50", "-d", "2s"], &HELD[..]].concat();
+    let found = find(&server.url("/"), &[&args[..], &["--think", "30s..90s"]].concat(), 1);
     check_limit(&found, "impossible", ["target", "idle-cut", " s of inactivity", "idle timeout"]);
+    // The default gives way.
+    let found = find(&server.url("/"), &args, 0);
+    let (idle, max) = (&found["idle"], found["max"].as_u64());
+    assert_eq!((found["outcome"].as_str(), max), (Some("not-reached"), Some(50)), "{found:#}");
+    assert!((0.9..2.0).contains(&idle["timeout_s"].as_f64().unwrap()), "{idle}");
+    assert!(idle["think_s"][1].as_f64().unwrap() < 1.2, "{idle}");
 }
 
 #[test]
@@ -265,9 +272,9 @@ fn our_own_cryptography() {
 fn a_target_killed_by_the_oom_killer_ends_the_search() {
     // 64 MiB: enough for the 500 of the first step, with the interpreter's own 10.
     let Some((_group, server)) = short_of_memory("80000") else { return };
-    let found = find(&server.url("/"), &[&["--max", "1000", "-d", "1s"], &HELD[..]].concat(), 0);
-    check_limit(&found, "found", ["target", "memory", "OOM killer", "MemoryMax"]);
-    assert_eq!((&found["max"], &found["error"]), (&500.into(), &500.into()), "{found:#}");
+    let found = find(&server.url("/"), &[&["--max", "1000", "-d", "1s"], &HELD[..]].concat(), 1);
+    check_limit(&found, "unsettled", ["target", "memory", "OOM killer", "MemoryMax"]);
+    assert_eq!(&found["max"], &500, "{found:#}");
     // Those of the step before were open, whatever became of the others.
     assert!(found["limit"]["at_connections"].as_u64() >= Some(500), "{found:#}");
     assert_eq!(found["curve"].as_array().unwrap().len(), 2, "none once it is gone: {found:#}");

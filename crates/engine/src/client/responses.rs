@@ -49,8 +49,10 @@ impl Client {
         if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.has_messages() {
             self.message_came(now);
         }
+        let keep_alive_s = head.and_then(|head| head.keep_alive_s);
+        self.tick.keep_alive_s = self.tick.keep_alive_s.max(keep_alive_s.unwrap_or(0).into());
         let conn = self.conn(k);
-        conn.received(now, head.and_then(|head| head.keep_alive_s));
+        conn.received(now, keep_alive_s);
         let is_first = !std::mem::replace(&mut conn.served, true);
         // Until then no connection has made room for it.
         self.tick.served += u64::from(is_first && !self.draining && !self.is_released());

@@ -6,7 +6,6 @@ use samples::{
 use units::{Count, Nanos};
 
 use super::By;
-use crate::judge;
 
 /// A probe that takes this many times as long as at the baseline, and this much longer, fails a step.
 const PROBE_TIMES: f64 = 5.0;
@@ -15,10 +14,6 @@ const PROBE_MORE_US: f64 = 20_000.0;
 const PROBE_OF_TIMEOUT: f64 = 0.5;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
-/// What is missing where a pause falls on the end of a step is less than this share of the load.
-const PAUSED: f64 = 0.5;
-/// What fails within a second is in two lines at the most, each of a second.
-const BURST_S: f64 = 2.1;
 /// Minimum share of a load whose announced closes show what the target does with all.
 const MANY: f64 = 0.5;
 /// Why no number of connections can be held, and what helps.
@@ -79,42 +74,8 @@ fn under_way_per_s(s: &Summary) -> f64 {
     if s.duration_s > 0.0 { s.requests.per_s * latency_s / (s.duration_s - latency_s) } else { 0.0 }
 }
 
-/// Whether a step that failed is measured once more, for its failure may be chance. It may be
-/// - where throng itself was the limit: a processor that was busy elsewhere for a moment makes it late;
-/// - where nothing failed but the p99 of the probe (`is_slow_only`): in that moment, some of its few requests are slow;
-/// - where all that failed did so in one short burst, such as of resets or failed probes, while the load was reached: a moment of the
-///   path, or a worker of the target that was replaced. Thresholds say what may fail; and where more is known than the kind of
-///   the faults, it is no chance;
-/// - where nothing failed but that some responses were missing at the end, as in a pause of the target that falls on it.
-///
-/// Whatever it was, the first load that fails and the one that is to be the bound of the result are measured once more, too.
-pub(super) fn may_be_chance(by: By, load: u64, s: &Summary, is_slow_only: bool) -> bool {
-    let is_burst = s.thresholds.is_empty() && is_burst(by, load, s);
-    s.verdict == Verdict::Invalid || is_slow_only || is_burst || is_pause(by, load, s)
-}
-
-/// Whether a rate was not reached for no reason that the run shows: had more and more waited from its beginning on, it would have failed.
-fn is_pause(by: By, load: u64, s: &Summary) -> bool {
-    let share = by.reached(s) / load.max(1) as f64;
-    by == By::Rate && s.verdict == Verdict::Pass && (PAUSED..SHARE).contains(&share)
-}
-
-/// Whether what stopped a step was seen, and stays: no busy moment, nor a stall, and nothing of which only the kind of fault is known.
-pub(super) fn is_certain(limit: &Limit) -> bool {
-    let may_pass = matches!(limit.cause, Cause::Cpu | Cause::Stall);
-    is_seen_of_target(limit) && !may_pass && judge::weight(limit) > 1
-}
-
 fn is_seen_of_target(limit: &Limit) -> bool {
     limit.side == Side::Target && limit.certainty == Certainty::Seen
-}
-
-/// Whether all that failed did so in a short time and for no known limit, and nearly all of the load was there nevertheless.
-fn is_burst(by: By, load: u64, s: &Summary) -> bool {
-    let is_short = s.failing_s.is_some_and(|time_s| time_s <= BURST_S);
-    let is_known = s.limit.as_ref().is_some_and(|limit| judge::weight(limit) > 1);
-    let is_waiting = s.requests.unanswered + s.requests.missed > 0;
-    is_short && !is_known && !is_waiting && by.reached(s) >= SHARE * load as f64
 }
 
 /// Whether throng itself was the limit of a step: then it shows nothing about the target, unless the target's own limit was seen.

@@ -150,7 +150,7 @@ mod tests {
         let check = |flags: Flags, by: By, most: u64, first: u64| {
             let plan = plan_of(flags);
             let search = by.search(&plan, by.least(&plan), most);
-            assert_eq!(search.step().map(|step| step.load), Some(first), "{by:?} {most}");
+            assert_eq!(search.propose().map(|step| step.load), Some(first), "{by:?} {most}");
         };
         check(probed(), By::Connections, 4_000, 5);
         check(probed(), By::Connections, 400, 4);

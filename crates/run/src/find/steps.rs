@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use host::Root;
 use plan::Plan;
-use samples::{AgentState, FAILED, Limit, Summary, Verdict};
+use samples::{AgentState, FAILED, IdleTimeout, Limit, Summary, Verdict};
 use units::{Failure, Nanos, failpoint};
 
-use super::{By, Find, WorkerSource};
+use super::{By, Find, WorkerSource, idle, prospects::Prospects};
 use crate::{
-    Interrupt, Refusal, both_sides::MAX_COUNTED, judge, load_steps::LoadSteps, record::Record, record_on,
+    Interrupt, Refusal, both_sides::MAX_COUNTED, conductor::Conductor, judge, load_steps::LoadSteps,
+    record::Record, record_on,
 };
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
@@ -24,6 +25,10 @@ const OF_PROBES: u64 = 16;
 /// Where a search ends before its time, its workers have this long to end their load.
 const ENDS_WITHIN: Nanos = Nanos::from_secs(1);
 
+/// At the end of a step responses are waited for, this long, or for so many times what one takes without load.
+const RESPONDS: Nanos = Nanos::from_secs(1);
+const SLOWER: u64 = 4;
+
 /// A target that has ended may be started again by whoever watches it: it is dialled this often, at this interval.
 const REDIALS: u32 = 30;
 const REDIAL: Duration = Duration::from_millis(100);
@@ -32,7 +37,7 @@ const REDIAL: Duration = Duration::from_millis(100);
 pub(super) struct Steps<'a, S: WorkerSource> {
     source: &'a mut S,
     find: Find,
-    plan: &'a Plan,
+    plan: Plan,
     root: &'a Root,
     interrupt: &'a Interrupt,
     say: &'a mut dyn FnMut(&str),
@@ -40,6 +45,11 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     pub(super) most: u64,
     refused: Option<Limit>,
     load_steps: Option<LoadSteps<S::Workers>>,
+    /// That of the last step.
+    load: u64,
+    /// Pauses became shorter for this, and would for that.
+    pub(super) idle: Option<IdleTimeout>,
+    timeout: Option<Nanos>,
     /// Connections at the target's ports before the search.
     before: u64,
     /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
@@ -58,7 +68,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         source: &'a mut S,
         find: Find,
         least: u64,
-        plan: &'a Plan,
+        plan: &Plan,
         root: &'a Root,
         interrupt: &'a Interrupt,
         say: &'a mut dyn FnMut(&str),
@@ -76,16 +86,20 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         };
         let before = standing(plan);
         let (lost, has_passed, unloaded) = (None, false, None);
+        let (load, idle, timeout) = (0, None, None);
         Ok(Steps {
             source,
             find,
-            plan,
+            plan: plan.clone(),
             root,
             interrupt,
             say,
             most,
             refused,
             load_steps,
+            load,
+            idle,
+            timeout,
             before,
             lost,
             has_passed,
@@ -102,7 +116,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         if summary.verdict != Verdict::Invalid || self.lost.is_some() {
             return Ok(summary);
         }
-        self.settle(load, load);
+        self.settle(load);
         if self.lost.is_some() {
             return Ok(summary);
         }
@@ -111,18 +125,27 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         failpoint("find");
-        let plan = self.find.by.plan(self.plan, load, dwell);
+        let plan = self.find.by.plan(&self.plan, load, dwell);
+        self.load = load;
         let record = match &mut self.load_steps {
-            Some(load_steps) => load_steps.go_to(&plan, self.root, self.interrupt),
+            Some(load_steps) => {
+                let mut prospects = Prospects::of(self.find.by, load, self.unloaded);
+                let is_enough = &mut |conductor: &Conductor, now| prospects.are_bad(conductor, now);
+                let patience = self
+                    .unloaded
+                    .map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(plan.longest_timeout()));
+                load_steps.go_to(&plan, self.root, self.interrupt, (patience, is_enough))
+            }
             None => {
                 let load = (self.find.by, load, dwell);
-                let (mut workers, ground) = self.source.workers(load, self.plan, self.say)?;
+                let (mut workers, ground) = self.source.workers(load, &self.plan, self.say)?;
                 let record = record_on(&plan, self.root, &mut workers, |_| ground, &mut [], self.interrupt);
                 self.source.end(workers);
                 record
             }
         };
         self.note_lost(&record);
+        self.timeout = idle::timeout(&record);
         if self.lost.is_some() {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
@@ -146,9 +169,33 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
     }
 
-    /// After a step: what is more than `stays` is given up. It is still being taken apart then, by the target, and by this
+    /// The server closes connections that are idle for less than a pause that nobody wishes: pauses become shorter, and all connections
+    /// are dialled again. True: the last step says no more than that.
+    ///
+    /// # Errors
+    /// There are no workers.
+    pub(super) fn thinks_less(&mut self) -> Result<bool, Refusal> {
+        let may = self.find.may_think_less && self.source.is_here();
+        let Some((plan, idle)) =
+            self.timeout.filter(|_| may).and_then(|time| idle::outlasted(&self.plan, time))
+        else {
+            return Ok(false);
+        };
+        (self.say)(&idle.to_string());
+        (self.plan, self.idle) = (plan, Some(idle));
+        if let Some(load_steps) = self.load_steps.take() {
+            self.source.end(load_steps.end_within(ENDS_WITHIN));
+            let (workers, ground) =
+                self.source.workers((self.find.by, self.most, self.find.dwell), &self.plan, self.say)?;
+            self.load_steps = Some(LoadSteps::on(workers, ground, &self.plan));
+        }
+        Ok(true)
+    }
+
+    /// Before a step: what is more than `stays` is given up. It is still being taken apart then, by the target, and by this
     /// kernel, which closes what was in a ring when it finds the time: the next step would come on top of it.
-    pub(super) fn settle(&mut self, load: u64, stays: u64) {
+    pub(super) fn settle(&mut self, stays: u64) {
+        let load = self.load;
         let stays = stays.min(load);
         let gone = if self.load_steps.is_some() { load - stays } else { load };
         if gone == 0 || self.interrupt.is_set() {
@@ -165,7 +212,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         let waits = if self.source.is_here() { MAX_WAITS } else { MAX_WAITS / 4 };
         for _ in 0..waits {
             let is_over = self.lost.is_some() || self.interrupt.is_set();
-            if load > MAX_COUNTED || is_over || standing(self.plan) <= self.before + allowed {
+            if load > MAX_COUNTED || is_over || standing(&self.plan) <= self.before + allowed {
                 return;
             }
             // Agents are to be led meanwhile.
@@ -179,8 +226,9 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// Goes to this load, or to nothing where each step begins with that, for a time.
     fn stay_at(&mut self, load: u64, time: Duration) {
         let Some(load_steps) = &mut self.load_steps else { return std::thread::sleep(time) };
-        let plan = self.find.by.plan(self.plan, load, Nanos(time.as_nanos() as u64));
-        let record = load_steps.go_to(&plan, self.root, self.interrupt);
+        let plan = self.find.by.plan(&self.plan, load, Nanos(time.as_nanos() as u64));
+        self.load = load;
+        let record = load_steps.go_to(&plan, self.root, self.interrupt, (Some(RESPONDS), &mut |_, _| false));
         self.note_lost(&record);
     }
 

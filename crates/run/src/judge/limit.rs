@@ -212,15 +212,17 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
 
 /// How much a limit explains; of several runs against a target, the one that explains most is what stopped them. Most, that
 /// the target is gone; least, that nothing is known. What follows from the kind of fault alone, and what a busy moment of
-/// this machine may do, gives way to what was seen.
+/// this machine may do, gives way to what was seen. What is used up explains why a processor is busy, and why none accepts.
 pub(crate) fn weight(limit: &Limit) -> u8 {
     use Cause::{
-        Closed, Cpu, Denied, Ended, Memory, Refused, Saturated, Timeout, Unknown, Unreachable, WrongAnswer,
+        Closed, ConnectionLimit, Cpu, Denied, Ended, Memory, OpenFiles, Refused, Saturated, Timeout, Unknown,
+        Unreachable, WrongAnswer,
     };
     match (limit.side, limit.cause) {
-        (_, Ended) | (Side::Target, Memory) => 3,
+        (_, Ended) | (Side::Target, Memory) => 4,
         (_, cause) if limit.certainty == Guess => u8::from(cause != Unknown),
         (_, Unknown) => 0,
+        (Side::Target, OpenFiles | ConnectionLimit) if limit.certainty == Certainty::Seen => 3,
         (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied | Saturated)
         | (Side::Host, Cpu) => 1,
         _ => 2,

@@ -143,7 +143,7 @@ fn sends_credentials(population: &Population) -> bool {
 const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
 /// The longest time between two things that one of its connections does.
-fn longest_pause(population: &Population) -> Nanos {
+pub(crate) fn longest_pause(population: &Population) -> Nanos {
     match &population.activity {
         Activity::Steps { steps, .. } => {
             steps.iter().map(|step| step.act.think().max).max().unwrap_or_default()

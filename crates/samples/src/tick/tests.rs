@@ -121,6 +121,7 @@ fn alone(seed: u64) -> Tick {
         late_dials: 1 + seed % 29,
         dial_lag: Nanos(1 + seed % 11),
         longest_silence: Nanos(1 + seed % 19),
+        keep_alive_s: 1 + seed % 5,
         served: 1 + seed % 37,
         cpu_ns: 1 + seed % 23,
         imbalance: numbers(Imbalance::FIELDS, seed),

@@ -18,6 +18,7 @@ fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> Fi
         limit_load: None,
         baseline: None,
         probe_per_s: 0.0,
+        idle: None,
         thresholds: Vec::new(),
         curve: Vec::new(),
     }
@@ -42,6 +43,18 @@ fn the_result_is_one_sentence() {
         "max 65,000 ± 1,000 connections; the target ran out of open files; raise LimitNOFILE",
     );
     check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
+    let idle = Some(samples::IdleTimeout { timeout_s: 5.04, think_s: [1.5, 3.0] });
+    check(
+        FindSummary { idle, ..found(FindOutcome::Found, 9, 1, None) },
+        "max 9 ± 1 connections; the limit is not known; think 1.5s..3s: the server closes idle connections after 5.0 s",
+    );
+    let unsettled = FindSummary { failed: Some(500), ..found(FindOutcome::Unsettled, 1_350, 850, None) };
+    check(
+        unsettled,
+        &format!(
+            "unsettled: 1,350 connections passed ± 850; 500 did not pass; the limit is not known{SETTLE}"
+        ),
+    );
     check(
         found(FindOutcome::NotReached, 2_000, 0, None),
         "limit not reached: 2,000 connections pass; nothing larger was tried",

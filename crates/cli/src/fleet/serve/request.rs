@@ -16,13 +16,13 @@ use crate::{
     contents, job,
     mistakes::Mistakes,
     plans::{self, Scenario},
-    search::How,
+    search::{Asked, How},
 };
 
 /// What the scenario of a request is called.
 pub(super) const SCENARIO: &str = "scenario.toml";
 /// The flags of a search that are not of its plan.
-const OF_SEARCH: [&str; 2] = ["by", "max"];
+const OF_SEARCH: [&str; 3] = ["by", "max", "max-time"];
 
 /// A run, or each step of a search.
 pub(super) struct Described {
@@ -63,11 +63,12 @@ impl Place {
                 values(Takes::One, given).map_err(|why| mistakes.add(format_args!("--{name}: {why}")));
             values.ok()?.pop()
         };
-        let (by, max) = (own("by"), own("max"));
+        let [by, max, max_time] = ["by", "max", "max-time"].map(&mut own);
+        let asked = Asked { by: by.as_deref(), max: max.as_deref(), max_time: max_time.as_deref() };
         let refuses = |flag: &Flag, value: &str| self.refuses(flag).or_else(|| refused_by_find(flag, value));
         let of_plan = spec.flags.iter().filter(|(name, _)| !is_own(name));
         let (flags, refused) = self.read_flags(spec, of_plan, refuses);
-        let (how, flags) = How::read(by.as_deref(), max.as_deref(), flags, &mut mistakes);
+        let (how, flags) = How::read(asked, flags, &mut mistakes);
         let of_step = self.described(spec, flags, [refused, lines(mistakes)].concat())?;
         let mut mistakes = Mistakes::default();
         how.check(&of_step.plan, &mut mistakes);
