@@ -13,7 +13,7 @@ use crate::{Interrupt, Refusal, by::By, fitting, judge};
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_late, is_ours, none_held, none_secured,
+    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_here, is_ours, none_held, none_secured,
     probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
@@ -259,7 +259,7 @@ impl Known {
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         let is_none = !self.has_passed();
         let is_wrong = all_wrong(&summary) || none_secured(&summary);
-        let is_late = is_late(&summary);
+        let is_here = is_here(&summary);
         let unmeasured = unmeasured(&summary).filter(|_| is_none);
         let is_unmeasured = unmeasured.is_some();
         let limit =
@@ -275,7 +275,7 @@ impl Known {
             load,
             match () {
                 () if is_certain => Outcome::Failed { sustained: None, is_certain },
-                () if is_late || !is_bound => Outcome::Invalid,
+                () if is_here || !is_bound => Outcome::Invalid,
                 () => Outcome::Failed { sustained, is_certain },
             },
         );

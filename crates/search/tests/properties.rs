@@ -42,8 +42,9 @@ fn is_well_formed(answer: Answer, range: Range) -> bool {
                 low >= range.least
                     && low <= max
                     && max <= high
-                    && low * 10 >= max * 9
-                    && high * 10 <= max * 11
+                    // Loads are whole numbers.
+                    && (low * 10 >= max * 9 || low + 1 == max)
+                    && (high * 10 <= max * 11 || high == max + 1)
             }
             Answer::NotReached { most } => most <= range.most,
             Answer::Impossible { least } => least == range.least,

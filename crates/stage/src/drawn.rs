@@ -42,11 +42,12 @@
 //! stage waits for a shard whose load has ended by itself (g: 593, w: 2325, b: 976). Not found in 3,000 seeds of HTTP/1.1: half a head that is
 //! kept unsealed is no beginning of a response.
 //!
-//! Seeds from [`HARD`] on have more (see [`hard`]), and are counted from there. Found by them: a body of MiB in one send (1: 2); of two stalls in
-//! one request the first is the target's time (1: 711, b: 297), or both are (1: 697, b: 19); timeouts run on in a stall (1: 147, b: 148); replies
-//! that nobody reads pile up (2: 0, t: 0), or only with each request (g: 803); numbers that were skipped without bound (w: 0); a 408 before the
-//! close of an idle connection is a wrong response (1: 4), or only where it comes with the response before it (1: 19); throng's own stalls hide
-//! what the target did wrong (1: 151, 2: 151, g: 128, t: 129); a message at an interval goes out that is beyond the number of them (t: 2345).
+//! Seeds from [`HARD`] on have more (see [`hard`]), and are counted from there. Found by them: a body of MiB in one send (1: 2); what passes in a
+//! stall of throng is the target's time (1: 697, b: 19); timeouts run on in a stall (1: 147, b: 148); replies that nobody reads pile up (2: 0,
+//! t: 0); numbers that were skipped without bound (w: 0); a 408 before the close of an idle connection is a wrong response (1: 4), or only where
+//! it comes with the response before it (1: 19); throng's own stalls hide what the target did wrong (1: 151, 2: 151, g: 128, t: 129); a message
+//! at an interval goes out that is beyond the number of them (t: 2345). Not found in 2,000 of HTTP/1.1: of two stalls in one request the first is
+//! the target's time (a test of `engine`, `lateness`, has it).
 //!
 //! What a simulated target cannot show has tests of its own: a response before a reset that epoll does not read (`net`, `peers`), a thread
 //! that panics (`black_box`, `failures`), and what each version makes of a request (`interop`, `recorded`).
@@ -255,7 +256,8 @@ fn draw_faults(random: &mut Random) -> Faults {
     let loss = if one_of(random, 10) { 10_000 } else { 0 };
     let backlog = if one_of(random, 10) { 1 } else { 4_096 };
     let window = [256 * 1024, 256 * 1024, 32 * 1024, 8 * 1024][random.below(4) as usize];
-    Faults { delay: (least, most), loss, split: one_of(random, 3), backlog, window, ..Faults::default() }
+    let (split, buffer) = (one_of(random, 3), net::io::OUT_BYTES);
+    Faults { delay: (least, most), loss, split, backlog, window, buffer, ..Faults::default() }
 }
 
 fn draw_accepts(random: &mut Random) -> Accepts {

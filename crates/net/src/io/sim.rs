@@ -19,7 +19,7 @@ use self::{
     transit::Payload,
     world::{Event, Room, World},
 };
-use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What};
+use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
 use crate::slab::Key;
 
 mod ends;
@@ -49,6 +49,8 @@ pub struct Faults {
     /// A graceful close by the end that was dialled is one of its sending side only: what still arrives is discarded,
     /// until the other end closes too. Without it, a close with unread input is a reset.
     pub half_close: bool,
+    /// Bytes of the longest send that is no static one; as of the other backends, [`OUT_BYTES`](super::OUT_BYTES), where that is to be kept to.
+    pub buffer: usize,
 }
 
 impl Default for Faults {
@@ -63,6 +65,7 @@ impl Default for Faults {
             window: 256 * 1024,
             backlog: 4096,
             half_close: false,
+            buffer: usize::MAX,
         }
     }
 }
@@ -304,7 +307,8 @@ impl Io for SimIo {
     }
 
     fn send_out(&mut self, k: Key, len: usize) {
-        assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
+        let most = self.world.borrow().faults.buffer;
+        assert!(len <= most, "a send larger than the output buffer: {len}");
         let bytes = self.out[..len].to_vec();
         self.send(k, bytes.into());
     }

@@ -83,10 +83,16 @@ pub(super) fn is_late(s: &Summary) -> bool {
     s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen_of_target)
 }
 
+/// The same, or what this machine lacks was.
+pub(super) fn is_here(s: &Summary) -> bool {
+    let is_of_host = |limit: &Limit| limit.side == Side::Host && limit.cause != Cause::TooFewConnections;
+    is_late(s) || s.limit.as_ref().is_some_and(is_of_host)
+}
+
 /// The same, or at a rate the number of its connections was.
 pub(super) fn is_ours(by: By, s: &Summary) -> bool {
     let too_few = |limit: &Limit| by == By::Rate && limit.cause == Cause::TooFewConnections;
-    is_late(s) || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
+    is_here(s) || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
 }
 
 /// Why a step failed: its own verdict, a load that was not reached, probes without a response.

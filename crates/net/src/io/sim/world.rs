@@ -52,7 +52,7 @@ struct Host {
 
 pub(super) struct World {
     pub(super) now: Nanos,
-    faults: Faults,
+    pub(super) faults: Faults,
     random: Random,
     hosts: Vec<Host>,
     ports: Ports,

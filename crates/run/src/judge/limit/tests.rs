@@ -389,11 +389,12 @@ fn seen_causes_outweigh_inferred_ones() {
         (Side::Host, Cause::Cpu),
         (Side::Target, Cause::Cpu),
         (Side::Host, Cause::Memory),
+        (Side::Target, Cause::OpenFiles),
         (Side::Target, Cause::Memory),
         (Side::Target, Cause::Ended),
     ];
     let weights = ascending.map(|what| weight(&limit(what)));
-    assert_eq!(weights, [0, 1, 1, 1, 2, 2, 3, 3]);
+    assert_eq!(weights, [0, 1, 1, 1, 2, 2, 3, 4, 4]);
     let guess = Limit { certainty: Guess, ..limit((Side::Target, Cause::OpenFiles)) };
     assert_eq!(weight(&guess), 1, "what is a guess gives way");
     assert!(
