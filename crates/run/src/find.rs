@@ -352,7 +352,7 @@ impl Known {
             Answer::Found { max, .. } if is_ours => (FindOutcome::NotReached, max, 0),
             Answer::Found { max, interval } => (FindOutcome::Found, max, interval.error(max)),
             // This is a result too: that of this machine.
-            Answer::NotReached { most } if refused.is_some() => (FindOutcome::Found, most, 0),
+            Answer::NotReached { most } if refused.is_some() && !is_ours => (FindOutcome::Found, most, 0),
             Answer::NotReached { most } => (FindOutcome::NotReached, most, 0),
             Answer::Impossible { .. } => (FindOutcome::Impossible, 0, 0),
             Answer::Unsettled { failed: None, .. } if is_ours && !self.has_passed() => {

@@ -155,7 +155,11 @@ impl Search {
         let climb = self.ladder.map_or(self.range.most, |(first, factor)| {
             self.passed.map_or(first, |passed| passed.saturating_mul(factor).max(first))
         });
-        climb.min(self.reach).max(self.range.least)
+        // Half way to what throng cannot generate.
+        let passed = self.passed.unwrap_or(0).min(self.reach);
+        let is_bounded = self.reach < self.range.most;
+        let most = if is_bounded { passed + (self.reach - passed).div_ceil(2) } else { self.reach };
+        climb.min(most).max(self.range.least)
     }
 
     /// The load whose result is expected to say most.
@@ -177,13 +181,9 @@ impl Search {
         self.has_just_failed = matches!(outcome, Outcome::Failed { .. });
         match outcome {
             Outcome::Invalid => {
-                let passed = self.passed.filter(|passed| *passed < load).unwrap_or(0);
-                let half = passed + (load - passed) / 2;
-                let is_near = (load - passed) as f64 <= self.tolerance * load as f64;
-                let below = if is_near { passed } else { half }.max(self.range.least);
-                self.reach = self.reach.min(below);
+                self.reach = self.reach.min(load.saturating_sub(1)).max(self.range.least);
                 // A smaller load that throng cannot generate either: there is none left.
-                self.is_over |= below >= load;
+                self.is_over |= load <= self.range.least;
             }
             Outcome::Passed => {
                 self.posterior.age();
@@ -233,7 +233,9 @@ impl Search {
     /// What is known so far: at the end the result, and before it what the steps until now show.
     pub fn answer(&self) -> Answer {
         let interval = self.interval();
-        let at_reach = self.passed.filter(|passed| *passed >= self.reach);
+        let is_bounded = self.reach < self.range.most;
+        let margin = if is_bounded { (self.tolerance * self.reach as f64) as u64 } else { 0 };
+        let at_reach = self.passed.filter(|passed| *passed >= self.reach - margin);
         if let Some(most) = at_reach.filter(|most| self.posterior.at_least(*most) > BOUND) {
             return Answer::NotReached { most };
         }
