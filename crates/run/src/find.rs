@@ -267,7 +267,9 @@ impl Known {
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
         // does not measure, a smaller one does not either.
-        let is_certain = is_gone || holds_none || is_unmeasured || is_wrong && is_none;
+        // If throng was the limit before any load passed, smaller loads show nothing about the target.
+        let shows_nothing = is_here && is_none && step.purpose != Purpose::Baseline;
+        let is_certain = is_gone || holds_none || is_unmeasured || is_wrong && is_none || shows_nothing;
         self.explain(load, limit);
         // A baseline that fails bounds nothing: smaller loads are tried when larger ones have failed.
         let is_bound = step.purpose != Purpose::Baseline || is_certain;

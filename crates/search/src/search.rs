@@ -180,6 +180,8 @@ impl Search {
         self.steps = self.steps.saturating_add(1);
         self.has_just_failed = matches!(outcome, Outcome::Failed { .. });
         match outcome {
+            // Larger loads do without.
+            Outcome::Invalid if self.steps == 1 && self.baseline == Some(load) => {}
             Outcome::Invalid => {
                 self.reach = self.reach.min(load.saturating_sub(1)).max(self.range.least);
                 // A smaller load that throng cannot generate either: there is none left.

@@ -87,6 +87,10 @@ fn what_throng_cannot_generate_bounds_the_search_and_not_the_target() {
         search.learn(next.load, Outcome::Passed);
     }
     assert!(matches!(search.answer(), Answer::NotReached { most: 19_600..20_000 }), "{:?}", search.answer());
+    // Nor does a baseline bound anything that is not one.
+    let mut search = Search::new(RANGE, 0.02).with_baseline(5).climbing_from(500, 4);
+    search.learn(5, Outcome::Invalid);
+    assert_eq!(search.propose().map(|next| next.load), Some(500));
     // None can be generated.
     let mut search = Search::new(Range { least: 1, most: 3 }, 0.02);
     [3, 1].into_iter().for_each(|load| search.learn(load, Outcome::Invalid));
