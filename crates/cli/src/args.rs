@@ -188,7 +188,7 @@ pub(crate) struct AgentArgs {
 #[derive(Group)]
 #[command(
     after_help = "Each step is judged like a run, with the options of `throng run`; --duration is the time \
-    at full load of a step [default: 5s]. --probe is 20/s by default; scenarios, and tcp:// and tls:// \
+    at full load of a step [default: 2s]. --probe is 20/s by default; scenarios, and tcp:// and tls:// \
     without --message, have none. A step passes if at least 98 % of its load is reached (held, opened, \
     answered) and the thresholds are met; without --threshold, if there was no fault and the probe's p99 is \
     at most five times the lowest so far, or 20 ms above it if that is more, and half of --timeout at most. A step of --by arrival or \

@@ -46,10 +46,11 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
             print_stderr(line);
         }
     };
-    let max_time = how.up_to(most).max_time;
-    say(&format!("{}: up to {} {}, {dwell} each, {max_time} at most", plan.text, Count(most), by.unit()));
+    let search = how.up_to(most);
+    let (most, max_time) = (Count(most), search.max_time);
+    say(&format!("{}: up to {most} {}, {dwell} each, {max_time} at most", plan.text, by.unit()));
     let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
-    let found = search::search(how.up_to(most), &plan, agents.as_mut(), &interrupt, &mut show)?;
+    let found = search::search(search, &plan, agents.as_mut(), &interrupt, &mut show)?;
     let text = view::find_text(&found, by.unit());
     let status = if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() };
     output::end(status, crate::print_result(&text, json, || view::json(&found)))

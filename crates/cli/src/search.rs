@@ -148,18 +148,20 @@ fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
 
 /// How long a search lasts at most.
 fn search_time(text: &str) -> Result<Nanos, String> {
-    match Nanos::parse_or_seconds(text) {
-        Ok(time) if time >= SHORTEST_SEARCH => Ok(time),
-        _ => Err(format!("a search has {SHORTEST_SEARCH} or longer, and ends; use 3m: {text:?}")),
-    }
+    bounded_time(text, "a search", SHORTEST_SEARCH, MAX_TIME)
 }
 
 /// How long a step of a search lasts at full load.
 pub(crate) fn step_time(text: &str) -> Result<Nanos, String> {
+    bounded_time(text, "a step of a search", SHORTEST, "5s")
+}
+
+/// How long `what` lasts, which is `shortest` or longer, and ends; `instead` is a time that it may have.
+fn bounded_time(text: &str, what: &str, shortest: Nanos, instead: &str) -> Result<Nanos, String> {
     match Nanos::parse_or_seconds(text) {
-        Ok(time) if time >= SHORTEST => Ok(time),
+        Ok(time) if time >= shortest => Ok(time),
         // Words too: `forever` is a time of other commands.
-        _ => Err(format!("a step of a search lasts {SHORTEST} or longer, and ends; use 5s: {text:?}")),
+        _ => Err(format!("{what} lasts {shortest} or longer, and ends; use {instead}: {text:?}")),
     }
 }
 
@@ -278,5 +280,8 @@ mod tests {
         for text in ["forever", "500ms", "0", "long"] {
             assert_eq!(step_time(text), wrong(text));
         }
+        assert_eq!(search_time("3m"), Ok(Nanos::from_secs(180)));
+        let why = "a search lasts 10s or longer, and ends; use 3m: \"9s\"";
+        assert_eq!(search_time("9s"), Err(why.to_owned()));
     }
 }

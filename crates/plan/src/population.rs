@@ -179,21 +179,21 @@ impl Act {
 
     /// Leaves out the idle time after it.
     pub(crate) fn take_think(&mut self) {
-        if let Act::Request { think, .. }
-        | Act::Upgrade { think, .. }
-        | Act::Send { think, .. }
-        | Act::Expect { think, .. } = self
-        {
-            *think = Think::default();
-        }
+        self.think_mut().into_iter().for_each(|think| *think = Think::default());
     }
 
     /// Has this idle time after it, if it has any.
     fn set_think(&mut self, new: Think) {
-        if let Act::Request { think, .. } | Act::Upgrade { think, .. } | Act::Send { think, .. } = self
-            && think.max > Nanos::ZERO
-        {
-            *think = new;
+        self.think_mut().filter(|think| think.max > Nanos::ZERO).into_iter().for_each(|think| *think = new);
+    }
+
+    fn think_mut(&mut self) -> Option<&mut Think> {
+        match self {
+            Act::Request { think, .. }
+            | Act::Upgrade { think, .. }
+            | Act::Send { think, .. }
+            | Act::Expect { think, .. } => Some(think),
+            Act::Wait(_) | Act::Close => None,
         }
     }
 

@@ -55,19 +55,17 @@ pub(crate) fn conduct(
     around.finish(conductor, workers)
 }
 
-/// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it may end before its time.
+/// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it ends now, before its time.
 pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
 
 /// Runs the stages starting with `held` connections of each population, `to_redial` of which are closed for now, and leaves the load as it
 /// is at the end of the last one, or once `is_enough`. `losses`: of the existing connections.
-#[allow(clippy::too_many_arguments, reason = "what a step begins with")]
 pub(crate) fn conduct_on(
     plan: &Plan,
     root: &Root,
     workers: &mut dyn Workers,
     ground: &Ground,
-    (held, to_redial): (&[u32], &[i64]),
-    losses: Losses,
+    (held, to_redial, losses): (&[u32], &[i64], Losses),
     interrupt: &Interrupt,
     (patience, is_enough): Early<'_>,
 ) -> Record {

@@ -83,7 +83,7 @@ pub struct Find {
     pub dwell: Nanos,
     /// The search takes no longer.
     pub max_time: Nanos,
-    /// The think time is nobody's wish: it becomes shorter where the server closes connections that are idle for less.
+    /// The think time is a default: it becomes shorter where the server closes connections that are idle for less.
     pub may_think_less: bool,
 }
 
@@ -271,16 +271,11 @@ impl Known {
         let shows_nothing = is_here && is_none && step.purpose != Purpose::Baseline;
         let is_certain = is_gone || holds_none || is_unmeasured || is_wrong && is_none || shows_nothing;
         self.explain(load, limit);
-        // A baseline that fails bounds nothing: smaller loads are tried when larger ones have failed.
-        let is_bound = step.purpose != Purpose::Baseline || is_certain;
-        self.search.learn(
-            load,
-            match () {
-                () if is_certain => Outcome::Failed { sustained: None, is_certain },
-                () if is_here || !is_bound => Outcome::Invalid,
-                () => Outcome::Failed { sustained, is_certain },
-            },
-        );
+        if is_certain {
+            return self.give_up(load);
+        }
+        let failed = Outcome::Failed { sustained, is_certain };
+        self.search.learn(load, if is_here { Outcome::Invalid } else { failed });
     }
 
     /// No further step shows more.
@@ -296,10 +291,11 @@ impl Known {
         self.passed() > 0
     }
 
-    /// The smallest load that failed.
+    /// The smallest load above the result that failed.
     fn failed(&self) -> Option<u64> {
+        let max = self.search.answer().max();
         let failed = self.curve.iter().filter(|point| !point.pass);
-        failed.map(|point| point.load).filter(|load| *load > self.search.answer().max()).min()
+        failed.map(|point| point.load).filter(|load| *load > max).min()
     }
 
     /// The lowest median latency of the loads that passed.
@@ -360,8 +356,13 @@ impl Known {
             Answer::Unsettled { failed: None, .. } if is_ours && !self.has_passed() => {
                 (FindOutcome::Impossible, 0, 0)
             }
-            Answer::Unsettled { failed: None, .. } => (FindOutcome::NotReached, self.passed(), 0),
-            Answer::Unsettled { .. } if is_ours => (FindOutcome::NotReached, self.passed(), 0),
+            // Its time was over: there may be more, of which nothing is known.
+            Answer::Unsettled { failed: None, .. } if self.is_late => {
+                (FindOutcome::Unsettled, self.passed(), 0)
+            }
+            Answer::Unsettled { failed, .. } if is_ours || failed.is_none() => {
+                (FindOutcome::NotReached, self.passed(), 0)
+            }
             Answer::Unsettled { interval, .. } => {
                 let passed = self.passed();
                 (FindOutcome::Unsettled, passed, interval.error(passed))

@@ -13,7 +13,7 @@ use units::{Clock, Nanos};
 ///
 /// A part of a whole may have a time by which it ends in any case, as with two signals.
 #[derive(Clone, Default)]
-pub struct Interrupt(Arc<State>, Option<(Arc<Clock>, Nanos)>);
+pub struct Interrupt(Arc<State>, Option<(Clock, Nanos)>);
 
 #[derive(Default)]
 struct State {
@@ -35,12 +35,12 @@ impl Interrupt {
     /// The same, which is set after this time in any case.
     #[must_use]
     pub(crate) fn after(&self, time: Nanos) -> Interrupt {
-        Interrupt(self.0.clone(), Some((Arc::new(Clock::start()), time)))
+        Interrupt(self.0.clone(), Some((Clock::start(), time)))
     }
 
     /// Whether its time is over.
     pub(crate) fn is_late(&self) -> bool {
-        self.1.as_ref().is_some_and(|(clock, time)| clock.now() >= *time)
+        self.1.is_some_and(|(clock, time)| clock.now() >= time)
     }
 
     /// A signal came. Whether it has an effect: the first always has, the second if a run is under way.

@@ -33,9 +33,7 @@ impl<W: Workers> LoadSteps<W> {
         LoadSteps { workers, ground, held, to_redial, losses: Losses::default(), open: 0 }
     }
 
-    /// Goes to the load of `plan`, up or down, and through its stages; how that went.
-    ///
-    /// It may end before its time.
+    /// Goes to the load of `plan`, up or down, and through its stages, to their end or until that is [`Early`]; how that went.
     pub(crate) fn go_to(
         &mut self,
         plan: &Plan,
@@ -44,9 +42,8 @@ impl<W: Workers> LoadSteps<W> {
         early: Early<'_>,
     ) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
-        let before = (&*self.held, &*self.to_redial);
-        let (workers, ground) = (&mut self.workers, &self.ground);
-        let mut record = conduct_on(plan, root, workers, ground, before, losses, interrupt, early);
+        let before = (&*self.held, &*self.to_redial, losses);
+        let mut record = conduct_on(plan, root, &mut self.workers, &self.ground, before, interrupt, early);
         self.to_redial = record.populations.iter().map(|measured| measured.to_redial() as i64).collect();
         // Open at its beginning, all at once; its shards report one after the other, and then some may be lost.
         record.peak = record.peak.max(self.open);

@@ -62,7 +62,7 @@ pub struct Baseline {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct IdleTimeout {
-    /// After so many seconds, as it announced, or as connections were closed.
+    /// After this many seconds, as it announced, or as connections were closed.
     pub timeout_s: f64,
     /// The shortest and the longest pause since then, seconds.
     pub think_s: [f64; 2],

@@ -1,4 +1,4 @@
-//! Candidate capacities: a cell for each range of loads that the search does not tell apart.
+//! Candidate capacities: a cell for each range of loads that the search does not distinguish.
 
 /// Cells finer than this are not worth their cost: a step's result varies by more.
 const FINEST: f64 = 0.0025;

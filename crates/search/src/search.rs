@@ -108,7 +108,7 @@ impl Search {
             tolerance,
             baseline: None,
             ladder: None,
-            // What lies within the tolerance is a cell to each side: to tell more apart is no gain.
+            // What lies within the tolerance is a cell to each side: a finer grid would be no gain.
             posterior: Posterior::new(Grid::new(range.least, range.most, tolerance / 2.0)),
             reach: range.most,
             sustained: None,
@@ -157,9 +157,13 @@ impl Search {
         });
         // Half way to what throng cannot generate.
         let passed = self.passed.unwrap_or(0).min(self.reach);
-        let is_bounded = self.reach < self.range.most;
-        let most = if is_bounded { passed + (self.reach - passed).div_ceil(2) } else { self.reach };
+        let most = if self.is_bounded() { passed + (self.reach - passed).div_ceil(2) } else { self.reach };
         climb.min(most).max(self.range.least)
+    }
+
+    /// Whether there are loads that throng cannot generate.
+    fn is_bounded(&self) -> bool {
+        self.reach < self.range.most
     }
 
     /// The load whose result is expected to say most.
@@ -178,10 +182,11 @@ impl Search {
     /// Takes the result of a step at `load`. It may be another load than the proposed one, and comes after the end, too.
     pub fn learn(&mut self, load: u64, outcome: Outcome) {
         self.steps = self.steps.saturating_add(1);
+        let is_baseline = self.steps == 1 && self.baseline == Some(load);
         self.has_just_failed = matches!(outcome, Outcome::Failed { .. });
         match outcome {
-            // Larger loads do without.
-            Outcome::Invalid if self.steps == 1 && self.baseline == Some(load) => {}
+            // A baseline that fails bounds nothing: smaller loads are tried when larger ones have failed.
+            Outcome::Invalid | Outcome::Failed { is_certain: false, .. } if is_baseline => {}
             Outcome::Invalid => {
                 self.reach = self.reach.min(load.saturating_sub(1)).max(self.range.least);
                 // A smaller load that throng cannot generate either: there is none left.
@@ -235,8 +240,7 @@ impl Search {
     /// What is known so far: at the end the result, and before it what the steps until now show.
     pub fn answer(&self) -> Answer {
         let interval = self.interval();
-        let is_bounded = self.reach < self.range.most;
-        let margin = if is_bounded { (self.tolerance * self.reach as f64) as u64 } else { 0 };
+        let margin = if self.is_bounded() { (self.tolerance * self.reach as f64) as u64 } else { 0 };
         let at_reach = self.passed.filter(|passed| *passed >= self.reach - margin);
         if let Some(most) = at_reach.filter(|most| self.posterior.at_least(*most) > BOUND) {
             return Answer::NotReached { most };

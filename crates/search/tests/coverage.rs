@@ -61,7 +61,7 @@ fn tally(kind: Kind, sustained: Sustained, climbs: bool) -> Tally {
     tally
 }
 
-/// `wrong`: so many may be. For each kind, the searches that must find, and the median of steps that they may take.
+/// `wrong`: how many may be. For each kind, the searches that must find, and the median of steps that they may take.
 fn check(title: &str, sustained: Sustained, climbs: bool, wrong: u32, rows: &[(Kind, u32, u32)]) {
     let mut table = format!(
         "\n| {title} | found | wrong | max ± 2 % | unsettled | steps: median | 95 % | first found after |\n|---|---|---|---|---|---|---|---|\n"

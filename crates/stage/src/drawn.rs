@@ -205,7 +205,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     };
     let server = Server::new(protocol, (random, palette), times, accepts, load.streams)
         .with_layer(layer)
-        .being(hard.is_hard);
+        .with_hardships(hard.is_hard);
     let mut server: Shard<_, Server<S>> = listening(&net, plan.destinations()[0], PLACES, server);
     let direction = Direction { patience: load.patience, frozen: &hard.stalls, ..Direction::default() };
     let mut all = Tick::default();

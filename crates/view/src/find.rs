@@ -101,17 +101,15 @@ fn result(found: &FindSummary, unit: &str) -> String {
     let only = found
         .failed
         .filter(|failed| !found.curve.is_empty() && found.curve.iter().all(|point| point.load == *failed));
+    let passed = match found.max {
+        0 => "no load passed".to_owned(),
+        max => format!("{} passed", load_of(max, unit)),
+    };
     match found.outcome {
-        _ if found.interrupted => {
-            let passed = match found.max {
-                0 => "no load passed".to_owned(),
-                max => format!("{} passed", load_of(max, unit)),
-            };
-            match &found.ended {
-                Some(ended) => format!("the search ended: {ended}; {passed}{why}{limited}\n"),
-                None => format!("interrupted: {passed}{why}{limited}\n"),
-            }
-        }
+        _ if found.interrupted => match &found.ended {
+            Some(ended) => format!("the search ended: {ended}; {passed}{why}{limited}\n"),
+            None => format!("interrupted: {passed}{why}{limited}\n"),
+        },
         FindOutcome::Found => {
             let late = late_between(found);
             let (max, error) = (Count(found.max), Count(found.error));
@@ -119,12 +117,9 @@ fn result(found: &FindSummary, unit: &str) -> String {
             format!("max {max} ± {error} {unit}{beside}{once}{why}{late}{limited}{think}\n")
         }
         FindOutcome::Unsettled => {
-            let passed = match found.max {
-                0 => "no load passed".to_owned(),
-                max => format!("{} passed", load_of(max, unit)),
-            };
-            let error = if found.max > 0 { format!(" ± {}", Count(found.error)) } else { String::new() };
-            format!("unsettled: {passed}{error}{why}{limited}{SETTLE}\n")
+            let error = if found.error > 0 { format!(" ± {}", Count(found.error)) } else { String::new() };
+            let ended = found.ended.as_ref().map(|why| format!("{why}; ")).unwrap_or_default();
+            format!("unsettled: {ended}{passed}{error}{why}{limited}{SETTLE}\n")
         }
         FindOutcome::NotReached if found.invalid => {
             let max = load_of(found.max, unit);

@@ -32,7 +32,7 @@ pub(super) fn of_find(help: Help) -> impl Iterator<Item = Arg> {
 /// What a search means by a flag, or takes without it, where that differs from a run.
 const OF_SEARCH: [(&str, &str); 4] = [
     ("connections", "--by rate: number of connections [default: 50]"),
-    ("duration", "Time at full load of each step [default: 5s]"),
+    ("duration", "Time at full load of each step [default: 2s]"),
     ("think", "Pause after a response [default: 30s..90s]"),
     ("probe", "An independent user's requests [default: 20/s]"),
 ];

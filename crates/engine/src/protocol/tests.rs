@@ -76,7 +76,8 @@ fn a_response_of_http1_is_one_and_no_more() {
     check_http1(&[b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", b"c"], Came::Responded(1), Some(200));
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nX"], Came::Broke(Rule::Surplus), Some(204));
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK"], Came::Broke(Rule::Surplus), Some(204));
-    // The idle connection is closed with it, and it is read next.
+    // The idle connection is closed with it, and it is read next; or this is how it begins.
+    check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nH"], Came::Responded(27), Some(204));
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 408 Request"], Came::Responded(27), Some(204));
     check_http1(&[b"HTTP/1.1 2"], Came::More(0), None);
     check_http1(&[b"SSH-2.0-OpenSSH\r\n"], Came::Broke(Rule::Version), None);

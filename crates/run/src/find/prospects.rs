@@ -5,7 +5,7 @@ use units::Nanos;
 use super::By;
 use crate::conductor::Conductor;
 
-/// A target that has taken no connection for so long, or for so many times what a response takes without load, takes no more.
+/// A target that has taken no connection for this long, or for this many times as long as a response takes without load, takes no more.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 const RESPONSES: u64 = 4;
 /// A step fails of which more than this share has failed, and some.

@@ -25,7 +25,8 @@ const OF_PROBES: u64 = 16;
 /// Where a search ends before its time, its workers have this long to end their load.
 const ENDS_WITHIN: Nanos = Nanos::from_secs(1);
 
-/// At the end of a step responses are waited for, this long, or for so many times what one takes without load.
+/// At the end of a step responses are waited for: this long, or this many times as long as one takes without load. On
+/// a fleet, reports take their time, too: there it is as long as any may take.
 const RESPONDS: Nanos = Nanos::from_secs(1);
 const SLOWER: u64 = 4;
 
@@ -47,9 +48,10 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     load_steps: Option<LoadSteps<S::Workers>>,
     /// That of the last step.
     load: u64,
-    /// Pauses became shorter for this, and would for that.
+    /// Why pauses became shorter, if they did.
     pub(super) idle: Option<IdleTimeout>,
-    timeout: Option<Nanos>,
+    /// After which the server closes idle connections, as the last step shows.
+    idle_timeout: Option<Nanos>,
     /// Connections at the target's ports before the search.
     before: u64,
     /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
@@ -86,7 +88,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         };
         let before = standing(plan);
         let (lost, has_passed, unloaded) = (None, false, None);
-        let (load, idle, timeout) = (0, None, None);
+        let (load, idle, idle_timeout) = (0, None, None);
         Ok(Steps {
             source,
             find,
@@ -99,7 +101,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             load_steps,
             load,
             idle,
-            timeout,
+            idle_timeout,
             before,
             lost,
             has_passed,
@@ -131,9 +133,9 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             Some(load_steps) => {
                 let mut prospects = Prospects::of(self.find.by, load, self.unloaded);
                 let is_enough = &mut |conductor: &Conductor, now| prospects.are_bad(conductor, now);
-                let patience = self
-                    .unloaded
-                    .map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(plan.longest_timeout()));
+                let most = plan.longest_timeout();
+                let patience = self.unloaded.filter(|_| self.source.is_here());
+                let patience = patience.map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(most));
                 load_steps.go_to(&plan, self.root, self.interrupt, (patience, is_enough))
             }
             None => {
@@ -145,7 +147,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             }
         };
         self.note_lost(&record);
-        self.timeout = idle::timeout(&record);
+        self.idle_timeout = idle::timeout(&record);
         if self.lost.is_some() {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
@@ -169,7 +171,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
     }
 
-    /// The server closes connections that are idle for less than a pause that nobody wishes: pauses become shorter, and all connections
+    /// Where the server closes connections that are idle for less than a pause that is a default, pauses become shorter, and all connections
     /// are dialled again. True: the last step says no more than that.
     ///
     /// # Errors
@@ -177,7 +179,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     pub(super) fn thinks_less(&mut self) -> Result<bool, Refusal> {
         let may = self.find.may_think_less && self.source.is_here();
         let Some((plan, idle)) =
-            self.timeout.filter(|_| may).and_then(|time| idle::outlasted(&self.plan, time))
+            self.idle_timeout.filter(|_| may).and_then(|time| idle::outlasted(&self.plan, time))
         else {
             return Ok(false);
         };
@@ -228,7 +230,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         let Some(load_steps) = &mut self.load_steps else { return std::thread::sleep(time) };
         let plan = self.find.by.plan(&self.plan, load, Nanos(time.as_nanos() as u64));
         self.load = load;
-        let record = load_steps.go_to(&plan, self.root, self.interrupt, (Some(RESPONDS), &mut |_, _| false));
+        let patience = self.source.is_here().then_some(RESPONDS);
+        let record = load_steps.go_to(&plan, self.root, self.interrupt, (patience, &mut |_, _| false));
         self.note_lost(&record);
     }
 

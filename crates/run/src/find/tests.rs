@@ -255,6 +255,23 @@ fn what_throng_could_not_do_is_no_bound_of_the_target() {
     assert!(is_ours(seen(Side::Target, Certainty::Guess)) && is_ours(seen(Side::Host, Certainty::Seen)));
 }
 
+/// Exit status 0 would say that as much as was wanted passes.
+#[test]
+fn a_search_whose_time_is_over_before_anything_failed_is_unsettled() {
+    for loads in [&[][..], &[500, 1_000]] {
+        let mut known = Known { is_late: true, ..up_to(4_000) };
+        for load in loads {
+            let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
+            s.connections.held = *load;
+            learn(&mut known, By::Connections, *load, s);
+        }
+        let found = known.into_summary(By::Connections, &plan(&[]), None);
+        let max = loads.last().copied().unwrap_or(0);
+        assert_eq!((found.outcome, found.max, found.error), (FindOutcome::Unsettled, max, 0));
+        assert_eq!((found.exit_status(), found.interrupted, found.ended.is_some()), (1, false, true));
+    }
+}
+
 #[test]
 fn steps_that_contradict_each_other_settle_nothing() {
     let mut known = up_to(4_000);

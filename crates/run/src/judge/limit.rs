@@ -62,7 +62,7 @@ pub(crate) use judged::Judged;
 pub(crate) use sentence::Sentence;
 
 mod accept_queue;
-mod closes;
+pub(super) mod closes;
 mod faults;
 mod first;
 mod judged;

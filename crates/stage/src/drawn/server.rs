@@ -213,8 +213,8 @@ impl<S: Speaks> Server<S> {
         }
     }
 
-    /// The same, which does more if `is_hard`.
-    pub(super) fn being(mut self, is_hard: bool) -> Server<S> {
+    /// The same, with hardships if `is_hard`.
+    pub(super) fn with_hardships(mut self, is_hard: bool) -> Server<S> {
         self.is_hard = is_hard;
         self
     }

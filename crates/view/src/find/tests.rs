@@ -55,6 +55,14 @@ fn the_result_is_one_sentence() {
             "unsettled: 1,350 connections passed ± 850; 500 did not pass; the limit is not known{SETTLE}"
         ),
     );
+    // Nothing has failed, or nothing was measured at all, when the time was over.
+    for (max, passed) in [(0, "no load passed"), (2_000, "2,000 connections passed")] {
+        let ended = Some("its time was over (--max-time)".to_owned());
+        check(
+            FindSummary { ended, ..found(FindOutcome::Unsettled, max, 0, None) },
+            &format!("unsettled: its time was over (--max-time); {passed}; the limit is not known{SETTLE}"),
+        );
+    }
     check(
         found(FindOutcome::NotReached, 2_000, 0, None),
         "limit not reached: 2,000 connections pass; nothing larger was tried",

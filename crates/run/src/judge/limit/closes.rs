@@ -7,7 +7,7 @@ use super::{Case, Sentence, Trouble, path::tenths, starved, statuses};
 use crate::judge::destinations;
 
 /// Shorter times are not configured timeouts: immediate losses have other reasons.
-pub(super) const SET: Nanos = Nanos::from_millis(900);
+pub(in crate::judge) const SET: Nanos = Nanos::from_millis(900);
 
 /// Whether connections ended, and the target did not say why: neither so, nor by the status of its responses.
 fn is_unannounced(case: &Case) -> bool {
