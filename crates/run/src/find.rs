@@ -38,6 +38,8 @@ const MAX_PER_S: u64 = 1_000_000;
 /// capacity queues.
 const GROWTH: u64 = 4;
 const GROWTH_PER_S: u64 = 2;
+/// See [`By::patience`].
+const QUEUES: u64 = 2;
 /// For the end of the last step and of its workers, of the time that a search has.
 const MARGIN: Nanos = Nanos::from_secs(2);
 
@@ -59,6 +61,13 @@ impl By {
             By::Arrival => (first / 10).max(least),
             By::Connections | By::Burst => (first / 100).max(least),
         }
+    }
+
+    /// How many times as long a step lasts for this: what comes faster than it is served queues, and a short step is over before the queue
+    /// shows. On the way up that does no harm.
+    fn patience(self, purpose: Purpose) -> u64 {
+        let decides = matches!(purpose, Purpose::Narrow | Purpose::Confirm);
+        if decides && matches!(self, By::Rate | By::Arrival) { QUEUES } else { 1 }
     }
 
     /// The search from `least` to `most`. Where the probe is compared with a baseline, it begins with that.
@@ -136,7 +145,7 @@ pub fn find<S: WorkerSource>(
         }
         steps.settle(step.settle.unwrap_or(step.load));
         (steps.has_passed, steps.unloaded) = (known.has_passed(), known.unloaded());
-        let dwell = Nanos(find.dwell.0 * u64::from(step.dwell));
+        let dwell = Nanos(find.dwell.0 * u64::from(step.dwell) * find.by.patience(step.purpose));
         let summary = caught(|| steps.step(step.load, dwell)).unwrap_or_else(|| Ok(Summary::default()));
         steps.note_failure();
         match summary {

@@ -92,8 +92,7 @@ fn the_rate_of_handshakes_that_a_target_takes_is_found() {
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     assert_eq!((ended.status, &found["outcome"]), (Some(0), &"found".into()), "{found:#}");
     let (max, failed) = (found["max"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
-    // 25 a second, of which two are the probe's; fewer on a busy machine. A step that decides takes 4 s, in which a queue of the timeout's
-    // 0.6 s is another 4 a second.
-    assert!((5..=30).contains(&max) && max < failed, "{found:#}");
+    // 25 a second, of which two are the probe's; fewer on a busy machine.
+    assert!((5..=27).contains(&max) && max < failed, "{found:#}");
     assert_eq!(found["limit"]["side"], "target", "{found:#}");
 }
