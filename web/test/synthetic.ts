@@ -100,7 +100,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
   const few = (around: number) => latency(spread(draw, around, 40, 1));
   return {
     tick: {
-      index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, most_open: 0, wanted: Math.round(most * share), resolved: open, waiting: 12, unsettled: 12, owed: 0,
+      index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, most_open: 0, wanted: Math.round(most * share), resolved: open, waiting: 12, unsettled: 12, owed: 0, keep_alive_s: 0,
       ramped_at: null, open_ns: open * seconds * 1e9,
       counts: {
         opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, left: 0, addresses_skipped: 0, dialled: opened, given_up: 0,
