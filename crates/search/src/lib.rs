@@ -13,7 +13,7 @@
 //! // A server with 1,024 open files.
 //! let mut search = Search::new(Range { least: 1, most: 50_000 }, 0.02).with_baseline(5);
 //! while let Some(step) = search.propose() {
-//!     let failed = Outcome::Failed { sustained: Some(1_020), is_certain: false };
+//!     let failed = Outcome::Failed { sustained: Some(1_020), is_fixed: false, is_certain: false };
 //!     search.learn(step.load, if step.load <= 1_020 { Outcome::Passed } else { failed });
 //! }
 //! assert!(matches!(search.answer(), Answer::Found { max: 1_000..=1_020, .. }));

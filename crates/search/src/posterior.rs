@@ -10,9 +10,11 @@ use crate::grid::Grid;
 
 /// Standard deviations of the capacity from one step to another, as a share of it, each with its prior probability: a hard
 /// limit, and the noise of a quiet, an ordinary and a crowded machine.
-const SPREADS: [(f64, f64); 4] = [(1e-4, 0.5), (0.02, 0.2), (0.08, 0.2), (0.25, 0.1)];
+const SPREADS: [(f64, f64); 4] = [(1e-4, 0.35), (0.02, 0.2), (0.08, 0.2), (0.25, 0.25)];
 /// Shares of steps that fail at any load (the lapse rate), each with its prior probability.
 const LAPSES: [(f64, f64); 2] = [(0.01, 0.8), (0.12, 0.2)];
+/// How much more probable a hard limit is where a limit was seen that is the same in each step.
+const FIXED: f64 = 20.0;
 /// Prior probability that the reported part of a load that fails says nothing about the capacity.
 const MISLEADS: f64 = 0.15;
 /// Share of steps that pass at any load.
@@ -110,6 +112,15 @@ impl Posterior {
                 measures[at] *= (1.0 - lapse) * density(distance, spread) + lapse * anywhere;
                 misleads[at] *= (1.0 - curves[at]) * f64::midpoint(anywhere, again);
             }
+        }
+        self.normalise();
+    }
+
+    /// A limit of the target was seen that is the same in each step.
+    pub(crate) fn observe_fixed(&mut self) {
+        for cell in &mut self.cells {
+            let hard = cell.iter_mut().enumerate().filter(|(at, _)| at % CURVES < LAPSES.len());
+            hard.for_each(|(_, p)| *p *= FIXED);
         }
         self.normalise();
     }

@@ -18,12 +18,10 @@ const MAX_STEPS: u32 = 30;
 /// Quantiles whose loads are compared for a step: closer to each other at the ends, where an interval is decided.
 const CANDIDATES: [f64; 13] = [0.01, 0.03, 0.07, 0.13, 0.2, 0.35, 0.5, 0.65, 0.8, 0.87, 0.93, 0.97, 0.99];
 /// What was sustained of a load is a measurement only if it is less by this share: otherwise something else failed.
-const CLEARLY_LESS: f64 = 0.02;
+const CLEARLY_LESS: f64 = 0.005;
 /// Share of a load to which it falls after an overload: a target that needs half of its capacity to recover does, if the load is
 /// less than a quarter above that.
 const SETTLE: f64 = 0.4;
-/// How much longer a step is measured that confirms a result.
-const CONFIRM: u32 = 2;
 
 /// The loads of a search: connections, or requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +52,6 @@ pub struct Proposal {
     pub load: u64,
     /// What the step is for.
     pub purpose: Purpose,
-    /// How long to measure, as a multiple of an ordinary step.
-    pub dwell: u32,
     /// Let the load fall to this one first: the target was overloaded, and may recover only below its capacity.
     pub settle: Option<u64>,
 }
@@ -69,6 +65,8 @@ pub enum Outcome {
     Failed {
         /// The part of the load that it sustained, if that was measured. It is evidence, and may be wrong.
         sustained: Option<u64>,
+        /// A limit of the target was seen that is the same in each step, such as its open files.
+        is_fixed: bool,
         /// No further step can show more: the target is gone, or its responses are wrong at any load.
         is_certain: bool,
     },
@@ -92,6 +90,8 @@ pub struct Search {
     passed: Option<u64>,
     failed: Option<u64>,
     has_just_failed: bool,
+    /// A limit was seen that is the same in each step.
+    is_fixed: bool,
     /// A failure was certain.
     is_hopeless: bool,
     is_over: bool,
@@ -115,6 +115,7 @@ impl Search {
             passed: None,
             failed: None,
             has_just_failed: false,
+            is_fixed: false,
             is_hopeless: false,
             is_over: false,
             steps: 0,
@@ -145,9 +146,8 @@ impl Search {
             _ if self.interval().is_within(FOUND) => (self.best(), Purpose::Confirm),
             _ => (self.best(), Purpose::Narrow),
         };
-        let dwell = if purpose == Purpose::Confirm { CONFIRM } else { 1 };
         let low = ((load as f64 * SETTLE) as u64).max(self.range.least);
-        Some(Proposal { load, purpose, dwell, settle: self.has_just_failed.then_some(low) })
+        Some(Proposal { load, purpose, settle: self.has_just_failed.then_some(low) })
     }
 
     /// The largest load to try now.
@@ -197,9 +197,12 @@ impl Search {
                 self.posterior.observe(load, true);
                 self.passed = self.passed.max(Some(load));
             }
-            Outcome::Failed { sustained, is_certain } => {
+            Outcome::Failed { sustained, is_fixed, is_certain } => {
                 self.posterior.age();
                 self.observe_failure(load, sustained);
+                if is_fixed && !std::mem::replace(&mut self.is_fixed, true) {
+                    self.posterior.observe_fixed();
+                }
                 self.failed = Some(self.failed.map_or(load, |failed| failed.min(load)));
                 self.is_hopeless |= is_certain;
                 self.is_over |= is_certain;

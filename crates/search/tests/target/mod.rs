@@ -8,6 +8,8 @@ use units::Random;
 pub(crate) enum Kind {
     /// A limit that is met exactly.
     Hard,
+    /// One that is seen.
+    Fixed,
     /// The probability to pass is logistic in the logarithm of the load, with this standard deviation, percent.
     Knee(u32),
     /// The capacity of each step is drawn, with this standard deviation, percent.
@@ -100,7 +102,7 @@ impl Target {
             Sustained::Unknown => None,
             Sustained::Misleading => Some((now * self.misleads_by).min(load) as u64),
         };
-        Outcome::Failed { sustained, is_certain: false }
+        Outcome::Failed { sustained, is_fixed: matches!(self.kind, Kind::Fixed), is_certain: false }
     }
 }
 
