@@ -6,6 +6,7 @@ use plan::{
     Flag, Flags, Hold, Plan, Stage,
     flag::{self, FLAGS},
 };
+use run::{Next, Shown};
 use units::Count;
 
 use crate::{
@@ -49,7 +50,14 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let search = how.up_to(most);
     let (most, max_time) = (Count(most), search.max_time);
     say(&format!("{}: up to {most} {}, {dwell} each, {max_time} at most", plan.text, by.unit()));
-    let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
+    let mut show = |shown: Shown<'_>| {
+        say(&match shown {
+            Shown::Next(Next { load, passed, failed, left }) => {
+                view::find_next(load, (passed, failed), left, by.unit())
+            }
+            Shown::Step(point) => view::find_line(point, by.unit()),
+        });
+    };
     let found = search::search(search, &plan, agents.as_mut(), &interrupt, &mut show)?;
     let text = view::find_text(&found, by.unit());
     let status = if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() };

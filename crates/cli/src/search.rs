@@ -3,8 +3,8 @@
 use fleet::Agents;
 use host::Root;
 use plan::{Flag, Flags, Plan, Scheme, flag};
-use run::{By, Find, Here, Interrupt};
-use samples::{FindSummary, Point};
+use run::{By, Find, Here, Interrupt, Shown};
+use samples::FindSummary;
 use units::{Count, Nanos};
 
 use crate::{Failure, message, mistakes::Mistakes, plans};
@@ -176,13 +176,13 @@ pub(crate) fn most(by: By, plan: &Plan, agents: Option<&mut Agents>) -> Result<u
     }
 }
 
-/// Searches on this machine, or on agents; calls `show` with each completed step.
+/// Searches on this machine, or on agents; calls `show` before and after each step.
 pub(crate) fn search(
     how: Find,
     plan: &Plan,
     agents: Option<&mut Agents>,
     interrupt: &Interrupt,
-    show: &mut dyn FnMut(&Point),
+    show: &mut dyn FnMut(Shown<'_>),
 ) -> Result<FindSummary, Failure> {
     let root = Root::real();
     let found = match agents {

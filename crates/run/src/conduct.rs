@@ -43,13 +43,27 @@ pub(crate) fn conduct(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Record {
+    conduct_until(plan, observer, workers, ground, sinks, interrupt, (None, &mut |_, _| false))
+}
+
+/// The same, to the end of the last stage or until that is [`Early`].
+pub(crate) fn conduct_until(
+    plan: &Plan,
+    observer: Observer,
+    workers: &mut dyn Workers,
+    ground: &Ground,
+    sinks: &mut [&mut dyn Sink],
+    interrupt: &Interrupt,
+    (patience, is_enough): Early<'_>,
+) -> Record {
     let first_dial = workers.now() + workers.notice();
-    let mut conductor = Conductor::new(plan, workers, ground.start, first_dial);
+    let conductor = Conductor::new(plan, workers, ground.start, first_dial);
+    let mut conductor = with_patience(conductor, patience);
     (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
     // What fails in here ends the run, and what was measured until then is its result.
-    caught(|| around.play(&mut conductor, workers, &mut |_, _| false));
+    caught(|| around.play(&mut conductor, workers, is_enough));
     caught(|| around.stop(&mut conductor, workers));
     drop(watching);
     around.finish(conductor, workers)
@@ -70,11 +84,7 @@ pub(crate) fn conduct_on(
     (patience, is_enough): Early<'_>,
 ) -> Record {
     let observer = Observer::start(plan, root);
-    let conductor = Conductor::going_on(plan, workers, held);
-    let mut conductor = match patience {
-        Some(patience) => conductor.with_patience(patience),
-        None => conductor,
-    };
+    let mut conductor = with_patience(Conductor::going_on(plan, workers, held), patience);
     (conductor.record.io, conductor.record.losses) = (ground.io, losses);
     for (measured, before) in conductor.record.populations.iter_mut().zip(to_redial) {
         measured.to_redial_before = *before;
@@ -88,6 +98,13 @@ pub(crate) fn conduct_on(
     // What the others report goes on.
     record.agents.retain(|agent| agent.state == AgentState::Lost);
     record
+}
+
+fn with_patience(conductor: Conductor, patience: Option<Nanos>) -> Conductor {
+    match patience {
+        Some(patience) => conductor.with_patience(patience),
+        None => conductor,
+    }
 }
 
 struct Environment<'a, 's> {

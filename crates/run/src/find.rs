@@ -114,7 +114,29 @@ pub fn most_per_s(by: By) -> Option<u64> {
     matches!(by, By::Arrival | By::Rate).then_some(MAX_PER_S)
 }
 
-/// Searches; calls `show` with each completed step. A signal, or the loss of an agent, ends the search with the result so far.
+/// What a search does next, and what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// The load of the next step.
+    pub load: u64,
+    /// The largest load that passed.
+    pub passed: Option<u64>,
+    /// The smallest load that failed.
+    pub failed: Option<u64>,
+    /// The search ends within this time.
+    pub left: Nanos,
+}
+
+/// Of a search in progress, as it goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown<'a> {
+    /// A step begins.
+    Next(Next),
+    /// It is over.
+    Step(&'a Point),
+}
+
+/// Searches; calls `show` before and after each step. A signal, or the loss of an agent, ends the search with the result so far.
 ///
 /// # Errors
 /// This machine cannot do even the first step, or the largest load is less than the least that there is.
@@ -125,7 +147,7 @@ pub fn find<S: WorkerSource>(
     root: &Root,
     interrupt: &Interrupt,
     say: &mut dyn FnMut(&str),
-    show: &mut dyn FnMut(&Point),
+    show: &mut dyn FnMut(Shown<'_>),
 ) -> Result<FindSummary, Refusal> {
     let least = find.by.least(plan);
     let too_little = |why| Refusal::Failed(format!("the largest load {why}"));
@@ -144,8 +166,10 @@ pub fn find<S: WorkerSource>(
             break;
         }
         steps.settle(step.settle.unwrap_or(step.load));
-        (steps.has_passed, steps.unloaded) = (known.has_passed(), known.unloaded());
-        let dwell = Nanos(find.dwell.0 * u64::from(step.dwell) * find.by.patience(step.purpose));
+        (steps.has_passed, steps.unloaded) = (known.has_passed(), known.unloaded);
+        steps.is_gentle = find.by == By::Connections && known.is_in_doubt(step.purpose);
+        show(Shown::Next(known.next(step.load, timed.left())));
+        let dwell = Nanos(find.dwell.0 * find.by.patience(step.purpose));
         let summary = caught(|| steps.step(step.load, dwell)).unwrap_or_else(|| Ok(Summary::default()));
         steps.note_failure();
         match summary {
@@ -201,6 +225,8 @@ struct Known {
     /// What the probe's p99 is compared with, and the longest that there is of it.
     baseline: Option<Baseline>,
     timeout: Option<Nanos>,
+    /// The lowest median latency of the loads that passed.
+    unloaded: Option<Nanos>,
     curve: Vec<Point>,
     /// What stopped the target, and the load that showed it.
     limit: Option<(u64, Limit)>,
@@ -219,6 +245,7 @@ impl Known {
             search,
             baseline: None,
             timeout: plan.probe.as_ref().map(|probe| probe.populations[0].timeout),
+            unloaded: None,
             curve: Vec::new(),
             limit: None,
             interrupted: false,
@@ -228,7 +255,7 @@ impl Known {
         }
     }
 
-    fn learn(&mut self, by: By, step: Proposal, summary: Summary, show: &mut dyn FnMut(&Point)) {
+    fn learn(&mut self, by: By, step: Proposal, summary: Summary, show: &mut dyn FnMut(Shown<'_>)) {
         let load = step.load;
         let slow = slow_probe(by, &summary, self.baseline);
         let mut reasons = reasons(by, load, &summary);
@@ -249,13 +276,14 @@ impl Known {
             self.baseline = baseline(self.baseline, load, &summary, self.timeout);
             point.reasons.extend(self.failed_before(load));
         }
-        show(&point);
+        show(Shown::Step(&point));
         self.curve.push(point);
         if !pass {
             return self.fail(by, step, summary, holds_none);
         }
         // What stopped it when it was measured before does not.
         self.limit = self.limit.take().filter(|(of, _)| *of > load);
+        self.unloaded = unloaded(&summary).into_iter().chain(self.unloaded).min();
         if !is_confirmed {
             self.thresholds.push((load, summary.thresholds));
         }
@@ -274,6 +302,7 @@ impl Known {
         let limit =
             if holds_none { Some(none_held()) } else { unmeasured.or(summary.limit).or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
+        let is_fixed = by == By::Connections && limit.as_ref().is_some_and(judge::is_fixed);
         // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
         // does not measure, a smaller one does not either.
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
@@ -283,13 +312,18 @@ impl Known {
         if is_certain {
             return self.give_up(load);
         }
-        let failed = Outcome::Failed { sustained, is_certain };
+        let failed = Outcome::Failed { sustained, is_fixed, is_certain };
         self.search.learn(load, if is_here { Outcome::Invalid } else { failed });
     }
 
     /// No further step shows more.
     fn give_up(&mut self, load: u64) {
-        self.search.learn(load, Outcome::Failed { sustained: None, is_certain: true });
+        self.search.learn(load, Outcome::Failed { sustained: None, is_fixed: false, is_certain: true });
+    }
+
+    fn next(&self, load: u64, left: Nanos) -> Next {
+        let failed = self.curve.iter().filter(|point| !point.pass).map(|point| point.load).min();
+        Next { load, passed: Some(self.passed()).filter(|load| *load > 0), failed, left }
     }
 
     fn passed(&self) -> u64 {
@@ -300,18 +334,17 @@ impl Known {
         self.passed() > 0
     }
 
+    /// Whether a step for this decides where a limit is that was not seen.
+    fn is_in_doubt(&self, purpose: Purpose) -> bool {
+        let is_seen = self.limit.as_ref().is_some_and(|(_, limit)| judge::is_fixed(limit));
+        matches!(purpose, Purpose::Narrow | Purpose::Confirm) && !is_seen
+    }
+
     /// The smallest load above the result that failed.
     fn failed(&self) -> Option<u64> {
         let max = self.search.answer().max();
         let failed = self.curve.iter().filter(|point| !point.pass);
         failed.map(|point| point.load).filter(|load| *load > max).min()
-    }
-
-    /// The lowest median latency of the loads that passed.
-    fn unloaded(&self) -> Option<Nanos> {
-        let passed = self.curve.iter().filter(|point| point.pass);
-        let lowest = passed.filter_map(|point| point.latency_p50_us).min_by(f64::total_cmp);
-        lowest.map(|us| Nanos((us * 1e3) as u64))
     }
 
     /// What a load that passes failed by when it was measured before, if it did.
@@ -408,6 +441,12 @@ impl Known {
             curve: self.curve,
         }
     }
+}
+
+/// The median latency of a step: of the first responses, if no request was due after the ramp.
+fn unloaded(s: &Summary) -> Option<Nanos> {
+    let measured = [&s.latency_us, &s.ramp_latency_us].into_iter().find(|times| times.count > 0);
+    measured.map(|times| Nanos((1e3 * times.p50) as u64))
 }
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {

@@ -43,6 +43,11 @@ impl Interrupt {
         self.1.is_some_and(|(clock, time)| clock.now() >= time)
     }
 
+    /// What is left of its time.
+    pub(crate) fn left(&self) -> Nanos {
+        self.1.map_or(Nanos::NEVER, |(clock, time)| time.since(clock.now()))
+    }
+
     /// A signal came. Whether it has an effect: the first always has, the second if a run is under way.
     pub fn set(&self) -> bool {
         match self.0.signals.load(Relaxed) {

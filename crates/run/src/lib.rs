@@ -49,7 +49,9 @@ pub use backend::choose_io;
 pub use by::By;
 pub use conductor::{Conductor, Step, filed, second_of};
 pub use families::settle;
-pub use find::{Find, Here, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room};
+pub use find::{
+    Find, Here, Next, Shown, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room,
+};
 pub use interrupt::Interrupt;
 pub use judge::{find_command, judge, judge_step};
 pub use listeners::{listeners, queues};

@@ -1,7 +1,7 @@
 //! A search as text: a line for each load that was tried, and the result.
 
 use samples::{Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Side};
-use units::{Count, percent};
+use units::{Count, Nanos, percent};
 
 use crate::summary::time;
 
@@ -38,6 +38,18 @@ pub fn find_line(point: &Point, unit: &str) -> String {
         line += &format!("  ({why})");
     }
     line
+}
+
+/// What is tried next, what is known, and when the search ends: `  next 2,000 connections; 500 passed, 4,000 did not; 2m10s left at most`.
+pub fn find_next(load: u64, known: (Option<u64>, Option<u64>), left: Nanos, unit: &str) -> String {
+    let known = match known {
+        (None, None) => String::new(),
+        (Some(passed), None) => format!("; {} passed", Count(passed)),
+        (None, Some(failed)) => format!("; {} did not pass", Count(failed)),
+        (Some(passed), Some(failed)) => format!("; {} passed, {} did not", Count(passed), Count(failed)),
+    };
+    let left = Nanos::from_secs(left.secs_f64().round() as u64);
+    format!("  next {}{known}; {left} left at most", load_of(load, unit))
 }
 
 /// `1 connection`, `20 requests/s`.
@@ -117,7 +129,9 @@ fn result(found: &FindSummary, unit: &str) -> String {
             format!("max {max} ± {error} {unit}{beside}{once}{why}{late}{limited}{think}\n")
         }
         FindOutcome::Unsettled => {
-            let error = if found.error > 0 { format!(" ± {}", Count(found.error)) } else { String::new() };
+            // Of what passed hardly more may be known than that.
+            let is_known = (1..=found.max).contains(&found.error);
+            let error = if is_known { format!(" ± {}", Count(found.error)) } else { String::new() };
             let ended = found.ended.as_ref().map(|why| format!("{why}; ")).unwrap_or_default();
             format!("unsettled: {ended}{passed}{error}{why}{limited}{SETTLE}\n")
         }

@@ -11,7 +11,7 @@ use exporters::web::Opens;
 use fleet::{AgentStatus, Agents, Allow, Fleet, Job, Operator, Reply, Request, Server, Waiting};
 use host::remote::Token;
 use plan::{Flags, Live, Plan, flag};
-use run::Interrupt;
+use run::{Interrupt, Shown};
 use samples::{FindSummary, Point, RunRecord, Sink};
 use serde_json::{Value, json};
 use store::{Store, StoredRun};
@@ -301,7 +301,13 @@ fn search_at(
         Err(_) if interrupt.is_set() => return Ok(run::not_begun(by, &plan)),
         most => most.map_err(|why| vec![why])?,
     };
-    search::search(how.up_to(most), &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
+    let mut steps = |shown: Shown<'_>| {
+        if let Shown::Step(point) = shown {
+            show(point);
+        }
+    };
+    search::search(how.up_to(most), &plan, agents.as_mut(), interrupt, &mut steps)
+        .map_err(|failure| failure.lines)
 }
 
 /// `interrupt`: ends what it waits for before it begins; from then on it takes commands.

@@ -13,10 +13,12 @@ use crate::{
 const SHORTEST: f64 = 0.3;
 const LONGEST: f64 = 0.6;
 
-/// After which time the server closes idle connections, as it has announced, or as those of this step were closed.
-pub(super) fn timeout(record: &Record) -> Option<Nanos> {
+/// After which time the server closes idle connections, as it has announced, or as those of this step were closed. `survived`: others were
+/// idle for as long, and stayed open: then those are closed for another reason, such as to admit new ones.
+pub(super) fn timeout(record: &Record, survived: Nanos) -> Option<Nanos> {
     let announced = Some(Nanos::from_secs(record.totals.keep_alive_s)).filter(|time| *time > Nanos::ZERO);
-    announced.into_iter().chain(judge::idle_timeout(record)).min()
+    let seen = judge::idle_timeout(record).filter(|time| *time > survived);
+    announced.into_iter().chain(seen).min()
 }
 
 /// The same plan with shorter pauses, where those that it has are longer than a server lets connections be idle.

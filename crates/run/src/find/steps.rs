@@ -4,21 +4,28 @@
 use std::time::Duration;
 
 use host::Root;
-use plan::Plan;
+use plan::{Plan, Ramp};
 use samples::{AgentState, FAILED, IdleTimeout, Limit, Summary, Verdict};
-use units::{Failure, Nanos, failpoint};
+use units::{Failure, Nanos, Rate, failpoint};
 
 use super::{By, Find, WorkerSource, idle, prospects::Prospects};
 use crate::{
-    Interrupt, Refusal, both_sides::MAX_COUNTED, conductor::Conductor, judge, load_steps::LoadSteps,
-    record::Record, record_on,
+    Interrupt, Refusal,
+    both_sides::MAX_COUNTED,
+    conduct::{Early, conduct_until},
+    conductor::Conductor,
+    judge,
+    load_steps::LoadSteps,
+    observe::Observer,
+    record::Record,
 };
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_EACH: Duration = Duration::from_micros(50);
-/// The target may take this many times as long.
+/// The target may take this many times as long, and is looked at this often in each.
 const MAX_WAITS: u32 = 20;
+const LOOKS: u32 = 5;
 /// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;
 
@@ -52,6 +59,8 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     pub(super) idle: Option<IdleTimeout>,
     /// After which the server closes idle connections, as the last step shows.
     idle_timeout: Option<Nanos>,
+    /// The longest time for which a connection was idle and stayed open.
+    survived: Nanos,
     /// Connections at the target's ports before the search.
     before: u64,
     /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
@@ -59,6 +68,8 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     /// Whether the target has served a smaller load, and the lowest median latency of those.
     pub(super) has_passed: bool,
     pub(super) unloaded: Option<Nanos>,
+    /// Dials are made at a rate at which the target can do more than accept.
+    pub(super) is_gentle: bool,
 }
 
 impl<'a, S: WorkerSource> Steps<'a, S> {
@@ -88,7 +99,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         };
         let before = standing(plan);
         let (lost, has_passed, unloaded) = (None, false, None);
-        let (load, idle, idle_timeout) = (0, None, None);
+        let (load, idle, idle_timeout, survived) = (0, None, None, Nanos::ZERO);
         Ok(Steps {
             source,
             find,
@@ -102,10 +113,12 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             load,
             idle,
             idle_timeout,
+            survived,
             before,
             lost,
             has_passed,
             unloaded,
+            is_gentle: false,
         })
     }
 
@@ -127,27 +140,31 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         failpoint("find");
-        let plan = self.find.by.plan(&self.plan, load, dwell);
+        let mut plan = self.find.by.plan(&self.plan, load, dwell);
+        if self.is_gentle && plan.stages[0].ramp == Ramp::Adaptive {
+            plan.stages[0].ramp = gentle(load);
+        }
         self.load = load;
+        let mut prospects = Prospects::of(self.find.by, &plan, self.unloaded);
+        let is_enough = &mut |conductor: &Conductor, now| prospects.are_bad(conductor, now);
+        let patience = self.unloaded.filter(|_| self.source.is_here());
+        let patience = patience.map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(plan.longest_timeout()));
+        let early: Early<'_> = (patience, is_enough);
         let record = match &mut self.load_steps {
-            Some(load_steps) => {
-                let mut prospects = Prospects::of(self.find.by, load, self.unloaded);
-                let is_enough = &mut |conductor: &Conductor, now| prospects.are_bad(conductor, now);
-                let most = plan.longest_timeout();
-                let patience = self.unloaded.filter(|_| self.source.is_here());
-                let patience = patience.map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(most));
-                load_steps.go_to(&plan, self.root, self.interrupt, (patience, is_enough))
-            }
+            Some(load_steps) => load_steps.go_to(&plan, self.root, self.interrupt, early),
             None => {
                 let load = (self.find.by, load, dwell);
                 let (mut workers, ground) = self.source.workers(load, &self.plan, self.say)?;
-                let record = record_on(&plan, self.root, &mut workers, |_| ground, &mut [], self.interrupt);
+                let observer = Observer::start(&plan, self.root);
+                let record =
+                    conduct_until(&plan, observer, &mut workers, &ground, &mut [], self.interrupt, early);
                 self.source.end(workers);
                 record
             }
         };
         self.note_lost(&record);
-        self.idle_timeout = idle::timeout(&record);
+        self.idle_timeout = idle::timeout(&record, self.survived);
+        self.survived = self.survived.max(record.totals.longest_silence);
         if self.lost.is_some() {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
@@ -211,15 +228,16 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
         let allowed = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
         // On agents each takes as long as a short step.
-        let waits = if self.source.is_here() { MAX_WAITS } else { MAX_WAITS / 4 };
+        let is_here = self.source.is_here();
+        let waits = if is_here { LOOKS * MAX_WAITS } else { MAX_WAITS / 4 };
         for _ in 0..waits {
             let is_over = self.lost.is_some() || self.interrupt.is_set();
             if load > MAX_COUNTED || is_over || standing(&self.plan) <= self.before + allowed {
                 return;
             }
             // Agents are to be led meanwhile.
-            match self.source.is_here() {
-                true => std::thread::sleep(SETTLE),
+            match is_here {
+                true => std::thread::sleep(SETTLE / LOOKS),
                 false => self.stay_at(stays, SETTLE),
             }
         }
@@ -260,6 +278,14 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
         self.refused.map(|limit| (self.find.most, limit))
     }
+}
+
+/// All of a load in this time, and what is missing of it in less. Where several processes share a listener, the first of them takes what comes
+/// all at once, and closes connections when it is full while the others have room.
+const GENTLE_S: u64 = 2;
+
+fn gentle(load: u64) -> Ramp {
+    Ramp::Rate(Rate::per_s(u32::try_from(load / GENTLE_S).unwrap_or(u32::MAX).max(1)))
 }
 
 /// The connections that a load may safely have on this machine: without the probe's, and with some reserve, since available

@@ -17,7 +17,7 @@ fn up_to(most: u64) -> Known {
 
 /// Takes a step in.
 fn learn(known: &mut Known, by: By, load: u64, s: Summary) {
-    let step = Proposal { load, purpose: Purpose::Narrow, dwell: 1, settle: None };
+    let step = Proposal { load, purpose: Purpose::Narrow, settle: None };
     known.learn(by, step, s, &mut |_| {});
 }
 
@@ -204,7 +204,7 @@ fn the_connections_of_the_user_are_no_bound_of_the_target() {
             });
             s
         });
-        let unloaded = known.unloaded();
+        let unloaded = known.unloaded;
         (unloaded, known.into_summary(by, &plan(&[]), None))
     };
     let (unloaded, found) = searched(By::Rate);

@@ -215,18 +215,23 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
 /// this machine may do, gives way to what was seen. What is used up explains why a processor is busy, and why none accepts.
 pub(crate) fn weight(limit: &Limit) -> u8 {
     use Cause::{
-        Closed, ConnectionLimit, Cpu, Denied, Ended, Memory, OpenFiles, Refused, Saturated, Timeout, Unknown,
-        Unreachable, WrongAnswer,
+        Closed, Cpu, Denied, Ended, Memory, Refused, Saturated, Timeout, Unknown, Unreachable, WrongAnswer,
     };
     match (limit.side, limit.cause) {
         (_, Ended) | (Side::Target, Memory) => 4,
         (_, cause) if limit.certainty == Guess => u8::from(cause != Unknown),
         (_, Unknown) => 0,
-        (Side::Target, OpenFiles | ConnectionLimit) if limit.certainty == Certainty::Seen => 3,
+        _ if is_fixed(limit) => 3,
         (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied | Saturated)
         | (Side::Host, Cpu) => 1,
         _ => 2,
     }
+}
+
+/// Whether it is a number of the target's own that was seen, and is the same in each run.
+pub(crate) fn is_fixed(limit: &Limit) -> bool {
+    let is_number = matches!(limit.cause, Cause::OpenFiles | Cause::ConnectionLimit);
+    is_number && (limit.side, limit.certainty) == (Side::Target, Certainty::Seen)
 }
 
 /// Whether nothing is listening: if another run was served before, the target is gone.

@@ -347,6 +347,23 @@ fn each_step_is_one_line() {
 }
 
 #[test]
+fn the_line_before_a_step_says_what_is_known() {
+    let ms = Nanos::from_millis;
+    for (known, left, expected) in [
+        ((None, None), ms(179_600), "  next 500 connections; 3m left at most"),
+        ((Some(5), None), ms(61_200), "  next 500 connections; 5 passed; 1m1s left at most"),
+        ((None, Some(900)), ms(900), "  next 500 connections; 900 did not pass; 1s left at most"),
+        (
+            (Some(400), Some(2_000)),
+            ms(5_000),
+            "  next 500 connections; 400 passed, 2,000 did not; 5s left at most",
+        ),
+    ] {
+        assert_eq!(find_next(500, known, left, "connections"), expected);
+    }
+}
+
+#[test]
 fn one_is_singular() {
     let check = |load, unit, expected: &str| assert_eq!(load_of(load, unit), expected);
     check(1, "connections", "1 connection");
