@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use units::Nanos;
 
+use super::hard::Standstill;
+
 /// Wheels tick in milliseconds, and a timer may come that much late at either end.
 pub(super) const SLACK: Nanos = Nanos::from_millis(5);
 
@@ -74,6 +76,9 @@ pub(super) struct Books {
     pub(super) odd: u64,
     /// The longest from a whole request to its whole response.
     pub(super) longest: Nanos,
+    pub(super) standstill: Standstill,
+    /// Of each right response that the client surely reads after a stall: what it takes off it at least.
+    pub(super) taken_off: Vec<Nanos>,
     /// Bytes of requests that were not complete when their connection ended.
     pub(super) partial_bytes: u64,
 }
@@ -135,7 +140,15 @@ pub(super) struct Page {
     /// Requests may have begun that are not complete.
     has_uploads: bool,
     /// Sure responses that may be under way.
-    recent: Vec<(Nanos, Outcome)>,
+    recent: Vec<Recent>,
+}
+
+/// A response that was completed at this time.
+#[derive(Debug)]
+struct Recent {
+    done: Nanos,
+    outcome: Outcome,
+    taken_off: Option<Nanos>,
 }
 
 impl Books {
@@ -168,7 +181,8 @@ impl Books {
         times: Times,
     ) {
         let Some(at) = page.asked.iter().position(|asked| asked.id == id) else { return };
-        let waited = now.since(page.asked.remove(at).at);
+        let asked = page.asked.remove(at).at;
+        let waited = now.since(asked);
         self.longest = self.longest.max(waited);
         let way = |way: Nanos| Nanos(way.0.saturating_mul(2));
         let is_late = waited + way(times.least) > times.timeout + times.stalled + SLACK;
@@ -183,11 +197,14 @@ impl Books {
             self.unserved += u64::from(is_late && !page.is_in_doubt);
             return;
         }
+        let is_read = outcome.is_sure && outcome.is_right && !page.is_slow && !self.is_over;
+        let taken_off = is_read.then(|| self.standstill.taken_off(asked, now, times)).flatten();
+        self.taken_off.extend(taken_off);
         outcome.is_sure &= in_time && !self.is_over;
         self.count(outcome);
         let kept = way(times.most).0.saturating_add(SLACK.0).max(ENDING.0);
-        page.recent.retain(|(done, _)| now.since(*done).0 <= kept);
-        page.recent.push((now, outcome));
+        page.recent.retain(|recent| now.since(recent.done).0 <= kept);
+        page.recent.push(Recent { done: now, outcome, taken_off });
     }
 
     fn count(&mut self, Outcome { status, is_right, is_sure }: Outcome) {
@@ -322,9 +339,12 @@ impl Books {
     }
 
     fn doubt_recent(&mut self, page: &mut Page, now: Nanos, within_ns: u64) {
-        for (done, outcome) in page.recent.drain(..) {
+        for Recent { done, outcome, taken_off } in page.recent.drain(..) {
             if now.since(done).0 <= within_ns {
                 self.doubt(outcome);
+                if let Some(at) = self.taken_off.iter().position(|other| Some(*other) == taken_off) {
+                    self.taken_off.swap_remove(at);
+                }
             }
         }
     }

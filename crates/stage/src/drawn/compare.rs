@@ -157,6 +157,13 @@ impl Played<'_> {
         assert!(odd <= b.odd || !is_certain, "no responses: {odd}, {:?} {b:?}", t.faults);
         // No server loses 2^32 messages between two that arrive.
         assert!(t.pushes.skipped <= t.pushes.numbered << 32, "skipped: {:?}", t.pushes);
+        // Of several stalls within a request none is the target's.
+        let times = [&t.latency, &t.ramp_latency];
+        let most =
+            times.into_iter().filter_map(|times| times.quantiles().stalled).map(|stalled| stalled.most);
+        let (most, least) = (most.fold(0.0, f64::max), b.taken_off.iter().max());
+        let has_taken = least.is_none_or(|least| most >= least.0 as f64 / 1e3);
+        assert!(has_taken, "a stall is not throng's: {most} us < {least:?}, {:?}", b.standstill);
         // What is due again waits for another connection.
         if let Some(slowest) = self.slowest.filter(|_| t.counts.redialled == 0) {
             assert!(

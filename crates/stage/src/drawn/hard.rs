@@ -3,10 +3,11 @@
 
 use engine::Job;
 use net::io::sim::Faults;
+use samples::Tick;
 use units::{Nanos, Random};
 
 use super::{
-    books::SLACK,
+    books::{SLACK, Times},
     http2,
     load::{Carries, Habit, Load},
     server::{Step, Turn},
@@ -15,10 +16,15 @@ use super::{
 /// The first of these seeds.
 pub const HARD: u64 = 1 << 32;
 
+/// What else is drawn comes from a stream of its own, and only in half of the seeds: the others play as they did when they were found.
+const SUCCESSION: u64 = 0x51_0e52 << 32;
+
 /// What is drawn for the run, beside what a server does at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hardships {
     pub(super) is_hard: bool,
+    /// The server takes its time for some of the requests, so that there are stalls within one.
+    pub(super) is_slow: bool,
     /// No client shard runs between each two of these times.
     pub(super) stalls: Vec<(Nanos, Nanos)>,
 }
@@ -34,7 +40,7 @@ const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0";
 const EMPTY_SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
 impl Hardships {
-    pub(super) fn draw(random: &mut Random, load: &mut Load, habit: Habit) -> Hardships {
+    pub(super) fn draw(seed: u64, random: &mut Random, load: &mut Load, habit: Habit) -> Hardships {
         if habit.carries == Carries::Requests && load.tables.is_none() && random.below(4) == 0 {
             load.body = 1_100_000 + random.below(1_500_000) as usize;
         }
@@ -49,7 +55,17 @@ impl Hardships {
             }
             at = until;
         }
-        Hardships { is_hard: true, stalls }
+        let mut own = Random::new(seed ^ SUCCESSION);
+        let is_slow = own.below(2) == 0;
+        for _ in 0..if is_slow { 1 + own.below(2) } else { 0 } {
+            at = at + Nanos::from_millis(own.between(5, 60));
+            let until = at + Nanos::from_millis(own.between(200, 500));
+            if until < end {
+                stalls.push((at, until));
+            }
+            at = until;
+        }
+        Hardships { is_hard: true, is_slow, stalls }
     }
 
     /// The longest that is not the server's doing of what is measured of a request; none where the client, the network or the listener
@@ -69,6 +85,38 @@ impl Hardships {
     /// For how long the client stands still in all.
     pub(super) fn stalled(&self) -> Nanos {
         Nanos(self.stalls.iter().map(|(from, until)| until.since(*from).0).sum())
+    }
+}
+
+/// When the client stands still: its server knows what it has to take off what it measures.
+#[derive(Debug, Default)]
+pub(super) struct Standstill {
+    stalls: Vec<(Nanos, Nanos)>,
+    /// Of a response, the least and the most.
+    delay: (Nanos, Nanos),
+}
+
+impl Standstill {
+    /// None is known where segments may be lost.
+    pub(super) fn new(hard: &Hardships, faults: &Faults) -> Standstill {
+        let stalls = if faults.loss == 0 { hard.stalls.clone() } else { Vec::new() };
+        Standstill { stalls, delay: faults.delay }
+    }
+
+    /// The least that the client takes off a request that came at `asked`, and had its response at `done`, if that surely arrives in a
+    /// stall and before the timeout. It is read when the stall ends, and of no stall until then is any time the server's.
+    pub(super) fn taken_off(&self, asked: Nanos, done: Nanos, times: Times) -> Option<Nanos> {
+        let (first, last) = (done + self.delay.0, done + self.delay.1);
+        let nth = self.stalls.iter().position(|(from, until)| *from <= first && last < *until)?;
+        let (_, read) = self.stalls[nth];
+        let of_it = || self.stalls.iter().filter(|(_, until)| (asked..=read).contains(until));
+        let stalled = Nanos(of_it().map(|(from, until)| until.since(asked.max(*from)).0).sum());
+        // What a stall is taken to be begins with the time at which a thread wanted to be called: it looks for orders that often.
+        let unknown = |stalls: usize| Nanos(stalls as u64 * Job::PERIOD.0 / 2);
+        let rest = Nanos(read.since(asked).0 - stalled.0) + unknown(nth + 1);
+        let is_in_time = rest + self.delay.1 + times.upload + SLACK < times.timeout;
+        let taken_off = stalled.since(unknown(of_it().count()));
+        (is_in_time && taken_off >= Tick::STALL).then_some(taken_off)
     }
 }
 

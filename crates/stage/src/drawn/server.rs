@@ -6,7 +6,10 @@ use net::{Close, Cx, Gone, Io, Key, Program};
 use units::{Nanos, Random};
 
 use self::layered::{Layer, Reads, Secured, send};
-use super::books::{Asked, Books, Outcome, Page, Times};
+use super::{
+    books::{Asked, Books, Outcome, Page, Times},
+    hard::Standstill,
+};
 
 pub(super) mod layered;
 
@@ -55,6 +58,9 @@ pub(super) enum Step {
     /// Those after this one get none, and the client knows.
     Goaway(u32),
 }
+
+/// The way of each protocol in which a right response may come late, perhaps after the timeout.
+pub(super) const LATE: u8 = 1;
 
 /// In which ways it may treat a request, and how often it does so rightly.
 pub(super) struct Palette {
@@ -213,9 +219,10 @@ impl<S: Speaks> Server<S> {
         }
     }
 
-    /// The same, with hardships if `is_hard`.
-    pub(super) fn with_hardships(mut self, is_hard: bool) -> Server<S> {
+    /// The same, with hardships if `is_hard`, and a client that stands still at times.
+    pub(super) fn with_hardships(mut self, is_hard: bool, standstill: Standstill) -> Server<S> {
         self.is_hard = is_hard;
+        self.books.standstill = standstill;
         self
     }
 
