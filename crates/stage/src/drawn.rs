@@ -83,7 +83,7 @@ use compare::Played;
 pub use hard::HARD;
 use hard::{Hardships, Standstill};
 use load::{Carries, Habit, Load};
-use server::{Accepts, LATE, Palette, Server, Speaks, layered::Layer};
+use server::{Accepts, Palette, Server, Speaks, layered::Layer};
 
 /// What the client speaks.
 #[derive(Clone, Copy, Debug)]
@@ -185,10 +185,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
         }
         false => Hardships::default(),
     };
-    if hard.is_slow {
-        palette.ways.push(LATE);
-        palette.wrong_percent = palette.wrong_percent.max(40);
-    }
+    hard.slow_down(&mut palette);
     load.has_numbers = hard.is_hard && matches!(family, Family::WebSocket);
     let notes = format!(
         "{} {:?} body={} shards={} {faults:?} {accepts:?} {}% {:?} {layer:?} {hard:?}",

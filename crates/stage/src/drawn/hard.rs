@@ -1,5 +1,5 @@
-//! What only seeds from [`HARD`] on draw besides: stalls of throng, bodies of megabytes, and servers that flood the client, time out what
-//! is idle, or number their messages anyhow.
+//! What only seeds from [`HARD`] on draw besides: stalls of throng, bodies of megabytes, and servers that take their time, flood the
+//! client, time out what is idle, or number their messages anyhow.
 
 use engine::Job;
 use net::io::sim::Faults;
@@ -10,7 +10,7 @@ use super::{
     books::{SLACK, Times},
     http2,
     load::{Carries, Habit, Load},
-    server::{Step, Turn},
+    server::{LATE, Palette, Step, Turn},
 };
 
 /// The first of these seeds.
@@ -31,6 +31,8 @@ pub(super) struct Hardships {
 
 /// How many requests of a hundred meet one of the server's.
 const PERCENT: u64 = 4;
+/// The least of a hundred that a server may treat otherwise than at once, if it takes its time.
+const SLOW_PERCENT: u64 = 40;
 /// With one of [`PIECES`] pieces of a flood: as many frames as fill the widest window of the network with their replies, and what the
 /// server's end keeps, and some thousands more.
 const PIECES: u64 = 40;
@@ -66,6 +68,14 @@ impl Hardships {
             at = until;
         }
         Hardships { is_hard: true, is_slow, stalls }
+    }
+
+    /// Lets the server take its time for some of the requests, where it does.
+    pub(super) fn slow_down(&self, palette: &mut Palette) {
+        if self.is_slow {
+            palette.ways.push(LATE);
+            palette.wrong_percent = palette.wrong_percent.max(SLOW_PERCENT);
+        }
     }
 
     /// The longest that is not the server's doing of what is measured of a request; none where the client, the network or the listener
