@@ -218,10 +218,11 @@ impl Program for Client {
         let now = cx.now();
         let exchange = *self.exchange(k);
         self.dial_took(exchange.started, self.dialled_at(cx, k), now);
+        if exchange.first {
+            self.pacer.learn_dial(now.since(exchange.started), true, now);
+        }
         if self.layer.is_none() && self.job.is_known_by_dial(exchange.has_request()) {
             self.learn(&exchange, now, true);
-        } else if exchange.first {
-            self.pacer.learn_dial(now.since(exchange.started), now);
         }
         if self.layer.is_some() { self.open_layer(cx, k) } else { self.open(cx, k) }
     }

@@ -202,8 +202,9 @@ impl Pacer {
             return (0, Nanos::NEVER);
         }
         self.ramp.change(&self.part, now);
-        self.ramp.check_progress(outstanding, timeout, now);
-        self.ramp.due(now, outstanding, behind)
+        self.ramp.check_end(&self.part, outstanding, timeout, now);
+        let least = self.ramp.least(&self.part, timeout, now);
+        self.ramp.due(now, outstanding, timeout, behind, least)
     }
 
     /// The next first dial is made.
@@ -211,9 +212,9 @@ impl Pacer {
         self.ramp.take(now)
     }
 
-    /// The time of a first dial that is followed by a request.
-    pub(crate) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
-        self.ramp.learn_dial(took, now);
+    /// A first dial is open or has failed, after this time.
+    pub(crate) fn learn_dial(&mut self, took: Nanos, ok: bool, now: Nanos) {
+        self.ramp.learn_dial(took, ok, now);
     }
 
     /// The time of the TLS handshake of a first dial; returns how much of it was waiting, as far as is known.
@@ -221,9 +222,9 @@ impl Pacer {
         self.ramp.learn_handshake(took, resumed)
     }
 
-    /// The result of a first dial, or a first response; `is_dial`: there is no request, so that only the dial counts.
-    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
-        self.ramp.learn(took, ok, is_dial, &self.part, now);
+    /// The time of a first response, or that there is none; of the dial, where no request follows.
+    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
+        self.ramp.learn(took, ok, now);
     }
 
     /// Without a schedule, first dials of all shards together are made at this rate at most.

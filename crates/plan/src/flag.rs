@@ -182,7 +182,7 @@ flags! {
         .key(Number, "\"500k\"", "number of connections to hold; default 50");
     RAMP: flag("ramp", "RATE|TIME", Role::Load,
         "Dial at RATE (20k/s), or reach N within TIME [default: adaptive, as fast as the target accepts \
-        connections]")
+        connections; after 30s, or 1 ms per connection, at a fixed rate]")
         .brief("Dial at 20k/s, or within 30s [default: adaptive]")
         .key(Number, "\"20k/s\"",
             "without stages: dial at this rate, or reach the load within this time; default adaptive, as fast as \

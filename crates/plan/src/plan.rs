@@ -7,7 +7,7 @@ use std::{
 
 use units::{Nanos, ParseError};
 
-use crate::{Call, Csv, Hold, Observe, Population, Probe, Share, Sources, Stage, Threshold};
+use crate::{Call, Csv, Hold, Observe, Population, Probe, Ramp, Share, Sources, Stage, Threshold};
 
 /// What happens in one run, with all defaults filled in. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +132,14 @@ impl Plan {
         let own = &self.populations[usize::from(population)];
         let wanted = own.load.wanted().unwrap_or(0).into();
         if own.comes_and_goes() { wanted } else { self.peak(population).of(wanted) }
+    }
+
+    /// The time that the ramp of a stage has, if it is adaptive and opens connections to be held.
+    pub fn ramp_deadline(&self, stage: &Stage) -> Option<Nanos> {
+        let own = |nth: &u16| (*nth, &self.populations[usize::from(*nth)]);
+        let held =
+            stage.of.iter().map(own).filter(|(_, of)| stage.ramp == Ramp::Adaptive && !of.comes_and_goes());
+        held.map(|(nth, of)| Ramp::deadline(self.connections(nth), of.timeout)).max()
     }
 
     /// The most threads that a population can use: each has a connection at any time, if its share of the rate is to be sent.

@@ -90,7 +90,14 @@ impl Plan {
         // The one of the file's top has no name to write there; a printed one has.
         writeln!(f, "of = {}\nto = \"{}\"", listed(of), stage.to)?;
         match stage.ramp {
-            Ramp::Adaptive => {}
+            Ramp::Adaptive => {
+                self.ramp_deadline(stage).iter().try_for_each(|deadline| {
+                    writeln!(
+                        f,
+                        "# adaptive ramp: what is not open after {deadline} is dialled at a fixed rate"
+                    )
+                })?;
+            }
             Ramp::Rate(rate) => writeln!(f, "ramp = \"{rate}\"")?,
             Ramp::Within(time) => writeln!(f, "ramp = \"{time}\"")?,
         }

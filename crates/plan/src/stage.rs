@@ -30,6 +30,18 @@ pub enum Ramp {
     Within(Nanos),
 }
 
+impl Ramp {
+    /// After its deadline an adaptive ramp takes this many times as long at most.
+    pub const OVERTIME: u32 = 2;
+
+    /// The time that an adaptive ramp has for this many connections: what is not open by then is dialled at a fixed rate. Long enough
+    /// for a target that accepts 1,000 a second, and for dials that take as long as the timeout lets them.
+    pub fn deadline(connections: u64, timeout: Nanos) -> Nanos {
+        let connections = Nanos(connections.saturating_mul(1_000_000));
+        Nanos(timeout.0.saturating_mul(3)).max(connections).max(Nanos::from_secs(30))
+    }
+}
+
 /// How long to hold the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {

@@ -188,6 +188,8 @@ fn population(
             dropped_in_drain: measured.dropped_in_drain,
             lost: measured.lost,
             open_per_s: per_second(totals.counts.opened, measured.ramp),
+            bent_at: totals.congestion.bent_at(),
+            accept_per_s: per_second(measured.accepted.0, measured.accepted.1),
             ..Connections::new(&totals.counts)
         },
         requests: Requests::new(totals, (measured.at_load, measured.elapsed), measured.lost_requests),
@@ -252,6 +254,8 @@ fn together(
         dropped_in_drain: count(|measured| measured.dropped_in_drain),
         lost: count(|measured| measured.lost),
         open_per_s: per_second(r.totals.counts.opened, r.ramp),
+        bent_at: populations.values().filter_map(|own| own.connections.bent_at).reduce(|a, b| a + b),
+        accept_per_s: populations.values().map(|own| own.connections.accept_per_s).sum(),
         seen_by_target: r.both_sides.map(|both| both.there),
         unaccepted: r.unaccepted,
         quiet_s: r.quiet.map(Nanos::secs_f64),
@@ -278,7 +282,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
         summary.reasons.insert(place, why);
         summary.verdict = Verdict::Invalid;
     }
-    summary.reasons.extend(gave_up(r.totals.counts.forced));
+    summary.reasons.extend(gave_up(plan, summary));
     let judged = limit::Judged::of(&plan.thresholds, &summary.thresholds);
     summary.limit = limit::limit_of(judged, summary, evidence);
     // The destinations of a population are not counted by themselves.
@@ -303,13 +307,16 @@ const TRANSLATED: &str = "note: the target's address is local, but its ends of t
 this network namespace (a published container port, or other address translation), so its process and \
 accept queue cannot be observed from here; run throng observe there";
 
-/// What the adaptive ramp met, where it got nowhere.
-fn gave_up(forced: u64) -> Option<String> {
-    let after = "no dial succeeded for one --timeout, or less than half did";
-    (forced > 0).then(|| {
-        format!(
-            "the ramp stopped adapting: {after}; the remaining {} dialled at a fixed rate",
-            Count(forced).were("connection")
-        )
-    })
+/// Why the adaptive ramp did not dial all connections by itself.
+fn gave_up(plan: &Plan, summary: &Summary) -> Option<String> {
+    let forced = summary.connections.forced;
+    let deadline = plan.stages.iter().filter_map(|stage| plan.ramp_deadline(stage)).min()?;
+    let why = if summary.ramp_s >= deadline.secs_f64() {
+        format!("its deadline of {deadline} was over")
+    } else {
+        "within one --timeout no more first dials and responses succeeded than failed".to_owned()
+    };
+    let were = Count(forced).were("connection");
+    (forced > 0)
+        .then(|| format!("the ramp stopped adapting: {why}; the remaining {were} dialled at a fixed rate"))
 }

@@ -133,6 +133,12 @@ impl Record {
             target: plan.text.clone(),
             connections: self.populations.iter().map(|measured| measured.wanted).sum(),
             hold_s: plan.hold().map(Nanos::secs_f64),
+            ramp_deadline_s: plan
+                .stages
+                .iter()
+                .filter_map(|stage| plan.ramp_deadline(stage))
+                .max()
+                .map(Nanos::secs_f64),
             seed: plan.seed,
             io: self.io.into(),
             threads: self.threads,
@@ -187,6 +193,8 @@ pub(crate) struct PopulationRecord {
     pub(crate) lost: u64,
     /// Requests due on such workers, of which no outcome was reported.
     pub(crate) lost_requests: u64,
+    /// What its adaptive ramp opened in whole seconds in which SYNs were lost, and their time.
+    pub(crate) accepted: (u64, Nanos),
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,

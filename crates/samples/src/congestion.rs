@@ -18,12 +18,16 @@ merged! {
         /// Of those dialled, the ones of a shard that paces its dials, because SYNs were lost before.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub paced: u64,
-        /// Of those, the ones of a time in which its pace was reached and no response was queued.
+        /// Of those, the ones of a time in which its pace was reached.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub reached: u64,
-        /// Dials and first responses of such a shard that were slow or failed.
+        /// First dials of a shard before it met a limit: SYNs that were lost, or first responses that came too late for more of them.
+        /// Counted when they are made, as those after it are.
         #[serde(skip_serializing_if = "encode::is_zero")]
-        pub slow: u64,
+        pub straight: u64,
+        /// First dials of a shard after that.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub bent: u64,
     }
 }
 
@@ -37,6 +41,11 @@ impl Congestion {
     #[must_use]
     pub fn take(&mut self) -> Congestion {
         std::mem::take(self)
+    }
+
+    /// The connections from which on the target limited how fast others could be opened, if it did.
+    pub fn bent_at(&self) -> Option<u64> {
+        (self.bent > 0).then_some(self.straight)
     }
 
     /// Whether nothing was counted.

@@ -41,6 +41,9 @@ pub struct Header {
     pub connections: u64,
     /// How long all stages together are to hold their loads, seconds; none, where there is no end.
     pub hold_s: Option<f64>,
+    /// The longest time that an adaptive ramp has, seconds, until it dials at a fixed rate; none without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp_deadline_s: Option<f64>,
     /// The seed that repeats the run.
     pub seed: u64,
     /// `uring` or `epoll`.

@@ -48,6 +48,10 @@ struct Conn {
 /// The server.
 pub struct Scripted {
     script: Script,
+    /// CPU time of a response, on one processor that responds in the order of the requests.
+    cost: Option<fn(Request) -> Nanos>,
+    /// When it has responded to all requests so far.
+    busy_until: Nanos,
     /// Minimum time between two accepts.
     every: Nanos,
     accepting: u32,
@@ -64,6 +68,8 @@ impl Scripted {
     pub fn new(script: Script) -> Scripted {
         Scripted {
             script,
+            cost: None,
+            busy_until: Nanos::ZERO,
             every: Nanos::ZERO,
             accepting: 0,
             accepts_from: Nanos::ZERO,
@@ -76,6 +82,11 @@ impl Scripted {
     /// Accepts one connection per `every`, without catching up after idle times.
     pub fn accepting_each(every: Nanos, script: Script) -> Scripted {
         Scripted { every, ..Scripted::new(script) }
+    }
+
+    /// Responds on one processor, which each response takes for some time.
+    pub fn on_one_processor(cost: fn(Request) -> Nanos, script: Script) -> Scripted {
+        Scripted { cost: Some(cost), ..Scripted::new(script) }
     }
 
     fn act<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, Act { send, then }: Act) {
@@ -118,7 +129,12 @@ impl Program for Scripted {
         let conn = &mut self.conns[k.index as usize];
         let request = conn.request;
         conn.request.nth += 1;
-        self.act(cx, k, (self.script)(request));
+        let mut act = (self.script)(request);
+        if let Some(cost) = self.cost {
+            self.busy_until = self.busy_until.max(cx.now()) + cost(request);
+            act = Act { send: b"", then: Then::SendAfter(self.busy_until.since(cx.now()), act.send) };
+        }
+        self.act(cx, k, act);
         at + 4
     }
 

@@ -49,7 +49,7 @@ impl Line<Vec<u8>> {
 impl<W: Write> Sink for Line<W> {
     fn begin(&mut self, header: &Header) {
         self.agents.clone_from(&header.agents);
-        let Header { target, connections, threads, seed, io, agents, .. } = header;
+        let Header { target, connections, ramp_deadline_s, threads, seed, io, agents, .. } = header;
         let connections = match connections {
             0 => "arrivals".to_owned(),
             n => Count(*n).of("connection"),
@@ -59,7 +59,9 @@ impl<W: Write> Sink for Line<W> {
             0 => String::new(),
             n => format!("{}, ", Count(n as u64).of("agent")),
         };
-        let _ = writeln!(self.out, "{target}: {connections}, {agents}{threads}, {io}, seed {seed}");
+        let deadline = ramp_deadline_s.map(|time| format!(", adaptive ramp up to {time:.0} s"));
+        let ramp = deadline.unwrap_or_default();
+        let _ = writeln!(self.out, "{target}: {connections}, {agents}{threads}, {io}, seed {seed}{ramp}");
     }
 
     fn tick(&mut self, tick: &Tick, samples: &Samples) {
@@ -177,6 +179,7 @@ mod tests {
             target: "http://t/".into(),
             connections: 3000,
             seed: 7,
+            ramp_deadline_s: Some(30.0),
             io: "uring".into(),
             threads: 2,
             ..Header::default()
@@ -193,7 +196,10 @@ mod tests {
         line.tick(&tick(12), &own(2));
         let out = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = out.lines().collect();
-        assert_eq!(lines[0], "http://t/: 3,000 connections, 2 threads, uring, seed 7");
+        assert_eq!(
+            lines[0],
+            "http://t/: 3,000 connections, 2 threads, uring, seed 7, adaptive ramp up to 30 s"
+        );
         let mut line = Line::new(Vec::new());
         line.begin(&Header { target: "t".to_owned(), threads: 2, io: "uring".into(), ..Header::default() });
         assert_eq!(line.take(), "t: arrivals, 2 threads, uring, seed 0\n");

@@ -6,6 +6,7 @@ mod destinations;
 mod populations;
 mod probe;
 mod pushes;
+mod ramp;
 
 use std::fmt::Write;
 
@@ -66,7 +67,7 @@ fn connections(s: &Summary, out: &mut String) {
     row(out, "connections", held(c) + &lost.collect::<String>());
     destinations::rows(s, out);
     if c.opened > 0 {
-        row(out, "ramp", format!("{:.1} s, {} connects/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
+        row(out, "ramp", ramp::text(s));
     }
     if let Some(planned) = s.planned_s {
         let when = format!("after {:.1} s of {planned:.1} s at full load", s.duration_s);

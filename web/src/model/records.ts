@@ -96,6 +96,10 @@ connections: number,
  */
 hold_s: number | null, 
 /**
+ * The longest time that an adaptive ramp has, seconds, until it dials at a fixed rate; none without one.
+ */
+ramp_deadline_s: number | null, 
+/**
  * The seed that repeats the run.
  */
 seed: number, 
@@ -747,13 +751,18 @@ lost: number,
  */
 paced: number, 
 /**
- * Of those, the ones of a time in which its pace was reached and no response was queued.
+ * Of those, the ones of a time in which its pace was reached.
  */
 reached: number, 
 /**
- * Dials and first responses of such a shard that were slow or failed.
+ * First dials of a shard before it met a limit: SYNs that were lost, or first responses that came too late for more of them.
+ * Counted when they are made, as those after it are.
  */
-slow: number, };
+straight: number, 
+/**
+ * First dials of a shard after that.
+ */
+bent: number, };
 
 /**
  * By how much the books of a shard, since its start, do not balance; zeros if they do. Merged: the worst shard's.
@@ -1603,6 +1612,21 @@ lost: number,
  * Opened per second over the ramp.
  */
 open_per_s: number, 
+/**
+ * Dialled in an adaptive ramp before the target limited it, because SYNs were lost, or first responses came too late for more
+ * connections; absent if it did not.
+ */
+bent_at: number | null, 
+/**
+ * Opened per second by an adaptive ramp while SYNs were lost, which is what the target, or a firewall before it, accepts; absent if
+ * there was no whole second of that.
+ */
+accept_per_s: number, 
+/**
+ * Dialled at a fixed rate after an adaptive ramp had reached its deadline, or had got nowhere for one timeout; absent if there are
+ * none.
+ */
+forced: number, 
 /**
  * Open at the end of the hold as the target's host counts them; none where that cannot be seen.
  */

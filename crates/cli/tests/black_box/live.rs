@@ -53,7 +53,8 @@ fn watch(live: &[&str], name: &str) -> (Ended, Vec<String>, Summary) {
 #[test]
 fn line_is_one_a_second_with_everything() {
     let (ended, lines, s) = watch(&["--live", "line"], "line.json");
-    let head = format!("{}: 10 connections, 2 threads, uring, seed 9", s.text("target"));
+    let head =
+        format!("{}: 10 connections, 2 threads, uring, seed 9, adaptive ramp up to 30 s", s.text("target"));
     let threads = format!("{} threads", s.count("threads"));
     assert_eq!(lines[0], head.replace("2 threads", &threads));
     let pattern = "#s hold open # of # connects #/s requests #/s # @/s p50 # @ p95 # @ p99 # @ faults # cpu # cores memory # @";

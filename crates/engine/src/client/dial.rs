@@ -193,6 +193,9 @@ impl Client {
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
         let Conn { destination, served, .. } = *self.conn(k);
+        if exchange.first && self.conn(k).state() == State::Dialling {
+            self.pacer.learn_dial(cx.now().since(exchange.started), false, cx.now());
+        }
         self.learn(&exchange, cx.now(), false);
         self.dial_time(k).censor();
         let is_due = exchange.request.is_due();
@@ -216,8 +219,7 @@ impl Client {
 
     pub(super) fn learn(&mut self, exchange: &Exchange, now: Nanos, ok: bool) {
         if exchange.first {
-            let is_dial = self.job.is_known_by_dial(exchange.has_request());
-            self.pacer.learn(now.since(exchange.started), ok, is_dial, now);
+            self.pacer.learn(now.since(exchange.started), ok, now);
         }
     }
 }

@@ -77,7 +77,7 @@ impl Client {
             let waited = self.pacer.learn_handshake(now.since(exchange.started), opening.resumed);
             if self.job.protocol.is_known_by_dial(exchange.has_request()) {
                 // Nothing follows: that it is open is the response. The dial itself has been learnt from before.
-                self.pacer.learn(waited, true, false, now);
+                self.pacer.learn(waited, true, now);
             }
         }
         // What follows is measured without the handshake.

@@ -31,17 +31,15 @@ impl DialRate {
         if met.dialled == 0 || seconds <= 0.0 {
             return None;
         }
-        let [all, lost, slow] = [met.dialled, met.lost, met.slow].map(|n| n as f64);
+        let [all, lost] = [met.dialled, met.lost].map(|n| n as f64);
         let taken = (all - lost) / seconds;
         let Some(per_s) = self.per_s else {
-            let is_paced = met.paced > 0 && lost > all * SHARE_LOST;
+            let is_paced = 2 * met.paced > met.dialled && lost > all * SHARE_LOST;
             return is_paced.then(|| self.set((taken * REDUCED).max(MIN_PER_S), until, false));
         };
         let has_shown = until >= self.since + SHOWS;
-        if lost > (FEW_LOST * seconds).max(all * SHARE_LOST)
-            || slow > (FEW_LOST * seconds).max(taken * seconds * SHARE_LOST)
-        {
-            let less = if lost > 0.0 { per_s * taken * seconds / all } else { taken.min(per_s) };
+        if lost > (FEW_LOST * seconds).max(all * SHARE_LOST) {
+            let less = per_s * taken * seconds / all;
             let less = (less * REDUCED).max(per_s * HALF).max(MIN_PER_S).min(per_s);
             return has_shown.then(|| self.set(less, until, true));
         }

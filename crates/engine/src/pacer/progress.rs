@@ -3,10 +3,7 @@
 
 use units::Nanos;
 
-/// Successes that take a ramp back to the target's pace.
-const RECOVERED: u32 = 32;
-
-/// Recent results of first dials and first responses.
+/// Recent results of first dials.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// When the last one succeeded, or the ramp began.
@@ -33,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// Whether nothing has succeeded for as long as a request may take, or more failed in that time than succeeded.
+    /// Whether nothing has succeeded for as long as a dial may take, or more failed in that time than succeeded.
     pub(super) fn is_stuck(&mut self, timeout: Nanos, now: Nanos) -> bool {
         let is_over = now.since(self.from) >= timeout;
         let stuck = now.since(self.last) >= timeout || is_over && self.failures > self.oks;
@@ -41,11 +38,6 @@ impl Progress {
             *self = Progress { last: self.last, ..Progress::new(now) };
         }
         stuck
-    }
-
-    /// Whether it has recovered.
-    pub(super) fn has_recovered(&self) -> bool {
-        self.oks >= RECOVERED && self.oks > self.failures
     }
 }
 
@@ -80,16 +72,5 @@ mod tests {
         // One in ten succeeds: that is no pace.
         check(&[(5, 1, 9, false), (9, 1, 9, false), (11, 1, 9, true)]);
         check(&[(5, 9, 1, false), (9, 9, 1, false), (11, 9, 1, false), (22, 0, 1, true), (23, 9, 1, false)]);
-    }
-
-    #[test]
-    fn recovery_takes_more_than_one_response() {
-        let mut progress = Progress::new(S(0));
-        (0..RECOVERED - 1).for_each(|_| progress.learn(true, S(1)));
-        assert!(!progress.has_recovered());
-        progress.learn(true, S(1));
-        assert!(progress.has_recovered());
-        (0..RECOVERED).for_each(|_| progress.learn(false, S(1)));
-        assert!(!progress.has_recovered());
     }
 }

@@ -1,6 +1,6 @@
 //! First dials: how many, and when; by a schedule, or as fast as the target takes them.
 
-use plan::{Part, Turn};
+use plan::{Part, Ramp as Planned, Turn};
 use samples::Congestion;
 use units::{Nanos, Rate};
 
@@ -13,16 +13,19 @@ pub(super) const AT_ONCE: u32 = 32;
 pub(super) const APART: Nanos = Nanos::from_micros(3_125);
 /// If it is late by more than this, a shard with an adaptive ramp does not dial.
 const LATE: Nanos = Nanos::from_millis(2);
+/// All are dialled within this part of the time until the deadline.
+const IN_TIME: f64 = 0.9;
 
 /// A first dial that is to be made now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dial {
     pub(crate) due: Nanos,
-    /// The target does not take it, but the ramp is to end.
+    /// The target does not take it in time, but the ramp is to end.
     pub(crate) forced: bool,
 }
 
 /// What determines when the next one is due.
+#[expect(clippy::large_enum_variant, reason = "a shard has one for each population")]
 enum By {
     Schedule(Schedule),
     Window(Window),
@@ -36,6 +39,8 @@ pub(super) struct Ramp {
     /// When the first dial of the present schedule is due, and how many of it were made.
     from: Nanos,
     dialled: u64,
+    /// When the last one was.
+    last: Nanos,
     to_dial: u32,
     /// The rate profile that applies from this time.
     next: Option<(RateProfile, Nanos)>,
@@ -44,7 +49,7 @@ pub(super) struct Ramp {
     /// First dials made and to be made, over all orders.
     ordered: u64,
     progress: Progress,
-    /// The window made no progress: the remaining connections are dialled nevertheless.
+    /// The window made no progress, or its time is over: the remaining connections are dialled at a fixed rate.
     gave_up: bool,
 }
 
@@ -56,6 +61,7 @@ impl Ramp {
             most_per_s: None,
             from: Nanos::NEVER,
             dialled: 0,
+            last: Nanos::NEVER,
             to_dial: 0,
             next: None,
             until: Nanos::NEVER,
@@ -71,7 +77,8 @@ impl Ramp {
         let later = (part.turn().before() + 1).saturating_sub(AT_ONCE.into());
         let from = if profile.is_none() { from + Nanos(later * APART.0) } else { from };
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
-        (self.from, self.to_dial, self.next) = (from, to_dial, None);
+        self.last = from;
+        (self.from, self.dialled, self.to_dial, self.next) = (from, 0, to_dial, None);
         (self.progress, self.gave_up) = (Progress::new(from), false);
         match (profile, &self.by) {
             (Some(profile), _) => self.begin(profile, part, from),
@@ -146,7 +153,7 @@ impl Ramp {
     pub(super) fn end(&mut self, part: &Part, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
         loop {
             self.change(part, now);
-            let (due, _) = self.due(now, 0, Nanos::ZERO);
+            let (due, _) = self.due(now, 0, Nanos::ZERO, Nanos::ZERO, 0);
             if due == 0 {
                 break;
             }
@@ -169,10 +176,10 @@ impl Ramp {
         self.ordered
     }
 
-    /// The time of a first dial that is followed by a request; see [`Window::learn_dial`].
-    pub(super) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
+    /// A first dial is open or has failed, after this time.
+    pub(super) fn learn_dial(&mut self, took: Nanos, ok: bool, now: Nanos) {
         if let By::Window(window) = &mut self.by {
-            window.learn_dial(took, now);
+            window.learn_dial(took, ok, now);
         }
     }
 
@@ -184,41 +191,68 @@ impl Ramp {
         }
     }
 
-    /// The result of a first dial, or a first response; see [`Window::learn`].
-    pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, part: &Part, now: Nanos) {
+    /// The first response on a connection, or that there is none; see [`Window::learn`].
+    pub(super) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
         self.progress.learn(ok, now);
         if let By::Window(window) = &mut self.by {
-            window.learn(took, ok, is_dial, now);
-        }
-        if self.gave_up && self.progress.has_recovered() {
-            self.gave_up = false;
-            self.open_window(part, now);
+            window.learn(took, ok, now);
         }
     }
 
-    /// A window that gets nowhere is given up: what is left is dialled within the time of one timeout, so that the ramp
-    /// has an end.
-    pub(super) fn check_progress(&mut self, outstanding: u32, timeout: Nanos, now: Nanos) {
-        let waits = self.to_dial > 0 && outstanding > 0 && now >= self.from;
-        let By::Window(_) = &self.by else { return };
-        if waits && self.progress.is_stuck(timeout, now) {
-            let profile =
-                RateProfile::Steady(Rate::from_per_s_f64(f64::from(self.to_dial) / timeout.secs_f64()));
-            self.by = By::Schedule(Schedule::share(profile, self.to_dial.into(), Turn::ALWAYS));
-            (self.from, self.dialled, self.gave_up) = (now, 0, true);
+    /// A window ends that gets nowhere, or has no more time: what is left is dialled at a fixed rate, so that the ramp has an end.
+    pub(super) fn check_end(&mut self, part: &Part, outstanding: u32, timeout: Nanos, now: Nanos) {
+        let By::Window(window) = &self.by else { return };
+        if self.to_dial == 0 || now < self.from {
+            return;
         }
+        let left = f64::from(self.to_dial);
+        let deadline = self.deadline(part, timeout);
+        let per_s = if outstanding > 0 && self.progress.is_stuck(timeout, now) {
+            left / timeout.secs_f64()
+        } else if now >= self.from + deadline {
+            window
+                .accepted(now)
+                .unwrap_or(0.0)
+                .max(left / (f64::from(Planned::OVERTIME) * deadline.secs_f64()))
+        } else {
+            return;
+        };
+        let profile = RateProfile::Steady(Rate::from_per_s_f64(per_s));
+        self.by = By::Schedule(Schedule::share(profile, self.to_dial.into(), Turn::ALWAYS));
+        (self.from, self.dialled, self.gave_up) = (now, 0, true);
+    }
+
+    /// The time that the window has for the dials of this order.
+    fn deadline(&self, part: &Part, timeout: Nanos) -> Nanos {
+        let all = (self.dialled + u64::from(self.to_dial)) as f64 / share(part);
+        Planned::deadline(all as u64, timeout)
+    }
+
+    /// Dials that are due now, since the last one, at the rate that ends the ramp in its time, where first responses come more slowly.
+    pub(super) fn least(&self, part: &Part, timeout: Nanos, now: Nanos) -> u32 {
+        let By::Window(window) = &self.by else { return 0 };
+        let all = (self.dialled + u64::from(self.to_dial)) as f64;
+        let per_s = all / (IN_TIME * self.deadline(part, timeout).secs_f64());
+        if window.per_s(now) < per_s { (per_s * now.since(self.last).secs_f64()) as u32 } else { 0 }
     }
 
     /// How many dials are due now, and when to call again. `behind`: how late the shard is with its requests.
-    pub(super) fn due(&mut self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
+    pub(super) fn due(
+        &mut self,
+        now: Nanos,
+        outstanding: u32,
+        patience: Nanos,
+        behind: Nanos,
+        least: u32,
+    ) -> (u32, Nanos) {
         let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from).min(self.until);
         match &mut self.by {
             _ if now < self.from => (0, self.from.min(changes)),
             // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
             // the hold.
-            By::Window(_) if self.to_dial > 0 && behind > LATE => (0, now),
+            By::Window(_) if self.to_dial > 0 && behind > LATE && least == 0 => (0, now),
             By::Window(window) => {
-                let (room, next) = window.room(outstanding, now);
+                let (room, next) = window.room(outstanding, least, patience, now);
                 (room.min(self.to_dial), if self.to_dial > 0 { next } else { Nanos::NEVER })
             }
             By::Schedule(schedule) => {
@@ -244,6 +278,7 @@ impl Ramp {
             By::Schedule(schedule) => self.from + schedule.time_of(self.dialled),
         };
         self.dialled += 1;
+        self.last = now;
         self.to_dial -= 1;
         Dial { due, forced: self.gave_up }
     }

@@ -1,5 +1,6 @@
 //! How fast to make first dials without a schedule: as fast as the target accepts them.
 
+use samples::Congestion;
 use units::Nanos;
 
 mod fresh;
@@ -7,42 +8,41 @@ mod pace;
 
 use fresh::{Fresh, PERIOD, Through};
 use pace::Pace;
-use samples::Congestion;
 
-/// Outstanding dials (and first responses) of a shard: initial, minimum, maximum.
+/// First dials and first responses that a shard awaits at once: initial, minimum, maximum.
 const FIRST: u32 = 32;
-const LEAST: u32 = 4;
+const LEAST: u32 = 2;
 const MOST: u32 = 1024;
-/// The initial and the minimum number are those of up to this many shards; more of them share these, but for one of each.
+/// Dials alone: this number, and those that this rate has outstanding in the time of the fastest one. More of them would open no
+/// connection sooner, and all of them are lost when the target's backlog is full. They begin with the minimum, for a backlog of 5.
+const ENOUGH: f64 = 16.0;
+const ENOUGH_PER_S: f64 = 50_000.0;
+/// These numbers are those of up to this many shards; more of them share these, but for one of each.
 const FULL_SHARES: f64 = 2.0;
-/// A dial that takes longer indicates pressure, since a SYN is retransmitted after 1 s; so does a first response that takes
-/// this much longer than the fastest.
-const SLOW: Nanos = Nanos::from_millis(500);
-/// A first response that takes this much longer than the fastest has waited in a queue: the target is busy, and a window
-/// that doubles would fill its backlog before a lost SYN shows it (HyStart++, RFC 9406, section 4.2).
-const QUEUE: Nanos = Nanos::from_millis(16);
-/// While responses queue the window grows this much slower: a larger one would not be accepted faster. Not growing at all
-/// would be too little, since the fastest response may have been an exception.
+/// Once SYNs were lost the window grows by one in this many rounds: one that is too large loses more of them, and none is accepted sooner.
 const PATIENCE: u32 = 8;
+/// A first request is dialled for that is expected to have its response within this part of its timeout, at the rate at which first
+/// responses come: one behind a longer queue would only fail.
+const OF_TIMEOUT: u64 = 4;
+/// A dial that takes longer lost its SYN, which is retransmitted after 1 s.
+const SLOW: Nanos = Nanos::from_millis(500);
 /// A TLS handshake that takes this much longer than the fastest, and half as long again, has waited for a processor, ours or the
 /// target's: it costs each of them 0.1 ms or more. With more of them at once none is done sooner, and each takes 4 KB.
 const HANDSHAKES_QUEUE: Nanos = Nanos::from_millis(4);
-/// One cut for all signs of the same jam.
-const CUT_EVERY: Nanos = Nanos::from_secs(1);
 
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Where SYNs are lost: dials a second of all shards together at least.
 pub(super) const MIN_PER_S: f64 = 16.0;
 /// Of what the target was seen to take, when SYNs were lost.
 pub(super) const REDUCED: f64 = 0.9;
-/// A period of which more is lost shows that the target takes less, whatever the pace.
+/// A period of which more fails shows that the target takes less, whatever the window.
 const HALF: f64 = 0.5;
-/// Share of the pace that must have succeeded before it is raised.
+/// Share of the pace that must have been dialled before it is raised.
 const KEPT: f64 = 0.7;
 /// Lost SYNs per second that are ignored: this many, or this share.
 pub(super) const FEW_LOST: f64 = 5.0;
 pub(super) const SHARE_LOST: f64 = 0.02;
-/// Slow dials of a period that are ignored: this many, or this share.
+/// Dials of a period that fail or lose their SYN and are ignored: this many, or this share.
 const LOST_SOON: f64 = 2.0;
 const SHARE_LOST_SOON: f64 = 0.08;
 /// Dials of this many seconds may be outstanding. This and the three above: from a model of firewalls that pass 100 to 500
@@ -54,8 +54,10 @@ const LOST_S: f64 = 1.0;
 /// Dials that may be made up for at once.
 const BURST: f64 = 8.0;
 
-/// How many dials and first responses may be outstanding: grows while they are fast, shrinks when they are not. Additive
-/// increase and multiplicative decrease after a slow start, as in TCP (RFC 5681, section 3.1).
+/// How many first dials and first responses may be awaited at once. It grows while they come, however slowly, to what the target responds
+/// to in good time, and is cut when SYNs are lost: additive increase and multiplicative decrease after a slow start, as in TCP (RFC 5681,
+/// section 3.1). A slow response alone is no reason to dial slower; a dial that is not accepted is, and it shows as a SYN that is lost,
+/// because the listener's backlog is full or a firewall drops it.
 ///
 /// Where SYNs are lost, dials are paced as well: a window of one is still too much for a firewall that lets some hundred
 /// SYNs a second pass, and each lost one keeps its place for a second or more.
@@ -74,30 +76,31 @@ pub(super) struct Window {
     size: u32,
     /// Below it the window doubles each round, above it grows by one.
     threshold: u32,
-    /// Successes since the last growth by one, in [`PATIENCE`]ths.
+    /// Successes since the last growth by one.
     credit: u32,
-    cut_at: Nanos,
+    /// The most first responses that were awaited at once in the last period.
+    peak: u32,
     /// The fastest first response.
-    least: Nanos,
+    fastest: Nanos,
     /// The fastest TLS handshakes: full, and resumed. In TLS 1.2 a resumed one takes a round trip less, which is no queue.
     least_handshakes: [Nanos; 2],
-    seen: Seen,
+    responses: Responses,
     fresh: Fresh,
-    /// Dials that wait for their SYN to be sent again.
+    /// Dials that are not decided, and those of them whose SYN is to be sent again.
+    dials: u32,
     lost: u32,
+    /// Dials that were open soon.
+    opened: u32,
     pace: Option<Pace>,
+    /// It has met a limit of the target's: SYNs were lost, or first responses come too late.
+    is_bent: bool,
 }
 
-/// The results of dials, in this second and in the previous one.
+/// First responses in this second, and those a second in the one before.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Responses {
     from: Nanos,
-    oks: u32,
-    /// Slow dials, and first responses, started after the last reduction of the pace.
-    slow: u32,
-    /// Some waited in a queue.
-    queued: bool,
-    /// Successes a second in the one before.
+    now: u32,
     before: f64,
 }
 
@@ -117,13 +120,16 @@ impl Window {
             size: share_of(FIRST, share * FULL_SHARES),
             threshold: MOST,
             credit: 0,
-            cut_at: Nanos::ZERO,
-            least: Nanos::NEVER,
+            peak: 0,
+            fastest: Nanos::NEVER,
             least_handshakes: [Nanos::NEVER; 2],
-            seen: Seen { from: Nanos::ZERO, oks: 0, slow: 0, queued: false, before: 0.0 },
+            responses: Responses { from: Nanos::ZERO, now: 0, before: 0.0 },
             fresh: Fresh::new(SLOW),
+            dials: 0,
             lost: 0,
+            opened: 0,
             pace: None,
+            is_bent: false,
         }
     }
 
@@ -144,30 +150,66 @@ impl Window {
         self.met.take()
     }
 
-    /// How many more may be started while `outstanding` are, and when to call again.
-    pub(super) fn room(&mut self, outstanding: u32, now: Nanos) -> (u32, Nanos) {
+    /// Dials a second that the target accepts, where SYNs were lost.
+    pub(super) fn accepted(&self, now: Nanos) -> Option<f64> {
+        self.pace.map(|pace| pace.per_s.min(self.per_s(now)))
+    }
+
+    /// How many more may be started while `awaited` dials and first responses are, which may take as long as `timeout`, and when to call
+    /// again. `least`: as many are due, however late responses are, unless SYNs are lost.
+    pub(super) fn room(&mut self, awaited: u32, least: u32, timeout: Nanos, now: Nanos) -> (u32, Nanos) {
+        let responses = awaited.saturating_sub(self.dials);
+        self.peak = self.peak.max(responses);
         while let Some(through) = self.fresh.judge(now) {
             self.pass(through, now);
         }
+        let room = self.in_good_time(timeout, now).min(self.size);
+        // Their rate is known after a second.
+        let are_late = self.responses.before > 0.0 && awaited >= room;
+        self.is_bent |= self.pace.is_some() || are_late && (room < self.size || least > 0);
         let Some(pace) = &self.pace else {
-            let room = self.size.saturating_sub(outstanding);
+            let room = room.saturating_sub(awaited).max(least).min(self.enough().saturating_sub(self.dials));
             return (room, if room == 0 { self.fresh.next_at(now) } else { Nanos::NEVER });
         };
         // Those whose SYN was lost wait for a second or three, and need a part of the rate themselves.
         let lost = self.lost.min(share_of(MIN_LOST, self.share).max((LOST_S * pace.per_s) as u32));
-        let most = (((OUTSTANDING_S * pace.per_s) as u32).max(self.size) + lost).min(MOST);
-        match most.saturating_sub(outstanding) {
+        let dials = ((OUTSTANDING_S * pace.per_s) as u32).max(self.least()) + lost;
+        match room.saturating_sub(responses).min(dials.min(MOST).saturating_sub(self.dials)) {
             0 => (0, self.fresh.next_at(now)),
             _ if now < pace.next => (0, pace.next),
             room => (room.min(1 + (now.since(pace.next).secs_f64() * pace.per_s) as u32), now),
         }
     }
 
+    /// How many may await a first response that comes in good time: all of a rate's, in that time (Little's law). What the fastest one takes
+    /// is no queue. Before that is known, it is as many as the window begins with.
+    fn in_good_time(&self, timeout: Nanos, now: Nanos) -> u32 {
+        if self.fastest == Nanos::NEVER {
+            return MOST;
+        }
+        let time = self.fastest + Nanos(timeout.0 / OF_TIMEOUT);
+        ((self.per_s(now) * time.secs_f64()) as u32).max(self.least())
+    }
+
+    fn least(&self) -> u32 {
+        share_of(LEAST, self.share * FULL_SHARES)
+    }
+
+    /// A larger number of dials would open no connection sooner; it doubles each round.
+    fn enough(&self) -> u32 {
+        let least = self.fresh.least();
+        let least = if least == Nanos::NEVER { Nanos::ZERO } else { least };
+        let dials = (ENOUGH + ENOUGH_PER_S * least.secs_f64()) as u32;
+        share_of(dials.min(MOST).min(LEAST.saturating_add(self.opened)), self.share * FULL_SHARES)
+    }
+
     /// A dial is begun.
     pub(super) fn begin(&mut self, now: Nanos) {
-        if self.seen.from == Nanos::ZERO {
-            self.seen.from = now;
+        if self.responses.from == Nanos::ZERO {
+            self.responses.from = now;
         }
+        self.dials += 1;
+        *if self.is_bent { &mut self.met.bent } else { &mut self.met.straight } += 1;
         self.fresh.begin(now);
         if let Some(pace) = &mut self.pace {
             // What was not dialled in time is not made up for in one burst.
@@ -176,15 +218,13 @@ impl Window {
         }
     }
 
-    /// The time of a dial that is followed by a request. A fast one means nothing: the listener's backlog accepts all until
-    /// it is full.
-    pub(super) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
-        self.count(now);
-        self.fresh.opened(took, now);
-        if took >= SLOW {
-            self.lost = self.lost.saturating_sub(1);
-            self.press(took, now);
-        }
+    /// A dial is open or has failed, after this time. A fast one that a request follows means nothing: the listener's backlog accepts all
+    /// until it is full.
+    pub(super) fn learn_dial(&mut self, took: Nanos, ok: bool, now: Nanos) {
+        let was_lost = self.fresh.end(took, ok, now);
+        self.opened = self.opened.saturating_add(u32::from(ok && took < SLOW));
+        self.dials = self.dials.saturating_sub(1);
+        self.lost = self.lost.saturating_sub(was_lost.into());
     }
 
     /// The time of a TLS handshake; returns by how much it exceeds the fastest of its kind. While they queue the window shrinks, and no
@@ -200,131 +240,70 @@ impl Window {
         waited
     }
 
-    /// The time of a first response, or of a dial without a request; `ok` is false if there was none. `is_dial`: it was a
-    /// dial alone.
-    pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
-        self.seen.oks += u32::from(ok);
-        self.count(now);
-        if is_dial && ok {
-            self.fresh.opened(took, now);
+    /// The time of a first response, or of a dial or handshake without a request; `ok` is false if there was none.
+    pub(super) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
+        self.responses.now += u32::from(ok);
+        let over = now.since(self.responses.from);
+        if over >= SECOND {
+            let before = f64::from(self.responses.now) / over.secs_f64();
+            self.responses = Responses { from: now, now: 0, before };
         }
-        if took >= SLOW && (is_dial || !ok) {
-            self.lost = self.lost.saturating_sub(1);
+        if !ok {
+            return;
         }
-        if !ok || took.since(self.least) >= SLOW {
-            return if is_dial && ok || self.pace.is_some() { self.press(took, now) } else { self.cut(now) };
-        }
-        self.least = self.least.min(took);
-        let queued = took.since(self.least) >= QUEUE;
-        if queued {
-            self.threshold = self.threshold.min(self.size);
-            self.hold_pace(now);
-        }
-        if self.size < self.threshold {
-            self.size += 1;
-        } else {
-            self.credit += if queued { 1 } else { PATIENCE };
-            if self.credit >= self.size * PATIENCE {
-                self.credit = 0;
-                self.size = (self.size + 1).min(MOST);
+        self.fastest = self.fastest.min(took);
+        if self.size < MOST {
+            self.credit += 1;
+            if self.size < self.threshold || self.credit >= PATIENCE * self.size {
+                (self.size, self.credit) = (self.size + 1, 0);
             }
         }
     }
 
-    fn cut(&mut self, now: Nanos) {
-        if now.since(self.cut_at) >= CUT_EVERY {
-            self.cut_at = now;
-            self.threshold = (self.size / 2).max(share_of(LEAST, self.share * FULL_SHARES));
-            self.size = self.threshold;
-        }
-    }
-
-    /// Successes a second: of the last second, or of this one so far where that is more.
-    fn per_s(&self, now: Nanos) -> f64 {
-        let over = now.since(self.seen.from).secs_f64();
-        let present = if over >= 0.2 { f64::from(self.seen.oks) / over } else { 0.0 };
-        present.max(self.seen.before)
-    }
-
-    /// A SYN was retransmitted, or a response was late: from now on dials are paced at the rate that the target accepted,
-    /// and slower if it happens at this pace.
-    fn press(&mut self, took: Nanos, now: Nanos) {
-        let per_s = (self.per_s(now) * REDUCED).max(self.min_per_s());
-        let seen = &mut self.seen;
-        match &mut self.pace {
-            None => {
-                self.begin_pace(per_s, now);
-            }
-            Some(pace) if now.since(took) >= pace.since => {
-                seen.slow += 1;
-                self.met.slow += 1;
-                // A path may lose a SYN now and then, however slowly they come.
-                if f64::from(seen.slow) > FEW_LOST.max(seen.before * SHARE_LOST) {
-                    *pace = Pace { per_s: per_s.min(pace.per_s), since: now, doubles: false, ..*pace };
-                    seen.slow = 0;
-                }
-            }
-            Some(_) => {}
-        }
-    }
-
-    /// Responses wait in the target's queue: a rate above theirs is too high.
-    fn hold_pace(&mut self, now: Nanos) {
-        self.seen.queued = true;
-        let per_s = self.per_s(now).max(self.min_per_s());
-        if let Some(pace) = &mut self.pace {
-            (pace.per_s, pace.doubles) = (pace.per_s.min(per_s), false);
-        }
+    /// First responses a second, of this second so far and the last one.
+    pub(super) fn per_s(&self, now: Nanos) -> f64 {
+        let Responses { from, now: present, before } = self.responses;
+        let over = now.since(from).secs_f64();
+        let before_s = if before > 0.0 { 1.0 } else { 0.0 };
+        (f64::from(present) + before) / (over + before_s).max(0.2)
     }
 
     /// The result of a period's dials: where enough of them were fast, the pace may increase.
-    fn pass(&mut self, Through { until, begun, opened }: Through, now: Nanos) {
+    fn pass(&mut self, Through { until, begun, opened, failed }: Through, now: Nanos) {
         let missing = begun.saturating_sub(opened);
-        self.lost += missing;
+        self.lost += missing.saturating_sub(failed);
         let (all, lost, taken) = (f64::from(begun), f64::from(missing), f64::from(opened));
-        let is_lossy = |few: f64, share: f64| lost > few.max(all * share);
         self.met.dialled += u64::from(begun);
         self.met.lost += u64::from(missing);
-        let least = self.min_per_s();
+        let (least, fewest) = (MIN_PER_S * self.share, self.least());
+        let peak = std::mem::take(&mut self.peak);
         let Some(pace) = &mut self.pace else {
-            if is_lossy(FEW_LOST * self.share, HALF) {
-                self.begin_pace((taken / PERIOD.secs_f64() * REDUCED).max(least), now);
+            if 2 * self.lost >= self.enough().min(self.size) || lost > (FEW_LOST * self.share).max(all * HALF)
+            {
+                let mut pace = Pace::new((self.per_s(now) * REDUCED).max(least), now);
+                pace.take_turn(self.turn, now);
+                self.pace = Some(pace);
+                // The target had no room for the last ones that wait for a response.
+                self.size = (peak / 2).max(fewest);
+                self.threshold = self.size;
             }
             return;
         };
         // A pace that is not reached is no reason for a higher one.
-        let is_reached = all >= pace.per_s * PERIOD.secs_f64() * KEPT && !self.seen.queued;
+        let is_reached = all >= pace.per_s * PERIOD.secs_f64() * KEPT;
         self.met.paced += u64::from(begun);
         self.met.reached += u64::from(if is_reached { begun } else { 0 });
         let few = if self.most.is_finite() { 1.0 } else { self.share };
-        if is_lossy(LOST_SOON * few, SHARE_LOST_SOON) {
+        if lost > (LOST_SOON * few).max(all * SHARE_LOST_SOON) {
             // For a pace that was not reached the share is what counts.
             pace.reduce((pace.per_s * taken / all * REDUCED).max(least), until, now);
         } else if is_reached {
             pace.go_faster(self.most, now);
         }
-    }
-
-    /// SYNs were lost for the first time.
-    fn begin_pace(&mut self, per_s: f64, now: Nanos) {
-        let mut pace = Pace::new(per_s, now);
-        pace.take_turn(self.turn, now);
-        self.pace = Some(pace);
-        self.cut(now);
-    }
-
-    fn min_per_s(&self) -> f64 {
-        MIN_PER_S * self.share
-    }
-
-    /// Once a second: what was successful.
-    fn count(&mut self, now: Nanos) {
-        let over = now.since(self.seen.from);
-        if over < SECOND {
-            return;
+        if lost > LOST_SOON * self.share && peak >= self.size {
+            // The window was full, and so was the backlog.
+            self.size = (self.size - self.size.div_ceil(8)).max(fewest);
         }
-        let before = f64::from(self.seen.oks) / over.secs_f64();
-        self.seen = Seen { from: now, oks: 0, slow: 0, queued: false, before };
     }
 }
 

@@ -45,6 +45,7 @@ io = \"auto\"
 name = \"up\"
 of = [\"main\"]
 to = \"100%\"
+# adaptive ramp: what is not open after 30s is dialled at a fixed rate
 for = \"10s\"
 
 [[population]]

@@ -296,11 +296,18 @@ impl Conductor<'_> {
     /// What the shards of a population met in a second with their first dials binds them all: each alone sees too little of
     /// it, and all together would be too fast. Two see enough by themselves, and sooner.
     fn share_experience(&mut self, nth: u16, line: &Tick) {
-        let are_few = self.record.populations[usize::from(nth)].threads <= FEW_SHARDS;
-        if are_few || !self.schedule.is_moving() || self.draining.is_some() {
+        if !self.schedule.is_moving() || self.draining.is_some() {
             return;
         }
         let over = line.until.since(line.from);
+        let measured = &mut self.record.populations[usize::from(nth)];
+        if line.congestion.paced > 0 {
+            measured.accepted.0 += line.counts.opened;
+            measured.accepted.1 = measured.accepted.1 + over;
+        }
+        if measured.threads <= FEW_SHARDS {
+            return;
+        }
         let most = self.dial_rates[usize::from(nth)].learn(&line.congestion, over, line.until);
         self.orders.extend(most.map(|most| Order::Population(nth, Control::DialAtMost(most))));
     }

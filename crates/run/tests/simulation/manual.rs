@@ -127,7 +127,7 @@ fn a_server_that_closes_after_each_response_is_paused_too() {
 fn requests_due_before_a_pause_are_at_full_load() {
     let commands = [(S(3), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let target = "http://127.0.0.1:8000/delay?for=2s";
-    let (result, _) = run(target, "connections=50 think=500ms duration=10s", &commands);
+    let (result, _) = run(target, "connections=50 think=900ms duration=10s", &commands);
     // Each of the fifty had sent a request before, and its response came during the pause.
     let late = result.whole.ramp_latency.count();
     assert!(late <= 50 && result.whole.latency.count() >= 150, "{late} of {}", result.whole.latency.count());

@@ -63,10 +63,10 @@ fn no_probe_is_no_probe() {
     assert_eq!(result.whole.probe, None);
 }
 
-/// Ten connections that only hold, beside a probe. If the network takes the same time for all, they come first.
+/// Two connections that only hold, beside a probe. If the network takes the same time for all, they come first.
 fn run(flags: &str, change: fn(&mut Faults), script: Script) -> (RunResult, Scripted) {
     let net = network(1, change);
-    let flags = format!("connections=10 think=1h duration=20s timeout=2s {flags}");
+    let flags = format!("connections=2 think=1h duration=20s timeout=2s {flags}");
     let plan = plan("http://127.0.0.1:80/", &flags, 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, 2_000, Scripted::new(script));
@@ -79,7 +79,7 @@ fn a_kept_connection_that_is_closed_by_announcement_is_dialled_again() {
     let (result, server) = run("probe=10/s", |_| {}, |_| Act { send: OK_AND_CLOSE, then: Then::Stay });
     let p = probe(&result);
     assert_eq!((p.failed, p.connect.count()), (0, p.sent));
-    assert_eq!((p.answered, server.accepted_at.len() as u64), (p.sent, 10 + p.sent));
+    assert_eq!((p.answered, server.accepted_at.len() as u64), (p.sent, 2 + p.sent));
     // Sometimes a kept connection's idle time ends just when its request is due: the request still counts.
     let idle =
         |_| Act { send: OK_FOR_2S, then: Then::CloseAfter(Nanos::from_millis(1_999), Close::Graceful) };
@@ -93,15 +93,15 @@ fn a_kept_connection_that_is_closed_by_announcement_is_dialled_again() {
 fn wrong_responses_to_the_probe_are_no_faults_of_the_population() {
     // The population is served; later connections are not.
     let wrong = |request: Request| match request.conn {
-        0..10 => Act { send: OK, then: Then::Stay },
+        0..2 => Act { send: OK, then: Then::Stay },
         _ => Act { send: b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", then: Then::Stay },
     };
     let silent = |request: Request| match request.conn {
-        0..10 => Act { send: OK, then: Then::Stay },
+        0..2 => Act { send: OK, then: Then::Stay },
         _ => Act { send: b"", then: Then::Stay },
     };
     let reset = |request: Request| match request.conn {
-        0..10 => Act { send: OK, then: Then::Stay },
+        0..2 => Act { send: OK, then: Then::Stay },
         _ => Act { send: b"", then: Then::Close(Close::Reset) },
     };
     for (script, known) in [(wrong as Script, 1.0), (silent, 0.8), (reset, 1.0)] {
@@ -126,7 +126,7 @@ fn the_probe_is_bounded_however_slow_the_target_is() {
         run("probe=20/s reconnect=1h..2h", |_| {}, |_| Act { send: b"", then: Then::Stay });
     let p = probe(&result);
     assert_eq!(p.answered, 0);
-    let dials = server.accepted_at.len() as u64 - 10;
+    let dials = server.accepted_at.len() as u64 - 2;
     assert!((380..=425).contains(&dials), "{dials} dials in 20 s");
     assert_eq!((p.failed, p.unanswered), (p.sent, 0), "each has timed out");
     assert_eq!((p.fresh.censored() + p.kept.censored(), p.fresh.count()), (p.failed, 0));

@@ -2,7 +2,7 @@
 
 use samples::{Kind, Stage, Verdict};
 use stage::{
-    connections, listening, measured, network, plan, play, play_frozen,
+    RunResult, connections, listening, network, plan, play, play_frozen,
     scripted::{Act, Request, Script, Scripted, Then},
 };
 use units::Nanos;
@@ -81,14 +81,21 @@ fn check_adaptive(backlog: usize, shards: u32) {
         let c = &result.whole.counts;
         assert_eq!((c.opened, c.failed, c.answered), (20_000, 0, 20_000), "{:?}", result.faults());
         let per_s = c.opened as f64 / server.program().accepted_at.last().unwrap().secs_f64();
-        assert!(per_s >= 0.9 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
+        assert!(per_s >= 0.85 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
         assert!(per_s <= 2_001.0, "the server is the one that is slow: {per_s:.0}/s");
-        // Hardly any SYN was dropped; a dropped one is retransmitted after a second.
-        let connect = measured(&result.whole.connect);
-        assert!(
-            connect.count > 0 && connect.p99 < 400.0,
-            "backlog {backlog}, {shards} shards, seed {seed}: {connect:?}"
-        );
+        // What limits it is known, unless all fit into the queue.
+        let summary = result.judge(&plan);
+        let c = &summary.connections;
+        if backlog < 4_096 {
+            let bent_at = c.bent_at.expect("SYNs were lost");
+            assert!((64..=500).contains(&bent_at), "backlog {backlog}, {shards} shards: {bent_at}");
+            assert!((1_600.0..=2_020.0).contains(&c.accept_per_s), "{shards} shards: {}/s", c.accept_per_s);
+        } else {
+            assert_eq!(c.accept_per_s, 0.0);
+        }
+        // Hardly any SYN was dropped; a dropped one is retransmitted after a second. Each shard has to find out by itself.
+        let lost = result.whole.connect.count_within(Nanos::from_millis(500), Nanos::from_secs(60));
+        assert!(lost <= 150 * u64::from(shards), "backlog {backlog}, {shards} shards, seed {seed}: {lost}");
     }
 }
 
@@ -97,6 +104,23 @@ fn an_adaptive_ramp_is_as_fast_as_the_target_accepts() {
     for backlog in [128, 4096] {
         for shards in [1, 4] {
             check_adaptive(backlog, shards);
+        }
+    }
+}
+
+/// A listener with the shortest backlog in use, as of Python, at three speeds.
+#[test]
+fn an_adaptive_ramp_loses_no_connection_to_a_short_backlog() {
+    for (each_us, n) in [(500, 10_000), (2_000, 3_000), (10_000, 900)] {
+        for shards in [1, 2] {
+            let net = network(1, |f| f.backlog = 5);
+            let plan = plan("http://127.0.0.1:80/", &format!("connections={n} think=1h duration=1s"), 1);
+            let slow = Scripted::accepting_each(Nanos::from_micros(each_us), |_| OK);
+            let mut server = listening(&net, plan.destinations()[0], n + 64, slow);
+            let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+            let c = &result.whole.counts;
+            assert_eq!((c.opened, c.failed, c.forced), (n.into(), 0, 0), "{each_us} us, {shards} shards");
+            assert!(result.ramped_at < Nanos::from_secs(20), "{each_us} us, {shards}: {}", result.ramped_at);
         }
     }
 }
@@ -120,38 +144,62 @@ fn many_shards_together_dial_no_faster_than_the_target_accepts() {
     let (_, alone) = ramp(1);
     for shards in [4, 16, 100] {
         let (lost, ramped_at) = ramp(shards);
-        assert!(lost <= 240, "{shards} shards: {lost} dials lost a SYN");
+        assert!(lost <= 360, "{shards} shards: {lost} dials lost a SYN");
         assert!(ramped_at <= Nanos(3 * alone.0), "{shards} shards: {ramped_at}, one alone {alone}");
     }
 }
 
-/// First responses that take two seconds, however few, are no sign of pressure: the window doubles with each.
+/// The connections of a ramp that are accepted by the given second, and what came of it; `flags` beside those of a load that holds.
+fn ramp(flags: &str, shards: u32, server: Scripted) -> (Vec<Nanos>, RunResult) {
+    let net = network(1, |f| f.backlog = 128);
+    let plan = plan("http://127.0.0.1:80/", flags, 1);
+    let mut server = listening(&net, plan.destinations()[0], connections(&plan) + 64, server);
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    (server.program().accepted_at.clone(), result)
+}
+
+/// Responses that take two seconds are no reason to dial slower: the window doubles with each round of them.
 #[test]
-fn an_adaptive_ramp_waits_for_first_responses_but_no_longer() {
+fn an_adaptive_ramp_goes_on_with_slow_responses() {
     const LATER: Act = Act { send: b"", then: Then::SendAfter(Nanos::from_secs(2), OK.send) };
-    let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:80/", "connections=500 think=1h duration=1s", 1);
-    let at = plan.destinations()[0];
-    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(|_| LATER));
-    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    let (accepted, result) = ramp("connections=500 think=1h duration=1s", 1, Scripted::new(|_| LATER));
     assert_eq!((result.whole.counts.opened, result.faults().len()), (500, 0));
-    let accepted = &server.program().accepted_at;
-    let by = |s| accepted.iter().filter(|at| **at < Nanos::from_secs(s)).count();
-    assert_eq!([by(2), by(4), by(6), by(8), by(9)], [32, 32 + 64, 32 + 64 + 128, 480, 500]);
+    assert!(*accepted.last().unwrap() < Nanos::from_secs(10), "{:?}", accepted.last());
+}
+
+/// A service whose users want more than its one processor has, and logins that cost it much: responses are slow, and no dial fails, nor a
+/// request.
+#[test]
+fn an_adaptive_ramp_ends_at_a_target_that_is_overloaded() {
+    // 800 users who want 400/s, of 200; and logins of 50 ms beside requests of 1 ms.
+    let service: fn(Request) -> Nanos = |_| Nanos::from_millis(5);
+    let logins: fn(Request) -> Nanos = |request| Nanos::from_millis(if request.nth == 0 { 50 } else { 1 });
+    for (flags, cost, within) in [
+        ("connections=800 think=2s duration=5s", service, 4),
+        ("connections=400 think=500ms duration=5s", logins, 20),
+    ] {
+        for shards in [1, 2, 4] {
+            let (_, result) = ramp(flags, shards, Scripted::on_one_processor(cost, |_| OK));
+            let c = &result.whole.counts;
+            assert_eq!((c.failed, c.forced, result.faults()), (0, 0, vec![]), "{flags}, {shards} shards");
+            assert!(
+                result.ramped_at < Nanos::from_secs(within),
+                "{flags}, {shards} shards: {}",
+                result.ramped_at
+            );
+        }
+    }
 }
 
 /// A target that accepts connections and responds to none, or to none beyond some number: the ramp ends within two
 /// timeouts and the wait of its last connections.
 fn check_silence(connections: u32, shards: u32, script: Script, answered: u64) {
-    let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:80/", &format!("connections={connections} think=1h duration=1s"), 1);
-    let at = plan.destinations()[0];
-    let mut server = listening(&net, at, connections + 64, Scripted::new(script));
-    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let (accepted, result) =
+        ramp(&format!("connections={connections} think=1h duration=1s"), shards, Scripted::new(script));
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.answered), (connections.into(), answered), "{:?}", result.faults());
     assert!(c.forced > 0, "{c:?}");
-    let last = *server.program().accepted_at.last().unwrap();
+    let last = *accepted.last().unwrap();
     assert!(last <= Nanos::from_secs(21), "{connections} connections, {shards} shards: {last}");
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Timeout, u64::from(connections) - answered)]);
 }
@@ -165,19 +213,25 @@ fn an_adaptive_ramp_ends_at_a_target_that_is_silent() {
     check_silence(5_000, 2, |request| if request.conn < 1_000 { OK } else { SILENT }, 1_000);
 }
 
+/// A target that accepts 50 connections a second, and one that accepts none: what is left at the deadline, or when nothing more succeeds, is
+/// dialled at a fixed rate.
 #[test]
-fn an_adaptive_ramp_goes_on_at_a_target_that_is_back() {
-    // Requests of the first twelve seconds get their responses when those are over.
-    let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:80/", "connections=20k think=1h duration=1s timeout=15s", 1);
-    let at = plan.destinations()[0];
-    const LATER: Act = Act { send: b"", then: Then::SendAfter(Nanos::from_secs(12), OK.send) };
-    let back = |request: Request| if request.conn < 128 { LATER } else { OK };
-    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(back));
-    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
-    assert_eq!(
-        (result.whole.counts.opened, result.whole.counts.forced, result.faults().len()),
-        (20_000, 0, 0)
-    );
-    assert!(result.ramped_at < Nanos::from_secs(15), "{}", result.ramped_at);
+fn an_adaptive_ramp_ends_at_a_target_that_does_not_accept() {
+    for (each, n, failed) in
+        [(Nanos::from_millis(20), 4_000, 0..=400), (Nanos::from_secs(1_000), 5_000, 4_000..=4_900)]
+    {
+        let server = Scripted::accepting_each(each, |_| OK);
+        let flags = format!("connections={n} think=1h duration=1s");
+        let (_, result) = ramp(&flags, 2, server);
+        let c = &result.whole.counts;
+        assert_eq!(c.failed + c.opened, n);
+        assert!(failed.contains(&c.failed) && c.forced > 0, "{c:?}");
+        assert!(result.ramped_at < Nanos::from_secs(95), "{n}: {}", result.ramped_at);
+        let forced = c.forced;
+        let s = result.judge(&plan("http://127.0.0.1:80/", &flags, 1));
+        let why = s.reasons.iter().find(|why| why.starts_with("the ramp stopped adapting")).expect("it did");
+        let expected =
+            if failed.contains(&0) { "its deadline of 30s was over" } else { "no more first dials" };
+        assert!(why.contains(expected) && s.connections.forced == forced, "{why}");
+    }
 }

@@ -36,6 +36,18 @@ merged! {
         pub lost: u64,
         /// Opened per second over the ramp.
         pub open_per_s: f64,
+        /// Dialled in an adaptive ramp before the target limited it, because SYNs were lost, or first responses came too late for more
+        /// connections; absent if it did not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub bent_at: Option<u64>,
+        /// Opened per second by an adaptive ramp while SYNs were lost, which is what the target, or a firewall before it, accepts; absent if
+        /// there was no whole second of that.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub accept_per_s: f64,
+        /// Dialled at a fixed rate after an adaptive ramp had reached its deadline, or had got nowhere for one timeout; absent if there are
+        /// none.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub forced: u64,
         /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
         pub seen_by_target: Option<u64> => always most,
         /// Established at the end of the hold by the kernel only: they were in the target's accept queue, and are not among
@@ -54,6 +66,7 @@ impl Connections {
             opened: counts.opened,
             failed: counts.failed,
             given_up: counts.given_up,
+            forced: counts.forced,
             dropped: counts.dropped,
             closed: counts.closed,
             redialled: counts.redialled,

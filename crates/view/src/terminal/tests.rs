@@ -82,6 +82,7 @@ fn header() -> Header {
         target: "http://127.0.0.{1..20}:8000/?length={rand 1 4096}&name=one-that-is-rather-long".to_owned(),
         connections: 100_000,
         hold_s: Some(60.0),
+        ramp_deadline_s: None,
         seed: 270_321_536_579_897,
         io: "uring".into(),
         threads: 2,

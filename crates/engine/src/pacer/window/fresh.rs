@@ -17,8 +17,9 @@ pub(super) struct Through {
     /// When it ended.
     pub(super) until: Nanos,
     pub(super) begun: u32,
-    /// How many of them were fast.
+    /// How many of them were fast, and how many failed or were slow; the others are lost.
     pub(super) opened: u32,
+    pub(super) failed: u32,
 }
 
 /// Counts of the latest periods.
@@ -54,17 +55,29 @@ impl Fresh {
         }
     }
 
-    /// A dial succeeded after this time.
-    pub(super) fn opened(&mut self, took: Nanos, now: Nanos) {
-        if took < self.slow {
+    /// A dial succeeded or failed after this time; returns whether it counted as lost.
+    pub(super) fn end(&mut self, took: Nanos, ok: bool, now: Nanos) -> bool {
+        let begun = Nanos(now.0 - took.0.min(now.0));
+        let is_fast = ok && took < self.slow;
+        if is_fast {
             self.least = self.least.min(took);
-            if let Some(period) = self.place(Nanos(now.0 - took.0.min(now.0))) {
-                period.opened += 1;
-            }
         }
+        if begun.0 / PERIOD.0 < self.next {
+            return true;
+        }
+        if let Some(period) = self.place(begun) {
+            *if is_fast { &mut period.opened } else { &mut period.failed } += 1;
+        }
+        false
     }
 
-    fn patience(&self) -> Nanos {
+    /// The time of the fastest dial.
+    pub(super) fn least(&self) -> Nanos {
+        self.least
+    }
+
+    /// A dial that is not open by then has lost its SYN.
+    pub(super) fn patience(&self) -> Nanos {
         Nanos(self.least.0.saturating_mul(ROUNDS)).max(SOONEST).min(self.slow)
     }
 
@@ -101,20 +114,24 @@ mod tests {
         let ms = Nanos::from_millis;
         let mut fresh = Fresh::new(SLOW);
         (0..10).for_each(|n| fresh.begin(ms(1_000 + n)));
-        (0..4).for_each(|n| fresh.opened(ms(2), ms(1_002 + n)));
+        assert!((0..4).all(|n| !fresh.end(ms(2), true, ms(1_002 + n))));
         assert_eq!((fresh.judge(ms(1_299)), fresh.next_at(ms(1_200))), (None, ms(1_300)));
         // One of the second before it is not its, nor one that comes late.
-        fresh.opened(ms(300), ms(1_250));
-        fresh.opened(ms(1_000), ms(2_001));
-        assert_eq!(fresh.judge(ms(1_300)), Some(Through { until: ms(1_250), begun: 10, opened: 4 }));
+        fresh.end(ms(300), true, ms(1_250));
+        assert!(!fresh.end(ms(2), false, ms(1_002)));
+        assert_eq!(
+            fresh.judge(ms(1_300)),
+            Some(Through { until: ms(1_250), begun: 10, opened: 4, failed: 1 })
+        );
         assert_eq!(fresh.judge(ms(1_300)), None);
+        assert!(fresh.end(ms(1_000), true, ms(2_001)), "it was taken for lost");
         assert_eq!(fresh.judge(ms(9_000)), None);
         // Over a long way they have longer.
         let mut far = Fresh::new(SLOW);
         far.begin(ms(1_000));
         assert_eq!(far.judge(ms(1_700)), None);
-        far.opened(ms(100), ms(1_100));
+        far.end(ms(100), true, ms(1_100));
         assert_eq!(far.judge(ms(1_649)), None);
-        assert_eq!(far.judge(ms(1_650)), Some(Through { until: ms(1_250), begun: 1, opened: 1 }));
+        assert_eq!(far.judge(ms(1_650)), Some(Through { until: ms(1_250), begun: 1, opened: 1, failed: 0 }));
     }
 }
