@@ -19,8 +19,9 @@ const ENOUGH: f64 = 16.0;
 const ENOUGH_PER_S: f64 = 50_000.0;
 /// These numbers are those of up to this many shards; more of them share these, but for one of each.
 const FULL_SHARES: f64 = 2.0;
-/// Once SYNs were lost the window grows by one in this many rounds: one that is too large loses more of them, and none is accepted sooner.
-const PATIENCE: u32 = 8;
+/// Once SYNs were lost the windows of all shards together grow by one in this many rounds: one that is too large loses more of them, and
+/// none is accepted sooner.
+const PATIENCE: f64 = 8.0;
 /// A first request is dialled for that is expected to have its response within this part of its timeout, at the rate at which first
 /// responses come: one behind a longer queue would only fail.
 const OF_TIMEOUT: u64 = 4;
@@ -254,7 +255,8 @@ impl Window {
         self.fastest = self.fastest.min(took);
         if self.size < MOST {
             self.credit += 1;
-            if self.size < self.threshold || self.credit >= PATIENCE * self.size {
+            let rounds = PATIENCE / self.share;
+            if self.size < self.threshold || f64::from(self.credit) >= rounds * f64::from(self.size) {
                 (self.size, self.credit) = (self.size + 1, 0);
             }
         }
@@ -303,6 +305,7 @@ impl Window {
         if lost > LOST_SOON * self.share && peak >= self.size {
             // The window was full, and so was the backlog.
             self.size = (self.size - self.size.div_ceil(8)).max(fewest);
+            self.threshold = self.threshold.min(self.size);
         }
     }
 }

@@ -81,7 +81,7 @@ fn check_adaptive(backlog: usize, shards: u32) {
         let c = &result.whole.counts;
         assert_eq!((c.opened, c.failed, c.answered), (20_000, 0, 20_000), "{:?}", result.faults());
         let per_s = c.opened as f64 / server.program().accepted_at.last().unwrap().secs_f64();
-        assert!(per_s >= 0.85 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
+        assert!(per_s >= 0.88 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
         assert!(per_s <= 2_001.0, "the server is the one that is slow: {per_s:.0}/s");
         // What limits it is known, unless all fit into the queue.
         let summary = result.judge(&plan);
@@ -95,7 +95,7 @@ fn check_adaptive(backlog: usize, shards: u32) {
         }
         // Hardly any SYN was dropped; a dropped one is retransmitted after a second. Each shard has to find out by itself.
         let lost = result.whole.connect.count_within(Nanos::from_millis(500), Nanos::from_secs(60));
-        assert!(lost <= 150 * u64::from(shards), "backlog {backlog}, {shards} shards, seed {seed}: {lost}");
+        assert!(lost <= 30 * u64::from(shards), "backlog {backlog}, {shards} shards, seed {seed}: {lost}");
     }
 }
 
