@@ -33,12 +33,13 @@ impl DialRate {
         }
         let [all, lost] = [met.dialled, met.lost].map(|n| n as f64);
         let taken = (all - lost) / seconds;
+        let is_lossy = lost > (FEW_LOST * seconds).max(all * SHARE_LOST);
         let Some(per_s) = self.per_s else {
-            let is_paced = 2 * met.paced > met.dialled && lost > all * SHARE_LOST;
+            let is_paced = 2 * met.paced > met.dialled && is_lossy;
             return is_paced.then(|| self.set((taken * REDUCED).max(MIN_PER_S), until, false));
         };
         let has_shown = until >= self.since + SHOWS;
-        if lost > (FEW_LOST * seconds).max(all * SHARE_LOST) {
+        if is_lossy {
             let less = per_s * taken * seconds / all;
             let less = (less * REDUCED).max(per_s * HALF).max(MIN_PER_S).min(per_s);
             return has_shown.then(|| self.set(less, until, true));

@@ -46,6 +46,8 @@ pub struct Faults {
     pub window: usize,
     /// Connections established and not accepted yet, for each listener; a SYN beyond that is dropped.
     pub backlog: usize,
+    /// A firewall passes this many SYNs a second, and this many at once; it drops others.
+    pub syns: Option<(u32, u32)>,
     /// A graceful close by the end that was dialled is one of its sending side only: what still arrives is discarded,
     /// until the other end closes too. Without it, a close with unread input is a reset.
     pub half_close: bool,
@@ -64,6 +66,7 @@ impl Default for Faults {
             split: false,
             window: 256 * 1024,
             backlog: 4096,
+            syns: None,
             half_close: false,
             buffer: usize::MAX,
         }

@@ -59,6 +59,8 @@ pub(super) struct World {
     ends: Ends,
     transit: Transit,
     pub(super) dials: u64,
+    /// When the firewall has all of its tokens again.
+    limited_until: Nanos,
     /// Bytes that nobody read, of connections that are no more: sent to whom was dialled, and to whom had dialled.
     unread: [u64; 2],
 }
@@ -74,6 +76,7 @@ impl World {
             ends: Ends::default(),
             transit: Transit::default(),
             dials: 0,
+            limited_until: Nanos::ZERO,
             unread: [0; 2],
         }
     }
@@ -410,7 +413,21 @@ impl World {
         self.queue_if_readable(end);
     }
 
+    /// Whether the firewall lets a SYN pass: a token bucket, as a virtual schedule (GCRA, ITU-T I.371, section A).
+    fn passes_firewall(&mut self) -> bool {
+        let Some((per_s, at_once)) = self.faults.syns else { return true };
+        let each = 1_000_000_000 / u64::from(per_s);
+        let passes = self.limited_until <= self.now + Nanos(each * u64::from(at_once - 1));
+        if passes {
+            self.limited_until = self.limited_until.max(self.now) + Nanos(each);
+        }
+        passes
+    }
+
     fn syn(&mut self, end: u32, retries: u32) {
+        if !self.passes_firewall() {
+            return self.repeat_syn(end, retries);
+        }
         let found = self.ports.listener(self.ends[end].tuple);
         let Some(host) = found.filter(|_| !self.happens(self.faults.refuse)) else {
             let delay = self.delay();
@@ -419,14 +436,18 @@ impl World {
         let h = &self.hosts[usize::from(host)];
         let full = h.accepting.is_empty() && h.backlog.len() >= self.faults.backlog;
         if full || self.happens(self.faults.loss) {
-            let later = Nanos(SYN_RETRY.0 << retries);
-            let what = match retries {
-                SYN_RETRIES => Segment::DialResult(Err(Gone::TimedOut)),
-                _ => Segment::Syn { retries: retries + 1 },
-            };
-            return self.arrive_in(later, end, what);
+            return self.repeat_syn(end, retries);
         }
         self.establish(end, host);
+    }
+
+    /// A SYN was dropped: it comes again, or no more.
+    fn repeat_syn(&mut self, end: u32, retries: u32) {
+        let what = match retries {
+            SYN_RETRIES => Segment::DialResult(Err(Gone::TimedOut)),
+            _ => Segment::Syn { retries: retries + 1 },
+        };
+        self.arrive_in(Nanos(SYN_RETRY.0 << retries), end, what);
     }
 
     fn establish(&mut self, end: u32, host: u16) {
