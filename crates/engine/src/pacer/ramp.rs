@@ -9,7 +9,7 @@ use crate::pace::{RateProfile, Schedule};
 
 /// Without a schedule this many shards begin at once, and each further one this much later than the one before: what all of
 /// them dial first is to show what a target takes, and not be too much for it.
-pub(super) const AT_ONCE: u32 = 32;
+pub(super) const AT_ONCE: u32 = 8;
 pub(super) const APART: Nanos = Nanos::from_micros(3_125);
 /// If it is late by more than this, a shard with an adaptive ramp does not dial.
 const LATE: Nanos = Nanos::from_millis(2);

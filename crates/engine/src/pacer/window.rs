@@ -52,7 +52,7 @@ const OUTSTANDING_S: f64 = 0.25;
 /// In addition, those that wait for a SYN retransmission: this many of all shards together, or those of this many seconds.
 const MIN_LOST: u32 = 64;
 const LOST_S: f64 = 1.0;
-/// Dials of all shards together that may be made up for at once.
+/// Dials that may be made up for at once: of a shard that was late, and of all shards together whose dials were undecided until then.
 const BURST: f64 = 8.0;
 
 /// How many first dials and first responses may be awaited at once. It grows while they come, however slowly, to what the target responds
@@ -168,18 +168,13 @@ impl Window {
         // Their rate is known after a second.
         let are_late = self.responses.before > 0.0 && awaited >= room;
         self.is_bent |= self.pace.is_some() || are_late && (room < self.size || least > 0);
-        let fewest = self.least();
-        let Some(pace) = &mut self.pace else {
+        let Some(pace) = &self.pace else {
             let room = room.saturating_sub(awaited).max(least).min(self.enough().saturating_sub(self.dials));
             return (room, if room == 0 { self.fresh.next_at(now) } else { Nanos::NEVER });
         };
-        // What was not dialled in time is not made up for: all shards whose dials were undecided may dial again at the same time.
-        if now > pace.next + Nanos(pace.apart(BURST * self.share)) {
-            pace.take_turn(self.turn, now);
-        }
         // Those whose SYN was lost wait for a second or three, and need a part of the rate themselves.
         let lost = self.lost.min(share_of(MIN_LOST, self.share).max((LOST_S * pace.per_s) as u32));
-        let dials = ((OUTSTANDING_S * pace.per_s) as u32).max(fewest) + lost;
+        let dials = ((OUTSTANDING_S * pace.per_s) as u32).max(self.least()) + lost;
         match room.saturating_sub(responses).min(dials.min(MOST).saturating_sub(self.dials)) {
             0 => (0, self.fresh.next_at(now)),
             _ if now < pace.next => (0, pace.next),
@@ -218,7 +213,9 @@ impl Window {
         *if self.is_bent { &mut self.met.bent } else { &mut self.met.straight } += 1;
         self.fresh.begin(now);
         if let Some(pace) = &mut self.pace {
-            pace.next = pace.next + Nanos(pace.apart(1.0));
+            // What was not dialled in time is not made up for in one burst.
+            let earliest = Nanos(now.0.saturating_sub(pace.apart(BURST)));
+            pace.next = pace.next.max(earliest) + Nanos(pace.apart(1.0));
         }
     }
 
@@ -309,6 +306,10 @@ impl Window {
             // The window was full, and so was the backlog.
             self.size = (self.size - self.size.div_ceil(8)).max(fewest);
             self.threshold = self.threshold.min(self.size);
+        }
+        // All shards judge their dials at the same time, and those that waited for that would dial together: each waits for its turn.
+        if now > pace.next + Nanos(pace.apart(BURST * self.share)) {
+            pace.take_turn(self.turn, now);
         }
     }
 }

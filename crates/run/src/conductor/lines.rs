@@ -13,8 +13,6 @@ use super::{
 };
 use crate::record::Record;
 
-/// No more shards than these need to share what they meet.
-const FEW_SHARDS: u32 = 2;
 /// A line sums up this time.
 pub(super) const LINE: Nanos = Nanos::from_secs(1);
 /// What is ahead of a line by more was read late, after a pause of this process: it is of the present line then.
@@ -294,7 +292,7 @@ impl Conductor<'_> {
     }
 
     /// What the shards of a population met in a second with their first dials binds them all: each alone sees too little of
-    /// it, and all together would be too fast. Two see enough by themselves, and sooner.
+    /// it, and all together would be too fast. One alone sees enough, and sooner.
     fn share_experience(&mut self, nth: u16, line: &Tick) {
         if !self.schedule.is_moving() || self.draining.is_some() {
             return;
@@ -305,7 +303,7 @@ impl Conductor<'_> {
             measured.accepted.0 += line.counts.opened;
             measured.accepted.1 = measured.accepted.1 + over;
         }
-        if measured.threads <= FEW_SHARDS {
+        if measured.threads == 1 {
             return;
         }
         let most = self.dial_rates[usize::from(nth)].learn(&line.congestion, over, line.until);

@@ -149,6 +149,24 @@ fn many_shards_together_dial_no_faster_than_the_target_accepts() {
     }
 }
 
+/// A firewall that passes 500 SYNs a second, and 5 at once, as nft does by default.
+#[test]
+fn an_adaptive_ramp_meets_a_firewall_at_its_rate() {
+    for shards in [1, 2, 8, 64] {
+        let net = network(1, |f| f.syns = Some((500, 5)));
+        let plan = plan("http://127.0.0.1:80/", "connections=10k think=1h duration=1s", 1);
+        let mut server = listening(&net, plan.destinations()[0], 10_064, Scripted::new(|_| OK));
+        let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert!(c.failed <= 10 && c.forced == 0, "{shards} shards: {c:?}");
+        // The last ones are those whose SYN was dropped again and again.
+        let per_s = 9_500.0 / server.program().accepted_at[9_499].secs_f64();
+        assert!((0.8 * 500.0..=501.0).contains(&per_s), "{shards} shards: {per_s:.0}/s");
+        let accepts = result.judge(&plan).connections.accept_per_s;
+        assert!((380.0..=501.0).contains(&accepts), "{shards} shards: {accepts}/s");
+    }
+}
+
 /// The connections of a ramp that are accepted by the given second, and what came of it; `flags` beside those of a load that holds.
 fn ramp(flags: &str, shards: u32, server: Scripted) -> (Vec<Nanos>, RunResult) {
     let net = network(1, |f| f.backlog = 128);

@@ -157,6 +157,25 @@ fn room_is_what_is_not_outstanding() {
     assert_eq!((room(0), room(31), room(32), room(99)), (2, 1, 0, 0));
 }
 
+/// One of 64 shards, with 4 dials a second, whose dial is undecided for longer than it is to the next one.
+#[test]
+fn a_shard_that_missed_its_turn_waits_for_the_next_one() {
+    let at = |s: f64| Nanos((s * 1e9) as u64);
+    let mut w = Window::new(1.0 / 64.0, 0.05);
+    w.limit(256.0, at(10.0));
+    let mut check = |awaited, now, expected: (u32, f64)| {
+        let (room, next) = w.room(awaited, 0, TIMEOUT, at(now));
+        assert!(room == expected.0 && (next.secs_f64() - expected.1).abs() < 1e-6, "{now}: {room}, {next}");
+        (0..room).for_each(|_| w.begin(at(now)));
+    };
+    check(0, 10.0, (0, 10.0125));
+    check(0, 10.013, (1, 10.013));
+    check(1, 10.27, (0, 10.3));
+    // It is lost, as others are whose shards know it now.
+    check(1, 10.3, (0, 10.5125));
+    check(1, 10.513, (1, 10.513));
+}
+
 /// What came of dials at a firewall.
 struct Met {
     /// When they succeeded.
