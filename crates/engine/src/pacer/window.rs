@@ -23,7 +23,7 @@ const FULL_SHARES: f64 = 2.0;
 /// none is accepted sooner.
 const PATIENCE: f64 = 8.0;
 /// A first request is dialled for that is expected to have its response within this part of its timeout, at the rate at which first
-/// responses come: one behind a longer queue would only fail.
+/// responses come: one in a longer queue would only fail.
 const OF_TIMEOUT: u64 = 4;
 /// A dial that takes longer lost its SYN, which is retransmitted after 1 s.
 const SLOW: Nanos = Nanos::from_millis(500);

@@ -1,6 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Plan, Population, Reconnect, Request, Text};
+use plan::{Act, Activity, Plan, Population, Reconnect, Request, Text, Then};
 use units::{Nanos, Rate};
 
 mod curl;
@@ -47,6 +47,8 @@ pub(crate) struct Subject {
     pub(crate) has_certificate: bool,
     /// The longest time between two things that a connection does, as planned; zero in a closed loop, and at a rate.
     pub(crate) longest_pause: Nanos,
+    /// The mean time from a response to the next request, where each connection sends one at a time and does nothing else.
+    pub(crate) mean_pause: Option<Nanos>,
     /// The flag that makes it shorter, where there is one.
     pub(crate) pause_flag: Option<&'static str>,
     /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
@@ -82,9 +84,9 @@ impl Subject {
         let sends_credentials = plan.populations.iter().any(sends_credentials);
         let has_certificate = plan.populations.iter().any(|own| own.tls.identity.is_some());
         let longest_pause = plan.populations.iter().map(longest_pause).max().unwrap_or_default();
-        let pause_flag = match &plan.populations[..] {
-            [only] => pause_flag(only),
-            _ => None,
+        let (mean_pause, pause_flag) = match &plan.populations[..] {
+            [only] => (mean_pause(only), pause_flag(only)),
+            _ => (None, None),
         };
         Subject {
             address,
@@ -105,6 +107,7 @@ impl Subject {
             has_stages: plan.stages.len() > 1,
             has_certificate,
             longest_pause,
+            mean_pause,
             pause_flag,
             statuses,
         }
@@ -151,6 +154,14 @@ pub(crate) fn longest_pause(population: &Population) -> Nanos {
         Activity::Ping { every, .. } if population.load.rate().is_none() => *every,
         _ => Nanos::ZERO,
     }
+}
+
+fn mean_pause(population: &Population) -> Option<Nanos> {
+    let Activity::Steps { steps, then: Then::Again(_) } = &population.activity else { return None };
+    let [step] = &steps[..] else { return None };
+    let sends_one = population.load.is_closed_loop() && population.streams.is_none_or(|streams| streams == 1);
+    let think = step.act.think();
+    (sends_one && think.max > Nanos::ZERO).then_some(Nanos((think.min.0 + think.max.0) / 2))
 }
 
 /// The flag of its pause; none where it does several things, as in a scenario file.
@@ -377,6 +388,21 @@ mod tests {
         check(Flags::new("http://127.0.0.1/"), (0, Some("--think")));
         check(Flags::new("ws://127.0.0.1/"), (30, Some("--ping")));
         check(Flags::new("tcp://127.0.0.1:1"), (0, None));
+    }
+
+    #[test]
+    fn the_mean_pause_is_that_of_one_request_at_a_time() {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let check = |flags: Flags, expected_s: Option<u64>| {
+            let plan = plan::from_flags(&flags, &environment).expect("it is right");
+            assert_eq!(Subject::of(&plan).mean_pause, expected_s.map(Nanos::from_secs));
+        };
+        let thinks = || Flags::new("http://127.0.0.1/").with(&flag::THINK, "6s..8s");
+        check(thinks(), Some(7));
+        check(Flags::new("http://127.0.0.1/"), None);
+        check(thinks().with(&flag::ARRIVE, "10/s"), None);
+        check(Flags::new("ws://127.0.0.1/"), None);
     }
 
     #[test]

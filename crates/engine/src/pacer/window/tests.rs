@@ -162,6 +162,9 @@ fn room_is_what_is_not_outstanding() {
 fn a_shard_that_missed_its_turn_waits_for_the_next_one() {
     let at = |s: f64| Nanos((s * 1e9) as u64);
     let mut w = Window::new(1.0 / 64.0, 0.05);
+    // Dials take 1 ms.
+    w.begin(at(9.5));
+    w.learn_dial(Nanos::from_millis(1), true, at(9.501));
     w.limit(256.0, at(10.0));
     let mut check = |awaited, now, expected: (u32, f64)| {
         let (room, next) = w.room(awaited, 0, TIMEOUT, at(now));

@@ -213,11 +213,14 @@ pub(crate) enum Sentence {
         count: u64,
         connections: u64,
     },
+    /// The share of the time; and the connections that use up the CPU, where these are known.
     CpuOfThread {
         share: f64,
+        from: Option<u64>,
     },
     CpuOfProcess {
         share: f64,
+        from: Option<u64>,
     },
     DialsTimedOut {
         count: u64,

@@ -85,14 +85,13 @@ fn process(sentence: &Sentence) -> Option<String> {
         S::ThreadEnded { name } => {
             format!("the target's thread {name:?} exited, and new connections are no longer accepted")
         }
-        S::CpuOfThread { share } => {
-            format!(
-                "the target ran out of CPU: its busiest thread was runnable for {} of the time",
-                percent(*share)
-            )
+        S::CpuOfThread { share, from } => {
+            let (from, share) = (from_on(*from), percent(*share));
+            format!("the target ran out of CPU{from}: its busiest thread was runnable for {share} of the time")
         }
-        S::CpuOfProcess { share } => {
-            format!("the target ran out of CPU: it used {} of its processors", percent(*share))
+        S::CpuOfProcess { share, from } => {
+            let (from, share) = (from_on(*from), percent(*share));
+            format!("the target ran out of CPU{from}: it used {share} of its processors")
         }
         S::Silent { of, seconds, state } => {
             let of = of.as_ref().map_or(String::new(), |name| format!(" of {name}"));
@@ -103,6 +102,11 @@ fn process(sentence: &Sentence) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// ` from 310 connections on`.
+fn from_on(from: Option<u64>) -> String {
+    from.map_or(String::new(), |n| format!(" from {} on", connections(n)))
 }
 
 /// TLS.

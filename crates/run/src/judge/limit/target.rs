@@ -226,16 +226,25 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
     let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| case.is_waiting())?;
+    let from = uses_it_up(case);
     let (sentence, detail) = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
         let of_time = format!("{:.0} % of the time", share * 100.0);
         let detail = format!("the busiest thread of process {pid} was runnable for {of_time}");
-        (Sentence::CpuOfThread { share }, detail)
+        (Sentence::CpuOfThread { share, from }, detail)
     } else if cpu_share >= USED_UP {
         let detail = format!("process {pid} used {:.0} % of its processors", cpu_share * 100.0);
-        (Sentence::CpuOfProcess { share: cpu_share }, detail)
+        (Sentence::CpuOfProcess { share: cpu_share, from }, detail)
     } else {
         return None;
     };
     let fix = case.or_less("give it more processors or workers", "reduce the load");
     case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), sentence, detail, fix)
+}
+
+/// The connections whose pauses ask for as many responses as it has CPU for (Little's law, with the time of a response neglected): fewer than
+/// are wanted, or else it was something else that used it up.
+fn uses_it_up(case: &Case) -> Option<u64> {
+    let pause = case.evidence.subject.mean_pause?;
+    let from = (case.summary.requests.per_s * pause.secs_f64()).round() as u64;
+    (1..case.summary.connections.wanted).contains(&from).then_some(from)
 }

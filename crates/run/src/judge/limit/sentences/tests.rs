@@ -36,6 +36,10 @@ fn numbers_of_one_and_of_many() {
         S::AllAnswered { rate: Rate::per_s(200), arrives: true, each: None },
         "all requests of connections at 200/s completed",
     );
+    check(
+        S::CpuOfThread { share: 0.99, from: None },
+        "the target ran out of CPU: its busiest thread was runnable for 99 % of the time",
+    );
     check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
     check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
     check(

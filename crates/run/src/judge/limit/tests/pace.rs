@@ -1,7 +1,10 @@
 //! How fast the target accepts and serves: where that is the limit, and where it is only what was asked for.
 
 use super::*;
-use crate::judge::evidence::{Queueing, Stall};
+use crate::judge::{
+    evidence::{Queueing, Stall},
+    starved::Starved,
+};
 
 /// It accepts at this rate what arrives at the other.
 fn accepts(rate: f64, arrive: Option<f64>) -> Evidence {
@@ -67,6 +70,40 @@ fn no_queue_is_long_enough_for_more_than_is_accepted() {
     let warning = warned(&full(98.4, Some(200.0)));
     assert!(warning.contains(pace) && !warning.contains("backlog"), "{warning}");
     assert!(!warned(&full(199.0, Some(200.0))).contains("arrive"));
+}
+
+/// 800 users that pause for two seconds, of a target with CPU for 188 responses a second: some are still in its queue, which has room.
+#[test]
+fn users_that_use_up_the_cpu_are_why_others_are_not_accepted() {
+    let busy = target(TargetSeen { cpu_thread: Some(0.97), ..TargetSeen::default() }).target;
+    let e = |pause_s, target| {
+        let mut e = Evidence { target, stood: 56, accepts_per_s: None, ..accepts(0.0, None) };
+        e.subject.longest_pause = Nanos::from_secs(pause_s);
+        e.subject.mean_pause = Some(e.subject.longest_pause).filter(|_| pause_s > 0);
+        e
+    };
+    let mut s = timed_out();
+    (s.connections.wanted, s.requests.per_s) = (800, 188.2);
+    let of = |s: &Summary, e: &Evidence| limit(s, e).map(|found| (found.cause, found.sentence));
+    let ran_out = |from| {
+        format!("the target ran out of CPU{from}: its busiest thread was runnable for 97 % of the time")
+    };
+    assert_eq!(of(&s, &e(2, busy)), Some((Cause::Cpu, ran_out(" from 376 connections on"))));
+    // The same in the queue at the end of the load.
+    let unaccepted = Evidence { unaccepted: 56, stood: 0, ..e(2, busy) };
+    assert_eq!(of(&s, &unaccepted).map(|found| found.0), Some(Cause::Cpu));
+    // As many as are wanted would not use it up.
+    s.connections.wanted = 376;
+    assert_eq!(of(&s, &e(2, busy)), Some((Cause::Cpu, ran_out(""))));
+    // In a closed loop a few are enough to use it up. It has CPU left; its queue was full; it keeps to those that it serves.
+    let full = Host { net: overflows(278), ..Host::default() };
+    let full = Evidence { there: Some(full), accept_queue: Some(Fill { used: 129, limit: 128 }), ..e(2, busy) };
+    let starved = Starved { count: 56, served: 744, responses: 9_000, ..Starved::default() };
+    let kept = Evidence { starved: vec![starved], unserved: 56, ..e(2, busy) };
+    for other in [e(0, busy), e(2, None), full] {
+        assert_eq!(of(&s, &other).map(|found| found.0), Some(Cause::AcceptQueue));
+    }
+    assert!(of(&s, &kept).is_some_and(|found| found.0 != Cause::Cpu));
 }
 
 #[test]

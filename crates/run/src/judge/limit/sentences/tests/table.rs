@@ -143,10 +143,13 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
     let s = Nanos::from_millis;
     vec![
         (
-            S::CpuOfThread { share: 0.99 },
-            "the target ran out of CPU: its busiest thread was runnable for 99 % of the time",
+            S::CpuOfThread { share: 0.99, from: Some(310) },
+            "the target ran out of CPU from 310 connections on: its busiest thread was runnable for 99 % of the time",
         ),
-        (S::CpuOfProcess { share: 0.97 }, "the target ran out of CPU: it used 97 % of its processors"),
+        (
+            S::CpuOfProcess { share: 0.97, from: None },
+            "the target ran out of CPU: it used 97 % of its processors",
+        ),
         (S::DialsTimedOut { count: 200, timeout: s(10_000) }, "200 dials and requests timed out after 10 s"),
         (S::TimedOut { what: "request", count: 600, timeout: Nanos::ZERO }, "600 requests timed out"),
         (
