@@ -87,7 +87,9 @@ fn process(sentence: &Sentence) -> Option<String> {
         }
         S::CpuOfThread { share, from } => {
             let (from, share) = (from_on(*from), percent(*share));
-            format!("the target ran out of CPU{from}: its busiest thread was runnable for {share} of the time")
+            format!(
+                "the target ran out of CPU{from}: its busiest thread was runnable for {share} of the time"
+            )
         }
         S::CpuOfProcess { share, from } => {
             let (from, share) = (from_on(*from), percent(*share));

@@ -97,7 +97,8 @@ fn users_that_use_up_the_cpu_are_why_others_are_not_accepted() {
     assert_eq!(of(&s, &e(2, busy)), Some((Cause::Cpu, ran_out(""))));
     // In a closed loop a few are enough to use it up. It has CPU left; its queue was full; it keeps to those that it serves.
     let full = Host { net: overflows(278), ..Host::default() };
-    let full = Evidence { there: Some(full), accept_queue: Some(Fill { used: 129, limit: 128 }), ..e(2, busy) };
+    let full =
+        Evidence { there: Some(full), accept_queue: Some(Fill { used: 129, limit: 128 }), ..e(2, busy) };
     let starved = Starved { count: 56, served: 744, responses: 9_000, ..Starved::default() };
     let kept = Evidence { starved: vec![starved], unserved: 56, ..e(2, busy) };
     for other in [e(0, busy), e(2, None), full] {
