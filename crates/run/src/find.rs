@@ -271,7 +271,9 @@ impl Known {
         }
         reasons.extend(slow);
         let pass = reasons.is_empty();
-        let mut point = Point { invalid: !pass && is_ours(by, &summary), ..point(load, &summary, reasons) };
+        let nth = self.curve.len() as u32 + 1;
+        let mut point =
+            Point { invalid: !pass && is_ours(by, &summary), step: nth, ..point(load, &summary, reasons) };
         if pass {
             self.baseline = baseline(self.baseline, load, &summary, self.timeout);
             point.reasons.extend(self.failed_before(load));
@@ -422,6 +424,7 @@ impl Known {
         FindSummary {
             schema: "throng.find/1".into(),
             by: by.name().into(),
+            unit: by.unit().into(),
             target: plan.text.clone(),
             seed: plan.seed,
             max,
@@ -453,6 +456,7 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
     let without = |times: &Quantiles| times.censored.as_ref().map_or(0.0, |censored| censored.share);
     let measured = |times: &Quantiles, us: f64| (times.count > 0).then_some(us);
     let (latency, connect) = (&s.latency_us, &s.connect_us);
+    let target = s.observed.target.as_ref().map(|target| &target.process);
     Point {
         load,
         pass: reasons.is_empty(),
@@ -467,6 +471,12 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         probe_no_response: s.probe.as_ref().map_or(0.0, |probe| without(&probe.held_us)),
         connect_p99_us: measured(connect, connect.p99),
         connect_no_response: without(connect),
+        errors: s.errors.share(),
+        target_cores: target.and_then(|own| own.cores_used_hold).map(|used| used.max),
+        target_cores_limit: target.and_then(|own| own.cores),
+        target_thread: target.and_then(|own| own.busiest_wanted_hold).map(|used| used.max.min(1.0)),
+        step: 0,
+        elapsed_s: s.elapsed_s,
         reasons,
     }
 }

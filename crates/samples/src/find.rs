@@ -40,6 +40,19 @@ pub struct Point {
     pub connect_p99_us: Option<f64>,
     /// The share (0..=1) of the dials that did not become a connection.
     pub connect_no_response: f64,
+    /// The share (0..=1) that failed: of the requests due, and of the connections on which none was; of dials where no request was due. Null
+    /// where nothing was attempted.
+    pub errors: Option<f64>,
+    /// Processors that the target's processes used at full load, the most between two samples; null where they were not seen.
+    pub target_cores: Option<f64>,
+    /// Processors that they may use, by affinity and control group; null where that is not known.
+    pub target_cores_limit: Option<u64>,
+    /// The most that one of their threads used of a processor, or waited for one, at full load: 1 is a thread that could not have done more.
+    pub target_thread: Option<f64>,
+    /// Its place in the order in which loads were tried, from 1.
+    pub step: u32,
+    /// From the first dial to the end of full load, seconds.
+    pub elapsed_s: f64,
     /// Why it did not pass; of one that passes, why it did not when it was measured before.
     pub reasons: Vec<String>,
 }
@@ -100,8 +113,10 @@ pub enum FindOutcome {
 pub struct FindSummary {
     /// `throng.find/1`.
     pub schema: Cow<'static, str>,
-    /// `connections`, `arrival`, `burst` or `rate`.
+    /// What was made larger, as `--by` names it: `connections`.
     pub by: Cow<'static, str>,
+    /// What a load is counted in: `connections/s`.
+    pub unit: Cow<'static, str>,
     /// As the user wrote it.
     pub target: String,
     /// Repeats the search's random choices.
@@ -115,7 +130,7 @@ pub struct FindSummary {
     /// Throng itself, or with `--by rate` its number of connections, was the limit at each load that did not pass:
     /// none shows a limit of the target.
     pub invalid: bool,
-    /// The smallest load that did not pass, of those that show a limit of the target if there is one; none where all did.
+    /// The smallest load above `max` that did not pass, of those that show a limit of the target if there is one; none where all did.
     pub failed: Option<u64>,
     /// What that load did not meet.
     pub criterion: Option<String>,

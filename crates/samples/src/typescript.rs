@@ -109,7 +109,7 @@ fn summaries() -> String {
 
 /// What a search ends in; no page has it.
 fn searches() -> String {
-    each![FindSummary, FindOutcome, Baseline, Point]
+    each![FindSummary, FindOutcome, Baseline, IdleTimeout, Point]
 }
 
 fn all() -> String {

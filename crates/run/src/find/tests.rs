@@ -1,6 +1,6 @@
 //! What a search learns from its steps.
 
-use samples::{Certainty, Kind, Stage};
+use samples::{Certainty, Gauge, Kind, Stage};
 
 use super::{criteria::HOLD_SOME, *};
 use crate::fixture::{fault, plan};
@@ -51,6 +51,38 @@ fn what_was_not_measured_is_no_time_of_zero() {
     (s.latency_us, s.connect_us) = (measured, measured);
     let expected = [Some(5.0), Some(7.0), Some(9.0), None, Some(9.0)];
     assert_eq!(times(&point(500, &s, Vec::new())), expected);
+}
+
+#[test]
+fn a_step_has_its_share_of_errors_and_what_the_target_used() {
+    let figures = |s: &Summary| {
+        let p = point(500, s, Vec::new());
+        (p.errors, p.target_cores, p.target_cores_limit, p.target_thread, p.elapsed_s)
+    };
+    let mut s = Summary::default();
+    assert_eq!(figures(&s), (None, None, None, None, 0.0), "nothing was attempted, nor seen");
+    (s.errors, s.elapsed_s) = (samples::Errors { count: 3, of: 12 }, 2.5);
+    let mut target = samples::TargetSeen::default();
+    let process = &mut target.process;
+    process.cores = Some(4);
+    process.cores_used = Some(Gauge { max: 3.5, ..Gauge::default() });
+    process.cores_used_hold = Some(Gauge { first: 0.5, min: 0.5, max: 1.75, last: 1.0 });
+    process.busiest_wanted_hold = Some(Gauge { first: 0.25, min: 0.25, max: 1.02, last: 0.5 });
+    s.observed.target = Some(target);
+    assert_eq!(figures(&s), (Some(0.25), Some(1.75), Some(4), Some(1.0), 2.5));
+}
+
+#[test]
+fn steps_are_numbered_in_the_order_of_time() {
+    let mut known = up_to(4_000);
+    for load in [500, 2_000, 1_000] {
+        let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
+        s.connections.held = load;
+        learn(&mut known, By::Connections, load, s);
+    }
+    let found = known.into_summary(By::Connections, &plan(&[]), None);
+    let steps: Vec<(u64, u32)> = found.curve.iter().map(|point| (point.load, point.step)).collect();
+    assert_eq!((steps, &*found.unit), (vec![(500, 1), (1_000, 3), (2_000, 2)], "connections"));
 }
 
 #[test]

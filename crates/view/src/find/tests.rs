@@ -1,27 +1,7 @@
 use super::*;
 
 fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
-    FindSummary {
-        schema: "throng.find/1".into(),
-        by: "connections".into(),
-        target: String::new(),
-        seed: 7,
-        max,
-        error,
-        outcome,
-        failed: None,
-        criterion: None,
-        interrupted: false,
-        ended: None,
-        invalid: false,
-        limit,
-        limit_load: None,
-        baseline: None,
-        probe_per_s: 0.0,
-        idle: None,
-        thresholds: Vec::new(),
-        curve: Vec::new(),
-    }
+    FindSummary { by: "connections".into(), max, error, outcome, limit, ..FindSummary::default() }
 }
 
 #[test]
@@ -295,19 +275,13 @@ fn what_is_impossible_on_this_machine_is_its_own_limit() {
 fn each_step_is_one_line() {
     let point = Point {
         load: 32_000,
-        pass: false,
-        invalid: false,
-        held: 5_000,
-        requests_per_s: 1.0,
         latency_p50_us: Some(100.0),
         latency_p95_us: Some(800.0),
         latency_p99_us: Some(1_200.0),
-        no_response: 0.0,
         probe_p99_us: Some(340.0),
-        probe_no_response: 0.0,
         connect_p99_us: Some(50.0),
-        connect_no_response: 0.0,
         reasons: vec!["5,000 of 32,000 connections held".to_owned()],
+        ..Point::default()
     };
     assert_eq!(
         find_line(&point, "connections"),
