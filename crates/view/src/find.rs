@@ -1,4 +1,6 @@
-//! A search as text: a line for each load that was tried, and the result.
+//! A search as text: a line for each load that was tried, the curve, and the result.
+
+mod curve;
 
 use samples::{Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Side};
 use units::{Count, Nanos, percent};
@@ -67,10 +69,10 @@ fn unit_of(load: u64, unit: &str) -> String {
 }
 
 /// The result, in the last line: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each
-/// part has the figures of one load, which it names. Before it, what the probe was compared with.
+/// part has the figures of one load, which it names. Before it, the curve, and what the probe was compared with.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let baseline = found.baseline.map(|baseline| baseline_text(found, baseline, unit)).unwrap_or_default();
-    baseline + &result(found, unit)
+    curve::curve(found) + &baseline + &result(found, unit)
 }
 
 /// `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; limit per step 22 ms`; with a warning where that is so

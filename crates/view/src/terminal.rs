@@ -2,7 +2,7 @@
 
 mod charts;
 mod compact;
-mod curve;
+pub(crate) mod curve;
 mod distribution;
 mod figures;
 mod help;

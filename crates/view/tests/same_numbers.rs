@@ -327,10 +327,15 @@ fn search() -> FindSummary {
         probe_no_response: 0.02,
         connect_p99_us: Some(25_000.0),
         connect_no_response: 0.03,
+        errors: Some(0.04),
+        target_cores: Some(1.25),
+        target_cores_limit: Some(64),
+        target_thread: Some(0.35),
         step: 1_104,
         elapsed_s: 1_105.0,
         ..Point::default()
     };
+    let first = Point { load: 30, latency_p99_us: Some(31_000.0), errors: Some(0.0), ..passed.clone() };
     let failed = Point {
         load: 1_150,
         pass: false,
@@ -346,7 +351,8 @@ fn search() -> FindSummary {
         failed: Some(failed.load),
         criterion: failed.reasons.first().cloned(),
         baseline: Some(Baseline { load: 27, probe_p99_us: 28_000.0, allowed_us: 29_000.0 }),
-        curve: vec![passed, failed],
+        unit: "connections".into(),
+        curve: vec![first, passed, failed],
         ..FindSummary::default()
     }
 }
@@ -358,7 +364,7 @@ fn numbers(value: &Value, name: &str) -> Vec<String> {
         Value::Array(array) => array.iter().flat_map(|value| numbers(value, name)).collect(),
         Value::String(text) => words(text),
         Value::Number(n) if name.ends_with("_us") => vec![(n.as_f64().unwrap() / 1e3).to_string()],
-        Value::Number(n) if name.contains("no_response") => {
+        Value::Number(n) if name.contains("no_response") || ["errors", "target_thread"].contains(&name) => {
             vec![(n.as_f64().unwrap() * 100.0).round().to_string()]
         }
         Value::Number(n) => vec![n.as_f64().unwrap().to_string()],
@@ -382,8 +388,9 @@ fn the_text_of_a_search_has_the_numbers_of_its_json() {
         let line = view::find_line(point, unit).replace("p50 ", "").replace("p95 ", "").replace("p99 ", "");
         let json = numbers(&serde_json::to_value(point).unwrap(), "");
         assert!(words(&line).iter().all(|number| json.contains(number)), "{line}: {json:?}");
-        // Connections, and responses a second, of a load are in the report of it. Its place and its time are not for people.
-        let others = ["1101", "1102", "1104", "1105"];
+        // Connections, and responses a second, of a load are in the report of it. Its place and its time are not for people; errors and the
+        // target's CPU are in the curve.
+        let others = ["1101", "1102", "1104", "1105", "0", "4", "1.25", "64", "35"];
         let is_shown = |number: &String| words(&line).contains(number) || others.contains(&&**number);
         let unseen: Vec<&String> = json.iter().filter(|number| !is_shown(number)).collect();
         assert!(unseen.is_empty(), "{line}: {unseen:?}");
@@ -391,7 +398,8 @@ fn the_text_of_a_search_has_the_numbers_of_its_json() {
     let text = view::find_text(&found, unit).replace("p99 ", "");
     let json = numbers(&serde_json::to_value(&found).unwrap(), "");
     assert!(words(&text).iter().all(|number| json.contains(number)), "{text}: {json:?}");
-    for number in ["27", "28", "29", "1100", "50", "1150", "1103"] {
+    for number in ["30", "31", "26", "4", "1.25", "64", "35", "27", "28", "29", "1100", "50", "1150", "1103"]
+    {
         assert!(words(&text).contains(&number.to_owned()), "{number}: {text}");
     }
 }

@@ -345,3 +345,79 @@ fn one_is_singular() {
     check(1, "requests/s", "1 request/s");
     check(1_000, "connections/s", "1,000 connections/s");
 }
+
+/// A load that was tried, with this p99 in milliseconds and this share of errors.
+fn step(load: u64, pass: bool, p99_ms: f64, errors: f64) -> Point {
+    let times = (Some(p99_ms * 1e3), Some(errors));
+    Point { load, pass, latency_p99_us: times.0, errors: times.1, ..Point::default() }
+}
+
+#[test]
+fn the_curve_is_drawn_with_its_knee() {
+    let cpu = |cores: f64, thread: f64, point: Point| Point {
+        target_cores: Some(cores),
+        target_cores_limit: Some(2),
+        target_thread: Some(thread),
+        ..point
+    };
+    let curve = vec![
+        cpu(0.02, 0.021, step(31, true, 2.0, 0.0)),
+        Point { step: 4, ..cpu(0.5, 0.30, step(400, true, 2.4, 0.0)) },
+        // What was measured last is shown.
+        Point { step: 2, ..cpu(0.6, 0.31, step(400, true, 9.9, 0.0)) },
+        cpu(1.25, 0.64, step(800, true, 80.0, 0.0)),
+        Point { invalid: true, ..step(810, false, 85.0, 0.0) },
+        Point { latency_p99_us: None, errors: None, ..step(820, false, 0.0, 0.0) },
+        step(820, true, 90.0, 0.5),
+        cpu(2.0, 1.0, step(1_600, false, 160.0, 0.125)),
+    ];
+    let unit = "requests/s".into();
+    let found = FindSummary { unit, curve, failed: Some(820), ..found(FindOutcome::Found, 800, 9, None) };
+    let text = find_text(&found, "requests/s");
+    let expected = "                                                             ███████
+                                           ▁▁▁▁▁▁▁  ▂▂▂▂▂▂▂  ███████
+                                  ███████  ███████  ███████  ███████
+                ▁▁▁▁▁▁▁  ▁▁▁▁▁▁▁  ███████  ███████  ███████  ███████
+latency p99      2.0 ms   2.4 ms    80 ms    85 ms    90 ms   160 ms
+requests/s           31      400      800      810      820    1,600
+errors              0 %      0 %      0 %      0 %     50 %     12 %
+target CPU       0.02/2   0.50/2   1.25/2        -        -   2.00/2
+busiest thread    2.1 %     30 %     64 %        -        -    100 %
+result             pass     pass      max  invalid    mixed     fail
+max 800 ± 9 requests/s; ";
+    assert!(text.starts_with(expected) && text.lines().count() == 11, "{text}");
+}
+
+#[test]
+fn a_curve_of_many_loads_has_those_that_count() {
+    let load = |n: u64| 1_000_000 + 1_000 * n;
+    let curve = (0..40).map(|n| step(load(n), n < 30, 2.0 + n as f64, 0.0)).collect();
+    let unit = "connections at once".into();
+    let found = found(FindOutcome::Found, load(29), 9, None);
+    let text = find_text(&FindSummary { unit, curve, failed: Some(load(31)), ..found }, "connections");
+    assert!(text.lines().take(8).all(|line| line.chars().count() <= 80), "{text}");
+    let row = text.lines().find(|line| line.starts_with("load ")).unwrap_or_default();
+    let loads: Vec<&str> = row.split_whitespace().skip(1).collect();
+    assert_eq!((loads.len(), loads[0], *loads.last().unwrap()), (6, "1,000,000", "1,039,000"), "{text}");
+    assert!(["1,029,000", "1,031,000"].iter().all(|named| loads.contains(named)), "{text}");
+}
+
+#[test]
+fn a_result_that_was_not_tried_is_in_the_curve_and_no_curve_has_fewer_than_three_loads() {
+    let steps = [step(10, true, 1.0, 0.0), step(20, true, 2.0, 0.0), step(30, false, 3.0, 0.0)];
+    let text = |curve: &[Point], max| {
+        let curve = curve.to_vec();
+        find_text(&FindSummary { curve, ..found(FindOutcome::Found, max, 1, None) }, "connections")
+    };
+    let row = |text: String, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(text(&steps[..2], 20), "max 20 ± 1 connections; the limit is not known\n");
+    assert_eq!(row(text(&steps, 25), "result"), "pass pass max fail");
+    assert_eq!(row(text(&steps, 25), "errors"), "0 % 0 % - 0 %");
+    // Connections that are only held have no latency but the probe's.
+    let probed = |point: &Point| Point { latency_p99_us: None, probe_p99_us: Some(5e3), ..point.clone() };
+    let curve: Vec<Point> = steps.iter().map(probed).chain([step(40, false, 9.0, 0.0)]).collect();
+    assert_eq!(row(text(&curve, 20), "probe.held p99"), "p99 5.0 ms 5.0 ms 5.0 ms -");
+}

@@ -31,6 +31,15 @@ pub(crate) fn draw(columns: &[Column], top: f64, area: Rect, buffer: &mut Buffer
     }
 }
 
+/// The same as text, the upper line first.
+pub(crate) fn lines(columns: &[Column], top: f64, rows: u16) -> Vec<String> {
+    let area = Rect::new(0, 0, columns.len() as u16, rows);
+    let mut buffer = Buffer::empty(area);
+    draw(columns, top, area, &mut buffer);
+    let line = |y| (0..area.width).map(|x| buffer[(x, y)].symbol()).collect();
+    (0..rows).map(line).collect()
+}
+
 /// From below: the value, and a line where the plan is.
 fn draw_column(column: &Column, top: f64, area: Rect, buffer: &mut Buffer) {
     let whole = f64::from(area.height) * 8.0;
@@ -91,13 +100,9 @@ mod tests {
 
     /// (values, top, rows) as drawn, the upper row first.
     fn check(columns: &[(Option<f64>, Option<f64>)], top: f64, rows: u16, expected: &[&str]) {
-        let area = Rect::new(0, 0, columns.len() as u16, rows);
-        let mut buffer = Buffer::empty(area);
         let columns: Vec<Column> =
             columns.iter().map(|&(value, line)| Column { value, line, style: Style::new() }).collect();
-        draw(&columns, top, area, &mut buffer);
-        let row = |y| (0..area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-        assert_eq!((0..rows).map(row).collect::<Vec<_>>(), expected);
+        assert_eq!(lines(&columns, top, rows), expected);
     }
 
     #[test]
