@@ -7,16 +7,17 @@ use plan::{
     flag::{self, FLAGS},
 };
 use run::{Next, Shown};
-use units::Count;
+use samples::FindSummary;
+use units::{Count, Date};
 
 use crate::{
     EXIT_INTERRUPTED, Failure,
     agent::{self, Place},
     args::{FindArgs, refused_by_find},
     cluster::Cluster,
-    files::Files,
+    files::{Files, Refused},
     mistakes::Mistakes,
-    output,
+    output::{self, STDOUT},
     plans::{self, Scenario},
     print_stderr,
     search::{self, Asked, How},
@@ -27,9 +28,8 @@ use crate::{
 pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let Wanted { how, flags, plan, scenario } = read(args, flags)?;
     let ((by, dwell), plan) = (how.without_mistakes(), plans::settled(plan, true));
-    let json = flags.get(&flag::JSON);
-    Files::default().json(json)?;
-    let interrupt = signals::interrupt()?;
+    let outputs = Outputs::open(&flags)?;
+    let (interrupt, began) = (signals::interrupt()?, units::date().into());
     let cluster = match how.most.filter(|_| is_launched(&flags)) {
         None => None,
         Some(most) => Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?,
@@ -59,9 +59,46 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
         });
     };
     let found = search::search(search, &plan, agents.as_mut(), &interrupt, &mut show)?;
-    let text = view::find_text(&found, by.unit());
     let status = if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() };
-    output::end(status, crate::print_result(&text, json, || view::json(&found)))
+    output::end(status, outputs.write(&found, began))
+}
+
+/// Where the result goes, besides the terminal.
+struct Outputs<'a> {
+    json: Option<&'a str>,
+    junit: Option<&'a str>,
+}
+
+impl Outputs<'_> {
+    /// Checks that all of them can be written.
+    fn open(flags: &Flags) -> Result<Outputs<'_>, Failure> {
+        let (mut files, mut refused) = (Files::default(), Refused::default());
+        let (json, junit) = (flags.get(&flag::JSON), flags.get(&flag::JUNIT));
+        for (flag, file) in [(&flag::JSON, json), (&flag::JUNIT, junit)] {
+            file.map(|file| refused.note(files.whole(&flag.place(), file)));
+        }
+        refused.end(Some(Outputs { json, junit }))
+    }
+
+    /// Writes them, and the text to what is left: each, even if others fail.
+    fn write(&self, found: &FindSummary, began: Date) -> Result<(), Failure> {
+        let text = view::find_text(found, &found.unit);
+        let mut missing = Refused::default();
+        if let Some(file) = self.junit {
+            missing.note(output::write("--junit", file, &view::find_junit(found, began)));
+        }
+        // One of them at most goes to standard output.
+        let (json, is_taken) = (self.json, self.junit == Some(STDOUT));
+        match json.filter(|_| is_taken) {
+            None if is_taken => missing.note(crate::print_text(&text, true)),
+            None => missing.note(crate::print_result(&text, json, || view::json(found))),
+            Some(file) => {
+                missing.note(output::write("--json", file, &view::json(found)));
+                missing.note(crate::print_text(&text, true))
+            }
+        };
+        missing.end(Some(()))
+    }
 }
 
 /// The same for as long as it takes: how many steps a search has is not known.

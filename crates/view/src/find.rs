@@ -1,6 +1,9 @@
 //! A search as text: a line for each load that was tried, the curve, and the result.
 
 mod curve;
+mod junit;
+
+pub use junit::find_junit;
 
 use samples::{Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Side};
 use units::{Count, Nanos, percent};

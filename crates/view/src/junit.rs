@@ -3,46 +3,78 @@
 use std::fmt::Write;
 
 use samples::{RunRecord, Summary, ThresholdResult, Verdict};
-use units::Count;
+use units::{Count, Date};
+
+/// A test suite: one run, or one search.
+pub(crate) struct Suite {
+    /// What was loaded.
+    pub(crate) name: String,
+    pub(crate) began: Date,
+    /// Each with the text that it has.
+    pub(crate) properties: Vec<(&'static str, String)>,
+    pub(crate) cases: Vec<Case>,
+    /// The output.
+    pub(crate) text: String,
+}
 
 /// A test case.
-struct Case {
-    name: String,
-    outcome: Outcome,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// Seconds. Their sum is that of the suite.
+    pub(crate) time_s: f64,
+    pub(crate) outcome: Outcome,
 }
 
 /// How it went. A failure is the target's, an error is of the test itself.
-enum Outcome {
+pub(crate) enum Outcome {
     Passed,
     Failed(String),
     Error(String),
     Skipped(String),
 }
 
-/// The document.
+/// The document of a run.
 pub fn junit(run: &RunRecord, s: &Summary) -> String {
-    let cases = cases(s);
-    let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
-    let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
-    let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
-    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
-    let counts = format!(r#"tests="{}" failures="{failures}" errors="{errors}""#, cases.len());
-    let time = format!("{:.3}", s.elapsed_s);
-    let began = run.began_ms.to_string();
-    // The schema has no time zone.
-    let began = began.trim_end_matches('Z');
-    let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"throng\" {counts} time=\"{time}\">\n  \
-        <testsuite name=\"{}\" {counts} skipped=\"{skipped}\" time=\"{time}\" timestamp=\"{began}\">\n",
-        escaped(&format!("throng {}", s.target)),
-    );
-    for (at, case) in cases.iter().enumerate() {
-        // All cases judge the same run: its time counts once.
-        case.write(if at == 0 { &time } else { "0" }, &mut out);
+    let name = format!("throng {}", s.target);
+    let (began, text) = (run.began_ms, crate::text(s));
+    Suite { name, began, properties: Vec::new(), cases: cases(s), text }.document()
+}
+
+impl Suite {
+    /// As XML.
+    pub(crate) fn document(&self) -> String {
+        let count = |is: fn(&Outcome) -> bool| self.cases.iter().filter(|case| is(&case.outcome)).count();
+        let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+        let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
+        let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+        let counts = format!(r#"tests="{}" failures="{failures}" errors="{errors}""#, self.cases.len());
+        // The sum of what is written: each is rounded.
+        let time = self.cases.iter().map(|case| (case.time_s * 1e3).round()).sum::<f64>() / 1e3;
+        let began = self.began.to_string();
+        // The schema has no time zone.
+        let began = began.trim_end_matches('Z');
+        let mut out = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"throng\" {counts} time=\"{time:.3}\">\n  \
+            <testsuite name=\"{}\" {counts} skipped=\"{skipped}\" time=\"{time:.3}\" timestamp=\"{began}\">\n",
+            escaped(&self.name),
+        );
+        self.write_properties(&mut out);
+        self.cases.iter().for_each(|case| case.write(&mut out));
+        let text = escaped(&self.text);
+        let _ = write!(out, "    <system-out>{text}</system-out>\n  </testsuite>\n</testsuites>\n");
+        out
     }
-    let text = escaped(&crate::text(s));
-    let _ = write!(out, "    <system-out>{text}</system-out>\n  </testsuite>\n</testsuites>\n");
-    out
+
+    fn write_properties(&self, out: &mut String) {
+        if self.properties.is_empty() {
+            return;
+        }
+        out.push_str("    <properties>\n");
+        for (name, value) in &self.properties {
+            let _ = writeln!(out, r#"      <property name="{name}" value="{}"/>"#, escaped(value));
+        }
+        out.push_str("    </properties>\n");
+    }
 }
 
 /// The load first. A threshold of a run that says nothing about the target is skipped.
@@ -56,8 +88,10 @@ fn cases(s: &Summary) -> Vec<Case> {
         Verdict::Pass => Outcome::Passed,
     };
     let is_void = matches!(load, Outcome::Error(_));
+    // All cases judge the same run: its time counts once.
     let threshold = |threshold: &ThresholdResult| Case {
         name: threshold.expr.clone(),
+        time_s: 0.0,
         outcome: match threshold.pass {
             _ if is_void => Outcome::Skipped(format!("the run is {}", s.verdict.name())),
             _ if threshold.unreliable => Outcome::Skipped(s.unreliable.clone().unwrap_or_default()),
@@ -65,7 +99,7 @@ fn cases(s: &Summary) -> Vec<Case> {
             false => Outcome::Failed(format!("{}: {}", threshold.expr, threshold.measured())),
         },
     };
-    let load = Case { name: "load".to_owned(), outcome: load };
+    let load = Case { name: "load".to_owned(), time_s: s.elapsed_s, outcome: load };
     std::iter::once(load).chain(s.thresholds.iter().map(threshold)).collect()
 }
 
@@ -84,9 +118,9 @@ fn shortfall(s: &Summary) -> Option<String> {
 }
 
 impl Case {
-    fn write(&self, time: &str, out: &mut String) {
-        let name = escaped(&self.name);
-        let _ = write!(out, r#"    <testcase classname="throng" name="{name}" time="{time}""#);
+    fn write(&self, out: &mut String) {
+        let (name, time) = (escaped(&self.name), self.time_s);
+        let _ = write!(out, r#"    <testcase classname="throng" name="{name}" time="{time:.3}""#);
         let (element, message) = match &self.outcome {
             Outcome::Passed => {
                 out.push_str("/>\n");
@@ -123,7 +157,6 @@ mod tests {
     use super::*;
     use fixtures::check_golden;
     use samples::Figures;
-    use units::Date;
 
     fn run() -> RunRecord {
         RunRecord { began_ms: Date(1_700_000_000_250), ..RunRecord::default() }

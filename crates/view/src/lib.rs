@@ -20,7 +20,7 @@ mod ui;
 
 pub use calibration::{calibration_json, calibration_text};
 pub use dashboard::{Change, Dashboard, Feed, Followed, LIVE_PAGE, Opens, page_headers};
-pub use find::{find_line, find_next, find_text};
+pub use find::{find_junit, find_line, find_next, find_text};
 pub use junit::junit;
 pub use line::{Classic, Line};
 pub use messages::{Messages, flush_messages, message};

@@ -30,11 +30,12 @@ pub(super) fn of_find(help: Help) -> impl Iterator<Item = Arg> {
 }
 
 /// What a search means by a flag, or takes without it, where that differs from a run.
-const OF_SEARCH: [(&str, &str); 4] = [
+const OF_SEARCH: [(&str, &str); 5] = [
     ("connections", "--by rate: number of connections [default: 50]"),
     ("duration", "Time at full load of each step [default: 2s]"),
     ("think", "Pause after a response [default: 30s..90s]"),
     ("probe", "An independent user's requests [default: 20/s]"),
+    ("junit", "Write the result and each step as a test case of JUnit's XML, for CI"),
 ];
 
 /// `throng doctor` takes the line of a run as it is, but for the file of its `--json`; its help has what it checks.
@@ -93,7 +94,7 @@ pub(super) fn of_nats() -> impl Iterator<Item = Arg> {
 /// Why a search, which writes nothing but its result, cannot have this flag with this value.
 pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> {
     match flag.name {
-        "json" => None,
+        "json" | "junit" => None,
         "live" if ["auto", "line", "off"].contains(&value) => None,
         "live" => Some("not supported by `throng find`, which prints a line per step; remove it"),
         "format" => Some("not supported by `throng find`; remove it or use --json FILE"),
@@ -180,7 +181,8 @@ mod tests {
             for (name, text) in OF_SEARCH {
                 let arg = of_find(help).find(|arg| arg.get_id() == name).expect("a search takes it");
                 assert_eq!(arg.get_help().map(ToString::to_string).as_deref(), Some(text), "{name}");
-                assert!(!arg.is_hide_set(), "{name}");
+                let is_shown = help == Help::Full || name != "junit";
+                assert_eq!(!arg.is_hide_set(), is_shown, "{name}");
             }
         }
         assert!(of_run(Help::Brief).all(|arg| {
@@ -221,7 +223,7 @@ mod tests {
         let taken = |flag: &&&Flag| refused_by_find(flag, "line").is_none();
         let outputs: Vec<&str> =
             FLAGS.iter().filter(taken).filter(|flag| flag.role.is_output()).map(|flag| flag.name).collect();
-        assert_eq!(outputs, ["live", "json"]);
+        assert_eq!(outputs, ["live", "json", "junit"]);
         let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
         let refused: Vec<_> =
             refused.filter(|flag| !flag.name.starts_with("nats-")).map(|flag| flag.name).collect();

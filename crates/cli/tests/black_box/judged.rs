@@ -2,6 +2,8 @@
 
 use std::{fs, process::Command};
 
+use serde_json::Value;
+
 use crate::{
     program::{Program, Serving, Signal, file},
     stores::Data,
@@ -10,12 +12,13 @@ use crate::{
 /// Counts of a document that any XML parser reads: of the suite, and of its elements; and its texts.
 const READ: &str = r#"
 import sys, xml.etree.ElementTree as tree
+from decimal import Decimal
 suite, = tree.parse(sys.argv[1]).getroot()
 cases = suite.findall("testcase")
 print([int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")])
 print([len(cases)] + [len(suite.findall("testcase/" + name)) for name in ("failure", "error", "skipped")])
 print([case.get("name") for case in cases])
-print(float(suite.get("time")) == sum(float(case.get("time")) for case in cases) > 0)
+print(Decimal(suite.get("time")) == sum(Decimal(case.get("time")) for case in cases) > 0)
 for child in suite.iterfind("testcase/*"): print(child.tag, child.get("message"))
 print(suite.find("system-out").text)
 "#;
@@ -33,6 +36,28 @@ fn read(path: &str, counts: &str, names: &[&str]) -> String {
     assert_eq!((lines[0], lines[1]), (counts, counts), "{}", ended.stdout);
     assert_eq!((lines[2], lines[3]), (&*format!("{names:?}").replace('"', "'"), "True"), "{}", ended.stdout);
     lines[4..].join("\n")
+}
+
+#[test]
+fn each_step_of_a_search_is_a_test_case() {
+    let server = Serving::start(&["--threads", "1"]);
+    let (junit, json) = (file("find.xml"), file("find.json"));
+    let (junit, json) = (junit.to_str().unwrap(), json.to_str().unwrap());
+    let args = ["--max", "50", "-d", "1s", "--threshold", "held >= 99.9%", "--junit", junit, "--json", json];
+    let ended = Program::start(&[&["find", &server.url("/")], &args[..]].concat()).end();
+    ended.assert_status(0);
+    let found: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let mut steps: Vec<&Value> = found["curve"].as_array().unwrap().iter().collect();
+    steps.sort_by_key(|step| step["step"].as_u64());
+    let steps = steps.iter().map(|step| format!("step {} at {} connections", step["step"], step["load"]));
+    let names: Vec<String> = std::iter::once("search by connections".to_owned()).chain(steps).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(names.contains(&"step 1 at 50 connections"), "{names:?}");
+    let text = read(junit, &format!("[{}, 0, 0, 0]", names.len()), &names);
+    assert_eq!(text.trim_end(), ended.stdout.trim_end(), "the result is the output");
+    let document = fs::read_to_string(junit).unwrap();
+    assert!(document.contains(r#"<property name="outcome" value="not-reached"/>"#), "{document}");
+    assert!(document.contains(r#"<property name="max" value="50"/>"#), "{document}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 use super::*;
 
 fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
-    FindSummary { by: "connections".into(), max, error, outcome, limit, ..FindSummary::default() }
+    let words = ("connections".into(), "connections".into());
+    FindSummary { by: words.0, unit: words.1, max, error, outcome, limit, ..FindSummary::default() }
 }
 
 #[test]
@@ -420,4 +421,42 @@ fn a_result_that_was_not_tried_is_in_the_curve_and_no_curve_has_fewer_than_three
     let probed = |point: &Point| Point { latency_p99_us: None, probe_p99_us: Some(5e3), ..point.clone() };
     let curve: Vec<Point> = steps.iter().map(probed).chain([step(40, false, 9.0, 0.0)]).collect();
     assert_eq!(row(text(&curve, 20), "probe.held p99"), "p99 5.0 ms 5.0 ms 5.0 ms -");
+}
+
+#[test]
+fn each_step_is_a_test_case_and_none_of_them_fails() {
+    let late = "throng was late".to_owned();
+    let full = vec!["9 of 40 connections held".to_owned(), "1 < 2".to_owned()];
+    let curve = vec![
+        Point { step: 1, elapsed_s: 2.0614, ..step(10, true, 1.0, 0.0) },
+        Point { step: 3, elapsed_s: 2.25, invalid: true, reasons: vec![late], ..step(20, false, 1.0, 0.0) },
+        Point { step: 2, elapsed_s: 1.5, reasons: full.clone(), ..step(40, false, 1.0, 0.5) },
+    ];
+    let found = FindSummary {
+        target: "http://t/?a=<b>".to_owned(),
+        unit: "connections".into(),
+        seed: 7,
+        failed: Some(40),
+        criterion: full.first().cloned(),
+        curve,
+        ..found(FindOutcome::Found, 10, 1, None)
+    };
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/find-junit.xml");
+    fixtures::check_golden(golden, &find_junit(&found, units::Date(1_700_000_000_250)));
+}
+
+#[test]
+fn the_test_case_of_a_search_goes_by_its_exit_status() {
+    let check = |found: FindSummary, expected: &str| {
+        let text = find_junit(&found, units::Date(0));
+        let case = text.lines().find(|line| line.contains("search by connections")).expect("it is there");
+        assert!(case.contains(expected), "{:?}: {case}", found.outcome);
+    };
+    let of = |outcome| found(outcome, 5, 0, None);
+    check(of(FindOutcome::Found), "time=\"0.000\"/>");
+    check(of(FindOutcome::NotReached), "time=\"0.000\"/>");
+    check(of(FindOutcome::Unsettled), "<failure message=\"unsettled: 5 connections passed");
+    check(of(FindOutcome::Impossible), "<failure message=\"impossible: ");
+    check(FindSummary { invalid: true, ..of(FindOutcome::NotReached) }, "<error message=\"at least 5");
+    check(FindSummary { interrupted: true, ..of(FindOutcome::Found) }, "<error message=\"interrupted: ");
 }

@@ -1,0 +1,65 @@
+//! A search as JUnit's XML: the search is a test case, and so is each step.
+
+use samples::{FindOutcome, FindSummary, Point};
+use serde_json::json;
+use units::{Count, Date};
+
+use super::{find_text, load_of, result};
+use crate::junit::{Case, Outcome, Suite};
+
+/// The document of a search that began then. The suite has its outcome and its bracket as properties.
+pub fn find_junit(found: &FindSummary, began: Date) -> String {
+    let mut steps: Vec<&Point> = found.curve.iter().collect();
+    steps.sort_by_key(|point| point.step);
+    let steps = steps.into_iter().map(|point| step(point, &found.unit));
+    Suite {
+        name: format!("throng find {}", found.target),
+        began,
+        properties: properties(found),
+        cases: std::iter::once(search(found)).chain(steps).collect(),
+        text: find_text(found, &found.unit),
+    }
+    .document()
+}
+
+/// What was found: `max` passed, `failed` did not.
+fn properties(found: &FindSummary) -> Vec<(&'static str, String)> {
+    let known = [
+        ("by", Some(found.by.to_string())),
+        ("unit", Some(found.unit.to_string())),
+        ("outcome", json!(found.outcome).as_str().map(str::to_owned)),
+        ("max", Some(found.max.to_string())),
+        ("error", Some(found.error.to_string())),
+        ("failed", found.failed.map(|load| load.to_string())),
+        ("criterion", found.criterion.clone()),
+        ("limit", found.limit.as_ref().map(|limit| limit.sentence_with_fix())),
+        ("seed", Some(found.seed.to_string())),
+    ];
+    known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// The whole search, as its exit status judges it; its time is that of its steps.
+fn search(found: &FindSummary) -> Case {
+    let sentence = || result(found, &found.unit).trim_end().to_owned();
+    let outcome = match found.outcome {
+        _ if found.interrupted || found.invalid => Outcome::Error(sentence()),
+        FindOutcome::Found | FindOutcome::NotReached => Outcome::Passed,
+        FindOutcome::Unsettled | FindOutcome::Impossible => Outcome::Failed(sentence()),
+    };
+    Case { name: format!("search by {}", found.by), time_s: 0.0, outcome }
+}
+
+/// One step. That a load does not pass is what is searched for, and fails no test: such a step is skipped, with its reasons.
+fn step(point: &Point, unit: &str) -> Case {
+    let did_not = if point.invalid { "invalid" } else { "did not pass" };
+    let outcome = match point.pass {
+        true => Outcome::Passed,
+        false => Outcome::Skipped(format!("{did_not}: {}", point.reasons.join("; "))),
+    };
+    let Point { step, load, elapsed_s, .. } = point;
+    Case {
+        name: format!("step {} at {}", Count(u64::from(*step)), load_of(*load, unit)),
+        time_s: *elapsed_s,
+        outcome,
+    }
+}
