@@ -1,5 +1,7 @@
 //! `throng find`: the largest load that the target sustains.
 
+use std::path::Path;
+
 use fleet::{Agents, Kubernetes};
 use host::remote::Token;
 use plan::{
@@ -66,38 +68,58 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
 /// Where the result goes, besides the terminal.
 struct Outputs<'a> {
     json: Option<&'a str>,
-    junit: Option<&'a str>,
+    /// The others: which flag each is of, its file, and how it is made of a search that began then.
+    others: Vec<(&'static Flag, &'a str, Made)>,
 }
+
+type Made = fn(&FindSummary, Date) -> String;
 
 impl Outputs<'_> {
     /// Checks that all of them can be written.
     fn open(flags: &Flags) -> Result<Outputs<'_>, Failure> {
         let (mut files, mut refused) = (Files::default(), Refused::default());
-        let (json, junit) = (flags.get(&flag::JSON), flags.get(&flag::JUNIT));
-        for (flag, file) in [(&flag::JSON, json), (&flag::JUNIT, junit)] {
-            file.map(|file| refused.note(files.whole(&flag.place(), file)));
+        let json = flags.get(&flag::JSON);
+        refused.note(files.json(json));
+        let mut others: Vec<(&Flag, &str, Made)> = Vec::new();
+        others.extend(flags.get(&flag::JUNIT).map(|file| (&flag::JUNIT, file, view::find_junit as Made)));
+        if let Some(file) = flags.get(&flag::REPORT) {
+            others.extend(refused.note(report(file)).map(|made| (&flag::REPORT, file, made)));
         }
-        refused.end(Some(Outputs { json, junit }))
+        for (flag, file, _) in &others {
+            refused.note(files.whole(&flag.place(), file));
+        }
+        refused.end(Some(Outputs { json, others }))
     }
 
     /// Writes them, and the text to what is left: each, even if others fail.
     fn write(&self, found: &FindSummary, began: Date) -> Result<(), Failure> {
         let text = view::find_text(found, &found.unit);
         let mut missing = Refused::default();
-        if let Some(file) = self.junit {
-            missing.note(output::write("--junit", file, &view::find_junit(found, began)));
+        for (flag, file, made) in &self.others {
+            missing.attempt(|| output::write(&flag.place(), file, &made(found, began)));
         }
         // One of them at most goes to standard output.
-        let (json, is_taken) = (self.json, self.junit == Some(STDOUT));
-        match json.filter(|_| is_taken) {
-            None if is_taken => missing.note(crate::print_text(&text, true)),
-            None => missing.note(crate::print_result(&text, json, || view::json(found))),
-            Some(file) => {
-                missing.note(output::write("--json", file, &view::json(found)));
-                missing.note(crate::print_text(&text, true))
-            }
-        };
+        let is_taken = self.others.iter().any(|(_, file, _)| *file == STDOUT);
+        if is_taken {
+            missing.note(crate::print_text(&text, true));
+            let json = || self.json.map_or(Ok(()), |file| output::write("--json", file, &view::json(found)));
+            missing.note(json());
+        } else {
+            missing.note(crate::print_result(&text, self.json, || view::json(found)));
+        }
         missing.end(Some(()))
+    }
+}
+
+/// The form of a report, by the name of its file. What goes to standard output is HTML.
+fn report(file: &str) -> Result<Made, Failure> {
+    match Path::new(file).extension().and_then(|ending| ending.to_str()) {
+        _ if file == STDOUT => Ok(view::search_report_html),
+        Some("html") => Ok(view::search_report_html),
+        Some("json") => Ok(view::search_report_json),
+        _ => Err(Failure::usage([format!(
+            "--report: of a search, use a file that ends in .html or .json: {file:?}"
+        )])),
     }
 }
 

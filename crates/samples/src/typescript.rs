@@ -107,15 +107,15 @@ fn summaries() -> String {
     ]
 }
 
-/// What a search ends in; no page has it.
+/// What a search ends in.
 fn searches() -> String {
     each![FindSummary, FindOutcome, Baseline, IdleTimeout, Point]
 }
 
 fn all() -> String {
-    let (records, summaries) = (records(), summaries());
+    let (records, summaries, searches) = (records(), summaries(), searches());
     format!(
-        "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{records}\n{summaries}"
+        "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{records}\n{summaries}\n{searches}"
     )
 }
 

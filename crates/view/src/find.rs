@@ -78,6 +78,11 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
     curve::curve(found) + &baseline + &result(found, unit)
 }
 
+/// The result alone.
+pub(crate) fn sentence(found: &FindSummary) -> String {
+    result(found, &found.unit).trim_end().to_owned()
+}
+
 /// `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; limit per step 22 ms`; with a warning where that is so
 /// much that a target which is far too slow passes, or where it was compared with nothing.
 fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String {

@@ -24,7 +24,9 @@ pub use find::{find_junit, find_line, find_next, find_text};
 pub use junit::junit;
 pub use line::{Classic, Line};
 pub use messages::{Messages, flush_messages, message};
-pub use report::{Report, ReportFormat, job_summary, report_html, report_json};
+pub use report::{
+    Report, ReportFormat, job_summary, report_html, report_json, search_report_html, search_report_json,
+};
 pub use runs::{runs_json, runs_text};
 pub use summary::{json, text, verdict};
 pub use table::aligned;

@@ -8,11 +8,12 @@ mod tests;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::GzEncoder};
-use samples::{Header, RunRecord, Samples, Sink, Summary, Tick, TickRecord};
+use samples::{FindSummary, Header, RunRecord, Samples, Sink, Summary, Tick, TickRecord};
 use serde_json::{Value, json};
 use stats::compare::Comparison;
 use std::{borrow::Cow, io::Write};
 use store::StoredRun;
+use units::Date;
 
 pub use brief::job_summary;
 pub use format::ReportFormat;
@@ -100,8 +101,23 @@ pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
 /// The same as a page in one file. Its data is gzip (RFC 1952) in base64, a third of the room of what it is made of: and no
 /// text in it can end the element that holds it.
 pub fn report_html(runs: &[Report], comparison: Option<&Comparison>) -> String {
+    page(&report_json(runs, comparison))
+}
+
+/// A search that began then as JSON, on one line.
+pub fn search_report_json(found: &FindSummary, began: Date) -> String {
+    let search = json!({ "began_ms": began, "sentence": crate::find::sentence(found), "found": found });
+    format!("{{\"schema\":\"throng.report/1\",\"runs\":[],\"comparison\":null,\"search\":{search}}}\n")
+}
+
+/// The same as a page in one file.
+pub fn search_report_html(found: &FindSummary, began: Date) -> String {
+    page(&search_report_json(found, began))
+}
+
+fn page(json: &str) -> String {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    let packed = gzip.write_all(report_json(runs, comparison).as_bytes()).and_then(|()| gzip.finish());
+    let packed = gzip.write_all(json.as_bytes()).and_then(|()| gzip.finish());
     PAGE.replacen(PLACE, &STANDARD.encode(packed.expect("memory takes it")), 1)
 }
 

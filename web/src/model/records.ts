@@ -2900,3 +2900,210 @@ why: string | null,
  * Agents that have taken over its part after it was lost; absent if there are none.
  */
 taken_over_by: Array<string>, };
+
+/**
+ * A search in figures, in the order in which they are written.
+ */
+export type FindSummary = { 
+/**
+ * `throng.find/1`.
+ */
+schema: string, 
+/**
+ * What was made larger, as `--by` names it: `connections`.
+ */
+by: string, 
+/**
+ * What a load is counted in: `connections/s`.
+ */
+unit: string, 
+/**
+ * As the user wrote it.
+ */
+target: string, 
+/**
+ * Repeats the search's random choices.
+ */
+seed: number, 
+/**
+ * The largest load that passed; 0 where none did.
+ */
+max: number, 
+/**
+ * What the target sustains is within this of `max`, with a probability of 95 %; 0 if no load failed because of the target.
+ */
+error: number, 
+/**
+ * How it ended.
+ */
+outcome: FindOutcome, 
+/**
+ * Throng itself, or with `--by rate` its number of connections, was the limit at each load that did not pass:
+ * none shows a limit of the target.
+ */
+invalid: boolean, 
+/**
+ * The smallest load above `max` that did not pass, of those that show a limit of the target if there is one; none where all did.
+ */
+failed: number | null, 
+/**
+ * What that load did not meet.
+ */
+criterion: string | null, 
+/**
+ * Ended early: `max` passed; above it, nothing is known except `failed`.
+ */
+interrupted: boolean, 
+/**
+ * What ended it early, where that was no signal: `agent g2 was lost`, or `its time was over`; absent otherwise.
+ */
+ended: string | null, 
+/**
+ * What stopped it.
+ */
+limit: Limit | null, 
+/**
+ * The load that showed the limit: not always that which failed first; null without a limit.
+ */
+limit_load: number | null, 
+/**
+ * What the probe's p99 was compared with; null with thresholds, and where no step had one.
+ */
+baseline: Baseline | null, 
+/**
+ * Requests per second of the probe; 0 without one. By rate they are part of each load, otherwise beside it.
+ */
+probe_per_s: number, 
+/**
+ * After what time the target closes idle connections, where pauses became shorter for that; null otherwise.
+ */
+idle: IdleTimeout | null, 
+/**
+ * The thresholds at `max`.
+ */
+thresholds: Array<ThresholdResult>, 
+/**
+ * Every load that was tried, ascending.
+ */
+curve: Array<Point>, };
+
+/**
+ * How a search ended.
+ */
+export type FindOutcome = "found" | "not-reached" | "unsettled" | "impossible";
+
+/**
+ * What the probe's p99 of a step is compared with where there are no thresholds: the lowest of those that passed.
+ */
+export type Baseline = { 
+/**
+ * The load that had it.
+ */
+load: number, 
+/**
+ * The 99th percentile of the probe's latency at full load of it, microseconds.
+ */
+probe_p99_us: number, 
+/**
+ * The most that a step may have, microseconds.
+ */
+allowed_us: number, };
+
+/**
+ * The target closes connections that are idle, and pauses between requests became shorter.
+ */
+export type IdleTimeout = { 
+/**
+ * After this many seconds, as it announced, or as connections were closed.
+ */
+timeout_s: number, 
+/**
+ * The shortest and the longest pause since then, seconds.
+ */
+think_s: [number, number], };
+
+/**
+ * One load that was tried.
+ */
+export type Point = { 
+/**
+ * Connections, or connections/s, or requests/s, those of the probe among them.
+ */
+load: number, 
+/**
+ * Whether the thresholds were met.
+ */
+pass: boolean, 
+/**
+ * Throng itself, or by rate its number of connections, was the limit, so that the step shows nothing about the target; it does not `pass`.
+ */
+invalid: boolean, 
+/**
+ * Connections open at the end of the step.
+ */
+held: number, 
+/**
+ * Responses per second.
+ */
+requests_per_s: number, 
+/**
+ * The median time from due to the response, microseconds; null where no request due at full load had one.
+ */
+latency_p50_us: number | null, 
+/**
+ * The 95th percentile of it.
+ */
+latency_p95_us: number | null, 
+/**
+ * The 99th percentile of it.
+ */
+latency_p99_us: number | null, 
+/**
+ * The share (0..=1) of the requests due at full load that had no response: in none of these percentiles.
+ */
+no_response: number, 
+/**
+ * The 99th percentile of the probe's latency at full load, `probe.held.p99` of a threshold; null without a probe.
+ */
+probe_p99_us: number | null, 
+/**
+ * The share (0..=1) of the probe's requests at full load that had no response.
+ */
+probe_no_response: number, 
+/**
+ * The 99th percentile of the time to connect; null where no dial became a connection.
+ */
+connect_p99_us: number | null, 
+/**
+ * The share (0..=1) of the dials that did not become a connection.
+ */
+connect_no_response: number, 
+/**
+ * The share (0..=1) that failed: of the requests due, and of the connections on which none was; of dials where no request was due. Null
+ * where nothing was attempted.
+ */
+errors: number | null, 
+/**
+ * Processors that the target's processes used at full load, the most between two samples; null where they were not seen.
+ */
+target_cores: number | null, 
+/**
+ * Processors that they may use, by affinity and control group; null where that is not known.
+ */
+target_cores_limit: number | null, 
+/**
+ * The most that one of their threads used of a processor, or waited for one, at full load: 1 is a thread that could not have done more.
+ */
+target_thread: number | null, 
+/**
+ * Its place in the order in which loads were tried, from 1.
+ */
+step: number, 
+/**
+ * From the first dial to the end of full load, seconds.
+ */
+elapsed_s: number, 
+/**
+ * Why it did not pass; of one that passes, why it did not when it was measured before.
+ */
+reasons: Array<string>, };

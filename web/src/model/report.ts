@@ -1,10 +1,13 @@
 import type { RunRecord, Summary, TickRecord } from "./records";
+import type { StoredSearch } from "./search";
 
 /** A report: the data embedded in report.html, and what `throng report --format json` prints. */
 export interface Report {
   schema: "throng.report/1";
-  /** One; several in a comparison. */
+  /** One; several in a comparison; none in the report of a search. */
   runs: StoredRun[];
+  /** A search: `throng find --report`. */
+  search?: StoredSearch;
   /** Several runs against each other: `throng compare`. */
   comparison?: Comparison | null;
 }

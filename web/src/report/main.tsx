@@ -4,9 +4,23 @@ import type { Report } from "../model/report";
 import { runOf, type Run } from "../model/run";
 import { ComparePage } from "../view/compare_page";
 import { Head } from "../view/head";
+import { dateText } from "../view/plan";
 import { RunPage } from "../view/run_page";
+import { SearchPage } from "../view/search_page";
 
 function ReportPage({ report }: { report: Lenient<Report> }) {
+  const { search } = report;
+  if (search) {
+    const facts = [search.began_ms ? dateText(search.began_ms) : "", `by ${search.found?.by ?? "load"}`, `seed ${search.found?.seed ?? 0}`].filter(Boolean);
+    return (
+      <>
+        <Head what="search" about={search.found?.target || "a search"}>
+          <p class="about">{facts.map((fact) => <span key={fact}>{fact}</span>)}</p>
+        </Head>
+        <SearchPage search={search} />
+      </>
+    );
+  }
   const runs = (report.runs ?? []).map((stored) => runOf(stored));
   const [run] = runs;
   if (!run) return <Head what="report" about="No run in this report" />;

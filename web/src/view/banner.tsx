@@ -1,11 +1,13 @@
 import type { Run } from "../model/run";
-import { standing } from "../model/verdict";
+import { standing, type Judgement } from "../model/verdict";
 
 const SIGNS = { good: "✓", bad: "✗", doubt: "!", none: "…" };
 
-/** The verdict: in a word, a colour, a sign and one sentence. */
-export function Banner({ run }: { run: Run }) {
-  const { word, tone, sentence, seen } = standing(run);
+/** The verdict of a run. */
+export const Banner = ({ run }: { run: Run }) => <Standing {...standing(run)} />;
+
+/** A verdict: in a word, a colour, a sign and one sentence. */
+export function Standing({ word, tone, sentence, seen }: Judgement) {
   return (
     <section class={`verdict ${tone}`} id="verdict" aria-label="verdict">
       <span class="sign" aria-hidden="true">{SIGNS[tone]}</span>

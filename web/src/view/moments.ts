@@ -30,9 +30,10 @@ interface Name {
 }
 
 /** Moments: a rule each, with its name above the chart where there is room. */
-export function rules({ marks = [] }: Chart, [first, last]: readonly [number, number], [from, to]: [number, number], width: number): Plot.Markish[] {
+export function rules({ marks = [], x: axis }: Chart, [first, last]: readonly [number, number], [from, to]: [number, number], width: number): Plot.Markish[] {
   const seen = marks.filter(({ x }) => x >= first && x <= last);
-  const names = placed(seen, (x) => ((x - first) / Math.max(1e-9, last - first)) * width, width);
+  const share = (x: number) => (axis.log ? Math.log(x / first) / Math.log(last / first) : (x - first) / Math.max(1e-9, last - first));
+  const names = placed(seen, (x) => share(x) * width, width);
   return [
     Plot.ruleX(seen, {
       x: "x", y1: from, y2: to, stroke: (mark: Mark) => COLOURS[kindOf(mark)], strokeOpacity: (mark: Mark) => (kindOf(mark) === "end" ? 1 : 0.7),

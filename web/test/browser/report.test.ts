@@ -292,3 +292,18 @@ test("it can be printed", async () => {
   assert.ok(pdf.length > 20_000);
   await shoot(page, "report-print");
 });
+
+test("a search has a page with its curve and its steps", async () => {
+  const step = (step: number, load: number, pass: boolean, p99: number) =>
+    ({ step, load, pass, latency_p50_us: p99 / 2, latency_p99_us: p99, errors: pass ? 0 : 0.125, target_cores: load / 400, target_cores_limit: 2, reasons: pass ? [] : ["it is full"] });
+  const curve = [step(1, 10, true, 2_000), step(2, 100, true, 2_500), step(4, 400, true, 4_000), step(3, 500, false, 90_000)];
+  const found = { by: "rate", unit: "requests/s", target: "http://t/", outcome: "found", max: 400, failed: 500, seed: 7, curve };
+  const search = { began_ms: 1_700_000_000_250, sentence: "max 400 ± 8 requests/s; 500 did not pass: it is full", found };
+  const { page, troubles } = await openReport(browser, { schema: "throng.report/1", runs: [], search } as unknown as Report);
+  await check(page, "header", "search", "http://t/", "2023-11-14", "by rate", "seed 7");
+  await check(page, "#verdict", "found: max 400 ± 8 requests/s; 500 did not pass: it is full");
+  await check(page, "#search-latency", "max 400", "p99");
+  await check(page, "#search-steps", "3 500 45 ms 90 ms – – 13 % 1.25 of 2 fail it is full");
+  assert.deepEqual([await overflow(page), await overlaps(page), troubles], [0, [], []]);
+  await shoot(page, "search");
+});

@@ -24,18 +24,24 @@ pub(super) fn of_find(help: Help) -> impl Iterator<Item = Arg> {
         let arg = grouped(flag, help);
         let own = OF_SEARCH.iter().find(|(name, _)| *name == flag.name);
         let arg = own.into_iter().fold(arg, |arg, (_, text)| arg.help(*text));
-        if refused_by_find(flag, "line").is_some() { arg.hide(true) } else { arg }
+        // Of the outputs, one fits on the screen of `-h`.
+        let is_hidden = help == Help::Brief && flag.name == "report";
+        if is_hidden || refused_by_find(flag, "line").is_some() { arg.hide(true) } else { arg }
     };
     FLAGS.iter().map(move |flag| shown(flag)).chain([own_help()])
 }
 
 /// What a search means by a flag, or takes without it, where that differs from a run.
-const OF_SEARCH: [(&str, &str); 5] = [
+const OF_SEARCH: [(&str, &str); 6] = [
     ("connections", "--by rate: number of connections [default: 50]"),
     ("duration", "Time at full load of each step [default: 2s]"),
     ("think", "Pause after a response [default: 30s..90s]"),
     ("probe", "An independent user's requests [default: 20/s]"),
     ("junit", "Write the result and each step as a test case of JUnit's XML, for CI"),
+    (
+        "report",
+        "Write a report of the search, its curve and its steps: HTML (.html) or JSON (.json), by the file's extension",
+    ),
 ];
 
 /// `throng doctor` takes the line of a run as it is, but for the file of its `--json`; its help has what it checks.
@@ -94,7 +100,7 @@ pub(super) fn of_nats() -> impl Iterator<Item = Arg> {
 /// Why a search, which writes nothing but its result, cannot have this flag with this value.
 pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> {
     match flag.name {
-        "json" | "junit" => None,
+        "json" | "junit" | "report" => None,
         "live" if ["auto", "line", "off"].contains(&value) => None,
         "live" => Some("not supported by `throng find`, which prints a line per step; remove it"),
         "format" => Some("not supported by `throng find`; remove it or use --json FILE"),
@@ -181,7 +187,7 @@ mod tests {
             for (name, text) in OF_SEARCH {
                 let arg = of_find(help).find(|arg| arg.get_id() == name).expect("a search takes it");
                 assert_eq!(arg.get_help().map(ToString::to_string).as_deref(), Some(text), "{name}");
-                let is_shown = help == Help::Full || name != "junit";
+                let is_shown = help == Help::Full || !["junit", "report"].contains(&name);
                 assert_eq!(!arg.is_hide_set(), is_shown, "{name}");
             }
         }
@@ -223,7 +229,7 @@ mod tests {
         let taken = |flag: &&&Flag| refused_by_find(flag, "line").is_none();
         let outputs: Vec<&str> =
             FLAGS.iter().filter(taken).filter(|flag| flag.role.is_output()).map(|flag| flag.name).collect();
-        assert_eq!(outputs, ["live", "json", "junit"]);
+        assert_eq!(outputs, ["live", "json", "junit", "report"]);
         let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
         let refused: Vec<_> =
             refused.filter(|flag| !flag.name.starts_with("nats-")).map(|flag| flag.name).collect();

@@ -41,9 +41,10 @@ fn read(path: &str, counts: &str, names: &[&str]) -> String {
 #[test]
 fn each_step_of_a_search_is_a_test_case() {
     let server = Serving::start(&["--threads", "1"]);
-    let (junit, json) = (file("find.xml"), file("find.json"));
-    let (junit, json) = (junit.to_str().unwrap(), json.to_str().unwrap());
-    let args = ["--max", "50", "-d", "1s", "--threshold", "held >= 99.9%", "--junit", junit, "--json", json];
+    let files = ["find.xml", "find.json", "find-report.json"].map(file);
+    let [junit, json, report] = files.each_ref().map(|file| file.to_str().unwrap());
+    let outputs = ["--junit", junit, "--json", json, "--report", report];
+    let args = [&["--max", "50", "-d", "1s", "--threshold", "held >= 99.9%"], &outputs[..]].concat();
     let ended = Program::start(&[&["find", &server.url("/")], &args[..]].concat()).end();
     ended.assert_status(0);
     let found: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -58,6 +59,11 @@ fn each_step_of_a_search_is_a_test_case() {
     let document = fs::read_to_string(junit).unwrap();
     assert!(document.contains(r#"<property name="outcome" value="not-reached"/>"#), "{document}");
     assert!(document.contains(r#"<property name="max" value="50"/>"#), "{document}");
+    let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
+    let search = &report["search"];
+    assert_eq!((&search["found"], &search["found"]["max"]), (&found, &50.into()));
+    assert_eq!(search["sentence"].as_str(), ended.stdout.lines().last());
+    assert!(search["began_ms"].as_u64() > Some(1_700_000_000_000), "{}", search["began_ms"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::{all, check_golden, searches};
+use super::{all, check_golden};
 use crate::{Cause, Kind, Side, Stage};
 
 const HEAD: &str = "# The JSON of a run and of a search
@@ -118,7 +118,7 @@ fn said(comment: &str) -> String {
 }
 
 fn page() -> String {
-    let types = types(&format!("{}\n{}", all(), searches()));
+    let types = types(&all());
     let mut order = vec!["Summary", "FindSummary"];
     let mut at = 0;
     while let Some(name) = order.get(at) {

@@ -4,7 +4,7 @@ use samples::{FindOutcome, FindSummary, Point};
 use serde_json::json;
 use units::{Count, Date};
 
-use super::{find_text, load_of, result};
+use super::{find_text, load_of, sentence};
 use crate::junit::{Case, Outcome, Suite};
 
 /// The document of a search that began then. The suite has its outcome and its bracket as properties.
@@ -40,11 +40,10 @@ fn properties(found: &FindSummary) -> Vec<(&'static str, String)> {
 
 /// The whole search, as its exit status judges it; its time is that of its steps.
 fn search(found: &FindSummary) -> Case {
-    let sentence = || result(found, &found.unit).trim_end().to_owned();
     let outcome = match found.outcome {
-        _ if found.interrupted || found.invalid => Outcome::Error(sentence()),
+        _ if found.interrupted || found.invalid => Outcome::Error(sentence(found)),
         FindOutcome::Found | FindOutcome::NotReached => Outcome::Passed,
-        FindOutcome::Unsettled | FindOutcome::Impossible => Outcome::Failed(sentence()),
+        FindOutcome::Unsettled | FindOutcome::Impossible => Outcome::Failed(sentence(found)),
     };
     Case { name: format!("search by {}", found.by), time_s: 0.0, outcome }
 }

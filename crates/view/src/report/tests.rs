@@ -15,6 +15,27 @@ fn data_of(html: &str) -> Value {
     serde_json::from_reader(flate2::read::GzDecoder::new(packed.as_slice())).expect("gzip of JSON")
 }
 
+#[test]
+fn a_search_has_a_page_without_runs() {
+    let point = samples::Point { load: 9, pass: true, errors: Some(0.25), ..Default::default() };
+    let found = FindSummary {
+        target: "http://t/</script>".to_owned(),
+        unit: "connections".into(),
+        outcome: samples::FindOutcome::Found,
+        max: 9,
+        error: 1,
+        curve: vec![point],
+        ..FindSummary::default()
+    };
+    let began = Date(1_700_000_000_250);
+    let data = data_of(&search_report_html(&found, began));
+    assert_eq!((&data["schema"], &data["runs"]), (&json!("throng.report/1"), &json!([])));
+    let sentence = "max 9 ± 1 connections; the limit is not known";
+    let expected = json!({ "began_ms": 1_700_000_000_250_u64, "sentence": sentence, "found": found });
+    assert_eq!(data["search"], expected);
+    assert_eq!(serde_json::from_str::<Value>(&search_report_json(&found, began)).unwrap(), data);
+}
+
 /// A run of three seconds, as its report has gathered it.
 fn report(target: &str) -> Report {
     let run = RunRecord {
