@@ -199,7 +199,8 @@ pub(crate) struct AgentArgs {
 )]
 pub(crate) struct FindArgs {
     /// What to maximise: connections (held), arrival (connections/s), burst (simultaneous dials) or rate
-    /// (requests/s, the probe's included) [default: connections]
+    /// (requests/s, the probe's included); or, with --max, streams (per HTTP/2 connection) or the path of a number
+    /// in the scenario file, e.g. population.chat.connections [default: connections]
     #[arg(long, value_name = "WHAT", help_heading = "Search")]
     pub(crate) by: Option<String>,
     /// Largest load to try [default: what this machine, or the fleet, can do]

@@ -24,6 +24,7 @@ mod listening;
 mod metrics;
 mod mistakes;
 mod nats;
+mod number;
 mod observe;
 mod output;
 mod own_server;

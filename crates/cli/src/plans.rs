@@ -100,18 +100,29 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
         let mistakes = read_files(&mut plan, flags, Path::new(""), &|flag, _| flag.to_owned());
         return if mistakes.is_empty() { Ok((plan, None)) } else { Err(mistakes) };
     };
-    let text = text(Path::new(file)).map_err(|why| {
-        let text = format!("the scenario {file:?} cannot be read: {why}");
-        vec![Mistake { place: flag::TARGET.place(), text }]
-    })?;
+    let text = scenario_text(file).map_err(|text| vec![Mistake { place: flag::TARGET.place(), text }])?;
+    let plan = read_text(file, &text, flags)?;
+    Ok((plan, Some(Scenario { text })))
+}
+
+/// The text of a scenario file.
+///
+/// # Errors
+/// It cannot be read, with the reason.
+pub(crate) fn scenario_text(file: &str) -> Result<String, String> {
+    text(Path::new(file)).map_err(|why| format!("the scenario {file:?} cannot be read: {why}"))
+}
+
+/// The plan of this text of a scenario file.
+pub(crate) fn read_text(file: &str, text: &str, flags: &Flags) -> Result<Plan, Vec<Mistake>> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
-    let read = plan::scenario::read(file, &text, flags, &environment_of(flags), &open);
-    let mut plan = read.map_err(|mistakes| [mistakes, contents::missing_env(file, &text)].concat())?;
-    let place = |flag: &str, named: &str| contents::place_of_file(file, &text, flag, named);
-    let of_env = contents::set_env(&mut plan, file, &text);
+    let read = plan::scenario::read(file, text, flags, &environment_of(flags), &open);
+    let mut plan = read.map_err(|mistakes| [mistakes, contents::missing_env(file, text)].concat())?;
+    let place = |flag: &str, named: &str| contents::place_of_file(file, text, flag, named);
+    let of_env = contents::set_env(&mut plan, file, text);
     let mistakes = [of_env, read_files(&mut plan, flags, folder, &place)].concat();
-    if mistakes.is_empty() { Ok((plan, Some(Scenario { text }))) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 
 /// Reads the files that a plan names, which are in this folder; returns what is wrong with them.

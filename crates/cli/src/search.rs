@@ -7,7 +7,7 @@ use run::{By, Find, Here, Interrupt, Shown};
 use samples::FindSummary;
 use units::{Count, Nanos};
 
-use crate::{Failure, message, mistakes::Mistakes, plans};
+use crate::{Failure, message, mistakes::Mistakes, number, plans};
 
 /// Default time at full load of each step (`--duration`).
 const DWELL: &str = "2s";
@@ -28,12 +28,20 @@ const MAX_TIME: &str = "3m";
 /// A shorter search shows nothing.
 const SHORTEST_SEARCH: Nanos = Nanos::from_secs(10);
 
+/// The loads that a search makes larger.
+const KINDS: &str = "connections, arrival, burst, rate or streams; with a scenario file also the path of a number in it, as \
+population.chat.connections";
+/// Those of a search by HTTP.
+const FEW: &str = "connections, arrival, burst or rate";
+
 /// What a search is asked for, as typed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked<'a> {
     pub(crate) by: Option<&'a str>,
     pub(crate) max: Option<&'a str>,
     pub(crate) max_time: Option<&'a str>,
+    /// Whether `by` may be a number in the scenario file, which is read for that.
+    pub(crate) reads_file: bool,
 }
 
 /// What is made larger, how far, and for how long in each step and in all: none where that is a mistake, or not given.
@@ -49,17 +57,31 @@ pub(crate) struct How {
 impl How {
     /// Reads `--by`, `--max` and the flags of a plan; returns those of each step, too.
     pub(crate) fn read(asked: Asked, flags: Flags, mistakes: &mut Mistakes) -> (How, Flags) {
-        let Asked { by, max, max_time } = asked;
+        let Asked { by, max, max_time, reads_file } = asked;
         let by = mistakes.read("--by", by.or(Some(By::Connections.name())), |text| {
             let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
             let it = all.into_iter().find(|by| by.name() == text);
-            it.ok_or_else(|| format!("{text:?} is not supported; use connections, arrival, burst or rate"))
+            match it {
+                Some(by) => Ok(by),
+                None if reads_file && plans::scenario_file(&flags).is_some() => number::read(text, &flags),
+                None if reads_file && text == flag::STREAMS.name => {
+                    let (by, unread) = (Some(By::Number(None)), &mut Mistakes::default());
+                    Ok(number::streams(of_step(flags.clone(), by, unread)))
+                }
+                None => {
+                    Err(format!("{text:?} is not supported; use {}", if reads_file { KINDS } else { FEW }))
+                }
+            }
         });
         let most = mistakes.read("--max", max, |text| match Count::parse(text) {
             Ok(Count(0)) => Err(format!("must be at least 1; use 100k: {text:?}")),
             Ok(Count(n)) => Ok(n),
             Err(_) => Err(format!("{text:?} is not a number; use 100k")),
         });
+        if let (Some(by @ By::Number(_)), None) = (by, max) {
+            let name = by.name();
+            mistakes.add(format!("--max: required, because nothing bounds {name}; use the largest to try"));
+        }
         let max_time = mistakes.read("--max-time", max_time.or(Some(MAX_TIME)), search_time);
         if by == Some(By::Burst) && flags.get(&flag::RAMP).is_some() {
             mistakes.add("--ramp: cannot be used with --by burst, which dials all at once; remove it");
@@ -112,7 +134,7 @@ impl How {
 
 /// The flags of a step that has no scenario. `by` is none where that is a mistake.
 fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
-    if let Some(by) = by.filter(|by| *by != By::Rate)
+    if let Some(by) = by.filter(|by| !matches!(by, By::Rate | By::Number(_)))
         && flags.get(&flag::CONNECTIONS).is_some()
     {
         let (place, by) = (flag::CONNECTIONS.place(), by.name());
@@ -199,7 +221,7 @@ mod tests {
     /// The flags of a step, and all mistakes.
     fn read(by: Option<&str>, max: Option<&str>, flags: &Flags) -> (Flags, Vec<String>) {
         let mut mistakes = Mistakes::default();
-        let asked = Asked { by, max, max_time: None };
+        let asked = Asked { by, max, ..Asked::default() };
         let (_, of_step) = How::read(asked, flags.clone(), &mut mistakes);
         (of_step, mistakes.end(()).err().map(|failure| failure.lines).unwrap_or_default())
     }

@@ -10,6 +10,7 @@ mod expectation;
 mod grpc;
 mod keys;
 mod load;
+mod number;
 mod outgoing;
 mod overrides;
 mod population;
@@ -19,6 +20,7 @@ mod secrets;
 mod step;
 
 pub use check::read;
+pub use number::Number;
 pub use schema::{reference, schema};
 pub use secrets::without_secrets;
 

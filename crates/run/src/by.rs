@@ -1,5 +1,9 @@
 //! What a search makes larger.
 
+use std::{collections::BTreeMap, fmt, sync::Mutex};
+
+use plan::Plan;
+
 /// What is made larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum By {
@@ -11,26 +15,89 @@ pub enum By {
     Burst,
     /// Requests a second.
     Rate,
+    /// A number in the scenario file, or of a flag. Agents have none here: they get the file and the flags of each step.
+    Number(#[serde(skip)] Option<&'static Number>),
+}
+
+/// A number in a scenario file, or of a flag, and the plans with others in its place.
+pub struct Number {
+    path: String,
+    /// As the file has it.
+    pub(crate) value: u64,
+    make: Box<MakeVariant>,
+    /// Those that were made: a search has some dozens of loads, and asks for each several times.
+    made: Mutex<BTreeMap<u64, Result<Variant, String>>>,
+}
+
+/// Makes the plan with this number, or says why it cannot be.
+type MakeVariant = dyn Fn(u64) -> Result<Variant, String> + Send + Sync;
+
+/// A plan with another number.
+#[derive(Clone)]
+pub struct Variant {
+    /// The plan.
+    pub plan: Plan,
+    /// The text of its scenario file, if it is in there.
+    pub text: Option<String>,
+    /// The flag that has it, with its value, if it is one.
+    pub flag: Option<(String, String)>,
 }
 
 impl By {
+    /// The number at this path of a scenario file, or of the flag of that name, where it is `value`. It is kept as long as the process lasts: a process has one search, or,
+    /// as a server, does not search like this.
+    pub fn number(
+        path: &str,
+        value: u64,
+        make: impl Fn(u64) -> Result<Variant, String> + Send + Sync + 'static,
+    ) -> By {
+        let (path, make, made) = (path.to_owned(), Box::new(make), Mutex::default());
+        By::Number(Some(Box::leak(Box::new(Number { path, value, make, made }))))
+    }
+
     /// The word of the command line and of the JSON.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             By::Connections => "connections",
             By::Arrival => "arrival",
             By::Burst => "burst",
             By::Rate => "rate",
+            By::Number(number) => number.map_or("number", |number| &number.path),
         }
     }
 
     /// What a load is counted in.
-    pub const fn unit(self) -> &'static str {
+    pub fn unit(self) -> &'static str {
         match self {
             By::Connections => "connections",
             By::Arrival => "connections/s",
             By::Burst => "connections at once",
             By::Rate => "requests/s",
+            By::Number(_) => self.name(),
         }
     }
+
+    /// The plan with this load in the place of its number; none where no number is searched.
+    ///
+    /// # Errors
+    /// There can be no plan with it, with the reason.
+    pub fn variant(self, load: u64) -> Option<Result<Variant, String>> {
+        let By::Number(Some(number)) = self else { return None };
+        let mut made = number.made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        Some(made.entry(load).or_insert_with(|| (number.make)(load)).clone())
+    }
 }
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Number) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for Number {}

@@ -48,6 +48,7 @@ impl By {
         match self {
             By::Connections | By::Burst => FIRST_CONNECTIONS,
             By::Arrival | By::Rate => FIRST_PER_S,
+            By::Number(number) => number.map_or(1, |number| number.value.max(1)),
         }
     }
 
@@ -59,7 +60,7 @@ impl By {
             By::Rate => least + first / 10,
             // A step has as many arrivals as come in its time: with one of them it has no time for the probe.
             By::Arrival => (first / 10).max(least),
-            By::Connections | By::Burst => (first / 100).max(least),
+            By::Connections | By::Burst | By::Number(_) => (first / 100).max(least),
         }
     }
 

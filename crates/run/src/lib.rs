@@ -46,7 +46,7 @@ use samples::{Calibration, CalibrationShare, Sink, Sinks, Summary};
 use units::{caught, failpoint};
 
 pub use backend::choose_io;
-pub use by::By;
+pub use by::{By, Number, Variant};
 pub use conductor::{Conductor, Step, filed, second_of};
 pub use families::settle;
 pub use find::{

@@ -65,6 +65,8 @@ fn load_of(load: u64, unit: &str) -> String {
 /// The unit, of one or of several.
 fn unit_of(load: u64, unit: &str) -> String {
     match (load, unit.split_once("s/")) {
+        // A path of a scenario file is a name.
+        _ if unit.contains('.') => unit.to_owned(),
         (1, Some((one, per))) => format!("{one}/{per}"),
         (1, None) => unit.strip_suffix('s').unwrap_or(unit).to_owned(),
         _ => unit.to_owned(),

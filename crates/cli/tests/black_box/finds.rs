@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     causes::{A_TENTH, A_THIRTIETH, BEFORE_OTHERS, python, short_of_memory, starved},
-    program::{Program, Serving},
+    program::{Program, Serving, file},
     scripted::Scripted,
     silences::limited,
 };
@@ -75,6 +75,68 @@ fn all_mistakes_are_reported() {
         "--max: must be at least 21, because each load includes the probe's 20 requests/s; use a larger one";
     check(&["http://127.0.0.1:9/", "--by", "rate", "--max", "20"], &[few]);
     check(&["ws://127.0.0.1:9/", "--by", "arrival"], &["--by: a connection that arrives is closed after"]);
+}
+
+#[test]
+fn a_number_of_the_scenario_is_searched() {
+    let server = Serving::start(&["--threads", "1", "--max-open", "30"]);
+    let scenario = file("number.toml");
+    let text = format!(
+        "target = {:?}\nthresholds = [\"held >= 99.9%\"]\n[[population]]\nname = \"chat\"\nconnections = \"4\" # few\nthink = \"1s\"\n",
+        server.url("/")
+    );
+    std::fs::write(&scenario, text).unwrap();
+    let scenario = scenario.to_str().unwrap();
+    let path = "population.chat.connections";
+    let found = find(scenario, &["--by", path, "--max", "100", "-d", "1s"], 0);
+    assert_eq!(
+        (&found["by"], &found["unit"], &found["outcome"]),
+        (&path.into(), &path.into(), &"found".into())
+    );
+    let (max, error) = (found["max"].as_u64().unwrap(), found["error"].as_u64().unwrap());
+    assert!((27..=30).contains(&max) && error <= 3, "{max} ± {error}: {found:#}");
+    let first = found["curve"].as_array().unwrap().iter().find(|point| point["step"] == 1).unwrap();
+    assert_eq!(
+        (&first["load"], &first["held"]),
+        (&4.into(), &4.into()),
+        "the search begins with that of the file"
+    );
+    let check = |by: &str, max: &[&str], expected: &str| {
+        let ended = Program::start(&[&["find", scenario, "--by", by], max].concat()).end();
+        ended.assert_status(2);
+        assert_eq!(ended.stderr, format!("throng: {expected}\n"));
+    };
+    check(path, &[], &format!("--max: required, because nothing bounds {path}; use the largest to try"));
+    let missing =
+        format!("--by: {scenario}: has no \"population.chat.rate\"; use {path} or population.chat.think");
+    check("population.chat.rate", &["--max", "9"], &missing);
+    let text = format!(
+        "--by: {scenario}:4:8: population.chat.name: is no whole number; use {path} or population.chat.think"
+    );
+    check("population.chat.name", &["--max", "9"], &text);
+}
+
+/// A response takes 100 ms: of more streams than a connection may have, the server refuses none, and the plan does.
+#[test]
+fn streams_of_a_connection_are_searched() {
+    let server = Serving::start(&["--threads", "1"]);
+    let load = ["--http2", "-c", "2", "--by", "streams", "-d", "1s", "--threshold", "errors < 1%"];
+    let target = server.url("/delay?for=100ms");
+    let found = find(&target, &[&load[..], &["--max", "8", "--streams", "2"]].concat(), 0);
+    assert_eq!(
+        (&found["by"], &found["outcome"], &found["max"]),
+        (&"streams".into(), &"not-reached".into(), &8.into())
+    );
+    let mut steps: Vec<&Value> = found["curve"].as_array().unwrap().iter().collect();
+    steps.sort_by_key(|step| step["step"].as_u64());
+    assert_eq!(steps[0]["load"], 2, "the search begins with --streams");
+    // Two connections of eight streams have four times as many responses as with two each.
+    let per_s = |step: &Value| step["requests_per_s"].as_f64().unwrap();
+    let most = steps.iter().find(|step| step["load"] == 8).unwrap();
+    assert!(per_s(most) > 2.0 * per_s(steps[0]), "{found:#}");
+    let ended = Program::start(&[&["find", &target], &load[..], &["--max", "9999"]].concat()).end();
+    ended.assert_status(2);
+    assert!(ended.stderr.starts_with("throng: --max: --streams: "), "{}", ended.stderr);
 }
 
 /// Thresholds compare nothing.

@@ -43,6 +43,17 @@ impl Agents {
     }
 }
 
+/// The job of a step. Where a number of the scenario, or of a flag, is searched, agents get those of the step.
+fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, String> {
+    let mut job = Job { step: Some(load), ..job.clone() };
+    if let Some(variant) = load.0.variant(load.1).transpose()? {
+        job.scenario = variant.text.or(job.scenario);
+        job.flags.retain(|(name, _)| variant.flag.as_ref().is_none_or(|(own, _)| own != name));
+        job.flags.extend(variant.flag);
+    }
+    Ok(job)
+}
+
 /// The largest load, up to `most`, with which all of the plan together is within the agents' caps on rates, `per_s` together.
 fn within(per_s: f64, most: u64, by: By, plan: &Plan) -> u64 {
     let fits = |load: u64| busiest(&by.plan(plan, load, Nanos::ZERO)) <= per_s;
@@ -76,7 +87,7 @@ impl WorkerSource for Agents {
         plan: &Plan,
         say: &mut dyn FnMut(&str),
     ) -> Result<(Fleet, Ground), Refusal> {
-        let job = Job { step: Some(load), ..self.job.clone() };
+        let job = of_step(&self.job, load).map_err(Refusal::Failed)?;
         let link = self.link.take().ok_or_else(|| Refusal::Failed("the fleet is in use".to_owned()))?;
         let mut waiting = Waiting { interrupt: &self.interrupt, say };
         let mut fleet = Fleet::gather(link, plan, &job, &mut waiting).map_err(Refusal::Failed)?;
@@ -95,6 +106,30 @@ mod tests {
     use plan::{Environment, Flag, Flags, flag};
 
     use super::*;
+
+    #[test]
+    fn agents_get_the_file_and_the_flags_of_a_step() {
+        let resolve = |_: &str| unreachable!("the target is an address");
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let plan = plan::from_flags(&Flags::new("http://127.0.0.1:80/"), &around).unwrap();
+        let pair = |name: &str, value: u64| (name.to_owned(), value.to_string());
+        let job = Job { flags: vec![pair("streams", 4), pair("threads", 1)], ..Job::default() };
+        let job = Job { scenario: Some("rate = 1".to_owned()), ..job };
+        let check = |by: By, flags: &[(String, String)], scenario: &str| {
+            let job = of_step(&job, (by, 9, Nanos::ZERO)).unwrap();
+            assert_eq!((&job.flags[..], job.scenario.as_deref()), (flags, Some(scenario)), "{by:?}");
+            assert_eq!(job.step, Some((by, 9, Nanos::ZERO)));
+        };
+        let in_file = {
+            let plan = plan.clone();
+            move |n| Ok(run::Variant { plan: plan.clone(), text: Some(format!("rate = {n}")), flag: None })
+        };
+        check(By::number("rate", 1, in_file), &job.flags, "rate = 9");
+        let in_flag =
+            move |n| Ok(run::Variant { plan: plan.clone(), text: None, flag: Some(pair("streams", n)) });
+        check(By::number("streams", 4, in_flag), &[pair("threads", 1), pair("streams", 9)], "rate = 1");
+        check(By::Rate, &job.flags, "rate = 1");
+    }
 
     #[test]
     fn a_search_goes_up_to_what_all_of_its_plan_may_send_together() {

@@ -30,6 +30,7 @@ impl By {
             By::Burst => s.connections.opened as f64,
             By::Arrival => s.connections.open_per_s,
             By::Rate => answered_per_s(s),
+            By::Number(_) => 0.0,
         }
     }
 
@@ -40,6 +41,8 @@ impl By {
             By::Connections => s.connections.closed.saturating_sub(s.connections.redialled) as f64,
             By::Rate => under_way_per_s(s),
             By::Arrival | By::Burst => 0.0,
+            // What it stands for the run itself judges.
+            By::Number(_) => return f64::INFINITY,
         };
         self.sustained(s) + more
     }
@@ -50,6 +53,7 @@ impl By {
             By::Connections => "held",
             By::Arrival | By::Burst => "opened",
             By::Rate => "answered",
+            By::Number(_) => "reached",
         }
     }
 }

@@ -9,7 +9,9 @@ impl By {
     /// The plan with this load, held for `dwell`. Of several populations each has its share: as large a part of the whole
     /// as in the user's plan.
     pub fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
-        let mut plan = plan.clone();
+        // Whether there is one is known before a step.
+        let variant = self.variant(load).and_then(Result::ok).map(|variant| variant.plan);
+        let mut plan = Plan { seed: plan.seed, ..variant.unwrap_or_else(|| plan.clone()) };
         let ramp = match self {
             By::Burst => Ramp::Within(Nanos::ZERO),
             _ => plan.stages[0].ramp,
@@ -17,6 +19,9 @@ impl By {
         let of = (0..plan.populations.len() as u16).collect();
         plan.stages =
             vec![Stage { name: "step".to_owned(), of, to: Share::ALL, ramp, hold: Hold::For(dwell) }];
+        if matches!(self, By::Number(_)) {
+            return plan;
+        }
         let load = load.saturating_sub(self.probes_per_s(&plan)).max(1);
         let weights: Vec<f64> = plan.populations.iter().map(|population| self.weight(population)).collect();
         for (population, n) in plan.populations.iter_mut().zip(dealt(load, &weights)) {
@@ -31,6 +36,7 @@ impl By {
                 // Those that come and go stay as they are.
                 By::Connections | By::Burst => keys.connections = Some(n),
                 By::Rate => keys.rate = Some(Rate::per_s(n)),
+                By::Number(_) => {}
             }
             population.load = keys.load();
         }
@@ -65,6 +71,9 @@ impl By {
 
     /// The smallest load that there is: each population takes part, and at a rate the probe's requests count too.
     pub(super) fn least(self, plan: &Plan) -> u64 {
+        if matches!(self, By::Number(_)) {
+            return 1;
+        }
         let take_part = plan.populations.iter().filter(|population| self.weight(population) > 0.0);
         (take_part.count() as u64).max(1) + self.probes_per_s(plan)
     }
@@ -72,8 +81,11 @@ impl By {
     /// Whether a search has a load up to `most`.
     ///
     /// # Errors
-    /// All its loads are larger; from which one on it has.
+    /// All its loads are larger, and from which one on it has; or there can be no such load.
     pub fn check_most(self, plan: &Plan, most: u64) -> Result<(), String> {
+        if let Some(Err(why)) = self.variant(most) {
+            return Err(why);
+        }
         let (least, probes) = (self.least(plan), self.probes_per_s(plan));
         let why = match Count(probes) {
             _ if most >= least => return Ok(()),
@@ -125,6 +137,32 @@ mod tests {
         let resolve = |_: &str| Err("no names here".to_owned());
         let around = Environment { cores: 1, seed: 1, resolve: &resolve };
         plan::from_flags(&flags, &around).expect("it is right")
+    }
+
+    #[test]
+    fn a_number_of_the_scenario_makes_a_run_of_its_own() {
+        let base = Plan { seed: 7, ..plan_of(Flags::new("http://127.0.0.1:1/")) };
+        let by = By::number("threads", 3, |load| match load {
+            9.. => Err("too many".to_owned()),
+            _ => Ok(crate::Variant {
+                plan: Plan { threads: load as u32, ..plan_of(Flags::new("http://127.0.0.1:1/")) },
+                text: Some(format!("threads = {load}")),
+                flag: None,
+            }),
+        });
+        let plan = by.plan(&base, 5, Nanos::from_secs(2));
+        let hold: Vec<Hold> = plan.stages.iter().map(|stage| stage.hold).collect();
+        assert_eq!((plan.threads, plan.seed, hold), (5, 7, vec![Hold::For(Nanos::from_secs(2))]));
+        assert_eq!((by.name(), by.unit(), by.least(&base), by.first()), ("threads", "threads", 1, 3));
+        let most = |n| by.check_most(&base, n).map_err(|why| why.clone());
+        assert_eq!((most(8), most(9)), (Ok(()), Err("too many".to_owned())));
+        // Whatever the figures, the run judges itself.
+        let s = samples::Summary { verdict: samples::Verdict::Pass, ..Default::default() };
+        assert_eq!(super::super::reasons(by, 5, &s), Vec::<String>::new());
+        // An agent has the file of the step.
+        let sent = serde_json::to_string(&by).expect("it is plain");
+        assert_eq!((sent.as_str(), serde_json::from_str(&sent).ok()), ("\"Number\"", Some(By::Number(None))));
+        assert_eq!(By::Number(None).plan(&base, 5, Nanos::from_secs(2)).threads, base.threads);
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
                 let (workers, ground) = source.workers((find.by, most, find.dwell), plan, say)?;
                 Some(LoadSteps::on(workers, ground, plan))
             }
-            By::Arrival | By::Burst => None,
+            By::Arrival | By::Burst | By::Number(_) => None,
         };
         let before = standing(plan);
         let (lost, has_passed, unloaded) = (None, false, None);
@@ -140,6 +140,9 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         failpoint("find");
+        if let Some(Err(why)) = self.find.by.variant(load) {
+            return Err(Refusal::Failed(why));
+        }
         let mut plan = self.find.by.plan(&self.plan, load, dwell);
         if self.is_gentle && plan.stages[0].ramp == Ramp::Adaptive {
             plan.stages[0].ramp = gentle(load);
@@ -220,7 +223,9 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         if gone == 0 || self.interrupt.is_set() {
             return;
         }
-        let each = if self.find.by == By::Rate { Duration::ZERO } else { SETTLE_EACH };
+        // Loads of these are no connections.
+        let each =
+            if matches!(self.find.by, By::Rate | By::Number(_)) { Duration::ZERO } else { SETTLE_EACH };
         let time = SETTLE + each * u32::try_from(gone).unwrap_or(u32::MAX);
         self.stay_at(stays, time);
         if self.find.by == By::Rate {
@@ -232,7 +237,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         let waits = if is_here { LOOKS * MAX_WAITS } else { MAX_WAITS / 4 };
         for _ in 0..waits {
             let is_over = self.lost.is_some() || self.interrupt.is_set();
-            if load > MAX_COUNTED || is_over || standing(&self.plan) <= self.before + allowed {
+            let is_large = load > MAX_COUNTED && !matches!(self.find.by, By::Number(_));
+            if is_large || is_over || standing(&self.plan) <= self.before + allowed {
                 return;
             }
             // Agents are to be led meanwhile.

@@ -345,6 +345,7 @@ fn one_is_singular() {
     check(2, "connections", "2 connections");
     check(1, "requests/s", "1 request/s");
     check(1_000, "connections/s", "1,000 connections/s");
+    check(1, "population.chat.connections", "1 population.chat.connections");
 }
 
 /// A load that was tried, with this p99 in milliseconds and this share of errors.

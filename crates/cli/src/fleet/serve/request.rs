@@ -64,7 +64,12 @@ impl Place {
             values.ok()?.pop()
         };
         let [by, max, max_time] = ["by", "max", "max-time"].map(&mut own);
-        let asked = Asked { by: by.as_deref(), max: max.as_deref(), max_time: max_time.as_deref() };
+        let asked = Asked {
+            by: by.as_deref(),
+            max: max.as_deref(),
+            max_time: max_time.as_deref(),
+            reads_file: false,
+        };
         let refuses = |flag: &Flag, value: &str| self.refuses(flag).or_else(|| refused_by_find(flag, value));
         let of_plan = spec.flags.iter().filter(|(name, _)| !is_own(name));
         let (flags, refused) = self.read_flags(spec, of_plan, refuses);
