@@ -39,7 +39,7 @@ const host: HostSeen = {
 const population = (target: string, wanted: number, held: number, p50: number): PopulationSummary => ({
   target, threads: 2, ramp_s: 1, duration_s: 9, elapsed_s: 10,
   connections: {
-    wanted, opened: wanted, failed: 0, given_up: 0, peak: wanted, held, dropped: wanted - held, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, lost: 0, open_per_s: 500,
+    wanted, opened: wanted, failed: 0, given_up: 0, peak: wanted, held, dropped: wanted - held, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, lost: 0, open_per_s: 500, bent_at: null, accept_per_s: 0, forced: 0,
     seen_by_target: null, unaccepted: null, quiet_s: null, arriving: 0,
   },
   faults: [{ side: "target", stage: "exchange", kind: "timeout", count: wanted - held }],
@@ -69,7 +69,7 @@ export const failed = (): Summary => ({
   },
   target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, planned_s: null, unreliable: null, failure: null, elapsed_s: 17.2,
   connections: {
-    wanted: 3000, opened: 3000, failed: 0, given_up: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, lost: 0, open_per_s: 598.4,
+    wanted: 3000, opened: 3000, failed: 0, given_up: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, lost: 0, open_per_s: 598.4, bent_at: null, accept_per_s: 0, forced: 0,
     seen_by_target: 2961, unaccepted: null, quiet_s: null, arriving: 0,
   },
   errors: { count: 139, of: 23_500 },
