@@ -20,7 +20,7 @@ type Step = Lenient<Point>;
 const SHARE: Axis = { label: "share of what was attempted", quantity: { text: percent, unit: () => 0.01 } };
 const CORES: Axis = { label: "processors", quantity: { text: (n) => String(Number(n.toPrecision(2))), unit: () => 1 } };
 
-/** From so many times the smallest load on the axis of loads is logarithmic: a search climbs by factors. */
+/** The axis of loads is logarithmic if the largest is more than this many times the smallest: a search climbs by factors. */
 const WIDE = 20;
 
 /** Latency, errors and the target's processors, each against load, with the result and what bounds it. */
