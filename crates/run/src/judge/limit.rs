@@ -312,12 +312,14 @@ impl<'a> Case<'a> {
     }
 
     /// Whether connections that were wanted are not there, by the target's doing or the way's. Where there is room for all of the load,
-    /// it may be only the probe's fresh ones for which there is none.
+    /// it may be only the probe's fresh ones for which there is none; and where none was waited for, those that only the kernel has accepted.
     fn is_short(&self) -> bool {
         let probes = self.summary.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref());
         match self.trouble {
             Trouble::Waiting | Trouble::Lost | Trouble::Refused => true,
-            Trouble::None => probes.is_some_and(|censored| censored.count > 0),
+            Trouble::None => {
+                probes.is_some_and(|censored| censored.count > 0) || self.evidence.unaccepted > 0
+            }
             _ => false,
         }
     }

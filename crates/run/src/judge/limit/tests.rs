@@ -144,6 +144,14 @@ fn open_files_are_held_against_their_limit() {
     // A reserve is kept; more connections than files may be held, as with direct descriptors.
     check(&stopped(1_000, waiting()), &files(990, 1_000), ("target", "open-files", 800, "990", "--nofile"));
     check(&stopped(195, closed()), &files(195, 200), ("target", "open-files", 195, "195", ""));
+    // A step of a search does not wait for those in the accept queue.
+    let queued = |used| Evidence { unaccepted: 983, is_cut_short: true, ..files(used, 1_024) };
+    check(
+        &stopped(1_017, vec![]),
+        &queued(1_024),
+        ("target", "open-files", 800, "1,024 of 1,024", "--nofile"),
+    );
+    check(&stopped(1_017, vec![]), &queued(500), ("target", "accept-queue", 1_017, "", ""));
     // Far from its limit: something else.
     check(&stopped(195, waiting()), &files(200, 1_024), ("target", "accept-queue", 195, "", ""));
     // Wrong responses are not due to a lack of files.
