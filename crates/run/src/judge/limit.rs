@@ -215,23 +215,24 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
 /// this machine may do, gives way to what was seen. What is used up explains why a processor is busy, and why none accepts.
 pub(crate) fn weight(limit: &Limit) -> u8 {
     use Cause::{
-        Closed, Cpu, Denied, Ended, Memory, Refused, Saturated, Timeout, Unknown, Unreachable, WrongAnswer,
+        Closed, ConnectionLimit, Cpu, Denied, Ended, Memory, OpenFiles, Refused, Saturated, Timeout, Unknown,
+        Unreachable, WrongAnswer,
     };
     match (limit.side, limit.cause) {
         (_, Ended) | (Side::Target, Memory) => 4,
         (_, cause) if limit.certainty == Guess => u8::from(cause != Unknown),
         (_, Unknown) => 0,
-        _ if is_fixed(limit) => 3,
+        (Side::Target, OpenFiles | ConnectionLimit) if limit.certainty == Certainty::Seen => 3,
         (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied | Saturated)
         | (Side::Host, Cpu) => 1,
         _ => 2,
     }
 }
 
-/// Whether it is a number of the target's own that was seen, and is the same in each run.
+/// Whether it is a number of the target's own that was seen, and is the same in each run. A limit on connections is that of one of several
+/// processes, and how many it gets of all varies.
 pub(crate) fn is_fixed(limit: &Limit) -> bool {
-    let is_number = matches!(limit.cause, Cause::OpenFiles | Cause::ConnectionLimit);
-    is_number && (limit.side, limit.certainty) == (Side::Target, Certainty::Seen)
+    (limit.side, limit.cause, limit.certainty) == (Side::Target, Cause::OpenFiles, Certainty::Seen)
 }
 
 /// Whether nothing is listening: if another run was served before, the target is gone.
@@ -312,14 +313,12 @@ impl<'a> Case<'a> {
     }
 
     /// Whether connections that were wanted are not there, by the target's doing or the way's. Where there is room for all of the load,
-    /// it may be only the probe's fresh ones for which there is none; and where none was waited for, those that only the kernel has accepted.
+    /// it may be only the probe's fresh ones for which there is none.
     fn is_short(&self) -> bool {
         let probes = self.summary.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref());
         match self.trouble {
             Trouble::Waiting | Trouble::Lost | Trouble::Refused => true,
-            Trouble::None => {
-                probes.is_some_and(|censored| censored.count > 0) || self.evidence.unaccepted > 0
-            }
+            Trouble::None => probes.is_some_and(|censored| censored.count > 0),
             _ => false,
         }
     }

@@ -65,8 +65,10 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
 
 /// Its files are used up.
 pub(super) fn open_files(case: &Case) -> Option<Limit> {
-    let TargetSeen { pid, open_files, .. } = case.evidence.target.filter(|_| case.is_short())?;
+    let TargetSeen { pid, open_files, .. } = case.evidence.target?;
     let files = open_files?;
+    // A step of a search does not wait for those that only the kernel has accepted.
+    let is_short = case.is_short() || case.evidence.unaccepted > 0 && files.used >= files.limit;
     // The kernel counts one that is about to be opened.
     let used = files.used.min(files.limit);
     let detail = format!("process {pid} has {} of {} files open", Count(used), Count(files.limit));
@@ -76,7 +78,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
     let at = case.left().min(used);
     let (sentence, cause) =
         (Sentence::OpenFiles { used, limit: files.limit }, (Side::Target, Cause::OpenFiles));
-    files.is_out_of_files().then(|| case.limit(Seen, cause, at, sentence, detail, fix))?
+    (is_short && files.is_out_of_files()).then(|| case.limit(Seen, cause, at, sentence, detail, fix))?
 }
 
 /// Nothing is listening, or no longer.
