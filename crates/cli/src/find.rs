@@ -144,12 +144,12 @@ struct Wanted {
     scenario: Option<Scenario>,
 }
 
-/// Reads the command line; all mistakes at once.
 /// What is wrong with the arguments, without a single dial.
 pub(crate) fn mistakes(args: &FindArgs, flags: &Flags) -> Vec<String> {
     read(args, flags.clone()).err().map_or_else(Vec::new, |failure| failure.lines)
 }
 
+/// Reads the command line; all mistakes at once.
 fn read(args: &FindArgs, flags: Flags) -> Result<Wanted, Failure> {
     let mut mistakes = Mistakes::default();
     let refused = flags.refused(|flag, value| refused_by_find(flag, value).map(str::to_owned));

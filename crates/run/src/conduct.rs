@@ -34,20 +34,11 @@ const LOOKS: Nanos = Nanos::from_millis(100);
 /// before. A longer wait is explained.
 const STOPS_SOON: Nanos = Nanos::from_secs(2);
 
-/// Runs the stages until the end of the last one, and ends the load.
-pub(crate) fn conduct(
-    plan: &Plan,
-    observer: Observer,
-    workers: &mut dyn Workers,
-    ground: &Ground,
-    sinks: &mut [&mut dyn Sink],
-    interrupt: &Interrupt,
-) -> Record {
-    conduct_until(plan, observer, workers, ground, sinks, interrupt, (None, &mut |_, _| false))
-}
+/// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it ends now, before its time.
+pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
 
-/// The same, to the end of the last stage or until that is [`Early`].
-pub(crate) fn conduct_until(
+/// Runs the stages until the end of the last one, or until that is [`Early`], and ends the load.
+pub(crate) fn conduct(
     plan: &Plan,
     observer: Observer,
     workers: &mut dyn Workers,
@@ -57,8 +48,7 @@ pub(crate) fn conduct_until(
     (patience, is_enough): Early<'_>,
 ) -> Record {
     let first_dial = workers.now() + workers.notice();
-    let conductor = Conductor::new(plan, workers, ground.start, first_dial);
-    let mut conductor = with_patience(conductor, patience);
+    let mut conductor = Conductor::new(plan, workers, ground.start, first_dial).with_patience(patience);
     (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
@@ -68,9 +58,6 @@ pub(crate) fn conduct_until(
     drop(watching);
     around.finish(conductor, workers)
 }
-
-/// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it ends now, before its time.
-pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
 
 /// Runs the stages starting with `held` connections of each population, `to_redial` of which are closed for now, and leaves the load as it
 /// is at the end of the last one, or once `is_enough`. `losses`: of the existing connections.
@@ -84,7 +71,7 @@ pub(crate) fn conduct_on(
     (patience, is_enough): Early<'_>,
 ) -> Record {
     let observer = Observer::start(plan, root);
-    let mut conductor = with_patience(Conductor::going_on(plan, workers, held), patience);
+    let mut conductor = Conductor::going_on(plan, workers, held).with_patience(patience);
     (conductor.record.io, conductor.record.losses) = (ground.io, losses);
     for (measured, before) in conductor.record.populations.iter_mut().zip(to_redial) {
         measured.to_redial_before = *before;
@@ -98,13 +85,6 @@ pub(crate) fn conduct_on(
     // What the others report goes on.
     record.agents.retain(|agent| agent.state == AgentState::Lost);
     record
-}
-
-fn with_patience(conductor: Conductor, patience: Option<Nanos>) -> Conductor {
-    match patience {
-        Some(patience) => conductor.with_patience(patience),
-        None => conductor,
-    }
 }
 
 struct Environment<'a, 's> {

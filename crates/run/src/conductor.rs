@@ -158,9 +158,9 @@ impl<'a> Conductor<'a> {
         conductor
     }
 
-    /// Waits this long for responses at the end, instead of the plan's longest timeout.
-    pub fn with_patience(self, patience: Nanos) -> Conductor<'a> {
-        Conductor { patience: Patience::of(patience), ..self }
+    /// Waits this long for responses at the end, if given, instead of the plan's longest timeout.
+    pub fn with_patience(self, patience: Option<Nanos>) -> Conductor<'a> {
+        Conductor { patience: patience.map_or(self.patience, Patience::of), ..self }
     }
 
     /// The stages.

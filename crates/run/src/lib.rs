@@ -70,7 +70,10 @@ pub fn run_on<W: Workers>(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Summary {
-    let record = record_on(plan, root, workers, begin, sinks, interrupt);
+    let observer = observe::Observer::start(plan, root);
+    let ground = begin(workers);
+    let record =
+        conduct::conduct(plan, observer, workers, &ground, sinks, interrupt, (None, &mut |_, _| false));
     end(plan, &record, &[], sinks)
 }
 
@@ -89,20 +92,6 @@ fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [
     Sinks::new(sinks).finish(&summary);
     summary.note_failure();
     summary
-}
-
-/// The same, not judged yet.
-fn record_on<W: Workers>(
-    plan: &Plan,
-    root: &Root,
-    workers: &mut W,
-    begin: impl FnOnce(&mut W) -> Ground,
-    sinks: &mut [&mut dyn Sink],
-    interrupt: &Interrupt,
-) -> Record {
-    let observer = observe::Observer::start(plan, root);
-    let ground = begin(workers);
-    conduct::conduct(plan, observer, workers, &ground, sinks, interrupt)
 }
 
 /// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,
@@ -124,7 +113,8 @@ pub fn run(
     let observer = observe::Observer::start(plan, root);
     let mut workers = Threads::start(plan, &prepared)?;
     let ground = workers.ground();
-    let record = conduct::conduct(plan, observer, &mut workers, &ground, sinks, interrupt);
+    let record =
+        conduct::conduct(plan, observer, &mut workers, &ground, sinks, interrupt, (None, &mut |_, _| false));
     workers.join();
     Ok(end(plan, &record, calibrations, sinks))
 }

@@ -91,7 +91,7 @@ proptest! {
             Answer::Found { interval, .. } => (interval.low..=interval.high).contains(&capacity),
             Answer::NotReached { most } => most == range.most && capacity >= most,
             Answer::Impossible { least } => capacity < least,
-            // Just below the largest load the two cannot always be told apart.
+            // Just below the largest load the two cannot always be distinguished.
             Answer::Unsettled { interval, .. } => (interval.low..=interval.high).contains(&capacity.min(range.most)),
         };
         prop_assert!(is_right, "{:?} of {capacity} in {:?} after {steps}", search.answer(), range);

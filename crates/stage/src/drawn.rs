@@ -46,7 +46,7 @@
 //!
 //! Seeds from [`HARD`] on have more (see [`hard`]), and are counted from there. Found by them: a body of MiB in one send (1: 2); what passes in a
 //! stall of throng is the target's time (1: 697, b: 19), or only of two stalls in one request the first is (1: 557, 2: 25, g: 25, w: 121,
-//! b: 121); timeouts run on in a stall (1: 147, b: 111); replies that nobody reads pile up (2: 0, t: 1); numbers that were skipped without
+//! b: 121); timeouts run on in a stall (1: 147, b: 111); unread replies pile up (2: 0, t: 1); numbers that were skipped without
 //! bound (w: 0); a 408 before the close of an idle connection is a wrong response (1: 4), or only where it comes with the response before it
 //! (1: 19); throng's own stalls hide what the target did wrong (1: 151, 2: 116, g: 134, t: 129); a message at an interval goes out that is
 //! beyond the number of them (t: 2345).

@@ -288,10 +288,7 @@ fn conduct(plan: &Plan, mut workers: Shards<'_>, direction: Direction) -> RunRes
         true => Conductor::going_on(plan, &workers, &vec![0; plan.populations.len()]),
         false => Conductor::new(plan, &workers, Nanos::ZERO, Nanos::ZERO),
     };
-    let mut conductor = match direction.patience {
-        Some(patience) => conductor.with_patience(patience),
-        None => conductor,
-    };
+    let mut conductor = conductor.with_patience(direction.patience);
     let (mut stages, mut hold_from) = (vec![(Nanos::ZERO, Nanos::NEVER)], Nanos::NEVER);
     conductor.give_orders(&mut workers);
     loop {

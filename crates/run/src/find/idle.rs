@@ -34,3 +34,27 @@ pub(super) fn outlasted(plan: &Plan, timeout: Nanos) -> Option<(Plan, IdleTimeou
     let think_s = [think.min, think.max].map(Nanos::secs_f64);
     Some((plan, IdleTimeout { timeout_s: timeout.secs_f64(), think_s }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    /// As the server announces, and as 50 connections show that were closed after 3 s of silence, where others were open for longer.
+    #[test]
+    fn a_pause_that_others_survived_is_no_idle_timeout() {
+        let check = |announced_s: u64, survived_s: u64, expected_s: Option<u64>| {
+            let mut r = fixture::record();
+            (0..50).for_each(|_| r.totals.silence.record(Nanos::from_secs(3)));
+            r.totals.keep_alive_s = announced_s;
+            let seen = timeout(&r, Nanos::from_secs(survived_s)).map(|time| time.secs_f64().round() as u64);
+            assert_eq!(seen, expected_s, "{announced_s} {survived_s}");
+        };
+        check(0, 0, Some(3));
+        check(0, 2, Some(3));
+        check(0, 9, None);
+        // What it announces holds in any case.
+        check(5, 9, Some(5));
+        check(2, 0, Some(2));
+    }
+}

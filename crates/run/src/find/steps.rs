@@ -12,7 +12,7 @@ use super::{By, Find, WorkerSource, idle, prospects::Prospects};
 use crate::{
     Interrupt, Refusal,
     both_sides::MAX_COUNTED,
-    conduct::{Early, conduct_until},
+    conduct::{Early, conduct},
     conductor::Conductor,
     judge,
     load_steps::LoadSteps,
@@ -159,8 +159,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
                 let load = (self.find.by, load, dwell);
                 let (mut workers, ground) = self.source.workers(load, &self.plan, self.say)?;
                 let observer = Observer::start(&plan, self.root);
-                let record =
-                    conduct_until(&plan, observer, &mut workers, &ground, &mut [], self.interrupt, early);
+                let record = conduct(&plan, observer, &mut workers, &ground, &mut [], self.interrupt, early);
                 self.source.end(workers);
                 record
             }
@@ -304,4 +303,15 @@ pub fn with_some_room(plan: &Plan, fits: u64) -> u64 {
 /// Connections to the target's ports, as far as they end on this machine.
 fn standing(plan: &Plan) -> u64 {
     plan.ports().into_iter().filter_map(|port| net::established_at(port).ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gentle_step_dials_its_load_in_two_seconds() {
+        let rates = [1, 3, 1_000, u64::MAX].map(gentle);
+        assert_eq!(rates, [1, 1, 500, u32::MAX].map(|per_s| Ramp::Rate(Rate::per_s(per_s))));
+    }
 }

@@ -352,3 +352,17 @@ fn a_search_that_was_interrupted_has_no_result() {
     let found = not_begun(By::Connections, &plan(&[]));
     assert_eq!((found.outcome, found.max, found.interrupted), (FindOutcome::NotReached, 0, true));
 }
+
+#[test]
+fn a_limit_that_is_not_seen_is_in_doubt_while_it_is_narrowed() {
+    let mut known = up_to(4_000);
+    let is_in_doubt =
+        |known: &Known| [Purpose::Climb, Purpose::Narrow, Purpose::Confirm].map(|p| known.is_in_doubt(p));
+    assert_eq!(is_in_doubt(&known), [false, true, true]);
+    let of = |cause| Limit { side: Side::Target, certainty: Certainty::Seen, ..limit(cause, 0) };
+    // That of one of several processes.
+    known.limit = Some((2_000, of(Cause::ConnectionLimit)));
+    assert_eq!(is_in_doubt(&known), [false, true, true]);
+    known.limit = Some((2_000, of(Cause::OpenFiles)));
+    assert_eq!(is_in_doubt(&known), [false; 3]);
+}

@@ -167,7 +167,7 @@ fn an_adaptive_ramp_meets_a_firewall_at_its_rate() {
     }
 }
 
-/// The connections of a ramp that are accepted by the given second, and what came of it; `flags` beside those of a load that holds.
+/// The connections of a ramp that are accepted by the given second, and the result; `flags` beside those of a load that holds.
 fn ramp(flags: &str, shards: u32, server: Scripted) -> (Vec<Nanos>, RunResult) {
     let net = network(1, |f| f.backlog = 128);
     let plan = plan("http://127.0.0.1:80/", flags, 1);
