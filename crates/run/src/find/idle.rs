@@ -13,12 +13,10 @@ use crate::{
 const SHORTEST: f64 = 0.3;
 const LONGEST: f64 = 0.6;
 
-/// After which time the server closes idle connections, as it has announced, or as those of this step were closed. `survived`: others were
-/// idle for as long, and stayed open: then those are closed for another reason, such as to admit new ones.
-pub(super) fn timeout(record: &Record, survived: Nanos) -> Option<Nanos> {
+/// After which time the server closes idle connections, as it has announced, or as those of this step were closed.
+pub(super) fn timeout(record: &Record) -> Option<Nanos> {
     let announced = Some(Nanos::from_secs(record.totals.keep_alive_s)).filter(|time| *time > Nanos::ZERO);
-    let seen = judge::idle_timeout(record).filter(|time| *time > survived);
-    announced.into_iter().chain(seen).min()
+    announced.into_iter().chain(judge::idle_timeout(record)).min()
 }
 
 /// The same plan with shorter pauses, where those that it has are longer than a server lets connections be idle.
@@ -47,7 +45,8 @@ mod tests {
             let mut r = fixture::record();
             (0..50).for_each(|_| r.totals.silence.record(Nanos::from_secs(3)));
             r.totals.keep_alive_s = announced_s;
-            let seen = timeout(&r, Nanos::from_secs(survived_s)).map(|time| time.secs_f64().round() as u64);
+            r.totals.longest_silence = Nanos::from_secs(survived_s);
+            let seen = timeout(&r).map(|time| time.secs_f64().round() as u64);
             assert_eq!(seen, expected_s, "{announced_s} {survived_s}");
         };
         check(0, 0, Some(3));

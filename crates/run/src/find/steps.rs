@@ -153,7 +153,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         let patience = self.unloaded.filter(|_| self.source.is_here());
         let patience = patience.map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(plan.longest_timeout()));
         let early: Early<'_> = (patience, is_enough);
-        let record = match &mut self.load_steps {
+        let mut record = match &mut self.load_steps {
             Some(load_steps) => load_steps.go_to(&plan, self.root, self.interrupt, early),
             None => {
                 let load = (self.find.by, load, dwell);
@@ -165,8 +165,10 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             }
         };
         self.note_lost(&record);
-        self.idle_timeout = idle::timeout(&record, self.survived);
+        // A connection that was idle for longer in a step before shows as much as one of this step.
         self.survived = self.survived.max(record.totals.longest_silence);
+        record.totals.longest_silence = self.survived;
+        self.idle_timeout = idle::timeout(&record);
         if self.lost.is_some() {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
