@@ -6,7 +6,7 @@ use samples::{
     Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult,
     Verdict,
 };
-use search::{Answer, Outcome, Proposal, Purpose, Range, Search};
+use search::{Answer, Outcome, Proposal, Purpose, Range, Search, SeenLimit};
 use units::{Nanos, caught};
 
 use crate::{Interrupt, Refusal, by::By, fitting, judge};
@@ -75,6 +75,7 @@ impl By {
     fn search(self, plan: &Plan, least: u64, most: u64) -> Search {
         let growth = if matches!(self, By::Connections | By::Burst) { GROWTH } else { GROWTH_PER_S };
         let search = Search::new(Range { least, most }, TOLERANCE).climbing_from(self.first(), growth);
+        let search = if self == By::Connections { search.that_holds() } else { search };
         match plan.probe.is_some() && plan.thresholds.is_empty() {
             true => search.with_baseline(self.idle(least, most)),
             false => search,
@@ -176,8 +177,12 @@ pub fn find<S: WorkerSource>(
         match summary {
             _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
-            // What it showed is how long connections may be idle.
-            Ok(_) if steps.thinks_less()? => {}
+            // What it showed is how long connections may be idle; of an idle target that is all that changes.
+            Ok(summary) if steps.thinks_less()? => {
+                if step.purpose == Purpose::Baseline && summary.verdict == Verdict::Pass {
+                    known.learn(find.by, step, summary, show);
+                }
+            }
             Ok(summary) => known.learn(find.by, step, summary, show),
             // Its workers were waited for.
             Err(_) if timed.is_set() => break,
@@ -305,7 +310,7 @@ impl Known {
         let limit =
             if holds_none { Some(none_held()) } else { unmeasured.or(summary.limit).or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
-        let is_fixed = by == By::Connections && limit.as_ref().is_some_and(judge::is_fixed);
+        let seen = limit.as_ref().filter(|_| by == By::Connections).map_or(SeenLimit::None, judge::seen);
         // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
         // does not measure, a smaller one does not either.
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
@@ -315,13 +320,13 @@ impl Known {
         if is_certain {
             return self.give_up(load);
         }
-        let failed = Outcome::Failed { sustained, is_fixed, is_certain };
+        let failed = Outcome::Failed { sustained, limit: seen, is_certain };
         self.search.learn(load, if is_here { Outcome::Invalid } else { failed });
     }
 
     /// No further step shows more.
     fn give_up(&mut self, load: u64) {
-        self.search.learn(load, Outcome::Failed { sustained: None, is_fixed: false, is_certain: true });
+        self.search.learn(load, Outcome::Failed { sustained: None, limit: SeenLimit::None, is_certain: true });
     }
 
     fn next(&self, load: u64, left: Nanos) -> Next {
@@ -339,7 +344,7 @@ impl Known {
 
     /// Whether a step for this decides where a limit is that was not seen.
     fn is_in_doubt(&self, purpose: Purpose) -> bool {
-        let is_seen = self.limit.as_ref().is_some_and(|(_, limit)| judge::is_fixed(limit));
+        let is_seen = self.limit.as_ref().is_some_and(|(_, limit)| judge::seen(limit) == SeenLimit::Fixed);
         matches!(purpose, Purpose::Narrow | Purpose::Confirm) && !is_seen
     }
 

@@ -8,12 +8,12 @@
 //! probabilistic bisection and has its measured coverage.
 //!
 //! ```text
-//! use search::{Answer, Outcome, Range, Search};
+//! use search::{Answer, Outcome, Range, Search, SeenLimit};
 //!
 //! // A server with 1,024 open files.
 //! let mut search = Search::new(Range { least: 1, most: 50_000 }, 0.02).with_baseline(5);
 //! while let Some(step) = search.propose() {
-//!     let failed = Outcome::Failed { sustained: Some(1_020), is_fixed: false, is_certain: false };
+//!     let failed = Outcome::Failed { sustained: Some(1_020), limit: SeenLimit::None, is_certain: false };
 //!     search.learn(step.load, if step.load <= 1_020 { Outcome::Passed } else { failed });
 //! }
 //! assert!(matches!(search.answer(), Answer::Found { max: 1_000..=1_020, .. }));
@@ -25,4 +25,4 @@ mod posterior;
 mod search;
 
 pub use answer::{Answer, Interval};
-pub use search::{Outcome, Proposal, Purpose, Range, Search};
+pub use search::{Outcome, Proposal, Purpose, Range, Search, SeenLimit};

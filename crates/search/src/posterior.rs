@@ -14,7 +14,7 @@ const SPREADS: [(f64, f64); 4] = [(1e-4, 0.35), (0.02, 0.2), (0.08, 0.2), (0.25,
 /// Shares of steps that fail at any load (the lapse rate), each with its prior probability.
 const LAPSES: [(f64, f64); 2] = [(0.01, 0.8), (0.12, 0.2)];
 /// How much more probable a hard limit is where a limit was seen that is the same in each step.
-const FIXED: f64 = 20.0;
+const FIXED: f64 = 100.0;
 /// Prior probability that the reported part of a load that fails says nothing about the capacity.
 const MISLEADS: f64 = 0.15;
 /// Share of steps that pass at any load.

@@ -17,11 +17,16 @@ const ENOUGH_STEPS: u32 = 14;
 const MAX_STEPS: u32 = 30;
 /// Quantiles whose loads are compared for a step: closer to each other at the ends, where an interval is decided.
 const CANDIDATES: [f64; 13] = [0.01, 0.03, 0.07, 0.13, 0.2, 0.35, 0.5, 0.65, 0.8, 0.87, 0.93, 0.97, 0.99];
-/// What was sustained of a load is a measurement only if it is less by this share: otherwise something else failed.
+/// Where no limit was seen, what was sustained of a load is a measurement only if it is less by this share: otherwise something else failed.
 const CLEARLY_LESS: f64 = 0.005;
+/// A target that sustains this many times as much as in the step before is growing; it is given this many further steps.
+const GROWS: f64 = 1.05;
+const MAX_REPEATS: u32 = 4;
 /// Share of a load to which it falls after an overload: a target that needs half of its capacity to recover does, if the load is
 /// less than a quarter above that.
 const SETTLE: f64 = 0.4;
+/// The same of a target that keeps what it has: what was not served yet is gone then.
+const STAYS: f64 = 0.9;
 
 /// The loads of a search: connections, or requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,17 @@ pub struct Proposal {
     pub settle: Option<u64>,
 }
 
+/// What was seen of a limit of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenLimit {
+    /// None: what else failed may have left less than the target could sustain.
+    None,
+    /// What was sustained is all that it takes, even if hardly more was tried.
+    Plateau,
+    /// The same, and it is the same in each step, such as open files.
+    Fixed,
+}
+
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -65,13 +81,25 @@ pub enum Outcome {
     Failed {
         /// The part of the load that it sustained, if that was measured. It is evidence, and may be wrong.
         sustained: Option<u64>,
-        /// A limit of the target was seen that is the same in each step, such as its open files.
-        is_fixed: bool,
+        /// What was seen of a limit.
+        limit: SeenLimit,
         /// No further step can show more: the target is gone, or its responses are wrong at any load.
         is_certain: bool,
     },
     /// throng was the limit, which says nothing about the target. Larger loads are out of reach.
     Invalid,
+}
+
+/// A failure that may not be one of the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Doubt {
+    load: u64,
+    /// What it sustained.
+    sustained: u64,
+    /// How often it was repeated.
+    repeats: u32,
+    /// It is repeated from below: the step was the first after an overload, and went on with what had survived that.
+    is_after_overload: bool,
 }
 
 /// A search in progress.
@@ -90,6 +118,10 @@ pub struct Search {
     passed: Option<u64>,
     failed: Option<u64>,
     has_just_failed: bool,
+    /// After an overload, the target gets a pause below its capacity.
+    rests: bool,
+    /// A load that failed, and is repeated before that counts.
+    doubted: Option<Doubt>,
     /// A limit was seen that is the same in each step.
     is_fixed: bool,
     /// A failure was certain.
@@ -115,6 +147,8 @@ impl Search {
             passed: None,
             failed: None,
             has_just_failed: false,
+            rests: true,
+            doubted: None,
             is_fixed: false,
             is_hopeless: false,
             is_over: false,
@@ -135,6 +169,14 @@ impl Search {
         Search { ladder: Some((first, factor.max(2))), ..self }
     }
 
+    /// For loads that stay in place between two steps, such as connections: a load that is less goes on with what is there. That is faster than
+    /// to begin from below, and does not make the target give up what it has grown. What fails in this way, and sustains less than before, is
+    /// repeated from below: a target that passes then has not recovered, and gets its pause from then on.
+    #[must_use]
+    pub fn that_holds(self) -> Search {
+        Search { rests: false, ..self }
+    }
+
     /// The next step; `None` at the end. The same until a result is [learnt](Search::learn).
     pub fn propose(&self) -> Option<Proposal> {
         if self.is_over {
@@ -142,12 +184,17 @@ impl Search {
         }
         let (load, purpose) = match self.baseline {
             Some(load) if self.steps == 0 => (load, Purpose::Baseline),
+            _ if let Some(doubt) = self.doubted => (doubt.load, Purpose::Narrow),
             _ if self.failed.is_none() => (self.highest(), Purpose::Climb),
             _ if self.interval().is_within(FOUND) => (self.best(), Purpose::Confirm),
             _ => (self.best(), Purpose::Narrow),
         };
-        let low = ((load as f64 * SETTLE) as u64).max(self.range.least);
-        Some(Proposal { load, purpose, settle: self.has_just_failed.then_some(low) })
+        let rests = self.rests || self.doubted.is_some_and(|doubt| doubt.is_after_overload);
+        let share = if rests { SETTLE } else { STAYS };
+        let low = ((load as f64 * share) as u64).max(self.range.least);
+        // A target that may be growing goes on with what it has.
+        let goes_on = !self.rests && self.doubted.is_some_and(|doubt| !doubt.is_after_overload);
+        Some(Proposal { load, purpose, settle: (self.has_just_failed && !goes_on).then_some(low) })
     }
 
     /// The largest load to try now.
@@ -183,7 +230,14 @@ impl Search {
     pub fn learn(&mut self, load: u64, outcome: Outcome) {
         self.steps = self.steps.saturating_add(1);
         let is_baseline = self.steps == 1 && self.baseline == Some(load);
+        let before = self.doubted.take().filter(|doubt| doubt.load == load);
+        self.rests |= before.is_some_and(|doubt| doubt.is_after_overload) && outcome == Outcome::Passed;
+        self.doubted = self.doubt(load, outcome, before).filter(|_| !is_baseline);
         self.has_just_failed = matches!(outcome, Outcome::Failed { .. });
+        if self.doubted.is_some() {
+            self.is_over |= self.is_enough();
+            return;
+        }
         match outcome {
             // A baseline that fails bounds nothing: smaller loads are tried when larger ones have failed.
             Outcome::Invalid | Outcome::Failed { is_certain: false, .. } if is_baseline => {}
@@ -197,10 +251,12 @@ impl Search {
                 self.posterior.observe(load, true);
                 self.passed = self.passed.max(Some(load));
             }
-            Outcome::Failed { sustained, is_fixed, is_certain } => {
+            Outcome::Failed { sustained, limit, is_certain } => {
                 self.posterior.age();
-                self.observe_failure(load, sustained);
-                if is_fixed && !std::mem::replace(&mut self.is_fixed, true) {
+                // Of a target that is worse the longer it is overloaded, the best.
+                let first = before.filter(|doubt| !doubt.is_after_overload).map(|doubt| doubt.sustained);
+                self.observe_failure(load, sustained.max(first), limit);
+                if limit == SeenLimit::Fixed && !std::mem::replace(&mut self.is_fixed, true) {
                     self.posterior.observe_fixed();
                 }
                 self.failed = Some(self.failed.map_or(load, |failed| failed.min(load)));
@@ -211,9 +267,32 @@ impl Search {
         self.is_over |= self.is_enough();
     }
 
-    fn observe_failure(&mut self, load: u64, sustained: Option<u64>) {
+    /// Whether a failure is repeated before it counts; `before`: the doubt that made this step.
+    ///
+    /// The first one is, and again while more is sustained each time: a target that is cold, or starts more processes as they are needed, grows with
+    /// the load that it has. One right after an overload is, if less is sustained than then, and the target had no pause.
+    fn doubt(&self, load: u64, outcome: Outcome, before: Option<Doubt>) -> Option<Doubt> {
+        let Outcome::Failed { sustained, limit, is_certain: false } = outcome else { return None };
+        if limit == SeenLimit::Fixed {
+            return None;
+        }
+        let sustained = sustained.unwrap_or(0);
+        if self.failed.is_none() {
+            let repeats = before.map_or(0, |doubt| doubt.repeats + 1);
+            let grows = before.is_none_or(|doubt| sustained as f64 > GROWS * doubt.sustained as f64);
+            let again = sustained > 0 && grows && repeats < MAX_REPEATS;
+            return again.then_some(Doubt { load, sustained, repeats, is_after_overload: false });
+        }
+        let is_less = self.sustained.is_none_or(|before| (sustained as f64) < (1.0 - CLEARLY_LESS) * before as f64);
+        let again = !self.rests && self.has_just_failed && is_less && before.is_none();
+        again.then_some(Doubt { load, sustained, repeats: 0, is_after_overload: true })
+    }
+
+    fn observe_failure(&mut self, load: u64, sustained: Option<u64>, limit: SeenLimit) {
         // One connection that is missing from a few is none.
-        let is_measured = |part: &u64| *part > 0 && (*part as f64) < (1.0 - CLEARLY_LESS) * load as f64 - 1.0;
+        let is_clear = |part: u64| (part as f64) < (1.0 - CLEARLY_LESS) * load as f64 - 1.0;
+        let is_measured =
+            |part: &u64| (1..load).contains(part) && (limit != SeenLimit::None || is_clear(*part));
         match sustained.filter(is_measured) {
             Some(part) => {
                 self.posterior.observe_sustained(load, part, self.sustained);

@@ -1,11 +1,11 @@
 //! What holds for any results.
 
 use proptest::prelude::*;
-use search::{Answer, Interval, Outcome, Range, Search};
+use search::{Answer, Interval, Outcome, Range, Search, SeenLimit};
 
 /// Any result, most often a pass or a failure.
 fn outcome() -> impl Strategy<Value = Outcome> {
-    let failed = |sustained| Outcome::Failed { sustained, is_fixed: false, is_certain: false };
+    let failed = |sustained| Outcome::Failed { sustained, limit: SeenLimit::None, is_certain: false };
     prop_oneof![
         4 => Just(Outcome::Passed),
         3 => Just(failed(None)),
@@ -83,7 +83,7 @@ proptest! {
         let capacity = (range.most as f64 * share) as u64;
         let mut steps = 0;
         while let Some(next) = search.propose() {
-            let failed = Outcome::Failed { sustained: reports.then_some(capacity), is_fixed: false, is_certain: false };
+            let failed = Outcome::Failed { sustained: reports.then_some(capacity), limit: SeenLimit::None, is_certain: false };
             search.learn(next.load, if next.load <= capacity { Outcome::Passed } else { failed });
             steps += 1;
         }

@@ -288,13 +288,16 @@ fn connections_are_closed_after_the_load_where_fewer_are_wanted() {
 #[test]
 fn the_end_of_a_step_reports_the_longest_silence() {
     let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"1m\"\nduration = \"1s\"\n";
-    let none = Control::Load { connections: 0, profile: None, from: Nanos::ZERO };
-    let more = vec![(MS(500), Control::HoldUntil(MS(1_500))), (MS(1_600), none)];
-    let outcome = run(&plan(text), None, MS(1_000), Instead { more, ..Instead::default() }, &mut Http);
-    outcome.obey_the_laws();
-    assert_eq!(outcome.held, 0, "none is left when the load ends");
-    let silence = outcome.tick.longest_silence.millis();
-    assert!((1_300..=1_500).contains(&silence), "{silence} ms");
+    // As planned, and early.
+    for end in [(MS(500), Control::HoldUntil(MS(1_500))), (MS(1_500), Control::Hold(Nanos::NEVER))] {
+        let none = Control::Load { connections: 0, profile: None, from: Nanos::ZERO };
+        let instead = Instead { more: vec![end, (MS(1_600), none)], ..Instead::default() };
+        let outcome = run(&plan(text), None, MS(1_000), instead, &mut Http);
+        outcome.obey_the_laws();
+        assert_eq!(outcome.held, 0, "none is left when the load ends");
+        let silence = outcome.tick.longest_silence.millis();
+        assert!((1_300..=1_500).contains(&silence), "{silence} ms");
+    }
 }
 
 /// An end that is not the end of a period, as on an agent, whose clock is not that of its coordinator.

@@ -38,6 +38,7 @@ impl Client {
                 Control::DialAtMost(most) => self.pacer.limit_dials(most, now),
                 Control::Hold(from) => {
                     self.begin_full_load(from, now);
+                    flush |= from == Nanos::NEVER;
                     self.start_quota(cx, from);
                 }
                 Control::HoldUntil(until) => self.full_load.end_at(until),
@@ -56,8 +57,6 @@ impl Client {
         }
         if now >= self.full_load.until() {
             self.begin_full_load(Nanos::NEVER, now);
-            // A step of a search: its connections stay open for the next one.
-            self.tick.longest_silence = self.longest_silence(now);
             flush = true;
         }
         if now >= self.hold_until || self.has_ended(now) {
@@ -71,6 +70,10 @@ impl Client {
     }
 
     fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
+        if from == Nanos::NEVER {
+            // It may be the end of a step of a search: its connections stay open for the next one.
+            self.tick.longest_silence = self.longest_silence(now);
+        }
         self.full_load.begin(from, now);
         let Client { conns, full_load, .. } = self;
         let waiting = State::OPENING.into_iter().chain([State::Busy]).flat_map(|state| conns.iter_in(state));

@@ -29,6 +29,9 @@ const LOOKS: u32 = 5;
 /// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;
 
+/// More dials than these are not left under way.
+const MANY: u64 = 100;
+
 /// Where a search ends before its time, its workers have this long to end their load.
 const ENDS_WITHIN: Nanos = Nanos::from_secs(1);
 
@@ -68,6 +71,8 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     /// Whether the target has served a smaller load, and the lowest median latency of those.
     pub(super) has_passed: bool,
     pub(super) unloaded: Option<Nanos>,
+    /// Dials of the last step that were neither open nor failed at its end.
+    undecided: u64,
     /// Dials are made at a rate at which the target can do more than accept.
     pub(super) is_gentle: bool,
 }
@@ -86,17 +91,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         interrupt: &'a Interrupt,
         say: &'a mut dyn FnMut(&str),
     ) -> Result<Steps<'a, S>, Refusal> {
-        let (most, refused) = match find.by {
-            By::Connections => source.most(&find, least, plan)?,
-            _ => (find.most, None),
-        };
-        let load_steps = match find.by {
-            By::Connections | By::Rate => {
-                let (workers, ground) = source.workers((find.by, most, find.dwell), plan, say)?;
-                Some(LoadSteps::on(workers, ground, plan))
-            }
-            By::Arrival | By::Burst | By::Number(_) => None,
-        };
+        let (most, refused, load_steps) = begin(source, &find, least, plan, say)?;
         let before = standing(plan);
         let (lost, has_passed, unloaded) = (None, false, None);
         let (load, idle, idle_timeout, survived) = (0, None, None, Nanos::ZERO);
@@ -118,6 +113,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             lost,
             has_passed,
             unloaded,
+            undecided: 0,
             is_gentle: false,
         })
     }
@@ -165,6 +161,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             }
         };
         self.note_lost(&record);
+        let counts = &record.totals.counts;
+        self.undecided = counts.dialled.saturating_sub(counts.opened + counts.redialled + counts.failed);
         // A connection that was idle for longer in a step before shows as much as one of this step.
         self.survived = self.survived.max(record.totals.longest_silence);
         record.totals.longest_silence = self.survived;
@@ -208,9 +206,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         (self.plan, self.idle) = (plan, Some(idle));
         if let Some(load_steps) = self.load_steps.take() {
             self.source.end(load_steps.end_within(ENDS_WITHIN));
-            let (workers, ground) =
-                self.source.workers((self.find.by, self.most, self.find.dwell), &self.plan, self.say)?;
-            self.load_steps = Some(LoadSteps::on(workers, ground, &self.plan));
+            let find = Find { most: self.most, ..self.find };
+            (self.most, _, self.load_steps) = begin(self.source, &find, 1, &self.plan, self.say)?;
         }
         Ok(true)
     }
@@ -219,7 +216,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// kernel, which closes what was in a ring when it finds the time: the next step would come on top of it.
     pub(super) fn settle(&mut self, stays: u64) {
         let load = self.load;
-        let stays = stays.min(load);
+        // They would take the places of the connections that are closed.
+        let stays = if self.undecided > MANY { stays.min(load / 5) } else { stays.min(load) };
         let gone = if self.load_steps.is_some() { load - stays } else { load };
         if gone == 0 || self.interrupt.is_set() {
             return;
@@ -284,6 +282,36 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             self.source.end(workers);
         }
         self.refused.map(|limit| (self.find.most, limit))
+    }
+}
+
+/// Whatever fits on this machine may not fit any more a moment later: a server on it takes memory, too.
+const ATTEMPTS: u32 = 3;
+
+/// The largest load that there is to be, why not more, and workers for it where they stay for the whole search.
+fn begin<S: WorkerSource>(
+    source: &mut S,
+    find: &Find,
+    least: u64,
+    plan: &Plan,
+    say: &mut dyn FnMut(&str),
+) -> Result<(u64, Option<Limit>, Option<LoadSteps<S::Workers>>), Refusal> {
+    let mut attempts = 1..ATTEMPTS;
+    loop {
+        let (most, refused) = match find.by {
+            By::Connections => source.most(find, least, plan)?,
+            _ => (find.most, None),
+        };
+        if !matches!(find.by, By::Connections | By::Rate) {
+            return Ok((most, refused, None));
+        }
+        match source.workers((find.by, most, find.dwell), plan, say) {
+            Err(Refusal::Findings(_)) if find.by == By::Connections && attempts.next().is_some() => {}
+            workers => {
+                let (workers, ground) = workers?;
+                return Ok((most, refused, Some(LoadSteps::on(workers, ground, plan))));
+            }
+        }
     }
 }
 

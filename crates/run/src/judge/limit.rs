@@ -43,6 +43,7 @@
 
 use std::cmp::Reverse;
 
+use search::SeenLimit;
 use samples::{
     Cause, Certainty, Detail, Fault, FaultCount, Kind, Limit, Side, SlowPart, Stage, Summary,
     ThresholdResult, Verdict,
@@ -229,10 +230,14 @@ pub(crate) fn weight(limit: &Limit) -> u8 {
     }
 }
 
-/// Whether it is a number of the target's own that was seen, and is the same in each run. A limit on connections is that of one of several
-/// processes, and how many it gets of all varies.
-pub(crate) fn is_fixed(limit: &Limit) -> bool {
-    (limit.side, limit.cause, limit.certainty) == (Side::Target, Cause::OpenFiles, Certainty::Seen)
+/// What it says of the number of connections that the target holds. Its open files are the same in each run; a limit on connections is that of
+/// one of several processes, and how many it gets of all varies.
+pub(crate) fn seen(limit: &Limit) -> SeenLimit {
+    match (limit.side, limit.cause) {
+        (Side::Target, Cause::OpenFiles) if limit.certainty == Certainty::Seen => SeenLimit::Fixed,
+        (Side::Target, Cause::OpenFiles | Cause::ConnectionLimit | Cause::AcceptQueue) => SeenLimit::Plateau,
+        _ => SeenLimit::None,
+    }
 }
 
 /// Whether nothing is listening: if another run was served before, the target is gone.

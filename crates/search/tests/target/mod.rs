@@ -1,6 +1,6 @@
 //! Simulated targets: how the capacity behaves from step to step.
 
-use search::{Outcome, Proposal};
+use search::{Outcome, Proposal, SeenLimit};
 use units::Random;
 
 /// What the capacity does. Shares are of the capacity.
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Drift(i32),
     /// After an overload it is smaller until the load falls to half.
     Hysteresis,
+    /// It gives up what it does not need: after half of its capacity, it has a step of less.
+    Spares,
     /// It rises from half to the whole over this many steps.
     WarmUp(u32),
     /// It doubles after this many steps of overload.
@@ -45,6 +47,7 @@ pub(crate) struct Target {
     steps: u32,
     overloads: u32,
     is_degraded: bool,
+    is_small: bool,
     misleads_by: f64,
 }
 
@@ -54,7 +57,7 @@ impl Target {
         // From 200 to 100,000, evenly in the logarithm.
         let base = (200.0 * (500f64.ln() * uniform(&mut random)).exp()).floor();
         let misleads_by = if random.below(2) == 0 { 0.3 } else { 1.5 };
-        Target { kind, sustained, base, random, steps: 0, overloads: 0, is_degraded: false, misleads_by }
+        Target { kind, sustained, base, random, steps: 0, overloads: 0, is_degraded: false, is_small: true, misleads_by }
     }
 
     /// What it sustains now, half of the time: the truth.
@@ -72,10 +75,13 @@ impl Target {
     pub(crate) fn step(&mut self, proposal: Proposal) -> Outcome {
         let load = proposal.load as f64;
         let recovers_at = self.capacity() / 2.0;
-        if load <= recovers_at || proposal.settle.is_some_and(|load| load as f64 <= recovers_at) {
+        let was_low = proposal.settle.is_some_and(|load| load as f64 <= recovers_at);
+        if load <= recovers_at || was_low {
             self.is_degraded = false;
         }
         let degraded = if self.is_degraded { 0.7 } else { 1.0 };
+        let small = if self.is_small || was_low { 0.8 } else { 1.0 };
+        self.is_small = load <= recovers_at;
         let now = match self.kind {
             Kind::Knee(percent) => {
                 let u = uniform(&mut self.random).clamp(1e-9, 1.0 - 1e-9);
@@ -85,6 +91,7 @@ impl Target {
                 (f64::from(percent) / 100.0 * normal(&mut self.random)).exp() * self.capacity()
             }
             Kind::Hysteresis => self.capacity() * degraded,
+            Kind::Spares => self.capacity() * small,
             _ => self.capacity(),
         };
         let lapses = matches!(self.kind, Kind::Lapses(percent) if self.random.below(100) < percent.into());
@@ -102,7 +109,8 @@ impl Target {
             Sustained::Unknown => None,
             Sustained::Misleading => Some((now * self.misleads_by).min(load) as u64),
         };
-        Outcome::Failed { sustained, is_fixed: matches!(self.kind, Kind::Fixed), is_certain: false }
+        let limit = if matches!(self.kind, Kind::Fixed) { SeenLimit::Fixed } else { SeenLimit::None };
+        Outcome::Failed { sustained, limit, is_certain: false }
     }
 }
 
