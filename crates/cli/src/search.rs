@@ -103,7 +103,8 @@ impl How {
     /// Whether this plan can be searched so.
     pub(crate) fn check(&self, plan: &Plan, mistakes: &mut Mistakes) {
         let Some(by) = self.by else { return };
-        if let Err(why) = by.check(plan) {
+        let checked = by.check(plan);
+        if let Err(why) = &checked {
             mistakes.add(format!("--by: {why}"));
         }
         if let (Some(dwell), Some(probe)) = (self.dwell, &plan.probe)
@@ -114,7 +115,9 @@ impl How {
                 dwell.brief()
             ));
         }
-        if let Some(Err(why)) = self.most.map(|most| by.check_most(plan, most)) {
+        // Where the first number is refused, so are others.
+        let is_known = matches!(by, By::Number(_)) && checked.is_err();
+        if let Some(Err(why)) = self.most.filter(|_| !is_known).map(|most| by.check_most(plan, most)) {
             mistakes.add(format!("--max: {why}"));
         }
     }

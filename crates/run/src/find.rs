@@ -23,6 +23,7 @@ mod criteria;
 mod idle;
 mod load;
 mod prospects;
+mod refused;
 mod source;
 mod steps;
 
@@ -163,7 +164,7 @@ pub fn find<S: WorkerSource>(
         steps => steps?,
     };
     let mut known = Known::new(find.by.search(plan, least, steps.most), plan);
-    while let Some(step) = known.search.propose() {
+    while let Some(step) = known.propose(find.by) {
         if steps.lost.is_some() || timed.is_set() {
             break;
         }
@@ -189,8 +190,8 @@ pub fn find<S: WorkerSource>(
             // More than this machine can do: the load stays below that.
             Err(Refusal::Findings(findings)) if known.has_passed() => {
                 let refused = judge::refused_here(&findings, known.passed());
+                known.refuse(step, &refused.as_ref().map(Limit::sentence_with_fix).unwrap_or_default());
                 known.limit = refused.map(|limit| (step.load, limit)).or(known.limit);
-                known.search.learn(step.load, Outcome::Invalid);
             }
             Err(refusal) => return Err(refusal),
         }
@@ -240,6 +241,8 @@ struct Known {
     interrupted: bool,
     ended: Option<String>,
     is_late: bool,
+    /// The smallest load that was refused, and why.
+    refused: Option<String>,
     /// Of the steps that passed.
     thresholds: Vec<(u64, Vec<ThresholdResult>)>,
 }
@@ -257,6 +260,7 @@ impl Known {
             interrupted: false,
             ended: None,
             is_late: false,
+            refused: None,
             thresholds: Vec::new(),
         }
     }
@@ -419,6 +423,9 @@ impl Known {
             }
         };
         let invalid = is_ours && outcome != FindOutcome::Found;
+        let is_bounded = outcome == FindOutcome::NotReached && !invalid && !self.interrupted;
+        let late = self.is_late.then(|| "its time was over (--max-time)".to_owned());
+        let ended = self.ended.or(late).or(self.refused.filter(|_| is_bounded));
         let point = self.curve.iter().rfind(|point| !point.pass && Some(point.load) == failed);
         let criterion = point.and_then(|point| point.reasons.first().cloned());
         let explains = |limit: &Limit| match outcome {
@@ -440,7 +447,7 @@ impl Known {
             failed: failed.filter(|_| point.is_some()),
             criterion,
             interrupted: self.interrupted,
-            ended: self.ended.or_else(|| self.is_late.then(|| "its time was over (--max-time)".to_owned())),
+            ended,
             limit_load: limit.as_ref().map(|(load, _)| *load),
             limit: limit.map(|(_, limit)| limit),
             baseline: self.baseline,

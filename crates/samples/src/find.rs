@@ -136,7 +136,8 @@ pub struct FindSummary {
     pub criterion: Option<String>,
     /// Ended early: `max` passed; above it, nothing is known except `failed`.
     pub interrupted: bool,
-    /// What ended it early, where that was no signal: `agent g2 was lost`, or `its time was over`; absent otherwise.
+    /// What ended it early, where that was no signal: `agent g2 was lost`, or `its time was over`; or which load was refused, and why, where all
+    /// smaller ones passed; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// What stopped it.

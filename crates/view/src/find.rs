@@ -157,7 +157,8 @@ fn result(found: &FindSummary, unit: &str) -> String {
         }
         FindOutcome::NotReached => {
             let max = load_of(found.max, unit);
-            format!("limit not reached: {max}{beside} pass; nothing larger was tried\n")
+            let why = found.ended.as_deref().unwrap_or("nothing larger was tried");
+            format!("limit not reached: {max}{beside} pass; {why}\n")
         }
         // Where throng itself was in the way, less of it was not tried.
         FindOutcome::Impossible if found.limit.as_ref().is_some_and(is_of_this_machine) => {

@@ -2955,7 +2955,8 @@ criterion: string | null,
  */
 interrupted: boolean, 
 /**
- * What ended it early, where that was no signal: `agent g2 was lost`, or `its time was over`; absent otherwise.
+ * What ended it early, where that was no signal: `agent g2 was lost`, or `its time was over`; or which load was refused, and why, where all
+ * smaller ones passed; absent otherwise.
  */
 ended: string | null, 
 /**

@@ -116,6 +116,33 @@ fn a_number_of_the_scenario_is_searched() {
     check("population.chat.name", &["--max", "9"], &text);
 }
 
+/// A table that is gone when the file is read again.
+#[test]
+fn a_load_that_the_scenario_refuses_bounds_the_search() {
+    let server = Serving::start(&["--threads", "1"]);
+    let (scenario, table) = (file("bounded.toml"), file("bounded.csv"));
+    std::fs::write(&table, "id\n1\n").unwrap();
+    let text = format!(
+        "target = \"{}?{{csv users.id}}\"\nthresholds = [\"held >= 99.9%\"]\n[[population]]\nname = \"chat\"\nconnections = 4\nthink = \"1s\"\n[csv.users]\nfile = {table:?}\n",
+        server.url("/")
+    );
+    std::fs::write(&scenario, text).unwrap();
+    let args = ["--by", "population.chat.connections", "--max", "9k", "-d", "1s", "--json", "-"];
+    let args = [&["find", scenario.to_str().unwrap()], &args[..]].concat();
+    let mut search = Program::start(&args);
+    search.wait_for("  next 8 ");
+    std::fs::remove_file(&table).unwrap();
+    let ended = search.end_within(PATIENCE);
+    ended.assert_status(0);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let max = found["max"].as_u64().unwrap();
+    assert!(found["outcome"] == "not-reached" && (8..9_000).contains(&max), "{found:#}");
+    let (refused, why) = found["ended"].as_str().unwrap().split_once(" was refused: ").unwrap();
+    assert!(refused.parse::<u64>().is_ok_and(|load| load > max && load <= max + 1 + max / 50), "{found:#}");
+    assert!(why.starts_with(&format!("{}:", scenario.display())), "{why}");
+    assert!(why.contains(table.to_str().unwrap()) && why.contains("cannot be read"), "{why}");
+}
+
 /// A response takes 100 ms: of more streams than a connection may have, the server refuses none, and the plan does.
 #[test]
 fn streams_of_a_connection_are_searched() {

@@ -48,6 +48,9 @@ impl By {
     /// # Errors
     /// Why it cannot.
     pub fn check(self, plan: &Plan) -> Result<(), String> {
+        if let Some(Err(why)) = self.variant(self.first()) {
+            return Err(why);
+        }
         let all = || plan.populations.iter();
         let has_steps = |population: &Population| matches!(population.activity, Activity::Steps { .. });
         let is_silent = |population: &Population| population.activity == Activity::Idle;
@@ -72,10 +75,21 @@ impl By {
     /// The smallest load that there is: each population takes part, and at a rate the probe's requests count too.
     pub(super) fn least(self, plan: &Plan) -> u64 {
         if matches!(self, By::Number(_)) {
-            return 1;
+            return self.least_number();
         }
         let take_part = plan.populations.iter().filter(|population| self.weight(population) > 0.0);
         (take_part.count() as u64).max(1) + self.probes_per_s(plan)
+    }
+
+    /// The smallest number, of those up to the first, with which there can be a plan.
+    fn least_number(self) -> u64 {
+        let is_refused = |load| self.variant(load).is_some_and(|variant| variant.is_err());
+        let (mut refused, mut least) = (0, if is_refused(1) { self.first() } else { 1 });
+        while least - refused > 1 {
+            let middle = refused.midpoint(least);
+            if is_refused(middle) { refused = middle } else { least = middle }
+        }
+        least
     }
 
     /// Whether a search has a load up to `most`.
@@ -163,6 +177,23 @@ mod tests {
         let sent = serde_json::to_string(&by).expect("it is plain");
         assert_eq!((sent.as_str(), serde_json::from_str(&sent).ok()), ("\"Number\"", Some(By::Number(None))));
         assert_eq!(By::Number(None).plan(&base, 5, Nanos::from_secs(2)).threads, base.threads);
+    }
+
+    #[test]
+    fn a_search_by_a_number_begins_where_the_file_takes_it() {
+        let base = plan_of(Flags::new("http://127.0.0.1:1/"));
+        let by = |value: u64, least: u64| {
+            let variant = crate::Variant { plan: base.clone(), text: None, flag: None };
+            By::number("threads", value, move |load| match load {
+                load if load < least => Err(format!("at least {least}")),
+                _ => Ok(variant.clone()),
+            })
+        };
+        for (value, least) in [(1, 1), (100, 1), (100, 2), (100, 37), (100, 100)] {
+            let by = by(value, least);
+            assert_eq!((by.check(&base), by.least(&base)), (Ok(()), least), "{value}");
+        }
+        assert_eq!(by(3, 4).check(&base), Err("at least 4".to_owned()));
     }
 
     #[test]

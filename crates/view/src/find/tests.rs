@@ -48,6 +48,11 @@ fn the_result_is_one_sentence() {
         found(FindOutcome::NotReached, 2_000, 0, None),
         "limit not reached: 2,000 connections pass; nothing larger was tried",
     );
+    let ended = Some("2,001 was refused: load.toml:2:1: --streams: at most 2,000".to_owned());
+    check(
+        FindSummary { ended, ..found(FindOutcome::NotReached, 2_000, 0, None) },
+        "limit not reached: 2,000 connections pass; 2,001 was refused: load.toml:2:1: --streams: at most 2,000",
+    );
     check(
         found(FindOutcome::Impossible, 0, 0, None),
         "impossible: not even the smallest load passes; the limit is not known",
