@@ -15,14 +15,15 @@ pub(crate) fn read(path: &str, flags: &Flags) -> Result<By, String> {
     let text = plans::scenario_text(&file)?;
     let number = Number::find(&file, &text, path).map_err(|mistake| mistake.to_string())?;
     // A step lasts as long as the search says.
-    let (value, flags) = (number.value, flags.clone().without(&flag::DURATION));
+    let (value, unit) = (number.value, number.unit.clone());
+    let flags = flags.clone().without(&flag::DURATION);
     let make = move |load| {
         let text = number.replaced(&text, load);
         let plan = plans::read_text(&file, &text, &flags)
             .map_err(|mistakes| mistakes.first().map(ToString::to_string).unwrap_or_default())?;
         Ok(Variant { plan: plans::settled(plan, true), text: Some(text), flag: None })
     };
-    Ok(By::number(path, value, make))
+    Ok(By::number(path, (value, &unit), make))
 }
 
 /// Streams of a connection (`--streams`) where there is no scenario file; `flags` are those of a step.
@@ -34,5 +35,5 @@ pub(crate) fn streams(flags: Flags) -> By {
         let plan = plan.map_err(|failure| failure.lines.first().cloned().unwrap_or_default())?;
         Ok(Variant { plan, text: None, flag: Flags::default().with(&flag::STREAMS, load).pairs().pop() })
     };
-    By::number(flag::STREAMS.name, given.map_or(1, |Count(n)| n), make)
+    By::number(flag::STREAMS.name, (given.map_or(1, |Count(n)| n), ""), make)
 }

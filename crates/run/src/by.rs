@@ -22,6 +22,8 @@ pub enum By {
 /// A number in a scenario file, or of a flag, and the plans with others in its place.
 pub struct Number {
     path: String,
+    /// What a load is counted in.
+    unit: String,
     /// As the file has it.
     pub(crate) value: u64,
     make: Box<MakeVariant>,
@@ -44,15 +46,16 @@ pub struct Variant {
 }
 
 impl By {
-    /// The number at this path of a scenario file, or of the flag of that name, where it is `value`. It is kept as long as the process lasts: a process has one search, or,
+    /// The number at this path of a scenario file, or of the flag of that name, where it is `value` of a unit, which may be none. It is kept as long as the process lasts: a process has one search, or,
     /// as a server, does not search like this.
     pub fn number(
         path: &str,
-        value: u64,
+        (value, unit): (u64, &str),
         make: impl Fn(u64) -> Result<Variant, String> + Send + Sync + 'static,
     ) -> By {
+        let unit = if unit.is_empty() { path.to_owned() } else { format!("{unit} ({path})") };
         let (path, make, made) = (path.to_owned(), Box::new(make), Mutex::default());
-        By::Number(Some(Box::leak(Box::new(Number { path, value, make, made }))))
+        By::Number(Some(Box::leak(Box::new(Number { path, unit, value, make, made }))))
     }
 
     /// The word of the command line and of the JSON.
@@ -73,7 +76,7 @@ impl By {
             By::Arrival => "connections/s",
             By::Burst => "connections at once",
             By::Rate => "requests/s",
-            By::Number(_) => self.name(),
+            By::Number(number) => number.map_or("number", |number| &number.unit),
         }
     }
 

@@ -101,6 +101,9 @@ fn a_number_of_the_scenario_is_searched() {
         (&4.into(), &4.into()),
         "the search begins with that of the file"
     );
+    let seconds = find(scenario, &["--by", "population.chat.think", "--max", "2", "-d", "1s"], 0);
+    let unit = "s (population.chat.think)";
+    assert_eq!((&seconds["unit"], &seconds["max"]), (&unit.into(), &2.into()), "{seconds:#}");
     let check = |by: &str, max: &[&str], expected: &str| {
         let ended = Program::start(&[&["find", scenario, "--by", by], max].concat()).end();
         ended.assert_status(2);

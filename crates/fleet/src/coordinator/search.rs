@@ -124,10 +124,10 @@ mod tests {
             let plan = plan.clone();
             move |n| Ok(run::Variant { plan: plan.clone(), text: Some(format!("rate = {n}")), flag: None })
         };
-        check(By::number("rate", 1, in_file), &job.flags, "rate = 9");
+        check(By::number("rate", (1, ""), in_file), &job.flags, "rate = 9");
         let in_flag =
             move |n| Ok(run::Variant { plan: plan.clone(), text: None, flag: Some(pair("streams", n)) });
-        check(By::number("streams", 4, in_flag), &[pair("threads", 1), pair("streams", 9)], "rate = 1");
+        check(By::number("streams", (4, ""), in_flag), &[pair("threads", 1), pair("streams", 9)], "rate = 1");
         check(By::Rate, &job.flags, "rate = 1");
     }
 

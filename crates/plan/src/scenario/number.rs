@@ -13,6 +13,8 @@ use units::Count;
 pub struct Number {
     /// As the file has it, in the unit that stands after it there: 100 of `"100/s"`.
     pub value: u64,
+    /// That unit: `/s`, or nothing. It stays as it is.
+    pub unit: String,
     /// The octets of its digits.
     at: Range<usize>,
 }
@@ -21,7 +23,8 @@ pub struct Number {
 struct Entry {
     path: String,
     at: usize,
-    number: Option<Number>,
+    /// Or why it is none that can be searched.
+    number: Result<Number, String>,
 }
 
 impl Number {
@@ -29,21 +32,21 @@ impl Number {
     /// `[1]` for the first.
     ///
     /// # Errors
-    /// There is nothing, or no whole number; with the place, and the paths that there are.
+    /// There is nothing, or no whole number, or one that the search sets; with the place, and the paths that there are.
     pub fn find(file: &str, text: &str, path: &str) -> Result<Number, Mistake> {
         let (root, _) = DeTable::parse_recoverable(text);
         let mut entries = Vec::new();
         in_table(text, "", root.get_ref(), &mut entries);
-        let numbers = entries.iter().filter(|entry| entry.number.is_some() && !is_of_stage(&entry.path));
+        let numbers = entries.iter().filter(|entry| entry.number.is_ok() && set(&entry.path).is_none());
         let others = nearest_or_all(path, numbers.map(|entry| &*entry.path).collect::<Vec<_>>().into_iter());
         let instead = if others.is_empty() { String::new() } else { format!("; use {others}") };
         let Some(entry) = entries.into_iter().find(|entry| entry.path == path) else {
             return Err(Mistake { place: file.to_owned(), text: format!("has no {path:?}{instead}") });
         };
-        let why = match entry.number {
-            Some(number) if !is_of_stage(path) => return Ok(number),
-            Some(_) => "is set by the search, which has one stage for each step",
-            None => "is no whole number",
+        let why = match (entry.number, set(path)) {
+            (_, Some(why)) => why.to_owned(),
+            (Ok(number), None) => return Ok(number),
+            (Err(why), None) => why,
         };
         let mut notes = Notes::new(file, text);
         notes.add(entry.at, path, format!("{why}{instead}"));
@@ -56,8 +59,16 @@ impl Number {
     }
 }
 
-fn is_of_stage(path: &str) -> bool {
-    path.starts_with("stage.") || path.starts_with("stage[")
+/// Why a number with this path is no load, as the search replaces it in each step.
+fn set(path: &str) -> Option<&'static str> {
+    match path {
+        "duration" => Some("is set by the search; use -d"),
+        "seed" => Some("is the same in all steps of a search"),
+        _ if path.starts_with("stage.") || path.starts_with("stage[") => {
+            Some("is set by the search, which has one stage for each step")
+        }
+        _ => None,
+    }
 }
 
 fn in_table(text: &str, path: &str, table: &DeTable, entries: &mut Vec<Entry>) {
@@ -80,12 +91,15 @@ fn in_value(text: &str, path: &str, value: &Spanned<DeValue>, entries: &mut Vec<
                 in_value(text, &path, item, entries);
             }
         }
-        DeValue::Integer(_) | DeValue::String(_) => {
-            let span = value.span();
-            let number = number(&text[span.clone()], span.start);
-            entries.push(Entry { path: path.to_owned(), at: span.start, number });
+        DeValue::Integer(_) | DeValue::Float(_) | DeValue::String(_) => {
+            let (at, written) = (value.span().start, &text[value.span()]);
+            let number = number(written, at).ok_or_else(|| why_none(written));
+            entries.push(Entry { path: path.to_owned(), at, number });
         }
-        _ => entries.push(Entry { path: path.to_owned(), at: value.span().start, number: None }),
+        _ => {
+            let number = Err(NO_NUMBER.to_owned());
+            entries.push(Entry { path: path.to_owned(), at: value.span().start, number });
+        }
     }
 }
 
@@ -93,17 +107,51 @@ fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// A whole number, as `200`, `"20k"` and `"100/s"` are, in a text that begins at this octet. What it is counted in stays: only thousands
-/// become ones.
+/// A whole number, as `200`, `"20k"`, `"100/s"` and `"4 KiB"` are, in a text that begins at this octet. What it is counted in stays: only
+/// thousands become ones.
 fn number(written: &str, at: usize) -> Option<Number> {
     let inner = written.trim_matches(['"', '\'']);
     let begin = at + written.find(inner)?;
-    let digits = inner.find(|c: char| !c.is_ascii_digit() && !"_,".contains(c)).unwrap_or(inner.len());
-    let thousands = usize::from(inner[digits..].starts_with('k'));
-    let (counted, unit) = inner.split_at(digits + thousands);
-    let is_unit = unit.chars().all(|c| c.is_alphabetic() || "/%".contains(c));
+    let digits = digits(inner);
+    let (counted, unit) = inner.split_at(digits + usize::from(is_of_thousands(&inner[digits..])));
+    let is_unit = unit.chars().all(|c| c.is_alphabetic() || "/% ".contains(c));
     let Count(value) = Count::parse(counted).ok().filter(|_| is_unit)?;
-    Some(Number { value, at: begin..begin + counted.len() })
+    Some(Number { value, unit: unit.trim().to_owned(), at: begin..begin + counted.len() })
+}
+
+/// How many octets of digits a text begins with.
+fn digits(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit() && !"_,".contains(c)).unwrap_or(text.len())
+}
+
+/// Whether the number before it is of thousands, or of more: `k`, `g`, `k/s`, `m/s`. An `m` alone may be minutes.
+fn is_of_thousands(rest: &str) -> bool {
+    let mut letters = rest.chars();
+    match (letters.next(), letters.next()) {
+        (Some('k' | 'K' | 'g' | 'G'), None | Some('/')) | (Some('m' | 'M'), Some('/')) => true,
+        _ => false,
+    }
+}
+
+const NO_NUMBER: &str = "is no whole number";
+/// Characters of a value that are shown.
+const SHOWN: usize = 40;
+
+/// Why a value is no number that can be searched, with what to write instead.
+fn why_none(written: &str) -> String {
+    let inner = written.trim_matches(['"', '\'']);
+    let (why, instead) = match digits(inner) {
+        // What is no amount may be a secret.
+        0 => return NO_NUMBER.to_owned(),
+        _ if inner.contains("..") => ("is a range", "write one number"),
+        n if inner[n..].starts_with('.') => {
+            ("is no whole number", "write it in a smaller unit, as \"500ms\" for 0.5 s")
+        }
+        _ => ("is not one number with a unit", "write it as one, as \"90s\" for 1m30s"),
+    };
+    let shown: String = written.chars().take(SHOWN).collect();
+    let more = if shown.len() < written.len() { "…" } else { "" };
+    format!("{shown}{more} {why}; {instead}")
 }
 
 #[cfg(test)]
@@ -161,8 +209,62 @@ loop = true
         let at = |place: &str, why: &str| format!("load.toml:{place}: {why}; use {all}");
         let no_number = "is no whole number";
         check("population[2].loop", &at("20:8: population[2].loop", no_number));
-        check("population.chat.think", &at("12:9: population.chat.think", no_number));
         let set = "is set by the search, which has one stage for each step";
         check("stage[1].for", &at("6:7: stage[1].for", set));
+        let range = "\"5s..45s\" is a range; write one number";
+        check("population.chat.think", &at("12:9: population.chat.think", range));
+    }
+
+    #[test]
+    fn an_amount_is_searched_in_its_own_unit_or_has_what_to_write_instead() {
+        let find = |written: &str| {
+            let text = format!("think = {written}\n");
+            let found = Number::find("f", &text, "think");
+            found
+                .map(|number| (number.value, number.unit.clone(), number.replaced(&text, 77)))
+                .map_err(|mistake| mistake.text)
+        };
+        for (written, value, unit, replaced) in [
+            ("5", 5, "", "77"),
+            ("\"400/s\"", 400, "/s", "\"77/s\""),
+            ("\"2k/s\"", 2_000, "/s", "\"77/s\""),
+            ("\"2m/s\"", 2_000_000, "/s", "\"77/s\""),
+            ("\"600/m\"", 600, "/m", "\"77/m\""),
+            ("\"1g\"", 1_000_000_000, "", "\"77\""),
+            ("\"2m\"", 2, "m", "\"77m\""),
+            ("\"500ms\"", 500, "ms", "\"77ms\""),
+            ("\"10 s\"", 10, "s", "\"77 s\""),
+            ("'4KiB'", 4, "KiB", "'77KiB'"),
+            ("\"4kB\"", 4, "kB", "\"77kB\""),
+            ("\"4GB\"", 4, "GB", "\"77GB\""),
+            ("\"50%\"", 50, "%", "\"77%\""),
+        ] {
+            let replaced = format!("think = {replaced}\n");
+            assert_eq!(find(written), Ok((value, unit.to_owned(), replaced)), "{written}");
+        }
+        let fraction = "is no whole number; write it in a smaller unit, as \"500ms\" for 0.5 s";
+        let parts = "is not one number with a unit; write it as one, as \"90s\" for 1m30s";
+        for (written, why) in [
+            ("\"1.5..3\"", "\"1.5..3\" is a range; write one number".to_owned()),
+            ("0.5", format!("0.5 {fraction}")),
+            ("\"99.9%\"", format!("\"99.9%\" {fraction}")),
+            ("\"1m30s\"", format!("\"1m30s\" {parts}")),
+            ("1e6", format!("1e6 {parts}")),
+            ("\"Bearer 4\"", NO_NUMBER.to_owned()),
+            ("true", NO_NUMBER.to_owned()),
+            (&format!("\"1 .{}\"", "é".repeat(60)), format!("\"1 .{}… {parts}", "é".repeat(36))),
+        ] {
+            assert_eq!(find(written), Err(why), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_each_step_sets_is_no_load() {
+        let text = "duration = \"5s\"\nseed = 3\nthreads = 2\n";
+        let why = |path: &str| Number::find("f", text, path).map_err(|mistake| mistake.to_string());
+        let duration = "f:1:12: duration: is set by the search; use -d; use threads";
+        assert_eq!(why("duration"), Err(duration.to_owned()));
+        let seed = "f:2:8: seed: is the same in all steps of a search; use threads";
+        assert_eq!(why("seed"), Err(seed.to_owned()));
     }
 }

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_number_of_the_scenario_makes_a_run_of_its_own() {
         let base = Plan { seed: 7, ..plan_of(Flags::new("http://127.0.0.1:1/")) };
-        let by = By::number("threads", 3, |load| match load {
+        let by = By::number("threads", (3, ""), |load| match load {
             9.. => Err("too many".to_owned()),
             _ => Ok(crate::Variant {
                 plan: Plan { threads: load as u32, ..plan_of(Flags::new("http://127.0.0.1:1/")) },
@@ -168,6 +168,8 @@ mod tests {
         let hold: Vec<Hold> = plan.stages.iter().map(|stage| stage.hold).collect();
         assert_eq!((plan.threads, plan.seed, hold), (5, 7, vec![Hold::For(Nanos::from_secs(2))]));
         assert_eq!((by.name(), by.unit(), by.least(&base), by.first()), ("threads", "threads", 1, 3));
+        let unit = By::number("chat.rate", (400, "/s"), |_| Err(String::new())).unit();
+        assert_eq!(unit, "/s (chat.rate)");
         let most = |n| by.check_most(&base, n).map_err(|why| why.clone());
         assert_eq!((most(8), most(9)), (Ok(()), Err("too many".to_owned())));
         // Whatever the figures, the run judges itself.
@@ -184,7 +186,7 @@ mod tests {
         let base = plan_of(Flags::new("http://127.0.0.1:1/"));
         let by = |value: u64, least: u64| {
             let variant = crate::Variant { plan: base.clone(), text: None, flag: None };
-            By::number("threads", value, move |load| match load {
+            By::number("threads", (value, ""), move |load| match load {
                 load if load < least => Err(format!("at least {least}")),
                 _ => Ok(variant.clone()),
             })

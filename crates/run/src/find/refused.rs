@@ -36,7 +36,7 @@ mod tests {
 
     /// A search from 4 to 100 whose file refuses loads from `refused` on, at a target that sustains less than `capacity`.
     fn searched(refused: u64, capacity: u64) -> FindSummary {
-        let by = By::number("users", 4, move |load| match load {
+        let by = By::number("users", (4, ""), move |load| match load {
             load if load >= refused => Err(format!("at most {}", refused - 1)),
             _ => Ok(crate::Variant { plan: plan(&[]), text: None, flag: None }),
         });
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_baseline_that_is_refused_bounds_nothing() {
-        let by = By::number("users", 400, |load| match load {
+        let by = By::number("users", (400, ""), |load| match load {
             0..8 => Err("at least 8".to_owned()),
             _ => Ok(crate::Variant { plan: plan(&[]), text: None, flag: None }),
         });
