@@ -24,8 +24,11 @@ struct Entry {
     path: String,
     at: usize,
     /// Or why it is none that can be searched.
-    number: Result<Number, String>,
+    number: Result<Number, Why>,
 }
+
+/// Why a value is no number that can be searched; and what to write, if that helps.
+type Why = (String, Option<&'static str>);
 
 impl Number {
     /// Finds the number at a path like `population.chat.connections`: keys, and of tables in a list the `name`, or
@@ -39,17 +42,20 @@ impl Number {
         in_table(text, "", root.get_ref(), &mut entries);
         let numbers = entries.iter().filter(|entry| entry.number.is_ok() && set(&entry.path).is_none());
         let others = nearest_or_all(path, numbers.map(|entry| &*entry.path).collect::<Vec<_>>().into_iter());
-        let instead = if others.is_empty() { String::new() } else { format!("; use {others}") };
+        let others = (!others.is_empty()).then(|| format!("use {others}"));
         let Some(entry) = entries.into_iter().find(|entry| entry.path == path) else {
+            let instead = others.map(|others| format!("; {others}")).unwrap_or_default();
             return Err(Mistake { place: file.to_owned(), text: format!("has no {path:?}{instead}") });
         };
-        let why = match (entry.number, set(path)) {
-            (_, Some(why)) => why.to_owned(),
+        let (why, instead) = match (entry.number, set(path)) {
+            (_, Some((why, instead))) => (why.to_owned(), instead),
             (Ok(number), None) => return Ok(number),
             (Err(why), None) => why,
         };
+        let fixes: Vec<String> = instead.map(str::to_owned).into_iter().chain(others).collect();
+        let semicolon = if fixes.is_empty() { "" } else { "; " };
         let mut notes = Notes::new(file, text);
-        notes.add(entry.at, path, format!("{why}{instead}"));
+        notes.add(entry.at, path, format!("{why}{semicolon}{}", fixes.join(", or ")));
         Err(notes.into_mistakes().remove(0))
     }
 
@@ -60,12 +66,12 @@ impl Number {
 }
 
 /// Why a number with this path is no load, as the search replaces it in each step.
-fn set(path: &str) -> Option<&'static str> {
+fn set(path: &str) -> Option<(&'static str, Option<&'static str>)> {
     match path {
-        "duration" => Some("is set by the search; use -d"),
-        "seed" => Some("is the same in all steps of a search"),
+        "duration" => Some(("is set by the search", Some("use -d"))),
+        "seed" => Some(("is the same in all steps of a search", None)),
         _ if path.starts_with("stage.") || path.starts_with("stage[") => {
-            Some("is set by the search, which has one stage for each step")
+            Some(("is set by the search, which has one stage for each step", None))
         }
         _ => None,
     }
@@ -97,7 +103,7 @@ fn in_value(text: &str, path: &str, value: &Spanned<DeValue>, entries: &mut Vec<
             entries.push(Entry { path: path.to_owned(), at, number });
         }
         _ => {
-            let number = Err(NO_NUMBER.to_owned());
+            let number = Err((NO_NUMBER.to_owned(), None));
             entries.push(Entry { path: path.to_owned(), at: value.span().start, number });
         }
     }
@@ -137,12 +143,12 @@ const NO_NUMBER: &str = "is no whole number";
 /// Characters of a value that are shown.
 const SHOWN: usize = 40;
 
-/// Why a value is no number that can be searched, with what to write instead.
-fn why_none(written: &str) -> String {
+/// Why a value is no number that can be searched.
+fn why_none(written: &str) -> Why {
     let inner = written.trim_matches(['"', '\'']);
     let (why, instead) = match digits(inner) {
         // What is no amount may be a secret.
-        0 => return NO_NUMBER.to_owned(),
+        0 => return (NO_NUMBER.to_owned(), None),
         _ if inner.contains("..") => ("is a range", "write one number"),
         n if inner[n..].starts_with('.') => {
             ("is no whole number", "write it in a smaller unit, as \"500ms\" for 0.5 s")
@@ -151,7 +157,7 @@ fn why_none(written: &str) -> String {
     };
     let shown: String = written.chars().take(SHOWN).collect();
     let more = if shown.len() < written.len() { "…" } else { "" };
-    format!("{shown}{more} {why}; {instead}")
+    (format!("{shown}{more} {why}"), Some(instead))
 }
 
 #[cfg(test)]
@@ -211,8 +217,8 @@ loop = true
         check("population[2].loop", &at("20:8: population[2].loop", no_number));
         let set = "is set by the search, which has one stage for each step";
         check("stage[1].for", &at("6:7: stage[1].for", set));
-        let range = "\"5s..45s\" is a range; write one number";
-        check("population.chat.think", &at("12:9: population.chat.think", range));
+        let range = "load.toml:12:9: population.chat.think: \"5s..45s\" is a range; write one number, or use";
+        check("population.chat.think", &format!("{range} {all}"));
     }
 
     #[test]
@@ -262,7 +268,7 @@ loop = true
     fn what_each_step_sets_is_no_load() {
         let text = "duration = \"5s\"\nseed = 3\nthreads = 2\n";
         let why = |path: &str| Number::find("f", text, path).map_err(|mistake| mistake.to_string());
-        let duration = "f:1:12: duration: is set by the search; use -d; use threads";
+        let duration = "f:1:12: duration: is set by the search; use -d, or use threads";
         assert_eq!(why("duration"), Err(duration.to_owned()));
         let seed = "f:2:8: seed: is the same in all steps of a search; use threads";
         assert_eq!(why("seed"), Err(seed.to_owned()));
