@@ -19,6 +19,7 @@ use crate::{
     cluster::Cluster,
     files::{Files, Refused},
     mistakes::Mistakes,
+    number,
     output::{self, STDOUT},
     plans::{self, Scenario},
     print_stderr,
@@ -157,13 +158,9 @@ fn read(args: &FindArgs, flags: Flags) -> Result<Wanted, Failure> {
     // One line for each: what is refused is not read.
     let is_refused = |flag: &&&Flag| flags.all(flag).any(|value| refused_by_find(flag, value).is_some());
     let taken = FLAGS.iter().filter(is_refused).fold(flags.clone(), |taken, flag| taken.without(flag));
-    let asked = Asked {
-        by: args.by.as_deref(),
-        max: args.max.as_deref(),
-        max_time: args.max_time.as_deref(),
-        reads_file: true,
-    };
-    let (how, flags) = How::read(asked, taken, &mut mistakes);
+    let asked =
+        Asked { by: args.by.as_deref(), max: args.max.as_deref(), max_time: args.max_time.as_deref() };
+    let (how, flags) = How::read(asked, taken, number::Files, &mut mistakes);
     if args.max.is_none() && is_launched(&flags) {
         mistakes.add("--max: required, because agents are launched for the largest load; use --max 100k");
     }

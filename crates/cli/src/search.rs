@@ -7,7 +7,12 @@ use run::{By, Find, Here, Interrupt, Shown};
 use samples::FindSummary;
 use units::{Count, Nanos};
 
-use crate::{Failure, message, mistakes::Mistakes, number, plans};
+use crate::{
+    Failure, message,
+    mistakes::Mistakes,
+    number::{self, Plans},
+    plans,
+};
 
 /// Default time at full load of each step (`--duration`).
 const DWELL: &str = "2s";
@@ -31,8 +36,6 @@ const SHORTEST_SEARCH: Nanos = Nanos::from_secs(10);
 /// The loads that a search makes larger.
 const KINDS: &str = "connections, arrival, burst, rate or streams; with a scenario file also the path of a number in it, as \
 population.chat.connections";
-/// Those of a search by HTTP.
-const FEW: &str = "connections, arrival, burst or rate";
 
 /// What a search is asked for, as typed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,8 +43,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) by: Option<&'a str>,
     pub(crate) max: Option<&'a str>,
     pub(crate) max_time: Option<&'a str>,
-    /// Whether `by` may be a number in the scenario file, which is read for that.
-    pub(crate) reads_file: bool,
 }
 
 /// What is made larger, how far, and for how long in each step and in all: none where that is a mistake, or not given.
@@ -55,24 +56,16 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// Reads `--by`, `--max` and the flags of a plan; returns those of each step, too.
-    pub(crate) fn read(asked: Asked, flags: Flags, mistakes: &mut Mistakes) -> (How, Flags) {
-        let Asked { by, max, max_time, reads_file } = asked;
-        let by = mistakes.read("--by", by.or(Some(By::Connections.name())), |text| {
-            let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
-            let it = all.into_iter().find(|by| by.name() == text);
-            match it {
-                Some(by) => Ok(by),
-                None if reads_file && plans::scenario_file(&flags).is_some() => number::read(text, &flags),
-                None if reads_file && text == flag::STREAMS.name => {
-                    let (by, unread) = (Some(By::Number(None)), &mut Mistakes::default());
-                    Ok(number::streams(of_step(flags.clone(), by, unread)))
-                }
-                None => {
-                    Err(format!("{text:?} is not supported; use {}", if reads_file { KINDS } else { FEW }))
-                }
-            }
-        });
+    /// Reads `--by`, `--max` and the flags of a plan; returns those of each step, too. `plans`: makes those of a search by a number.
+    pub(crate) fn read(
+        asked: Asked,
+        flags: Flags,
+        plans: impl Plans,
+        mistakes: &mut Mistakes,
+    ) -> (How, Flags) {
+        let Asked { by, max, max_time } = asked;
+        let by = by.unwrap_or(By::Connections.name());
+        let by = mistakes.read("--by", Some(by), |text| kind(text, &flags, plans));
         let most = mistakes.read("--max", max, |text| match Count::parse(text) {
             Ok(Count(0)) => Err(format!("must be at least 1; use 100k: {text:?}")),
             Ok(Count(n)) => Ok(n),
@@ -132,6 +125,29 @@ impl How {
         let (by, dwell) = self.without_mistakes();
         let max_time = self.max_time.expect("it is no mistake");
         Find { by, most, dwell, max_time, may_think_less: self.may_think_less }
+    }
+}
+
+impl Drop for How {
+    /// The search is over.
+    fn drop(&mut self) {
+        if let Some(by) = self.by {
+            by.release();
+        }
+    }
+}
+
+/// What is made larger, by its name.
+fn kind(text: &str, flags: &Flags, plans: impl Plans) -> Result<By, String> {
+    let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
+    match (all.into_iter().find(|by| by.name() == text), plans::scenario_file(flags)) {
+        (Some(by), _) => Ok(by),
+        (None, Some(file)) => number::read(text, file, flags, plans),
+        (None, None) if text == flag::STREAMS.name => {
+            let (by, unread) = (Some(By::Number(None)), &mut Mistakes::default());
+            Ok(number::streams(of_step(flags.clone(), by, unread), plans))
+        }
+        (None, None) => Err(format!("{text:?} is not supported; use {KINDS}")),
     }
 }
 
@@ -225,7 +241,7 @@ mod tests {
     fn read(by: Option<&str>, max: Option<&str>, flags: &Flags) -> (Flags, Vec<String>) {
         let mut mistakes = Mistakes::default();
         let asked = Asked { by, max, ..Asked::default() };
-        let (_, of_step) = How::read(asked, flags.clone(), &mut mistakes);
+        let (_, of_step) = How::read(asked, flags.clone(), number::Files, &mut mistakes);
         (of_step, mistakes.end(()).err().map(|failure| failure.lines).unwrap_or_default())
     }
 

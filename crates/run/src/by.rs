@@ -1,6 +1,10 @@
 //! What a search makes larger.
 
-use std::{collections::BTreeMap, fmt, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use plan::Plan;
 
@@ -26,9 +30,16 @@ pub struct Number {
     unit: String,
     /// As the file has it.
     pub(crate) value: u64,
-    make: Box<MakeVariant>,
+    plans: Mutex<Plans>,
+}
+
+/// The plans of a search by a number.
+#[derive(Default)]
+struct Plans {
+    /// None once the search is over.
+    make: Option<Box<MakeVariant>>,
     /// Those that were made: a search has some dozens of loads, and asks for each several times.
-    made: Mutex<BTreeMap<u64, Result<Variant, String>>>,
+    made: BTreeMap<u64, Result<Variant, String>>,
 }
 
 /// Makes the plan with this number, or says why it cannot be.
@@ -46,16 +57,17 @@ pub struct Variant {
 }
 
 impl By {
-    /// The number at this path of a scenario file, or of the flag of that name, where it is `value` of a unit, which may be none. It is kept as long as the process lasts: a process has one search, or,
-    /// as a server, does not search like this.
+    /// The number at this path of a scenario file, or of the flag of that name, where it is `value` of a unit, which may be none. Its names are kept as long as the process lasts,
+    /// its plans until it is [released](By::release).
     pub fn number(
         path: &str,
         (value, unit): (u64, &str),
         make: impl Fn(u64) -> Result<Variant, String> + Send + Sync + 'static,
     ) -> By {
         let unit = if unit.is_empty() { path.to_owned() } else { format!("{unit} ({path})") };
-        let (path, make, made) = (path.to_owned(), Box::new(make), Mutex::default());
-        By::Number(Some(Box::leak(Box::new(Number { path, unit, value, make, made }))))
+        let plans = Plans { make: Some(Box::new(make)), ..Plans::default() };
+        let (path, plans) = (path.to_owned(), Mutex::new(plans));
+        By::Number(Some(Box::leak(Box::new(Number { path, unit, value, plans }))))
     }
 
     /// The word of the command line and of the JSON.
@@ -86,8 +98,22 @@ impl By {
     /// There can be no plan with it, with the reason.
     pub fn variant(self, load: u64) -> Option<Result<Variant, String>> {
         let By::Number(Some(number)) = self else { return None };
-        let mut made = number.made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        Some(made.entry(load).or_insert_with(|| (number.make)(load)).clone())
+        let Plans { make, made } = &mut *number.plans();
+        let new = || make.as_ref().map_or_else(|| Err("the search is over".to_owned()), |make| make(load));
+        Some(made.entry(load).or_insert_with(new).clone())
+    }
+
+    /// Frees the plans of a number: its search is over.
+    pub fn release(self) {
+        if let By::Number(Some(number)) = self {
+            *number.plans() = Plans::default();
+        }
+    }
+}
+
+impl Number {
+    fn plans(&self) -> MutexGuard<'_, Plans> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -161,6 +161,22 @@ fn the_largest_load_is_searched_for() {
 }
 
 #[test]
+fn a_number_of_a_scenario_is_searched() {
+    let (server, api) = (Serving::start(&["--threads", "1", "--max-open", "30"]), serve(&[]));
+    let scenario = format!(
+        "target = {:?}\nthresholds = [\"held >= 99.9%\"]\n[[population]]\nname = \"chat\"\nconnections = 4\nthink = \"1s\"\n",
+        server.url("/")
+    );
+    let flags = json!({ "by": "population.chat.connections", "max": 100, "duration": "1s" });
+    let body = json!({ "scenario": scenario, "flags": flags }).to_string();
+    let url = api.post_to("/searches", &["--json", &body]);
+    let over = api.wait(&url, "it is over", |search| search["state"] == "done");
+    assert_eq!((&over["outcome"], &over["result"]["by"]), (&json!("found"), &flags["by"]), "{over:#}");
+    assert!(over["max"].as_u64().is_some_and(|max| (27..=30).contains(&max)), "{over:#}");
+    assert_eq!((&over["steps"][0]["load"], &over["steps"][0]["held"]), (&json!(4), &json!(4)));
+}
+
+#[test]
 fn what_is_wrong_with_a_search_is_refused_with_the_fix() {
     let api = serve(&[]);
     let flags =

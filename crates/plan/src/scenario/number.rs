@@ -133,8 +133,10 @@ fn digits(text: &str) -> usize {
 /// Whether the number before it is of thousands, or of more: `k`, `g`, `k/s`, `m/s`. An `m` alone may be minutes.
 fn is_of_thousands(rest: &str) -> bool {
     let mut letters = rest.chars();
-    match (letters.next(), letters.next()) {
-        (Some('k' | 'K' | 'g' | 'G'), None | Some('/')) | (Some('m' | 'M'), Some('/')) => true,
+    let (scale, next) = (letters.next(), letters.next());
+    match scale {
+        Some('k' | 'K' | 'g' | 'G') => matches!(next, None | Some('/')),
+        Some('m' | 'M') => next == Some('/'),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeSet};
 
 use api::{Given, Spec};
-use fleet::Job;
+use fleet::{Allow, Job};
 use plan::{
     Flag, Flags, Plan, Source,
     flag::{self, FLAGS, Takes},
@@ -15,6 +15,7 @@ use crate::{
     args::refused_by_find,
     contents, job,
     mistakes::Mistakes,
+    number::Plans,
     plans::{self, Scenario},
     search::{Asked, How},
 };
@@ -64,21 +65,25 @@ impl Place {
             values.ok()?.pop()
         };
         let [by, max, max_time] = ["by", "max", "max-time"].map(&mut own);
-        let asked = Asked {
-            by: by.as_deref(),
-            max: max.as_deref(),
-            max_time: max_time.as_deref(),
-            reads_file: false,
-        };
+        let asked = Asked { by: by.as_deref(), max: max.as_deref(), max_time: max_time.as_deref() };
         let refuses = |flag: &Flag, value: &str| self.refuses(flag).or_else(|| refused_by_find(flag, value));
         let of_plan = spec.flags.iter().filter(|(name, _)| !is_own(name));
         let (flags, refused) = self.read_flags(spec, of_plan, refuses);
-        let (how, flags) = How::read(asked, flags, &mut mistakes);
+        let (how, flags) = How::read(asked, flags, self.plans_of(spec), &mut mistakes);
         let of_step = self.described(spec, flags, [refused, lines(mistakes)].concat())?;
         let mut mistakes = Mistakes::default();
         how.check(&of_step.plan, &mut mistakes);
         let mistakes = lines(mistakes);
         if mistakes.is_empty() { Ok(Wanted { how, of_step }) } else { Err(mistakes) }
+    }
+
+    /// Makes the plans of a search by a number.
+    fn plans_of(&self, spec: &Spec) -> Requested {
+        let allow = match self {
+            Place::Here(allow) => Some(allow.clone()),
+            Place::Fleet(_) => None,
+        };
+        Requested { spec: spec.clone(), allow }
     }
 
     /// The flags of a plan; and what is wrong with those that there are not, that have no such values, or that would read or write
@@ -130,7 +135,7 @@ impl Place {
         let job = job::read(&flags.clone().without(&flag::TAG), whole.as_ref(), &mut mistakes);
         let refused = [refused, lines(mistakes)].concat();
         let tags = plan::tags(&flags).map_err(Failure::usage);
-        let plan = plan_of(spec, &flags);
+        let plan = plan_of(spec, spec.scenario.as_deref(), &flags);
         let (plan, tags) = match (plan, tags) {
             (Ok(plan), Ok(tags)) if refused.is_empty() => (plan, tags),
             (plan, tags) => {
@@ -142,16 +147,40 @@ impl Place {
             }
         };
         if let Place::Here(allow) = self {
-            allow
-                .check(&plan)
-                .map_err(|why| vec![why.replace("start the agent with", "start throng fleet serve with")])?;
+            check(allow, &plan).map_err(|why| vec![why])?;
         }
         Ok(Described { flags, plan, job, tags })
     }
 }
 
-/// The plan of these flags, and of the scenario and the files of the request.
-fn plan_of(spec: &Spec, flags: &Flags) -> Result<Plan, Failure> {
+/// Whether all that a plan dials is allowed on this machine.
+fn check(allow: &Allow, plan: &Plan) -> Result<(), String> {
+    allow.check(plan).map_err(|why| why.replace("start the agent with", "start throng fleet serve with"))
+}
+
+/// What the plans of a search by a number are made of.
+struct Requested {
+    spec: Spec,
+    /// The targets of this machine; none on a fleet, where each agent has its own.
+    allow: Option<Allow>,
+}
+
+impl Plans for Requested {
+    fn scenario(&self, _: &str) -> Result<String, String> {
+        Ok(self.spec.scenario.clone().unwrap_or_default())
+    }
+
+    fn plan(&self, flags: &Flags, scenario: Option<(&str, &str)>) -> Result<Plan, String> {
+        let plan = plan_of(&self.spec, scenario.map(|(_, text)| text), flags);
+        let plan = plan.map_err(|failure| failure.lines.first().cloned().unwrap_or_default())?;
+        let Some(allow) = &self.allow else { return Ok(plan) };
+        check(allow, &plan)?;
+        Ok(plans::settled(plan, true))
+    }
+}
+
+/// The plan of these flags and of this text, with the files of the request.
+fn plan_of(spec: &Spec, scenario: Option<&str>, flags: &Flags) -> Result<Plan, Failure> {
     let read = RefCell::new(BTreeSet::new());
     let text = |name: &str| -> Result<String, String> {
         let (name, text) = spec
@@ -162,7 +191,7 @@ fn plan_of(spec: &Spec, flags: &Flags) -> Result<Plan, Failure> {
         read.borrow_mut().insert(name);
         Ok(text.clone())
     };
-    let plan = plans::elsewhere(flags, spec.scenario.as_deref(), |name| text(name).map(Source::Text))?;
+    let plan = plans::elsewhere(flags, scenario, |name| text(name).map(Source::Text))?;
     let plan = plans::with_certificates(plan, text).map_err(Failure::usage).and_then(contents::none)?;
     let read = read.into_inner();
     let unread = spec.files.iter().filter(|(name, _)| !read.contains(name));
@@ -201,8 +230,6 @@ fn place_of(mistake: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use fleet::Allow;
-
     use super::*;
 
     fn text(text: &str) -> Given {
@@ -266,6 +293,58 @@ mod tests {
         let why = tags(list(&["a b", "c", "d/e"])).unwrap_err();
         let wrong = |tag: &str| format!("--tag: may have letters, digits, -, _ and . only: {tag:?}");
         assert_eq!(why, [wrong("a b"), wrong("d/e")]);
+    }
+
+    /// A search by this, up to this load.
+    fn search(spec: Spec, by: &str, max: &str) -> Result<Wanted, Vec<String>> {
+        let own = [("by", by), ("max", max)].map(|(name, value)| (name.to_owned(), text(value)));
+        let spec = Spec { flags: [spec.flags, own.into()].concat(), ..spec };
+        Place::Here(Allow::parse(&[], &plans::resolve).unwrap()).read_wanted(&spec)
+    }
+
+    #[test]
+    fn a_search_by_a_number_has_the_scenario_and_the_files_of_the_request() {
+        let scenario = "target = \"http://127.0.0.1:1/{csv users.id}\"\n[[population]]\nname = \"chat\"\nconnections = 4\n[csv.users]\nfile = \"users.csv\"\n";
+        let path = "population.chat.connections";
+        let files = vec![("users.csv".to_owned(), "id\n1\n".to_owned())];
+        let spec = || Spec { scenario: Some(scenario.to_owned()), files: files.clone(), ..Spec::default() };
+        let Wanted { how, .. } = search(spec(), path, "9").unwrap_or_else(|why| panic!("{why:?}"));
+        let (by, _) = how.without_mistakes();
+        let step = by.variant(7).unwrap().unwrap();
+        assert_eq!((by.name(), step.plan.places()), (path, 7));
+        assert_eq!(step.text, Some(scenario.replace("= 4", "= 7")));
+        drop(how);
+        assert_eq!(
+            by.variant(7).unwrap().err().as_deref(),
+            Some("the search is over"),
+            "its plans are freed"
+        );
+        let why = |by: &str, max: &str| search(spec(), by, max).err().unwrap();
+        let missing = format!("--by: scenario.toml: has no \"population.chat.rate\"; use {path}");
+        assert_eq!(why("population.chat.rate", "9"), [missing]);
+        assert!(why(path, "5g")[0].starts_with("--max: scenario.toml:4:15: "), "{:?}", why(path, "5g"));
+    }
+
+    #[test]
+    fn a_number_of_the_scenario_reaches_no_other_target() {
+        let allow = Some(Allow::parse(&[], &plans::resolve).unwrap());
+        let requested = Requested { spec: Spec::default(), allow };
+        let plan = |host: &str| {
+            let text = format!("target = \"http://{host}:1/\"");
+            requested.plan(&Flags::new(SCENARIO), Some((SCENARIO, &text))).map(|_| ())
+        };
+        assert_eq!(plan("127.0.0.1"), Ok(()));
+        assert!(plan("192.0.2.1").is_err_and(|why| why.starts_with("192.0.2.1:1 is not allowed here")));
+    }
+
+    #[test]
+    fn streams_of_a_request_are_searched() {
+        let flags = vec![("http2".to_owned(), Given::Alone)];
+        let spec = Spec { target: Some("http://127.0.0.1:1/".to_owned()), flags, ..Spec::default() };
+        let Wanted { how, .. } = search(spec, "streams", "8").unwrap_or_else(|why| panic!("{why:?}"));
+        let step = how.without_mistakes().0.variant(3).unwrap().unwrap();
+        assert_eq!(step.flag, Some(("streams".to_owned(), "3".to_owned())));
+        assert_eq!(step.plan.populations[0].streams, Some(3));
     }
 
     #[test]
