@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn what_the_target_does_not_sustain_is_its_limit_whatever_is_refused() {
-        let found = searched(40, 20);
+        let found = searched(24, 20);
         assert_eq!((found.outcome, found.ended.as_deref()), (FindOutcome::Found, None));
-        assert!(found.max.abs_diff(19) <= 1 && found.failed.is_some_and(|load| load < 40), "{found:?}");
+        assert!(found.max.abs_diff(19) <= 1 && found.failed.is_some_and(|load| load < 24), "{found:?}");
     }
 
     #[test]
