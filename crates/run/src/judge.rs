@@ -65,9 +65,11 @@ pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: O
     judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..gather(plan, r) })
 }
 
-/// The time after which connections were closed that nothing was sent on, if it was the same for all, and may be a configured one.
+/// The time after which connections were closed that nothing was sent on, if it was the same for all, and may be a configured one. Those that
+/// were closed as others were opened made room for them.
 pub(crate) fn idle_timeout(r: &Record) -> Option<Nanos> {
-    evidence::Pattern::of(r, false).silence.filter(|time| *time >= limit::closes::SET)
+    let pattern = evidence::Pattern::of(r, false);
+    pattern.silence.filter(|time| *time >= limit::closes::SET && !pattern.is_surplus)
 }
 
 /// None where it is not one population whose connections carry one request at a time.

@@ -216,7 +216,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// kernel, which closes what was in a ring when it finds the time: the next step would come on top of it.
     pub(super) fn settle(&mut self, stays: u64) {
         let load = self.load;
-        // They would take the places of the connections that are closed.
+        // Dials under way would take the places of the connections that are closed.
         let stays = if self.undecided > MANY { stays.min(load / 5) } else { stays.min(load) };
         let gone = if self.load_steps.is_some() { load - stays } else { load };
         if gone == 0 || self.interrupt.is_set() {
@@ -231,13 +231,20 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             return;
         }
         let allowed = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
+        let is_large = load > MAX_COUNTED && !matches!(self.find.by, By::Number(_));
         // On agents each takes as long as a short step.
         let is_here = self.source.is_here();
         let waits = if is_here { LOOKS * MAX_WAITS } else { MAX_WAITS / 4 };
+        let (mut fewest, mut looks) = (u64::MAX, 0);
         for _ in 0..waits {
-            let is_over = self.lost.is_some() || self.interrupt.is_set();
-            let is_large = load > MAX_COUNTED && !matches!(self.find.by, By::Number(_));
-            if is_large || is_over || standing(&self.plan) <= self.before + allowed {
+            if is_large || self.lost.is_some() || self.interrupt.is_set() {
+                return;
+            }
+            let standing = standing(&self.plan);
+            looks = if standing < fewest { 0 } else { looks + 1 };
+            fewest = fewest.min(standing);
+            // What does not become fewer are dials that the target takes only now.
+            if standing <= self.before + allowed || is_here && looks >= 2 * LOOKS {
                 return;
             }
             // Agents are to be led meanwhile.
@@ -248,13 +255,16 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
     }
 
-    /// Goes to this load, or to nothing where each step begins with that, for a time.
+    /// Goes to this load, or to nothing where each step begins with that, for a time, whether it is reached or not.
     fn stay_at(&mut self, load: u64, time: Duration) {
         let Some(load_steps) = &mut self.load_steps else { return std::thread::sleep(time) };
-        let plan = self.find.by.plan(&self.plan, load, Nanos(time.as_nanos() as u64));
+        let time = Nanos(time.as_nanos() as u64);
+        let plan = self.find.by.plan(&self.plan, load, time);
         self.load = load;
         let patience = self.source.is_here().then_some(RESPONDS);
-        let record = load_steps.go_to(&plan, self.root, self.interrupt, (patience, &mut |_, _| false));
+        let mut began = None;
+        let is_over = &mut |_: &Conductor, now: Nanos| now.since(*began.get_or_insert(now)) >= time;
+        let record = load_steps.go_to(&plan, self.root, self.interrupt, (patience, is_over));
         self.note_lost(&record);
     }
 
