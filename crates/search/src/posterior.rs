@@ -30,7 +30,9 @@ const CHANGE: f64 = 0.005;
 const DRIFT: f64 = 0.02;
 const DRIFTS_BY: f64 = 0.01;
 /// Standard deviation of a measurement of the capacity, as a share of it: connections counted a moment too early or too late.
-const MEASUREMENT: f64 = 0.015;
+pub(crate) const MEASUREMENT: f64 = 0.015;
+/// The same where a limit was seen: what was held is all that there was room for.
+pub(crate) const COUNT: f64 = 0.005;
 /// A logistic distribution with this scale has the standard deviation 1: the square root of 3, divided by pi.
 const SCALE: f64 = 0.551_328_895_421_792;
 /// Cells with less probability are left out of sums of information: all that only [`CHANGE`] keeps.
@@ -89,12 +91,13 @@ impl Posterior {
         self.normalise();
     }
 
-    /// A load failed, and `sustained` of it was reported to be sustained; `before`: what the failure before this one reported.
+    /// A load failed, and `sustained` of it was reported to be sustained; `before`: what the failure before this one reported;
+    /// `deviation`: the standard deviation of such a report, as a share.
     ///
     /// Where that is a measurement, the step's own capacity is known, and that it failed says no more (a censored regression:
     /// Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26, 1958). What misleads may be
     /// anything, but much the same each time.
-    pub(crate) fn observe_sustained(&mut self, load: u64, sustained: u64, before: Option<u64>) {
+    pub(crate) fn observe_sustained(&mut self, load: u64, sustained: u64, before: Option<u64>, deviation: f64) {
         let (log, seen) = (logarithm(load), logarithm(sustained));
         let apart = before.map(|before| seen - logarithm(before));
         let anywhere = 1.0 / self.grid.middles().last().copied().unwrap_or(1.0).max(1.0);
@@ -106,7 +109,7 @@ impl Posterior {
             let is_within = (self.grid.low(of)..=self.grid.high(of)).contains(&sustained);
             let distance = if is_within { 0.0 } else { middle - seen };
             for at in 0..CURVES {
-                let spread = SPREADS[at / LAPSES.len()].0.max(MEASUREMENT);
+                let spread = SPREADS[at / LAPSES.len()].0.max(deviation);
                 let lapse = LAPSES[at % LAPSES.len()].0;
                 let again = apart.map_or(anywhere, |apart| density(apart, f64::sqrt(2.0) * spread));
                 measures[at] *= (1.0 - lapse) * density(distance, spread) + lapse * anywhere;

@@ -3,7 +3,7 @@
 use crate::{
     answer::{Answer, FOUND, Interval},
     grid::Grid,
-    posterior::Posterior,
+    posterior::{COUNT, MEASUREMENT, Posterior},
 };
 
 /// Posterior probability outside an interval, at each end. Less than the 2.5 % of a 95 % interval, which would hold on average over
@@ -11,6 +11,8 @@ use crate::{
 const TAIL: f64 = 0.015;
 /// A bound of the range is the answer with this probability.
 const BOUND: f64 = 0.9;
+/// A load that only this share of the posterior is below.
+const PROBABLY: f64 = 0.05;
 /// Steps after which an interval that is good enough for [`Answer::Found`] ends the search; before, only one within the tolerance.
 const ENOUGH_STEPS: u32 = 14;
 /// Steps after which a search ends in any case.
@@ -186,15 +188,14 @@ impl Search {
             Some(load) if self.steps == 0 => (load, Purpose::Baseline),
             _ if let Some(doubt) = self.doubted => (doubt.load, Purpose::Narrow),
             _ if self.failed.is_none() => (self.highest(), Purpose::Climb),
+            _ if self.is_precise() => (self.probably_sustained(), Purpose::Confirm),
             _ if self.interval().is_within(FOUND) => (self.best(), Purpose::Confirm),
             _ => (self.best(), Purpose::Narrow),
         };
         let rests = self.rests || self.doubted.is_some_and(|doubt| doubt.is_after_overload);
         let share = if rests { SETTLE } else { STAYS };
         let low = ((load as f64 * share) as u64).max(self.range.least);
-        // A target that may be growing goes on with what it has.
-        let goes_on = !self.rests && self.doubted.is_some_and(|doubt| !doubt.is_after_overload);
-        Some(Proposal { load, purpose, settle: (self.has_just_failed && !goes_on).then_some(low) })
+        Some(Proposal { load, purpose, settle: self.has_just_failed.then_some(low) })
     }
 
     /// The largest load to try now.
@@ -253,9 +254,9 @@ impl Search {
             }
             Outcome::Failed { sustained, limit, is_certain } => {
                 self.posterior.age();
-                // Of a target that is worse the longer it is overloaded, the best.
-                let first = before.filter(|doubt| !doubt.is_after_overload).map(|doubt| doubt.sustained);
-                self.observe_failure(load, sustained.max(first), limit);
+                // A target that is worse the longer it is overloaded sustains as much as at first; more in between that does not last is none.
+                let first = before.filter(|doubt| !doubt.is_after_overload && doubt.repeats == 0);
+                self.observe_failure(load, sustained.max(first.map(|doubt| doubt.sustained)), limit);
                 if limit == SeenLimit::Fixed && !std::mem::replace(&mut self.is_fixed, true) {
                     self.posterior.observe_fixed();
                 }
@@ -295,7 +296,8 @@ impl Search {
             |part: &u64| (1..load).contains(part) && (limit != SeenLimit::None || is_clear(*part));
         match sustained.filter(is_measured) {
             Some(part) => {
-                self.posterior.observe_sustained(load, part, self.sustained);
+                let deviation = if limit == SeenLimit::None { MEASUREMENT } else { COUNT };
+                self.posterior.observe_sustained(load, part, self.sustained, deviation);
                 self.sustained = Some(part);
             }
             None => self.posterior.observe(load, false),
@@ -303,14 +305,29 @@ impl Search {
     }
 
     fn is_enough(&self) -> bool {
-        let is_precise = match self.answer() {
+        let is_known = match self.answer() {
             Answer::NotReached { .. } | Answer::Impossible { .. } => true,
+            // Of what is only computed, something is to be seen.
             Answer::Found { interval, .. } => {
-                interval.is_within(self.tolerance) || self.steps >= ENOUGH_STEPS
+                self.is_precise() && self.passed.is_some_and(|passed| passed >= interval.low)
             }
             Answer::Unsettled { .. } => false,
         };
-        is_precise || self.steps >= MAX_STEPS
+        is_known || self.steps >= MAX_STEPS
+    }
+
+    fn is_precise(&self) -> bool {
+        self.interval().is_within(self.tolerance) || self.steps >= ENOUGH_STEPS && self.is_found()
+    }
+
+    fn is_found(&self) -> bool {
+        matches!(self.answer(), Answer::Found { .. })
+    }
+
+    /// A load in the interval of the result that the target probably sustains.
+    fn probably_sustained(&self) -> u64 {
+        let load = self.posterior.grid().low(self.posterior.quantile(PROBABLY));
+        load.clamp(self.range.least, self.highest())
     }
 
     fn interval(&self) -> Interval {

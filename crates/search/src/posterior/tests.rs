@@ -94,7 +94,7 @@ fn information_is_the_expected_loss_of_entropy() {
 #[test]
 fn what_was_sustained_is_where_the_capacity_is() {
     let mut posterior = Posterior::new(Grid::new(1, 1_000_000, 0.01));
-    posterior.observe_sustained(5_000, 1_020, None);
+    posterior.observe_sustained(5_000, 1_020, None, MEASUREMENT);
     let near = posterior.at_least(970) - posterior.at_least(1_080);
     assert!((0.6..0.9).contains(&near), "{near}");
     // It may mislead, and does so the more probably the more often a smaller load fails or a larger one passes.
@@ -108,11 +108,11 @@ fn much_the_same_once_more_is_little_evidence_if_it_misleads() {
     let misleads =
         |posterior: &Posterior| -> f64 { posterior.cells.iter().flat_map(|cell| &cell[CURVES..]).sum() };
     let mut posterior = Posterior::new(Grid::new(1, 1_000_000, 0.01));
-    posterior.observe_sustained(5_000, 1_020, None);
+    posterior.observe_sustained(5_000, 1_020, None, MEASUREMENT);
     let mut independent = posterior.clone();
     let once = misleads(&posterior);
-    posterior.observe_sustained(5_000, 1_021, Some(1_020));
-    independent.observe_sustained(5_000, 1_021, None);
+    posterior.observe_sustained(5_000, 1_021, Some(1_020), MEASUREMENT);
+    independent.observe_sustained(5_000, 1_021, None, MEASUREMENT);
     assert!(misleads(&independent) < 0.1 * once && misleads(&posterior) > 0.2 * once);
 }
 

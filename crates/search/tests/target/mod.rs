@@ -103,13 +103,14 @@ impl Target {
             self.overloads += 1;
             self.is_degraded = matches!(self.kind, Kind::Hysteresis);
         }
-        let seen = now.min(load) * (1.0 - 0.01 * uniform(&mut self.random));
+        let is_counted = matches!(self.kind, Kind::Fixed);
+        let seen = if is_counted { now } else { now.min(load) * (1.0 - 0.01 * uniform(&mut self.random)) };
         let sustained = match self.sustained {
             Sustained::Measured => Some(seen as u64),
             Sustained::Unknown => None,
             Sustained::Misleading => Some((now * self.misleads_by).min(load) as u64),
         };
-        let limit = if matches!(self.kind, Kind::Fixed) { SeenLimit::Fixed } else { SeenLimit::None };
+        let limit = if is_counted { SeenLimit::Fixed } else { SeenLimit::None };
         Outcome::Failed { sustained, limit, is_certain: false }
     }
 }
