@@ -85,8 +85,8 @@ ALL = (
     Server("uvicorn", 8000, (), of_pip("uvicorn"), FILES, EACH, fetched="python/bin/uvicorn"),
     Server("go", 8080, (), "go version", FILES, EACH, fetched="go/server"),
     Server("gunicorn-sync", 8000, (), of_pip("gunicorn"), ("closed",), "Connection: close", fetched="python/bin/gunicorn"),
-    # Beyond its setting, it closes each connection with its response.
-    Server("gunicorn-threads", 8000, (), of_pip("gunicorn"), ("connection-limit", "closed"), "worker_connections 1000", fetched="python/bin/gunicorn"),
+    # Near its setting, it closes each connection with its response; at it, it accepts none (gthread.py: `can_accept`).
+    Server("gunicorn-threads", 8000, (), of_pip("gunicorn"), (*STOPS, "closed"), "worker_connections 1000", fetched="python/bin/gunicorn"),
     # Opened in a burst, one worker takes more than its share and closes idle ones: 1,240 stay, and 760 to 790 with PHP.
     Server("nginx", 80, ("nginx",), package("nginx"), LIMIT, "worker_connections 768, a 16th of them kept free, a worker per core"),
     Server("php-fpm", 80, ("nginx", "php-fpm8.2"), package("php8.2-fpm"), LIMIT, "as nginx, and one more for each request to PHP"),

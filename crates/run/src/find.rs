@@ -330,7 +330,8 @@ impl Known {
 
     /// No further step shows more.
     fn give_up(&mut self, load: u64) {
-        self.search.learn(load, Outcome::Failed { sustained: None, limit: SeenLimit::None, is_certain: true });
+        self.search
+            .learn(load, Outcome::Failed { sustained: None, limit: SeenLimit::None, is_certain: true });
     }
 
     fn next(&self, load: u64, left: Nanos) -> Next {

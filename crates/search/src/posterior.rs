@@ -97,7 +97,13 @@ impl Posterior {
     /// Where that is a measurement, the step's own capacity is known, and that it failed says no more (a censored regression:
     /// Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26, 1958). What misleads may be
     /// anything, but much the same each time.
-    pub(crate) fn observe_sustained(&mut self, load: u64, sustained: u64, before: Option<u64>, deviation: f64) {
+    pub(crate) fn observe_sustained(
+        &mut self,
+        load: u64,
+        sustained: u64,
+        before: Option<u64>,
+        deviation: f64,
+    ) {
         let (log, seen) = (logarithm(load), logarithm(sustained));
         let apart = before.map(|before| seen - logarithm(before));
         let anywhere = 1.0 / self.grid.middles().last().copied().unwrap_or(1.0).max(1.0);

@@ -284,7 +284,8 @@ impl Search {
             let again = sustained > 0 && grows && repeats < MAX_REPEATS;
             return again.then_some(Doubt { load, sustained, repeats, is_after_overload: false });
         }
-        let is_less = self.sustained.is_none_or(|before| (sustained as f64) < (1.0 - CLEARLY_LESS) * before as f64);
+        let is_less =
+            self.sustained.is_none_or(|before| (sustained as f64) < (1.0 - CLEARLY_LESS) * before as f64);
         let again = !self.rests && self.has_just_failed && is_less && before.is_none();
         again.then_some(Doubt { load, sustained, repeats: 0, is_after_overload: true })
     }

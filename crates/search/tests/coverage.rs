@@ -155,7 +155,8 @@ fn what_is_held_stays() {
 
 #[test]
 fn what_is_held_stays_and_measures_nothing() {
-    let rows = [(Hard, 99, 18), (Spread(2), 90, 24), (Lapses(1), 99, 18), (Hysteresis, 95, 20), (Spares, 99, 20)];
+    let rows =
+        [(Hard, 99, 18), (Spread(2), 90, 24), (Lapses(1), 99, 18), (Hysteresis, 95, 20), (Spares, 99, 20)];
     check("connections held, which measure nothing", Sustained::Unknown, holding, &rows);
 }
 

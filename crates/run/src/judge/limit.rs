@@ -43,11 +43,11 @@
 
 use std::cmp::Reverse;
 
-use search::SeenLimit;
 use samples::{
     Cause, Certainty, Detail, Fault, FaultCount, Kind, Limit, Side, SlowPart, Stage, Summary,
     ThresholdResult, Verdict,
 };
+use search::SeenLimit;
 use units::Count;
 
 use super::{

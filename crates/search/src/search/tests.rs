@@ -98,15 +98,99 @@ fn what_throng_cannot_generate_bounds_the_search_and_not_the_target() {
     assert!(matches!(search.answer(), Answer::Unsettled { passed: None, failed: None, .. }));
 }
 
+/// The next step after these results, each of the step that was proposed.
+fn after(mut search: Search, outcomes: &[Outcome]) -> Proposal {
+    for outcome in outcomes {
+        let next = search.propose().expect("the search is not over");
+        search.learn(next.load, *outcome);
+    }
+    search.propose().expect("the search is not over")
+}
+
 #[test]
 fn a_target_that_was_overloaded_may_recover_first() {
-    let mut search = Search::new(RANGE, 0.02);
-    assert_eq!(search.propose().and_then(|first| first.settle), None);
-    search.learn(20_000, fail(Some(1_000)));
-    let next = search.propose().expect("one failure is no result");
-    assert_eq!(next.settle, Some((next.load as f64 * 0.4) as u64), "{next:?}");
-    search.learn(next.load, Outcome::Passed);
-    assert_eq!(search.propose().and_then(|next| next.settle), None);
+    let check = |outcomes: &[Outcome], settles: bool| {
+        let next = after(Search::new(RANGE, 0.02), outcomes);
+        assert_eq!(next.settle, settles.then_some((next.load as f64 * 0.4) as u64), "{next:?}");
+    };
+    check(&[], false);
+    check(&[fail(Some(1_000))], true);
+    check(&[fail(None)], true);
+    check(&[fail(None), Outcome::Passed], false);
+}
+
+#[test]
+fn a_first_failure_counts_when_no_more_is_sustained_the_next_time() {
+    let check = |sustained: &[u64], is_repeated: bool| {
+        let outcomes: Vec<Outcome> = sustained.iter().map(|part| fail(Some(*part))).collect();
+        let next = after(Search::new(RANGE, 0.02).that_holds(), &outcomes);
+        assert_eq!(next.load == RANGE.most, is_repeated, "{sustained:?}: {next:?}");
+    };
+    check(&[], true);
+    check(&[100], true);
+    // A cold target sustains more each time.
+    check(&[100, 106], true);
+    check(&[100, 105], false);
+    check(&[100, 120, 140, 160], true);
+    check(&[100, 120, 140, 160, 180], false);
+    // Nothing is measured.
+    check(&[0], false);
+    // What was seen of its open files is true at once.
+    let seen = Outcome::Failed { sustained: Some(100), limit: SeenLimit::Fixed, is_certain: false };
+    assert!(after(Search::new(RANGE, 0.02).that_holds(), &[seen]).load < 110);
+}
+
+#[test]
+fn of_a_first_failure_the_best_counts_that_lasts() {
+    let check = |sustained: &[u64], expected: u64| {
+        let outcomes: Vec<Outcome> = sustained.iter().map(|part| fail(Some(*part))).collect();
+        let next = after(Search::new(RANGE, 0.02).that_holds(), &outcomes).load;
+        assert!(next.abs_diff(expected) * 20 < expected, "{sustained:?}: {next}");
+    };
+    check(&[1_000, 1_010], 1_010);
+    // It is worse the longer it is overloaded.
+    check(&[1_000, 700], 1_000);
+    check(&[1_000, 1_400, 1_000], 1_000);
+}
+
+/// What is held stays held, until a target is seen not to recover in that way.
+#[test]
+fn a_failure_right_after_an_overload_is_repeated_from_below() {
+    let holds = || Search::new(RANGE, 0.02).that_holds();
+    let overloads = [fail(Some(1_000)), fail(Some(1_000))];
+    let first = after(holds(), &overloads);
+    assert_eq!(first.settle, Some((first.load as f64 * 0.9) as u64));
+    let again = after(holds(), &[&overloads[..], &[fail(Some(700))]].concat());
+    assert_eq!((again.load, again.settle), (first.load, Some((first.load as f64 * 0.4) as u64)));
+    // It has not recovered, and gets its pause from then on.
+    let rested = [&overloads[..], &[fail(Some(700)), Outcome::Passed, fail(Some(1_000))]].concat();
+    let next = after(holds(), &rested);
+    assert_eq!(next.settle, Some((next.load as f64 * 0.4) as u64));
+    // It has: it holds as much as in the overload, or no more from below.
+    for outcomes in [&[fail(Some(1_000))][..], &[fail(Some(700)), fail(Some(700))]] {
+        let next = after(holds(), &[&overloads[..], outcomes].concat());
+        assert_eq!(next.settle, Some((next.load as f64 * 0.9) as u64), "{outcomes:?}");
+    }
+}
+
+/// However well it was measured.
+#[test]
+fn a_result_was_seen_to_pass() {
+    for capacity in (950..1_050).chain([49_999]) {
+        let mut search = Search::new(Range { least: 1, most: 1_000_000 }, 0.02).that_holds();
+        let full =
+            Outcome::Failed { sustained: Some(capacity), limit: SeenLimit::Plateau, is_certain: false };
+        let mut passed = Vec::new();
+        while let Some(next) = search.propose() {
+            passed.extend((next.load < capacity).then_some(next.load));
+            search.learn(next.load, if next.load < capacity { Outcome::Passed } else { full });
+        }
+        let answer = search.answer();
+        assert!(
+            matches!(answer, Answer::Found { max, .. } if passed.contains(&max)),
+            "{passed:?} {answer:?}"
+        );
+    }
 }
 
 #[test]

@@ -57,7 +57,17 @@ impl Target {
         // From 200 to 100,000, evenly in the logarithm.
         let base = (200.0 * (500f64.ln() * uniform(&mut random)).exp()).floor();
         let misleads_by = if random.below(2) == 0 { 0.3 } else { 1.5 };
-        Target { kind, sustained, base, random, steps: 0, overloads: 0, is_degraded: false, is_small: true, misleads_by }
+        Target {
+            kind,
+            sustained,
+            base,
+            random,
+            steps: 0,
+            overloads: 0,
+            is_degraded: false,
+            is_small: true,
+            misleads_by,
+        }
     }
 
     /// What it sustains now, half of the time: the truth.
