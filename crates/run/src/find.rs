@@ -13,8 +13,8 @@ use crate::{Interrupt, Refusal, by::By, fitting, judge};
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_here, is_ours, none_held, none_secured,
-    probe_p99_us, slow_probe, unmeasured,
+    HOLDS_NONE, all_wrong, baseline, closes, holds_none, is_confirmed, is_here, is_ours, none_held,
+    none_secured, probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -234,6 +234,8 @@ struct Known {
     timeout: Option<Nanos>,
     /// The lowest median latency of the loads that passed.
     unloaded: Option<Nanos>,
+    /// The most announced closes for each response, of the loads that passed.
+    usual_closes: Option<f64>,
     curve: Vec<Point>,
     /// What stopped the target, and the load that showed it.
     limit: Option<(u64, Limit)>,
@@ -255,6 +257,7 @@ impl Known {
             baseline: None,
             timeout: plan.probe.as_ref().map(|probe| probe.populations[0].timeout),
             unloaded: None,
+            usual_closes: None,
             curve: Vec::new(),
             limit: None,
             interrupted: false,
@@ -268,14 +271,14 @@ impl Known {
     fn learn(&mut self, by: By, step: Proposal, summary: Summary, show: &mut dyn FnMut(Shown<'_>)) {
         let load = step.load;
         let slow = slow_probe(by, &summary, self.baseline);
-        let mut reasons = reasons(by, load, &summary);
+        let mut reasons = reasons(by, load, &summary, self.usual_closes);
         let holds_none = by == By::Connections && holds_none(load, &summary);
         if holds_none {
             reasons.insert(0, HOLDS_NONE.to_owned());
         }
         // Its connections were there before: what they did when they were opened was judged then.
         let passed_before = self.curve.iter().any(|point| point.pass && point.load >= load);
-        let is_confirmed = passed_before && is_confirmed(by, load, &summary);
+        let is_confirmed = passed_before && is_confirmed(by, load, &summary, self.usual_closes);
         if is_confirmed {
             reasons.clear();
         }
@@ -295,6 +298,7 @@ impl Known {
         }
         // What stopped it when it was measured before does not.
         self.limit = self.limit.take().filter(|(of, _)| *of > load);
+        self.usual_closes = closes(&summary).into_iter().chain(self.usual_closes).reduce(f64::max);
         self.unloaded = unloaded(&summary).into_iter().chain(self.unloaded).min();
         if !is_confirmed {
             self.thresholds.push((load, summary.thresholds));

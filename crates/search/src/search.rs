@@ -318,11 +318,8 @@ impl Search {
     }
 
     fn is_precise(&self) -> bool {
-        self.interval().is_within(self.tolerance) || self.steps >= ENOUGH_STEPS && self.is_found()
-    }
-
-    fn is_found(&self) -> bool {
-        matches!(self.answer(), Answer::Found { .. })
+        let Answer::Found { max, interval } = self.answer() else { return false };
+        interval.is_around(max, self.tolerance) || self.steps >= ENOUGH_STEPS
     }
 
     /// A load in the interval of the result that the target probably sustains.
@@ -356,7 +353,8 @@ impl Search {
         if interval.low > 0 && interval.high < self.range.most && interval.is_around(max, FOUND) {
             return Answer::Found { max, interval };
         }
-        Answer::Unsettled { passed: self.passed, failed: self.failed, interval }
+        let failed = self.failed.or(self.doubted.map(|doubt| doubt.load));
+        Answer::Unsettled { passed: self.passed, failed, interval }
     }
 }
 

@@ -149,7 +149,7 @@ impl RunResult {
     /// The same for a step of a search with this load, and why it fails, if so.
     pub fn judge_step(&self, plan: &Plan, by: By, load: u64) -> (Summary, Vec<String>) {
         let summary = self.judge(plan);
-        let reasons = run::reasons(by, load, &summary);
+        let reasons = run::reasons(by, load, &summary, None);
         (summary, reasons)
     }
 

@@ -307,6 +307,21 @@ fn a_search_goes_up_and_down_on_the_agents() {
     assert_eq!(s.count("max"), 150, "{}", ended.stderr);
 }
 
+#[test]
+fn pauses_give_way_on_agents_too() {
+    // All that it opens at first pause for longer than that.
+    let (fleet, server) = (joined("search-idle", 2), Serving::start(&["--threads", "1", "--idle-cut", "5s"]));
+    let words = ["find", &server.url("/"), "--fleet", &fleet.url(), "--max", "60", "-d", "6s", "--json", "-"];
+    let ended = Program::start(&[&words[..], &["--max-lag", "1m"]].concat()).end_within(PATIENCE);
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+    assert!(
+        ended.stderr.contains("think 1.5s..3s: the server closes idle connections after 5."),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(s.count("max"), 60, "{}", ended.stderr);
+}
+
 /// A search by connections on three agents, one of which is killed after the step of the first load.
 fn search_without_one(name: &str) -> (Joined, Serving, Program) {
     let (fleet, server) = (joined(name, 3), Serving::start(&["--threads", "1"]));

@@ -1,6 +1,6 @@
 //! A fleet as the workers of a search.
 
-use plan::Plan;
+use plan::{Plan, flag};
 use run::{By, Find, Ground, Interrupt, Refusal, WorkerSource};
 use samples::Limit;
 use units::Nanos;
@@ -48,10 +48,15 @@ fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, String> {
     let mut job = Job { step: Some(load), ..job.clone() };
     if let Some(variant) = load.0.variant(load.1).transpose()? {
         job.scenario = variant.text.or(job.scenario);
-        job.flags.retain(|(name, _)| variant.flag.as_ref().is_none_or(|(own, _)| own != name));
-        job.flags.extend(variant.flag);
+        variant.flag.into_iter().for_each(|flag| set_flag(&mut job.flags, flag));
     }
     Ok(job)
+}
+
+/// Sets one, in the place of another value that it may have.
+fn set_flag(flags: &mut Vec<(String, String)>, flag: (String, String)) {
+    flags.retain(|(name, _)| *name != flag.0);
+    flags.push(flag);
 }
 
 /// The largest load, up to `most`, with which all of the plan together is within the agents' caps on rates, `per_s` together.
@@ -99,11 +104,15 @@ impl WorkerSource for Agents {
         workers.release();
         self.link = Some(workers.into_link());
     }
+
+    fn set_think(&mut self, think: &str) {
+        set_flag(&mut self.job.flags, (flag::THINK.name.to_owned(), think.to_owned()));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use plan::{Environment, Flag, Flags, flag};
+    use plan::{Environment, Flag, Flags};
 
     use super::*;
 

@@ -14,6 +14,9 @@ const PROBE_MORE_US: f64 = 20_000.0;
 const PROBE_OF_TIMEOUT: f64 = 0.5;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
+/// More announced closes for each response than this many times as many as at smaller loads, and this many more, come with the load.
+const CLOSES_TIMES: f64 = 2.0;
+const CLOSES_MORE: f64 = 0.005;
 /// Minimum share of a load whose announced closes show what the target does with all.
 const MANY: f64 = 0.5;
 /// Why no number of connections can be held, and what helps.
@@ -34,10 +37,13 @@ impl By {
         }
     }
 
-    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too, and requests that
-    /// were under way at the end.
-    fn reached(self, s: &Summary) -> f64 {
+    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too, unless the target does so
+    /// because of the load, and requests that were under way at the end. `usual`: see [`closes`].
+    fn reached(self, s: &Summary, usual: Option<f64>) -> f64 {
+        let come_with_load =
+            |usual: f64| closes(s).is_some_and(|now| now > CLOSES_TIMES * usual + CLOSES_MORE);
         let more = match self {
+            By::Connections if usual.is_some_and(come_with_load) => 0.0,
             By::Connections => s.connections.closed.saturating_sub(s.connections.redialled) as f64,
             By::Rate => under_way_per_s(s),
             By::Arrival | By::Burst => 0.0,
@@ -56,6 +62,13 @@ impl By {
             By::Number(_) => "reached",
         }
     }
+}
+
+/// Announced closes for each response, where there are enough of these. A target that closes each connection after a number of responses has the
+/// same share at any load; one that has too many connections closes more of them.
+pub(super) fn closes(s: &Summary) -> Option<f64> {
+    let answered = s.requests.answered as f64;
+    (answered * CLOSES_MORE >= 1.0).then(|| s.connections.closed as f64 / answered)
 }
 
 /// At full load only: what a ramp makes of a target is not what its connections make of it.
@@ -99,8 +112,8 @@ pub(super) fn is_ours(by: By, s: &Summary) -> bool {
     is_here(s) || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
 }
 
-/// Why a step failed: its own verdict, a load that was not reached, probes without a response.
-pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
+/// Why a step failed: its own verdict, a load that was not reached, probes without a response. `usual`: the [`closes`] of loads that passed.
+pub fn reasons(by: By, load: u64, s: &Summary, usual: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
     if s.verdict != Verdict::Pass {
         reasons.extend(s.reasons.iter().cloned());
@@ -109,7 +122,7 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
         }
     }
     // Whatever the thresholds, a load that was not reached was not sustained.
-    let got = by.reached(s);
+    let got = by.reached(s, usual);
     if got < SHARE * load as f64 && reasons.is_empty() {
         // What is under way is not answered, but is no shortfall either.
         let (done, under_way) = match by {
@@ -206,8 +219,8 @@ pub(super) fn unmeasured(s: &Summary) -> Option<Limit> {
 }
 
 /// Whether a step that confirms fails by that alone: it judges what its connections did when they were opened, and all of them are open.
-pub(super) fn is_confirmed(by: By, load: u64, s: &Summary) -> bool {
-    unmeasured(s).is_some() && by.reached(s) >= SHARE * load as f64
+pub(super) fn is_confirmed(by: By, load: u64, s: &Summary, usual: Option<f64>) -> bool {
+    unmeasured(s).is_some() && by.reached(s, usual) >= SHARE * load as f64
 }
 
 const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.held.p99";
@@ -309,7 +322,7 @@ mod tests {
             (s.latency_us.p50, s.latency_us.min) = (p50_ms * 1e3, min_ms * 1e3);
             // What is under way is not said to be answered.
             let short = short.map(|more| format!("{answered} of 100 requests/s answered{more}"));
-            let seen = reasons(By::Rate, 100, &s);
+            let seen = reasons(By::Rate, 100, &s, None);
             assert_eq!(seen, Vec::from_iter(short), "{answered} {p50_ms} {min_ms}");
         };
         check(98.0, 1.0, 1.0, None);
@@ -326,13 +339,32 @@ mod tests {
         check(0.0, 0.0, 0.0, Some(""));
     }
 
+    /// Of 1,000 connections this many are held, the others were closed with one of 2,000 responses each; `usual`: closes for each response
+    /// at smaller loads.
+    #[test]
+    fn closes_that_come_with_the_load_are_a_shortfall() {
+        let check = |held: u64, usual: Option<f64>, expected: Option<&str>| {
+            let mut s = Summary::default();
+            (s.connections.held, s.connections.closed, s.requests.answered) = (held, 1_000 - held, 2_000);
+            let seen = reasons(By::Connections, 1_000, &s, usual);
+            assert_eq!(seen, Vec::from_iter(expected), "{held} {usual:?}");
+        };
+        check(900, None, None);
+        check(900, Some(0.05), None);
+        check(900, Some(0.022), Some("900 of 1,000 connections held"));
+        check(900, Some(0.0), Some("900 of 1,000 connections held"));
+        // One in 200 is few.
+        check(990, Some(0.0), None);
+        check(980, Some(0.0), None);
+    }
+
     #[test]
     fn what_failed_probes_met_is_said() {
         let failures = vec![samples::ProbeFailure { what: "status 503".to_owned(), count: 20 }];
         let mut probe = samples::ProbeSummary { sent: 20, failures, ..Default::default() };
         let check = |probe: &samples::ProbeSummary, why: &str| {
             let s = Summary { probe: Some(probe.clone()), ..Summary::default() };
-            assert_eq!(reasons(By::Connections, 0, &s), [why]);
+            assert_eq!(reasons(By::Connections, 0, &s, None), [why]);
         };
         check(&probe, "no probe had a correct response at full load (status 503)");
         let censored = Some(Censored { count: 9, share: 0.45, ..Censored::default() });

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((most(8), most(9)), (Ok(()), Err("too many".to_owned())));
         // Whatever the figures, the run judges itself.
         let s = samples::Summary { verdict: samples::Verdict::Pass, ..Default::default() };
-        assert_eq!(super::super::reasons(by, 5, &s), Vec::<String>::new());
+        assert_eq!(super::super::reasons(by, 5, &s, None), Vec::<String>::new());
         // An agent has the file of the step.
         let sent = serde_json::to_string(&by).expect("it is plain");
         assert_eq!((sent.as_str(), serde_json::from_str(&sent).ok()), ("\"Number\"", Some(By::Number(None))));

@@ -38,6 +38,9 @@ pub trait WorkerSource {
 
     /// Takes them back: they have ended.
     fn end(&mut self, workers: Self::Workers);
+
+    /// Further workers pause for this long (`1.5s..3s`), as the plan says from now on: those that make it themselves are to know.
+    fn set_think(&mut self, _think: &str) {}
 }
 
 /// Threads of this machine.

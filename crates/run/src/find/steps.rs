@@ -196,16 +196,17 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// # Errors
     /// There are no workers.
     pub(super) fn thinks_less(&mut self) -> Result<bool, Refusal> {
-        let may = self.find.may_think_less && self.source.is_here();
-        let Some((plan, idle)) =
-            self.idle_timeout.filter(|_| may).and_then(|time| idle::outlasted(&self.plan, time))
-        else {
+        let timeout = self.idle_timeout.filter(|_| self.find.may_think_less);
+        let Some((plan, idle)) = timeout.and_then(|time| idle::outlasted(&self.plan, time)) else {
             return Ok(false);
         };
+        let [least, most] = idle.think_s;
+        self.source.set_think(&format!("{least}s..{most}s"));
         (self.say)(&idle.to_string());
         (self.plan, self.idle) = (plan, Some(idle));
         if let Some(load_steps) = self.load_steps.take() {
-            self.source.end(load_steps.end_within(ENDS_WITHIN));
+            let is_here = self.source.is_here();
+            self.source.end(if is_here { load_steps.end_within(ENDS_WITHIN) } else { load_steps.end() });
             let find = Find { most: self.most, ..self.find };
             (self.most, _, self.load_steps) = begin(self.source, &find, 1, &self.plan, self.say)?;
         }

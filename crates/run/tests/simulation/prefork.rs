@@ -112,7 +112,7 @@ fn burst(n: u64) -> (Summary, Vec<String>) {
     let mut server = listening(&net, plan.destinations()[0], places, Prefork::default());
     let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     let summary = run::judge_step(&plan, &result.record, By::Burst, false, None);
-    let reasons = run::reasons(By::Burst, n, &summary);
+    let reasons = run::reasons(By::Burst, n, &summary, None);
     (summary, reasons)
 }
 

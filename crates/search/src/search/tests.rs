@@ -141,6 +141,16 @@ fn a_first_failure_counts_when_no_more_is_sustained_the_next_time() {
 }
 
 #[test]
+fn a_failure_that_is_to_be_repeated_was_seen() {
+    let mut search = Search::new(RANGE, 0.02).that_holds();
+    search.learn(500, Outcome::Passed);
+    search.learn(2_000, fail(Some(1_000)));
+    let answer = search.answer();
+    let expected = (Some(500), Some(2_000));
+    assert!(matches!(answer, Answer::Unsettled { passed, failed, .. } if (passed, failed) == expected));
+}
+
+#[test]
 fn of_a_first_failure_the_best_counts_that_lasts() {
     let check = |sustained: &[u64], expected: u64| {
         let outcomes: Vec<Outcome> = sustained.iter().map(|part| fail(Some(*part))).collect();
