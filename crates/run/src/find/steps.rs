@@ -91,7 +91,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         interrupt: &'a Interrupt,
         say: &'a mut dyn FnMut(&str),
     ) -> Result<Steps<'a, S>, Refusal> {
-        let (most, refused, load_steps) = begin(source, &find, least, plan, say)?;
+        let Begun { most, refused, load_steps } = begin(source, &find, least, plan, say)?;
         let before = standing(plan);
         let (lost, has_passed, unloaded) = (None, false, None);
         let (load, idle, idle_timeout, survived) = (0, None, None, Nanos::ZERO);
@@ -208,7 +208,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             let is_here = self.source.is_here();
             self.source.end(if is_here { load_steps.end_within(ENDS_WITHIN) } else { load_steps.end() });
             let find = Find { most: self.most, ..self.find };
-            (self.most, _, self.load_steps) = begin(self.source, &find, 1, &self.plan, self.say)?;
+            let begun = begin(self.source, &find, 1, &self.plan, self.say)?;
+            (self.most, self.load_steps) = (begun.most, begun.load_steps);
         }
         Ok(true)
     }
@@ -299,14 +300,22 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 /// Whatever fits on this machine may not fit any more a moment later: a server on it takes memory, too.
 const ATTEMPTS: u32 = 3;
 
-/// The largest load that there is to be, why not more, and workers for it where they stay for the whole search.
+/// What the steps of a search have in common.
+struct Begun<W> {
+    /// The largest load that there is to be, and why not more.
+    most: u64,
+    refused: Option<Limit>,
+    /// Workers for it, where they stay for the whole search.
+    load_steps: Option<LoadSteps<W>>,
+}
+
 fn begin<S: WorkerSource>(
     source: &mut S,
     find: &Find,
     least: u64,
     plan: &Plan,
     say: &mut dyn FnMut(&str),
-) -> Result<(u64, Option<Limit>, Option<LoadSteps<S::Workers>>), Refusal> {
+) -> Result<Begun<S::Workers>, Refusal> {
     let mut attempts = 1..ATTEMPTS;
     loop {
         let (most, refused) = match find.by {
@@ -314,13 +323,14 @@ fn begin<S: WorkerSource>(
             _ => (find.most, None),
         };
         if !matches!(find.by, By::Connections | By::Rate) {
-            return Ok((most, refused, None));
+            return Ok(Begun { most, refused, load_steps: None });
         }
         match source.workers((find.by, most, find.dwell), plan, say) {
             Err(Refusal::Findings(_)) if find.by == By::Connections && attempts.next().is_some() => {}
             workers => {
                 let (workers, ground) = workers?;
-                return Ok((most, refused, Some(LoadSteps::on(workers, ground, plan))));
+                let load_steps = Some(LoadSteps::on(workers, ground, plan));
+                return Ok(Begun { most, refused, load_steps });
             }
         }
     }
