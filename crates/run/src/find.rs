@@ -14,7 +14,7 @@ use crate::{Interrupt, Refusal, by::By, fitting, judge};
 pub use criteria::reasons;
 use criteria::{
     HOLDS_NONE, all_wrong, baseline, closes, holds_none, is_confirmed, is_here, is_ours, none_held,
-    none_secured, probe_p99_us, slow_probe, unmeasured,
+    none_secured, probe_p99_us, seen, slow_probe, unloaded, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -318,7 +318,7 @@ impl Known {
         let limit =
             if holds_none { Some(none_held()) } else { unmeasured.or(summary.limit).or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
-        let seen = limit.as_ref().filter(|_| by == By::Connections).map_or(SeenLimit::None, judge::seen);
+        let seen = limit.as_ref().filter(|_| by == By::Connections).map_or(SeenLimit::None, seen);
         // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
         // does not measure, a smaller one does not either.
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
@@ -353,7 +353,7 @@ impl Known {
 
     /// Whether a step for this decides where a limit is that was not seen.
     fn is_in_doubt(&self, purpose: Purpose) -> bool {
-        let is_seen = self.limit.as_ref().is_some_and(|(_, limit)| judge::seen(limit) == SeenLimit::Fixed);
+        let is_seen = self.limit.as_ref().is_some_and(|(_, limit)| seen(limit) == SeenLimit::Fixed);
         matches!(purpose, Purpose::Narrow | Purpose::Confirm) && !is_seen
     }
 
@@ -462,12 +462,6 @@ impl Known {
             curve: self.curve,
         }
     }
-}
-
-/// The median latency of a step: of the first responses, if no request was due after the ramp.
-fn unloaded(s: &Summary) -> Option<Nanos> {
-    let measured = [&s.latency_us, &s.ramp_latency_us].into_iter().find(|times| times.count > 0);
-    measured.map(|times| Nanos((1e3 * times.p50) as u64))
 }
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {

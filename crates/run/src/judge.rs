@@ -32,7 +32,7 @@ mod words;
 
 use evidence::{Evidence, Paced};
 use gather::gather;
-pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, seen, weight};
+pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
 pub use subject::find_command;
 pub(crate) use subject::longest_pause;
 

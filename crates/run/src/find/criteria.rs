@@ -3,6 +3,7 @@
 use samples::{
     Baseline, Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict,
 };
+use search::SeenLimit;
 use units::{Count, Nanos};
 
 use super::By;
@@ -225,6 +226,22 @@ pub(super) fn is_confirmed(by: By, load: u64, s: &Summary, usual: Option<f64>) -
 
 const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.held.p99";
 const JUDGE_OTHERS: &str = "judge a figure that a step measures, or use longer steps (-d)";
+
+/// What a limit says of the number of connections that the target holds. Its open files are the same in each run; a limit on connections is that of
+/// one of several processes, and how many it gets of all varies.
+pub(super) fn seen(limit: &Limit) -> SeenLimit {
+    match (limit.side, limit.cause) {
+        (Side::Target, Cause::OpenFiles) if limit.certainty == Certainty::Seen => SeenLimit::Fixed,
+        (Side::Target, Cause::OpenFiles | Cause::ConnectionLimit | Cause::AcceptQueue) => SeenLimit::Plateau,
+        _ => SeenLimit::None,
+    }
+}
+
+/// The median latency of a step: of the first responses, if no request was due after the ramp.
+pub(super) fn unloaded(s: &Summary) -> Option<Nanos> {
+    let measured = [&s.latency_us, &s.ramp_latency_us].into_iter().find(|times| times.count > 0);
+    measured.map(|times| Nanos((1e3 * times.p50) as u64))
+}
 
 /// The baseline after a step that passed: that before it, or the step itself if its probe was faster. Not simply the first step: its
 /// load may be what warms the target up. None with thresholds, which judge instead. `timeout`: the probe's, where it is known.

@@ -47,7 +47,6 @@ use samples::{
     Cause, Certainty, Detail, Fault, FaultCount, Kind, Limit, Side, SlowPart, Stage, Summary,
     ThresholdResult, Verdict,
 };
-use search::SeenLimit;
 use units::Count;
 
 use super::{
@@ -227,16 +226,6 @@ pub(crate) fn weight(limit: &Limit) -> u8 {
         (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied | Saturated)
         | (Side::Host, Cpu) => 1,
         _ => 2,
-    }
-}
-
-/// What it says of the number of connections that the target holds. Its open files are the same in each run; a limit on connections is that of
-/// one of several processes, and how many it gets of all varies.
-pub(crate) fn seen(limit: &Limit) -> SeenLimit {
-    match (limit.side, limit.cause) {
-        (Side::Target, Cause::OpenFiles) if limit.certainty == Certainty::Seen => SeenLimit::Fixed,
-        (Side::Target, Cause::OpenFiles | Cause::ConnectionLimit | Cause::AcceptQueue) => SeenLimit::Plateau,
-        _ => SeenLimit::None,
     }
 }
 
