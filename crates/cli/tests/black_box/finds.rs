@@ -1,6 +1,6 @@
 //! `throng find`: the largest load, and what stops it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -39,6 +39,25 @@ fn a_limit_on_connections_is_found_and_named() {
     let loads: Vec<u64> = curve.iter().map(|point| point["load"].as_u64().unwrap()).collect();
     assert!(loads.is_sorted() && loads.len() >= 4, "{loads:?}");
     assert!(curve.iter().all(|p| (p["pass"] == true) == (p["load"].as_u64().unwrap() <= max)), "{curve:#?}");
+}
+
+/// Three steps and what is between them take longer.
+#[test]
+fn a_search_ends_with_its_time_and_says_what_it_has() {
+    let server = Serving::start(&["--threads", "1"]);
+    let args = ["find", &server.url("/"), "--max-time", "10s", "-d", "4s", "--json", "-"];
+    let began = Instant::now();
+    // Judged by this alone: how late throng is on a busy machine does not matter here.
+    let ended = Program::start(&[&args[..], &["--threshold", "held >= 99.9%"]].concat()).end_within(PATIENCE);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(11), "{took:?}: {}", ended.stderr);
+    ended.assert_status(1);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    assert_eq!((&found["outcome"], &found["max"]), (&"unsettled".into(), &500.into()), "{found:#}");
+    assert_eq!(found["ended"], "its time was over (--max-time)", "{found:#}");
+    for said in ["next 500 connections; ", "next 2,000 connections; 500 passed; ", "s left at most"] {
+        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+    }
 }
 
 #[test]
