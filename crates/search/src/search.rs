@@ -115,6 +115,8 @@ pub struct Search {
     posterior: Posterior,
     /// The largest load that throng can generate, as far as is known.
     reach: u64,
+    /// A load that throng could not generate once: it may have been late by chance.
+    late: Option<u64>,
     /// What the last failure reported to have sustained.
     sustained: Option<u64>,
     passed: Option<u64>,
@@ -145,6 +147,7 @@ impl Search {
             // What lies within the tolerance is a cell to each side: a finer grid would be no gain.
             posterior: Posterior::new(Grid::new(range.least, range.most, tolerance / 2.0)),
             reach: range.most,
+            late: None,
             sustained: None,
             passed: None,
             failed: None,
@@ -187,6 +190,7 @@ impl Search {
         let (load, purpose) = match self.baseline {
             Some(load) if self.steps == 0 => (load, Purpose::Baseline),
             _ if let Some(doubt) = self.doubted => (doubt.load, Purpose::Narrow),
+            _ if let Some(load) = self.late.filter(|load| self.is_near(*load)) => (load, Purpose::Climb),
             _ if self.failed.is_none() => (self.highest(), Purpose::Climb),
             _ if self.is_precise() => (self.probably_sustained(), Purpose::Confirm),
             _ if self.interval().is_within(FOUND) => (self.best(), Purpose::Confirm),
@@ -207,6 +211,11 @@ impl Search {
         let passed = self.passed.unwrap_or(0).min(self.reach);
         let most = if self.is_bounded() { passed + (self.reach - passed).div_ceil(2) } else { self.reach };
         climb.min(most).max(self.range.least)
+    }
+
+    /// Whether so much has passed that this load is worth a second look.
+    fn is_near(&self, load: u64) -> bool {
+        self.passed.is_some_and(|passed| passed >= load / 4 * 3)
     }
 
     /// Whether there are loads that throng cannot generate.
@@ -235,6 +244,10 @@ impl Search {
         self.rests |= before.is_some_and(|doubt| doubt.is_after_overload) && outcome == Outcome::Passed;
         self.doubted = self.doubt(load, outcome, before).filter(|_| !is_baseline);
         self.has_just_failed = matches!(outcome, Outcome::Failed { .. });
+        let late = self.late;
+        if outcome != Outcome::Invalid && late.is_some_and(|late| load >= late) {
+            (self.reach, self.late) = (self.range.most, None);
+        }
         if self.doubted.is_some() {
             self.is_over |= self.is_enough();
             return;
@@ -244,6 +257,7 @@ impl Search {
             Outcome::Invalid | Outcome::Failed { is_certain: false, .. } if is_baseline => {}
             Outcome::Invalid => {
                 self.reach = self.reach.min(load.saturating_sub(1)).max(self.range.least);
+                self.late = Some(load).filter(|load| late != Some(*load));
                 // A smaller load that throng cannot generate either: there is none left.
                 self.is_over |= load <= self.range.least;
             }
@@ -307,7 +321,8 @@ impl Search {
 
     fn is_enough(&self) -> bool {
         let is_known = match self.answer() {
-            Answer::NotReached { .. } | Answer::Impossible { .. } => true,
+            Answer::Impossible { .. } => true,
+            Answer::NotReached { .. } => self.late.is_none(),
             // Of what is only computed, something is to be seen.
             Answer::Found { interval, .. } => {
                 self.is_precise() && self.passed.is_some_and(|passed| passed >= interval.low)

@@ -83,10 +83,16 @@ fn what_throng_cannot_generate_bounds_the_search_and_not_the_target() {
     search.learn(20_000, Outcome::Invalid);
     assert_eq!(search.propose().map(|next| next.load), Some(10_002), "half way from what passed");
     assert!(matches!(search.answer(), Answer::Unsettled { passed: Some(5), failed: None, .. }));
+    let mut others = search.clone();
     while let Some(next) = search.propose() {
-        search.learn(next.load, Outcome::Passed);
+        search.learn(next.load, if next.load < 20_000 { Outcome::Passed } else { Outcome::Invalid });
     }
     assert!(matches!(search.answer(), Answer::NotReached { most: 19_600..20_000 }), "{:?}", search.answer());
+    // It was late by chance.
+    while let Some(next) = others.propose() {
+        others.learn(next.load, Outcome::Passed);
+    }
+    assert_eq!(others.answer(), Answer::NotReached { most: 20_000 });
     // Nor does a baseline bound anything that is not one.
     let mut search = Search::new(RANGE, 0.02).with_baseline(5).climbing_from(500, 4);
     search.learn(5, Outcome::Invalid);
