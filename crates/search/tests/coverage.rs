@@ -119,37 +119,27 @@ fn a_climb_that_measures() {
     check("one climb, which measures", Sustained::Measured, |search| search, &rows);
 }
 
+/// What searches must do that climb by a factor, and measure.
+const CLIMBING: [(Kind, u32, u32); 9] = [
+    (Hard, 100, 12),
+    (Fixed, 100, 12),
+    (Knee(8), 95, 16),
+    (Spread(2), 99, 15),
+    (Spread(8), 95, 17),
+    (Lapses(5), 99, 13),
+    (Drift(-3), 99, 15),
+    (WarmUp(8), 95, 18),
+    (Autoscaling(2), 95, 19),
+];
+
 #[test]
 fn climbs_by_a_factor_that_measure() {
-    let rows = [
-        (Hard, 100, 12),
-        (Fixed, 100, 12),
-        (Knee(8), 95, 16),
-        (Spread(2), 99, 15),
-        (Spread(8), 95, 17),
-        (Lapses(5), 99, 13),
-        (Drift(-3), 99, 15),
-        (WarmUp(8), 95, 18),
-        (Autoscaling(2), 95, 19),
-    ];
-    check("climbs by a factor, which measure", Sustained::Measured, by_four, &rows);
+    check("climbs by a factor, which measure", Sustained::Measured, by_four, &CLIMBING);
 }
 
 #[test]
 fn what_is_held_stays() {
-    let rows = [
-        (Hard, 100, 12),
-        (Fixed, 100, 12),
-        (Knee(8), 95, 16),
-        (Spread(2), 99, 15),
-        (Spread(8), 95, 17),
-        (Lapses(5), 99, 13),
-        (Drift(-3), 99, 15),
-        (Hysteresis, 99, 12),
-        (Spares, 99, 12),
-        (WarmUp(8), 95, 18),
-        (Autoscaling(2), 95, 19),
-    ];
+    let rows = [&CLIMBING[..], &[(Hysteresis, 99, 12), (Spares, 99, 12)]].concat();
     check("connections held, which measure", Sustained::Measured, holding, &rows);
 }
 

@@ -309,6 +309,10 @@ struct Begun<W> {
     load_steps: Option<LoadSteps<W>>,
 }
 
+/// Determines it, and starts the workers.
+///
+/// # Errors
+/// This machine cannot do the least load.
 fn begin<S: WorkerSource>(
     source: &mut S,
     find: &Find,
