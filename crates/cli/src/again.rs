@@ -108,6 +108,10 @@ impl Sink for WithSearches<'_, '_> {
         self.sinks.ask()
     }
 
+    fn measured(&mut self, json: &str) {
+        self.sinks.measured(json);
+    }
+
     fn finish(&mut self, summary: &Summary) {
         self.sinks.finish(&with_searches(summary.clone(), self.flags));
     }

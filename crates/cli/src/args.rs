@@ -63,6 +63,12 @@ pub(crate) fn read() -> Result<(Verb, Flags), Box<Refused>> {
     }
 }
 
+/// The flags of a stored command line; `None`: this version does not read it.
+pub(crate) fn flags_of(words: &[String]) -> Option<Flags> {
+    let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+    typos::read(&command(), &args).ok()?.matches.map(|matches| of_matches(&matches).1)
+}
+
 fn of_matches(matches: &ArgMatches) -> (Verb, Flags) {
     let (_, mut of_verb) = matches.subcommand().expect("a verb is required");
     while let Some((_, of_inner)) = of_verb.subcommand() {
@@ -283,6 +289,12 @@ pub(crate) struct ReportArgs {
     /// Format: html, md or json (throng.report/1) [default: by the file's extension]
     #[arg(long, value_name = "FORM")]
     pub(crate) format: Option<String>,
+    /// Judge the run again, by the rules of this version, and print the verdict; a report is written only with --report
+    #[arg(long)]
+    pub(crate) rejudge: bool,
+    /// With --rejudge: write the summary as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE", requires = "rejudge")]
+    pub(crate) json: Option<String>,
 }
 
 /// `throng replay`.

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use store::{Store, StoredRun};
 use view::{Report, ReportFormat};
 
 use crate::{
     Failure,
-    args::ReportArgs,
+    again::with_searches,
+    args::{self, ReportArgs},
     files::Files,
     message,
     output::{self, STDOUT},
@@ -14,23 +16,57 @@ use crate::{
 };
 
 /// Writes the report of a stored run; returns the exit status.
-pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
-    let ending = args.format.as_deref().unwrap_or("html");
+pub(crate) fn report(wanted: &ReportArgs) -> Result<u8, Failure> {
+    let ending = wanted.format.as_deref().unwrap_or("html");
     let format = ReportFormat::parse(ending).map_err(|why| Failure::usage([format!("--format: {why}")]))?;
-    let (store, stored) = runs::find(&args.run)?;
+    let (store, mut stored) = runs::find(&wanted.run)?;
+    let status = if wanted.rejudge { rejudge(&store, &mut stored, wanted.json.as_deref())? } else { 0 };
+    if wanted.rejudge && wanted.file.is_none() && wanted.format.is_none() {
+        return Ok(status);
+    }
     let own_name = || format!("throng-{}.{ending}", stored.id);
-    let file = args.file.clone().unwrap_or_else(own_name);
-    let format = if args.format.is_some() || file == "-" { format } else { ReportFile::named(&file)?.format };
+    let file = wanted.file.clone().unwrap_or_else(own_name);
+    let format =
+        if wanted.format.is_some() || file == "-" { format } else { ReportFile::named(&file)?.format };
     let mut report = Report::of(&stored);
     store.replay(&stored, &mut [&mut report]).map_err(Failure::machine)?;
     if file == "-" {
         print_stdout(&format.text(&report))?;
-        return Ok(0);
+        return Ok(status);
     }
     let done = format!("report of run {} in {file}", stored.id);
     ReportFile { flag: "--report", file, format }.write(&report)?;
     message(&done);
-    Ok(0)
+    Ok(status)
+}
+
+/// Gives a stored run the verdict of this version, and prints it; returns the exit status of that.
+fn rejudge(store: &Store, stored: &mut StoredRun, json: Option<&str>) -> Result<u8, Failure> {
+    let id = &stored.id;
+    let measured = store.measured(id).map_err(Failure::machine)?.ok_or_else(|| {
+        let why = "it did not end, or an earlier version stored it without what the judge reads";
+        Failure::usage([format!("--rejudge: run {id} cannot be judged again: {why}")])
+    })?;
+    let failed = |why| Failure::usage([format!("--rejudge: run {id} cannot be judged again: {why}")]);
+    let mut summary = run::rejudge(&measured).map_err(failed)?;
+    if let Some(flags) = args::flags_of(&stored.record.words) {
+        summary = with_searches(summary, &flags);
+    }
+    if let Some(before) = stored.summary.take() {
+        // What does not depend on the rules: an error in throng, and how the machine compares with its calibration.
+        if let Some(failure) = &before.failure {
+            summary.fail(failure);
+        }
+        summary.rig = before.rig;
+    }
+    if json != Some(STDOUT) {
+        print_stdout(&view::text(&summary))?;
+    }
+    json.map_or(Ok(()), |file| output::write("--json", file, &view::json(&summary)))?;
+    stored.figures = serde_json::to_value(&summary).unwrap_or_default();
+    let status = summary.verdict.exit_status();
+    stored.summary = Some(summary);
+    Ok(status)
 }
 
 /// Where the report of a run that is about to begin goes.

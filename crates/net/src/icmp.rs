@@ -10,7 +10,7 @@ const HEADER: usize = size_of::<libc::cmsghdr>();
 const ERROR: usize = 16;
 
 /// A message that rejected what was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Icmp {
     /// The sender; none if the kernel does not report it.
     pub by: Option<IpAddr>,

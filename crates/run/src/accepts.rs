@@ -1,5 +1,6 @@
 //! How fast the target accepts: its accept queue against the dials that succeeded, in memory that does not grow.
 
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::fill::Fill;
@@ -15,7 +16,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 const SAMPLES_A_SECOND: u32 = 3;
 
 /// What was seen so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Accepts {
     /// Seconds, and connections accepted by then, while others waited.
     samples: Vec<(f64, f64)>,

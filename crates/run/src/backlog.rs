@@ -1,6 +1,7 @@
 //! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end, and are
 //! served later and later.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 use plan::Load;
@@ -31,7 +32,7 @@ const SIGMAS: f64 = 3.0;
 const FEW_RESPONSES: u64 = 5;
 
 /// What all shards reported of a period.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Period {
     waiting: u64,
     answered: u64,
@@ -47,7 +48,7 @@ struct Period {
 }
 
 /// Those that wait, by period of full load.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Backlog {
     /// The length of a period: that of the shards' ticks. Zero: nothing is kept.
     period: Nanos,

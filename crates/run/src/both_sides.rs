@@ -1,5 +1,6 @@
 //! The same connections counted at both ends, where the target's end can be seen.
 
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
     net::{IpAddr, SocketAddr},
@@ -18,7 +19,7 @@ use units::Nanos;
 pub(crate) const MAX_COUNTED: u64 = 200_000;
 
 /// The same connections counted at both ends.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BothSides {
     pub(crate) here: u64,
     pub(crate) there: u64,
@@ -75,7 +76,7 @@ impl Ends {
 }
 
 /// What the kernel counts of connections that are sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnCounts {
     /// SYNs that were sent again.
     pub(crate) syns_again: u64,

@@ -49,7 +49,7 @@ pub(crate) fn conduct(
 ) -> Record {
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, workers, ground.start, first_dial).with_patience(patience);
-    (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
+    (conductor.record.io, conductor.record.threads) = (ground.io.into(), ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
     // What fails in here ends the run, and what was measured until then is its result.
@@ -72,7 +72,7 @@ pub(crate) fn conduct_on(
 ) -> Record {
     let observer = Observer::start(plan, root);
     let mut conductor = Conductor::going_on(plan, workers, held).with_patience(patience);
-    (conductor.record.io, conductor.record.losses) = (ground.io, losses);
+    (conductor.record.io, conductor.record.losses) = (ground.io.into(), losses);
     for (measured, before) in conductor.record.populations.iter_mut().zip(to_redial) {
         measured.to_redial_before = *before;
     }

@@ -336,7 +336,7 @@ impl<'a> Conductor<'a> {
         let ends_by = self.ends_by();
         let drains = self.draining.is_none() && (is_due || is_void || ends_by.is_some());
         if drains {
-            self.record.interrupted = ends_by;
+            self.record.interrupted = ends_by.map(Into::into);
             self.record.is_deserted = is_void && ends_by.is_none() && self.has_lost();
             self.draining = Some(now);
             // If the load continues, requests due so far are still waited for.
@@ -354,7 +354,7 @@ impl<'a> Conductor<'a> {
             self.record.is_cut_short = self.patience.waited(since, now) < self.plan.longest_timeout();
             if self.patience.is_short() && self.awaited() > 0 {
                 // What is outstanding was given up by the user.
-                self.record.interrupted = self.record.interrupted.or(ends_by);
+                self.record.interrupt(ends_by);
             }
         }
         Step { phase, drains, has_ended, is_over }

@@ -1,5 +1,6 @@
 //! The probe's times by the number of connections open at that time.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use samples::{Latency, Probe, ProbePoint, ProbeSummary};
@@ -9,7 +10,7 @@ use units::Rate;
 const BUCKETS: u64 = 20;
 
 /// One bucket of connections.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Bucket {
     latency: Latency,
     connect: Latency,
@@ -18,7 +19,7 @@ struct Bucket {
 }
 
 /// The curve, as ticks come in.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Curve {
     most: u64,
     buckets: BTreeMap<u64, Bucket>,

@@ -1,10 +1,12 @@
 //! How full something is.
 
+use serde::{Deserialize, Serialize};
+
 /// A process is out of files a few before its limit: some servers keep a reserve.
 const FILES_KEPT: u64 = 32;
 
 /// How full something is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fill {
     /// Taken.
     pub(crate) used: u64,

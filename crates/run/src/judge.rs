@@ -45,7 +45,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
 pub(crate) fn unjudged(plan: &Plan, r: &Record) -> Summary {
     let least = || {
         let figures = Figures { target: plan.text.clone(), threads: r.threads, ..Figures::default() };
-        Summary { schema: SCHEMA.into(), seed: plan.seed, io: r.io.into(), figures, ..Summary::default() }
+        Summary { schema: SCHEMA.into(), seed: plan.seed, io: r.io.clone(), figures, ..Summary::default() }
     };
     caught(|| measured(plan, r, r.ended)).unwrap_or_else(least)
 }
@@ -140,7 +140,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     Summary {
         schema: SCHEMA.into(),
         seed: plan.seed,
-        io: r.io.into(),
+        io: r.io.clone(),
         figures,
         asks: r.commands.clone(),
         agents: r.agents.clone(),
@@ -276,7 +276,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     thresholds::leave_held_open(&plan.thresholds, &mut summary.thresholds, r.unattributed);
     honesty::name_own_lag(plan, summary);
     let populations = &r.populations;
-    let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted };
+    let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted.as_deref() };
     verdict::pronounce(&facts, summary);
     if let Some(why) = away::began_without(r.began_short, summary) {
         // After what makes it invalid already.

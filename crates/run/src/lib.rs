@@ -27,6 +27,7 @@ mod judge;
 mod listeners;
 mod load_steps;
 mod losses;
+mod measured;
 mod moments;
 mod observe;
 mod other_ends;
@@ -55,6 +56,7 @@ pub use find::{
 pub use interrupt::Interrupt;
 pub use judge::{find_command, judge, judge_step};
 pub use listeners::{listeners, queues};
+pub use measured::rejudge;
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
 pub use record::Record;
 pub use refusal::Refusal;
@@ -83,7 +85,9 @@ fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [
         failpoint("judge");
         judge::judge(plan, record)
     };
-    let mut summary = caught(judge).unwrap_or_else(|| judge::unjudged(plan, record));
+    let judged = caught(judge);
+    caught(|| keep(plan, record, judged.as_ref(), sinks));
+    let mut summary = judged.unwrap_or_else(|| judge::unjudged(plan, record));
     summary.rig = CalibrationShare::of(calibrations, &summary);
     if let Some(why) = judge::failed_agent(record) {
         summary.fail(&why);
@@ -92,6 +96,20 @@ fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [
     Sinks::new(sinks).finish(&summary);
     summary.note_failure();
     summary
+}
+
+/// Gives the sinks what the judge has read. In debug builds, as in all tests, the same must be judged of that.
+fn keep(plan: &Plan, record: &Record, judged: Option<&Summary>, sinks: &mut [&mut dyn Sink]) {
+    let stored = measured::stored(plan, record).expect("a record has only plain fields");
+    Sinks::new(sinks).measured(&stored);
+    if cfg!(debug_assertions)
+        && let Some(live) = judged
+    {
+        let replayed = rejudge(&stored).expect("what was stored can be read");
+        assert_eq!(replayed.headline, live.headline, "of the stored run");
+        let differs = measured::difference(&replayed, live);
+        assert_eq!(differs, None, "of the stored run: {}", live.headline);
+    }
 }
 
 /// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,

@@ -1,6 +1,7 @@
 //! When connections are lost, or refused: how old they were, and whether their number was the reason. From ticks, in memory that
 //! does not grow.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use samples::{Fault, Kind, Phase, Stage, Tick};
@@ -14,7 +15,7 @@ const LATE: Nanos = Nanos::from_millis(400);
 const MAX_BATCHES: usize = 4096;
 
 /// What is known of losses so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Losses {
     /// Connections opened and not lost yet, oldest first, by when that was.
     young: VecDeque<(Nanos, u64)>,

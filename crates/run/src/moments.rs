@@ -1,13 +1,14 @@
 //! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
 
 use samples::{Detail, Fault, FaultCount, Kind, Latency, Stage, TargetSample, Tick};
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// Maximum number stored; beyond it two adjacent ones are merged.
 const MOST: usize = 600;
 
 /// The activity of the target's processes in some samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Doing {
     /// A signal or a debugger had stopped one.
     pub(crate) is_stopped: bool,
@@ -23,7 +24,7 @@ pub(crate) struct Doing {
 }
 
 /// Garbage collections.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Collected {
     pub(crate) count: u64,
     /// Time that the program stood still for them.
@@ -78,7 +79,7 @@ const BOUNDS: [Nanos; 31] = {
 };
 
 /// Times of responses, roughly.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Times {
     pub(crate) count: u64,
     /// How many did not exceed each of [`BOUNDS`].
@@ -103,7 +104,7 @@ impl Times {
 }
 
 /// A second, or more of a long run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Moment {
     pub(crate) from: Nanos,
     pub(crate) until: Nanos,
@@ -119,7 +120,7 @@ pub(crate) struct Moment {
 }
 
 /// All of them, oldest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Moments {
     all: Vec<Moment>,
     /// Each fault with the line in which it occurred first, from and until.

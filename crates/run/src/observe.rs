@@ -6,6 +6,7 @@ mod heap;
 mod signs;
 mod used;
 
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
 use host::{
@@ -62,7 +63,7 @@ pub(crate) struct Load {
 }
 
 /// What a run was seen to cost.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Observed {
     pub(crate) seen: Observation,
     pub(crate) cost: Cost,
@@ -93,6 +94,13 @@ pub(crate) struct Observed {
     pub(crate) signs: Signs,
     /// The first destination of several at which something listened and then nothing did any more.
     pub(crate) deserted: Option<SocketAddr>,
+}
+
+impl Observed {
+    /// What was seen last.
+    pub(crate) fn latest(&self) -> Samples {
+        self.seen.latest(self.both_here, self.is_tun)
+    }
 }
 
 /// Watches from before the first dial on. Its memory is the same after a second and after a day.
@@ -409,7 +417,7 @@ impl Observer {
 
     /// What was seen last. Of throng itself memory and CPU time are known of each sample, the rest once a second.
     pub(crate) fn latest(&self) -> Samples {
-        let mut latest = self.known.seen.latest(self.known.both_here, self.known.is_tun);
+        let mut latest = self.known.latest();
         if let Some(own) = &mut latest.own {
             let UsageSample { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.used.own;
             (own.rss_bytes, own.cpu_user_ns, own.cpu_system_ns) = (rss_bytes, cpu_user_ns, cpu_system_ns);

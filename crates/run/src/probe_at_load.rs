@@ -2,6 +2,7 @@
 //! of the load that makes room for them.
 
 use samples::{Latency, Probe};
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// Fewer are chance, as is a smaller part of those that had their response in time.
@@ -13,7 +14,7 @@ const TIMES: u64 = 5;
 const MORE: Nanos = Nanos::from_millis(20);
 
 /// What the probe had before its load ended.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ProbeAtLoad {
     answered: u64,
     kept: Latency,

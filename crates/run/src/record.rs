@@ -1,6 +1,7 @@
 //! A run, or a step of a search, measured.
 
-use std::collections::BTreeSet;
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use plan::{Plan, Population, Threshold};
 use samples::{
@@ -20,12 +21,12 @@ pub(crate) const LOST_WORKER: &str = "a lost worker";
 pub(crate) const FAILURE: &str = "a failure of throng";
 
 /// A run, measured.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Record {
     pub(crate) totals: Tick,
     /// Of each population, in the plan's order.
     pub(crate) populations: Vec<PopulationRecord>,
-    pub(crate) io: &'static str,
+    pub(crate) io: Cow<'static, str>,
     pub(crate) threads: u32,
     /// When the first dial was due; of a run that continues another one, when it began.
     pub(crate) started: Nanos,
@@ -37,7 +38,7 @@ pub struct Record {
     pub(crate) ramp: Nanos,
     pub(crate) peak: u64,
     /// What ended it early, if anything.
-    pub(crate) interrupted: Option<&'static str>,
+    pub(crate) interrupted: Option<Cow<'static, str>>,
     /// The load ended before its time because all connections were lost, and none is dialled again.
     pub(crate) is_deserted: bool,
     /// Commands of the user that were carried out.
@@ -75,7 +76,12 @@ impl Record {
     /// Of a plan of which nothing was done yet.
     pub(crate) fn empty(plan: &Plan) -> Record {
         let curve = Curve::new(plan.places().into());
-        Record { io: "sim", ended: Nanos::NEVER, curve, ..Record::default() }
+        Record { io: "sim".into(), ended: Nanos::NEVER, curve, ..Record::default() }
+    }
+
+    /// What ends it early, unless something has before.
+    pub(crate) fn interrupt(&mut self, by: Option<&'static str>) {
+        self.interrupted = self.interrupted.take().or(by.map(Into::into));
     }
 
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.
@@ -140,7 +146,7 @@ impl Record {
                 .max()
                 .map(Nanos::secs_f64),
             seed: plan.seed,
-            io: self.io.into(),
+            io: self.io.clone(),
             threads: self.threads,
             populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
             steps: steps.map(|(of, step)| format!("{}.{step}", name(of))).collect(),
@@ -158,7 +164,7 @@ fn bound(threshold: &Threshold) -> ThresholdBound {
 }
 
 /// The record of one population.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct PopulationRecord {
     /// Up to the last line.
     pub(crate) totals: Tick,
@@ -167,6 +173,8 @@ pub(crate) struct PopulationRecord {
     pub(crate) silences: Silences,
     /// Of those that come and go, and of requests by a rate.
     pub(crate) backlog: Backlog,
+    /// Of no use once the load has ended.
+    #[serde(skip)]
     pub(crate) broadcasts: Broadcasts,
     /// Of those that are open, the ones that were opened so lately that no broadcast counts for them.
     pub(crate) fresh: u64,

@@ -1,6 +1,7 @@
 //! The source of rejections. The errno of a dial has neither the sender of an ICMP message nor all of its content: when
 //! dials are rejected, a few more are made besides the load whose sockets store such messages.
 
+use serde::{Deserialize, Serialize};
 use std::{
     net::{IpAddr, SocketAddr},
     sync::mpsc::{Receiver, Sender, channel},
@@ -22,7 +23,7 @@ const APART: Duration = Duration::from_millis(500);
 const LAST_WAIT: Nanos = Nanos::from_millis(2_500);
 
 /// An ICMP message in reply to a dial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rejection {
     pub(crate) icmp: Icmp,
     /// What was dialled.

@@ -1,6 +1,7 @@
 //! When a population's target went silent: times in which no connection received a response although some waited, while
 //! requests were due and throng was on time. From ticks, in memory that does not grow.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use samples::{Phase, Tick};
@@ -18,7 +19,7 @@ const MAX_OPEN: usize = 64;
 const MAX_KEPT: usize = 32;
 
 /// A time without responses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Silence {
     pub(crate) from: Nanos,
     pub(crate) until: Nanos,
@@ -38,7 +39,7 @@ impl Silence {
 }
 
 /// A period of all shards.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Period {
     answered: u64,
     waiting: u64,
@@ -49,7 +50,7 @@ struct Period {
 }
 
 /// What was found so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Silences {
     /// The length of a period: that of the shards' ticks.
     period: Nanos,

@@ -57,6 +57,18 @@ impl Observation {
         }
     }
 
+    /// Sets what was seen last, in an observation that was stored: it has only sums and extremes.
+    pub fn set_latest(&mut self, latest: Samples) {
+        let Samples { target, host, target_host, own, .. } = latest;
+        let both = |seen: &mut Option<HostSeen>, latest: Option<HostSample>| {
+            seen.iter_mut().zip(latest).for_each(|(seen, latest)| seen.latest = latest);
+        };
+        both(&mut self.host, host);
+        both(&mut self.target_host, target_host);
+        self.target.iter_mut().zip(target).for_each(|(seen, latest)| seen.latest = latest);
+        self.own.iter_mut().zip(own).for_each(|(seen, latest)| seen.latest = latest);
+    }
+
     /// Adds a sample of a target on this machine.
     pub fn see_target(&mut self, phase: Phase, target: &TargetSample) {
         see(&mut self.target, phase, target, TargetSeen::new, TargetSeen::see);

@@ -82,6 +82,8 @@ pub trait Sink {
     fn ask(&mut self) -> Option<Command> {
         None
     }
+    /// After the last tick, before the summary: what the judge reads, as JSON, from which any later version judges the run again.
+    fn measured(&mut self, _json: &str) {}
     /// After the last one.
     fn finish(&mut self, _summary: &Summary) {}
 }

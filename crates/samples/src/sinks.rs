@@ -49,6 +49,10 @@ impl Sink for Sinks<'_, '_> {
         command
     }
 
+    fn measured(&mut self, json: &str) {
+        self.each(|sink| sink.measured(json));
+    }
+
     /// Those that have failed are told, too: they may have something to give back. What fails in one of them is in the summary of the
     /// next.
     fn finish(&mut self, summary: &Summary) {

@@ -39,6 +39,10 @@ const TABLES: &str = "
     CREATE TABLE ticks (run TEXT NOT NULL, n INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT;
     CREATE TABLE calibrations (at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT;";
 
+/// Since later: a store that was made before has it with its next run.
+const MEASURED: &str =
+    "CREATE TABLE IF NOT EXISTS measured (run TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT";
+
 type StoreResult<T> = Result<T, StoreTrouble>;
 
 impl Store {
@@ -135,6 +139,27 @@ impl Store {
         let set = "UPDATE runs SET summary = ?2 WHERE id = ?1 AND ifnull(json_extract(record, '$.fleet_term'), 0) = ?3";
         self.db.execute(set, params![id, summary, term])?;
         Ok(())
+    }
+
+    /// Keeps what the judge has read of a run.
+    fn add_measured(&self, id: &str, term: u32, measured: &str) -> rusqlite::Result<()> {
+        self.db.execute_batch(MEASURED)?;
+        let add = "INSERT OR REPLACE INTO measured (run, record) SELECT id, ?2 FROM runs WHERE id = ?1 AND \
+            ifnull(json_extract(record, '$.fleet_term'), 0) = ?3";
+        self.db.execute(add, params![id, measured, term])?;
+        Ok(())
+    }
+
+    /// What the judge has read of a run; `None`: it did not come to its end, or an earlier version stored it.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn measured(&self, id: &str) -> StoreResult<Option<String>> {
+        if !self.check(self.db.table_exists(None, "measured"))? {
+            return Ok(None);
+        }
+        let query = "SELECT record FROM measured WHERE run = ?1";
+        self.check(self.db.query_row(query, [id], |row| row.get(0)).optional())
     }
 
     /// Keeps a calibration.
@@ -235,6 +260,9 @@ impl Store {
         let delete = || -> rusqlite::Result<()> {
             let whole = self.db.unchecked_transaction()?;
             whole.execute("DELETE FROM ticks WHERE run = ?1", [id])?;
+            if whole.table_exists(None, "measured")? {
+                whole.execute("DELETE FROM measured WHERE run = ?1", [id])?;
+            }
             whole.execute("DELETE FROM runs WHERE id = ?1", [id])?;
             whole.commit()
         };

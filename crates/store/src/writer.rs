@@ -48,6 +48,8 @@ enum Row {
     Tick(u64, String),
     /// What came late for the tick of this number.
     Late(u64, Box<Tick>),
+    /// What the judge has read, as JSON.
+    Measured(String),
 }
 
 struct Thread {
@@ -121,6 +123,14 @@ impl Sink for StoreWriter {
         }
     }
 
+    fn measured(&mut self, json: &str) {
+        if let Some(thread) = &self.thread
+            && let Err(TrySendError::Full(_)) = thread.ticks.try_send(Row::Measured(json.to_owned()))
+        {
+            self.missed += 1;
+        }
+    }
+
     fn finish(&mut self, summary: &Summary) {
         if let Some(thread) = &self.thread {
             let _ = thread.summary.try_send(summary_text(summary));
@@ -159,6 +169,7 @@ fn store_run(
         let written = match row {
             Row::Tick(n, record) => store.add_tick(&id, n, &record),
             Row::Late(n, tick) => store.amend_tick(&id, n, &tick),
+            Row::Measured(json) => store.add_measured(&id, run.fleet_term, &json),
         };
         if let Err(e) = written {
             missed += 1;

@@ -48,7 +48,7 @@ impl Conductor<'_> {
             return;
         }
         self.draining.get_or_insert(now);
-        self.record.interrupted.get_or_insert(FAILURE);
+        self.record.interrupted.get_or_insert(FAILURE.into());
         self.reports.iter_mut().for_each(|report| report.drained_at = report.drained_at.min(now));
         self.end_load();
     }

@@ -104,7 +104,7 @@ impl Conductor<'_> {
         for worker in 0..self.reports.len() {
             if !self.has_reported_end(&self.reports[worker]) {
                 self.handle_lost(worker as u32);
-                self.record.interrupted = self.record.interrupted.or(self.ends_by);
+                self.record.interrupt(self.ends_by);
             }
         }
     }

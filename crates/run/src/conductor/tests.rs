@@ -74,7 +74,7 @@ fn a_run_is_the_same_with_any_number_of_workers() {
         assert_eq!((measured.at_load, record.ended), (S(5), hold_from + S(5)), "{notice} {period}");
         assert_eq!(model.of_all(), ["Until", "Drain", "Stop"]);
         assert!(drained >= record.ended && drained.since(record.ended) <= MS(100), "{drained}");
-        assert_eq!((record.interrupted, record.threads), (None, workers));
+        assert_eq!((record.interrupted.as_deref(), record.threads), (None, workers));
     }
 }
 
@@ -119,7 +119,7 @@ fn responses_are_waited_for_and_not_for_ever() {
     let played = |waiting, commands: &[(Nanos, Command)]| {
         let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { waiting, ..Target::GOOD });
         let ran = play(&plan, model, commands);
-        (ran.over.since(ran.drained), ran.record.interrupted)
+        (ran.over.since(ran.drained), ran.record.interrupted.as_deref())
     };
     assert_eq!(played(0, &[]).0, Nanos::ZERO);
     let (cut, _) = played(1, &[]);
@@ -174,7 +174,7 @@ fn commands_are_kept_with_their_times() {
     let recorded: Vec<(f64, &str)> =
         ran.record.commands.iter().map(|command| (command.at_s.round(), command.what.as_str())).collect();
     assert_eq!(recorded, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
-    assert_eq!(ran.record.interrupted, Some("a command"));
+    assert_eq!(ran.record.interrupted.as_deref(), Some("a command"));
     // All were open when the load was changed by a command.
     assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (10, 10));
     assert!(ran.lines.iter().any(|line| line.phase == Phase::Pause));
@@ -192,7 +192,7 @@ fn a_signal_ends_the_run_beside_other_commands() {
     assert!(conductor.step(MS(520)).drains && !conductor.step(MS(540)).drains);
     assert_eq!(conductor.poll_orders(), [Order::All(Control::Drain)]);
     assert!(!conductor.handle_command(Command::Pause, MS(560)), "it ends");
-    assert_eq!(conductor.finish().1.interrupted, Some("a signal"));
+    assert_eq!(conductor.finish().1.interrupted.as_deref(), Some("a signal"));
 }
 
 #[test]
@@ -202,13 +202,17 @@ fn a_run_on_agents_goes_on_without_one_that_is_lost() {
         let model = Model::new(&plan, 3, MS(400), S(1)).losing(1, MS(lost_at));
         let Ran { record, lines, .. } = play(&plan, model.on_agents(), &[]);
         let measured = &record.populations[0];
-        assert_eq!((record.interrupted, measured.held, measured.at_load), (None, 6, S(5)), "{lost_at}");
+        assert_eq!(
+            (record.interrupted.as_deref(), measured.held, measured.at_load),
+            (None, 6, S(5)),
+            "{lost_at}"
+        );
         let opened: u64 = lines.iter().map(|line| line.counts.opened).sum();
         assert!((6..=9).contains(&opened) && opened == measured.totals.counts.opened, "{lost_at}: {opened}");
     }
     // A worker of this machine is no agent: without it the run ends.
     let Ran { record, .. } = play(&plan, Model::new(&plan, 3, MS(400), S(1)).losing(1, S(3)), &[]);
-    assert_eq!(record.interrupted, Some("a lost worker"));
+    assert_eq!(record.interrupted.as_deref(), Some("a lost worker"));
 }
 
 #[test]
@@ -217,10 +221,10 @@ fn a_worker_that_never_reports_its_end_is_lost() {
     let silenced = || Model::new(&plan, 3, MS(400), S(1)).silencing(1, S(3));
     let Ran { record, over, drained, .. } = play(&plan, silenced().on_agents(), &[]);
     let measured = &record.populations[0];
-    assert_eq!((record.interrupted, measured.held, measured.at_load), (None, 6, S(5)));
+    assert_eq!((record.interrupted.as_deref(), measured.held, measured.at_load), (None, 6, S(5)));
     assert!(record.ended <= drained && over.since(drained) >= S(2), "{} {drained} {over}", record.ended);
     let Ran { record, .. } = play(&plan, silenced(), &[]);
-    assert_eq!((record.interrupted, record.populations[0].held), (Some("a lost worker"), 6));
+    assert_eq!((record.interrupted.as_deref(), record.populations[0].held), (Some("a lost worker"), 6));
 }
 
 /// The tick of a worker for a second in which this was counted.

@@ -17,7 +17,7 @@ pub(super) struct Facts<'a> {
     pub(super) evidence: &'a Evidence,
     /// Of the plan's populations.
     pub(super) populations: &'a [PopulationRecord],
-    pub(super) interrupted: Option<&'static str>,
+    pub(super) interrupted: Option<&'a str>,
 }
 
 /// Sets the verdict and the reasons for it, and which thresholds are not judged because throng was late.

@@ -72,7 +72,7 @@ impl Observer {
     /// At the last sample; none where no process was found.
     fn last_glance(&mut self) -> Option<Glance> {
         self.watch.as_mut()?.usage_sample()?;
-        let latest = self.known.seen.latest(self.known.both_here, self.known.is_tun);
+        let latest = self.known.latest();
         let target = latest.target?;
         Some(Glance {
             processes: target.process.processes,

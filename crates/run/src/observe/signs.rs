@@ -1,6 +1,7 @@
 //! When what may explain a failure was seen: of each sign the times at which it was there, in memory that does not grow.
 
 use samples::{HostSeen, LogKind, Observation, TargetSeen};
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::fill::Fill;
@@ -16,7 +17,7 @@ const COLLECTS: f64 = 0.5;
 const MIN_TIME: Nanos = Nanos::from_millis(150);
 
 /// What may explain that something fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Sign {
     /// The target's processes are gone.
     Ended,
@@ -56,7 +57,7 @@ impl From<LogKind> for Sign {
 const SIGNS: usize = Sign::Error as usize + 1;
 
 /// A managed heap that has no room left.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FullHeap {
     /// Bytes in use, and the most that it may grow to.
     pub(crate) used: u64,
@@ -69,7 +70,7 @@ pub(crate) struct FullHeap {
 type Times = Vec<(Nanos, Nanos)>;
 
 /// All of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Signs {
     times: [Times; SIGNS],
     /// Totals of counters at the last sample: dropped by conntrack, aborted for lack of memory, overflown.

@@ -39,7 +39,7 @@ fn the_load_lasts_until_others_have_done_what_a_lost_worker_did() {
     let step = conductor.step(S(24));
     assert!(step.drains && step.has_ended && step.is_over);
     let (_, record) = conductor.finish();
-    assert_eq!((record.ended, record.interrupted), (S(24), None));
+    assert_eq!((record.ended, record.interrupted.as_deref()), (S(24), None));
     assert_eq!((record.populations[0].held, record.totals.counts.sent), (8, 60));
 }
 

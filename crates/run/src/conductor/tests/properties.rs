@@ -125,7 +125,7 @@ proptest! {
         let model = Model::new(&plan, workers, MS(notice), MS(period)).facing(target);
         let ran = play(&plan, model.losing(worker, MS(lost_at)), &[]);
         let is_cut = ran.record.interrupted.is_some();
-        prop_assert_eq!(ran.record.interrupted, is_cut.then_some("a lost worker"));
+        prop_assert_eq!(ran.record.interrupted.as_deref(), is_cut.then_some("a lost worker"));
         prop_assert!(is_cut || ran.drained <= MS(lost_at) + MS(period), "{}", ran.drained);
         if is_cut {
             let drained = MS(lost_at)..=MS(lost_at) + ACTS_EVERY_AT_LOAD;

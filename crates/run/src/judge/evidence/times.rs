@@ -177,7 +177,7 @@ impl Shared {
     /// None where one of them may run elsewhere, or both may run anywhere.
     pub(super) fn seen(observed: &Observed) -> Option<Shared> {
         let target = observed.seen.target.as_ref().filter(|_| observed.both_here)?;
-        let samples = observed.seen.latest(observed.both_here, observed.is_tun);
+        let samples = observed.latest();
         let own = observed.seen.own.as_ref()?;
         let list = samples.own?.cpus;
         let ours = host::processor_set(&list);
