@@ -119,19 +119,19 @@ fn responses_are_waited_for_and_not_for_ever() {
     let played = |waiting, commands: &[(Nanos, Command)]| {
         let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { waiting, ..Target::GOOD });
         let ran = play(&plan, model, commands);
-        (ran.over.since(ran.drained), ran.record.interrupted.as_deref())
+        (ran.over.since(ran.drained), ran.record.interrupted)
     };
     assert_eq!(played(0, &[]).0, Nanos::ZERO);
     let (cut, _) = played(1, &[]);
     assert!((MS(3_600)..MS(3_625)).contains(&cut), "{cut}");
     // A stop waits less, and may come later.
     let (short, by) = played(1, &[(S(1), Command::Stop)]);
-    assert!((MS(400)..MS(425)).contains(&short) && by == Some("a command"), "{short} {by:?}");
+    assert!((MS(400)..MS(425)).contains(&short) && by.as_deref() == Some("a command"), "{short} {by:?}");
     let (later, by) = played(1, &[(S(1), Command::Drain), (S(2), Command::Stop)]);
-    assert!((S(1)..MS(1_025)).contains(&later) && by == Some("a command"), "{later} {by:?}");
+    assert!((S(1)..MS(1_025)).contains(&later) && by.as_deref() == Some("a command"), "{later} {by:?}");
     // Of a load that has ended by itself, only where it cuts something short.
     let (of_whole, by) = played(1, &[(MS(3_200), Command::Stop)]);
-    assert!(of_whole < MS(1_500) && by == Some("a command"), "{of_whole} {by:?}");
+    assert!(of_whole < MS(1_500) && by.as_deref() == Some("a command"), "{of_whole} {by:?}");
     assert_eq!(played(0, &[(MS(3_200), Command::Stop)]), (Nanos::ZERO, None));
 }
 

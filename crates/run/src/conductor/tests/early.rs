@@ -56,7 +56,7 @@ fn an_interrupted_step_of_a_search_does_not_wait_long_for_a_silent_worker() {
     };
     assert!((S(4)..S(5)).contains(&over), "{over}");
     let (_, record) = conductor.finish();
-    assert!(record.interrupted == Some("a signal") && record.ended < Nanos::NEVER);
+    assert!(record.interrupted.as_deref() == Some("a signal") && record.ended < Nanos::NEVER);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn slow_responses_and_losses_are_other_things() {
         |plan, r| {
             let later = plan.stages[0].clone();
             plan.stages.push(later);
-            r.interrupted = Some("SIGINT");
+            r.interrupted = Some("SIGINT".into());
         },
         &[],
     );
