@@ -1,4 +1,4 @@
-//! `cargo xtask kubernetes [schema]`: `throng run --fleet k8s` against a real control plane. The first time it builds etcd, API server, controller
+//! `cargo xtask test kubernetes [schema]`: `throng run --fleet k8s` against a real control plane. The first time it builds etcd, API server, controller
 //! manager, scheduler, a stand-in for the kubelet, and helm with the Go toolchain (ten minutes of one processor), into `target/kubernetes`; it has
 //! root's rights there, in namespaces of its own, and is no part of `test`. `schema`: writes what the ordinary tests know of the API's schema.
 

@@ -3,6 +3,7 @@
 
 mod bench;
 mod command;
+mod corpus;
 mod deny;
 mod dist;
 mod docs;
@@ -28,10 +29,11 @@ type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> anyho
 const COMMANDS: &[Command] = &[
     (
         "test",
-        "[--quick|packages|sim]",
+        "[--quick|packages|sim|kubernetes]",
         "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; packages: \
         only fetch and build what the tests need; sim: a million \
-        and a hundred million simulated connections, ten million requests, TCP from 100,000 seeds",
+        and a hundred million simulated connections, ten million requests, TCP from 100,000 seeds; kubernetes [schema]: run --fleet k8s against \
+        a real control plane, which it builds first (needs root, go, nats-server, python3-yaml)",
         test::run,
     ),
     ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),
@@ -63,10 +65,10 @@ const COMMANDS: &[Command] = &[
         labs::run,
     ),
     (
-        "kubernetes",
-        "[schema]",
-        "run --fleet k8s against a real control plane, which it builds first (needs root, go, nats-server, python3-yaml)",
-        kubernetes::run,
+        "corpus",
+        "",
+        "judge the stored runs of corpus/: what is right, what stays unknown, what is wrong",
+        corpus::run,
     ),
     (
         "docs",

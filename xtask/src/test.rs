@@ -2,7 +2,7 @@
 //! takes under a minute where most is built. `packages`: only what the tests need of the network. `sim`: a million simulated connections, TCP from 100,000
 //! seeds, and nothing else.
 
-use crate::{fetched, fmt, labs, packages, sim, suite, tidy};
+use crate::{fetched, fmt, kubernetes, labs, packages, sim, suite, tidy};
 use anyhow::{Context, Result, bail};
 use std::time::Instant;
 
@@ -12,7 +12,8 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         ["--quick"] => true,
         ["sim"] => return sim::run(),
         ["packages"] => return packages(),
-        _ => bail!("takes --quick, packages, sim or nothing: {}", words.join(" ")),
+        ["kubernetes", ..] => return kubernetes::run(&words[1..]),
+        _ => bail!("takes --quick, packages, sim, kubernetes or nothing: {}", words.join(" ")),
     };
     let begin = Instant::now();
     // Packages come by the network while the compilers have the processors.

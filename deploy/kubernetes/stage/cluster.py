@@ -1,5 +1,5 @@
 """A Kubernetes control plane on this machine, without containers: etcd, API server, controller manager, scheduler, and the stand-in for the
-kubelet. It has to run as root in network, mount and PID namespaces of its own, with which everything ends (`cargo xtask kubernetes`)."""
+kubelet. It has to run as root in network, mount and PID namespaces of its own, with which everything ends (`cargo xtask test kubernetes`)."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """`throng run --fleet k8s` against a real control plane: what a run creates, that it is the run of one machine, and that nothing is left of it,
-however it ends. Started by `cargo xtask kubernetes`, in namespaces of its own."""
+however it ends. Started by `cargo xtask test kubernetes`, in namespaces of its own."""
 
 import json
 import os

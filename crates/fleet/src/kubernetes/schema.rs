@@ -1,5 +1,5 @@
 //! Whether a manifest is what the API server takes: every field known, of its type, and none that is required missing. The schema is the
-//! part of Kubernetes' own OpenAPI description that our kinds need; `cargo xtask kubernetes` writes it again, and has a real API server
+//! part of Kubernetes' own OpenAPI description that our kinds need; `cargo xtask test kubernetes` writes it again, and has a real API server
 //! judge the same manifests.
 
 use serde_json::{Map, Value};

@@ -129,7 +129,7 @@ const VALUES: &[&[&str]] = &[
     ],
 ];
 
-/// Helm: on the path, or as `cargo xtask kubernetes` has built it.
+/// Helm: on the path, or as `cargo xtask test kubernetes` has built it.
 fn helm() -> PathBuf {
     let path = std::env::var("PATH").unwrap_or_default();
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kubernetes/bin");
@@ -172,7 +172,7 @@ fn the_api_takes_what_the_chart_renders() {
         std::fs::write(&file, digest() + &render()).unwrap();
     }
     let golden = std::fs::read_to_string(&file).unwrap_or_default();
-    let how = "UPDATE_GOLDEN=1 renders the chart with helm, which `cargo xtask kubernetes` builds";
+    let how = "UPDATE_GOLDEN=1 renders the chart with helm, which `cargo xtask test kubernetes` builds";
     assert!(golden.starts_with(&digest()), "golden/chart.yaml is of another chart: {how}");
     let objects = objects("the chart", &golden);
     let expected = [

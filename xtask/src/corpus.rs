@@ -1,0 +1,9 @@
+//! `cargo xtask corpus`
+
+use crate::command::cargo;
+use anyhow::Result;
+
+/// Judges all stored runs; the table is the test's.
+pub(crate) fn run(_: &[String]) -> Result<()> {
+    cargo(&["test", "--quiet", "-p", "run", "--test", "corpus", "--", "--nocapture"])
+}
