@@ -5,5 +5,5 @@ use anyhow::Result;
 
 /// Judges all stored runs; the table is the test's.
 pub(crate) fn run(_: &[String]) -> Result<()> {
-    cargo(&["test", "--quiet", "-p", "run", "--test", "corpus", "--", "--nocapture"])
+    cargo(&["test", "--quiet", "-p", "judge", "--test", "corpus", "--", "--nocapture"])
 }

@@ -4,7 +4,6 @@
 //! sockets, to query the target's host; a [`Watch`] keeps its last sample, and nothing else keeps state.
 
 mod addresses;
-mod backlog;
 mod facts;
 #[cfg(test)]
 mod fake;
@@ -25,12 +24,12 @@ pub mod remote;
 mod repair;
 mod rights;
 mod root;
+mod somaxconn;
 mod suspension;
 mod threads;
 mod watch;
 
 pub use addresses::{is_local, local_addresses, route_device};
-pub use backlog::{USUAL_SOMAXCONN, longer_queue, somaxconn};
 pub use facts::{facts, host_name, network_id, settings};
 pub use files::{OpenFiles, open_files};
 pub use finding::{Finding, Severity};
@@ -43,8 +42,9 @@ pub use preflight::{
     open_files_refused, preflight, target_room, tun_refused, uring_refused,
 };
 pub use processes::{Processes, UsageSample};
-pub use processors::{CpuTime, cpu_time, own_cpu_time, processor_set, processors_online};
+pub use processors::{CpuTime, cpu_time, own_cpu_time, processors_online};
 pub use repair::Repair;
 pub use root::Root;
+pub use somaxconn::somaxconn;
 pub use suspension::boot_time_ahead_ns;
 pub use watch::{Watch, host_sample, oom_kills};

@@ -2,8 +2,8 @@
 
 use crate::Root;
 use crate::groups::{Version, groups};
-use std::{collections::BTreeSet, path::Path};
-use units::Nanos;
+use std::path::Path;
+use units::{Nanos, cpu_list};
 
 /// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
 /// ones, at least one. `None` where the affinity cannot be read.
@@ -27,22 +27,7 @@ pub(crate) fn allowed(root: &Root, process: &str) -> Option<String> {
 
 /// `0-3,8` are five.
 fn count(list: &str) -> Option<u64> {
-    list.split(',').map(|text| span(text).map(|(first, last)| last - first + 1)).sum()
-}
-
-fn span(text: &str) -> Option<(u64, u64)> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    (first..u64::MAX).contains(&last).then_some((first, last))
-}
-
-/// The most processors that a list is read up to: kernels are built for 8,192 at most.
-const MAX_PROCESSORS: u64 = 8_192;
-
-/// Which processors such a list names, `0-3,8`; none where it cannot be read.
-pub fn processor_set(list: &str) -> BTreeSet<u64> {
-    let spans = list.split(',').filter_map(span);
-    spans.flat_map(|(first, last)| first..=last.min(MAX_PROCESSORS)).collect()
+    cpu_list(list).map(|spans| spans.iter().map(|(first, last)| last - first + 1).sum())
 }
 
 /// How many the machine has switched on.
@@ -128,8 +113,6 @@ mod tests {
 
     #[test]
     fn a_list_names_its_processors() {
-        assert_eq!(processor_set("0-2,8").into_iter().collect::<Vec<_>>(), [0, 1, 2, 8]);
-        assert!(processor_set("").is_empty() && processor_set("3-1").is_empty());
         let machine = Machine::with(&[("sys/devices/system/cpu/online", "0-1,4\n")]);
         assert_eq!(processors_online(&machine.root()), Some(3));
         assert_eq!(processors_online(&Machine::with(&[]).root()), None);

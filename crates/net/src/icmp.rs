@@ -10,7 +10,7 @@ const HEADER: usize = size_of::<libc::cmsghdr>();
 const ERROR: usize = 16;
 
 /// A message that rejected what was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmp {
     /// The sender; none if the kernel does not report it.
     pub by: Option<IpAddr>,
@@ -20,39 +20,6 @@ pub struct Icmp {
     pub kind: u8,
     /// Its code.
     pub code: u8,
-}
-
-impl Icmp {
-    /// Its meaning (RFC 792 and RFC 1812, section 5.2.7; RFC 4443, section 3).
-    pub const fn meaning(&self) -> &'static str {
-        match (self.is_v6, self.kind, self.code) {
-            (false, 3, 0) | (true, 1, 0) => "network unreachable",
-            (false, 3, 1) | (true, 1, 3) => "host unreachable",
-            (false, 3, 2) => "protocol unreachable",
-            (false, 3, 3) | (true, 1, 4) => "port unreachable",
-            (false, 3, 6) => "network unknown",
-            (false, 3, 7) => "host unknown",
-            (false, 3, 9) => "network administratively prohibited",
-            (false, 3, 10) => "host administratively prohibited",
-            (false, 3, 13) | (true, 1, 1) => "administratively prohibited",
-            (true, 1, 5) => "source address not permitted",
-            (true, 1, 6) => "route rejected",
-            (false, 11, _) | (true, 3, _) => "time exceeded",
-            (false, 12, _) | (true, 4, _) => "parameter problem",
-            (false, 3, _) | (true, 1, _) => "destination unreachable",
-            _ => "another message",
-        }
-    }
-
-    /// Whether it is a policy (prohibited), and not a missing route.
-    pub const fn is_prohibition(&self) -> bool {
-        matches!((self.is_v6, self.kind, self.code), (false, 3, 9 | 10 | 13) | (true, 1, 1 | 5 | 6))
-    }
-
-    /// Whether it is "port unreachable". For TCP a closed port sends a reset; this is the default of a firewall's reject.
-    pub const fn is_port_unreachable(&self) -> bool {
-        matches!((self.is_v6, self.kind, self.code), (false, 3, 3) | (true, 1, 4))
-    }
 }
 
 /// The first message of ICMP among a socket's control messages.
@@ -118,7 +85,6 @@ mod tests {
         let prohibited = control(libc::IPPROTO_IP, libc::IP_RECVERR, [2, 3, 13], &address4([10, 88, 0, 1]));
         let read = first(&prohibited).expect("it is one");
         assert_eq!(read, Icmp { by: router, is_v6: false, kind: 3, code: 13 });
-        assert_eq!(read.meaning(), "administratively prohibited");
         // After another control message.
         let other = control(libc::SOL_SOCKET, 1, [2, 3, 1], &[]);
         assert_eq!(first(&[other.clone(), prohibited].concat()), Some(read));
@@ -132,22 +98,6 @@ mod tests {
         assert_eq!(rejected, Some(Icmp { by, is_v6: true, kind: 1, code: 1 }));
         // An error of this machine's own is no message.
         assert_eq!(first(&control(libc::IPPROTO_IP, libc::IP_RECVERR, [1, 3, 13], &address4([0; 4]))), None);
-    }
-
-    #[test]
-    fn firewall_messages_are_distinguished_from_network_messages() {
-        let check = |is_v6, kind, code, expected: (bool, bool)| {
-            let icmp = Icmp { by: None, is_v6, kind, code };
-            assert_eq!((icmp.is_prohibition(), icmp.is_port_unreachable()), expected, "{icmp:?}");
-        };
-        check(false, 3, 13, (true, false));
-        check(false, 3, 10, (true, false));
-        check(true, 1, 1, (true, false));
-        check(false, 3, 3, (false, true));
-        check(true, 1, 4, (false, true));
-        check(false, 3, 1, (false, false));
-        check(false, 11, 0, (false, false));
-        check(true, 3, 1, (false, false));
     }
 
     proptest! {

@@ -16,7 +16,7 @@ const INFO_LENGTH: usize = 60;
 const LOST_FOR_GOOD: u8 = 2;
 
 /// Connections and dials to some destinations, a bounded sample of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
     /// Established connections examined.
     pub connections: u64,

@@ -1,6 +1,6 @@
 //! The same connections counted at both ends, where the target's end can be seen.
 
-use serde::{Deserialize, Serialize};
+use judge::ends::OwnCounts;
 use std::{
     collections::{HashMap, HashSet},
     net::{IpAddr, SocketAddr},
@@ -17,13 +17,6 @@ use units::Nanos;
 
 /// The kernel lists this many connections in some hundred milliseconds; more are not counted.
 pub(crate) const MAX_COUNTED: u64 = 200_000;
-
-/// The same connections counted at both ends.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct BothSides {
-    pub(crate) here: u64,
-    pub(crate) there: u64,
-}
 
 /// Open connections that the target's process does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,15 +66,6 @@ impl Ends {
             gone -= lacking;
         }
     }
-}
-
-/// What the kernel counts of connections that are sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OwnCounts {
-    /// SYNs that were sent again.
-    pub(crate) syns_again: u64,
-    /// Messages of ICMP.
-    pub(crate) icmp: u64,
 }
 
 /// Where the connections of a run come from: by that the target's ends of them are known among others.

@@ -29,7 +29,7 @@ pub struct Number {
     /// What a load is counted in.
     unit: String,
     /// As the file has it.
-    pub(crate) value: u64,
+    pub value: u64,
     plans: Mutex<Plans>,
 }
 
@@ -78,6 +78,17 @@ impl By {
             By::Burst => "burst",
             By::Rate => "rate",
             By::Number(number) => number.map_or("number", |number| &number.path),
+        }
+    }
+
+    /// As the judge of a step knows it.
+    pub fn judged(self) -> judge::By {
+        match self {
+            By::Connections => judge::By::Connections,
+            By::Arrival => judge::By::Arrival,
+            By::Burst => judge::By::Burst,
+            By::Rate => judge::By::Rate,
+            By::Number(_) => judge::By::Number,
         }
     }
 

@@ -19,14 +19,12 @@ use crate::{
     Interrupt,
     both_sides::{Ends, Sources},
     conductor::{Awaited, Conductor, Step},
-    losses::Losses,
-    moments::Moments,
     observe::{self, Observer},
     other_ends::OtherEnds,
-    record::Record,
     rejections::Rejections,
     workers::{Ground, STOPS_WITHIN, Workers, stop_unless},
 };
+use judge::{losses::Losses, moments::Moments, record::Record};
 
 /// While workers stop, it looks this often whether they are still waited for.
 const LOOKS: Nanos = Nanos::from_millis(100);

@@ -27,10 +27,10 @@ use patience::Patience;
 use report::Report;
 
 use crate::{
-    record::{PopulationRecord, Record},
     schedule::{Order, Schedule},
     workers::{Update, Workers},
 };
+use judge::record::{PopulationRecord, Record};
 
 /// It acts this often; less often at full load, which is left in peace. The end of a ramp is reported at once.
 const ACTS_EVERY: Nanos = Nanos::from_millis(20);
@@ -120,10 +120,10 @@ impl<'a> Conductor<'a> {
         let populations = 0..plan.populations.len() as u16;
         let period = workers.period();
         let latency = period.max(workers.notice());
-        let measured = |nth| PopulationRecord {
-            line: Tick::starting(start),
-            threads: threads_of(nth),
-            ..PopulationRecord::of(plan, nth, workers_of(nth), period)
+        let measured = |nth| {
+            let mut measured = PopulationRecord::of(plan, nth, workers_of(nth), period);
+            (measured.line, measured.threads) = (Tick::starting(start), threads_of(nth));
+            measured
         };
         let populations: Vec<PopulationRecord> = populations.map(measured).collect();
         let threads = populations.iter().map(|measured| measured.threads).sum();
@@ -453,7 +453,7 @@ impl<'a> Conductor<'a> {
             let all = self.reports.iter().filter(|report| report.role == Role::Population(nth));
             let own = all.map(|report| report.drained_at).max().unwrap_or_default();
             let measured = &mut self.record.populations[usize::from(nth)];
-            measured.end(population, &self.schedule, nth, (ramped_at, own.min(ended), ended));
+            measured.end(population, self.schedule.ended(nth, ramped_at, own.min(ended), ended));
             measured.end_broadcasts(ended);
             if population.comes_and_goes() {
                 self.record.ramp = self.record.ramp.max(measured.ramp);

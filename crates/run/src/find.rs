@@ -1,5 +1,6 @@
 //! The largest load that a target sustains: one step after the other, as [`search::Search`] determines.
 
+use crate::refusal::refused_here;
 use host::Root;
 use plan::Plan;
 use samples::{
@@ -9,7 +10,8 @@ use samples::{
 use search::{Answer, Outcome, Proposal, Purpose, Range, Search, SeenLimit};
 use units::{Nanos, caught};
 
-use crate::{Interrupt, Refusal, by::By, fitting, judge};
+use crate::By;
+use crate::{Interrupt, Refusal, fitting};
 
 pub use criteria::reasons;
 use criteria::{
@@ -189,7 +191,7 @@ pub fn find<S: WorkerSource>(
             Err(_) if timed.is_set() => break,
             // More than this machine can do: the load stays below that.
             Err(Refusal::Findings(findings)) if known.has_passed() => {
-                let refused = judge::refused_here(&findings, known.passed());
+                let refused = refused_here(&findings, known.passed());
                 known.refuse(step, &refused.as_ref().map(Limit::sentence_with_fix).unwrap_or_default());
                 known.limit = refused.map(|limit| (step.load, limit)).or(known.limit);
             }

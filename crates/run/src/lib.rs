@@ -6,39 +6,24 @@
 //!                               observe
 //! ```
 
-mod accepts;
 mod backend;
-mod backlog;
 mod both_sides;
-mod broadcasts;
 mod by;
 mod conduct;
 mod conductor;
-mod curve;
-mod destinations;
 mod devices;
 mod families;
-mod fill;
 mod find;
-#[cfg(test)]
-mod fixture;
 mod interrupt;
-mod judge;
 mod listeners;
 mod load_steps;
-mod losses;
-mod measured;
-mod moments;
 mod observe;
 mod other_ends;
 mod pace;
 mod prepare;
-mod probe_at_load;
-mod record;
 mod refusal;
 mod rejections;
 mod schedule;
-mod silences;
 mod workers;
 
 use host::Root;
@@ -54,11 +39,9 @@ pub use find::{
     Find, Here, Next, Shown, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room,
 };
 pub use interrupt::Interrupt;
-pub use judge::{find_command, judge, judge_step};
+pub use judge::{Record, find_command, judge, judge_step, rejudge};
 pub use listeners::{listeners, queues};
-pub use measured::rejudge;
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
-pub use record::Record;
 pub use refusal::Refusal;
 pub use schedule::{Order, Paced, Progress, Schedule};
 pub use workers::{Ground, Threads, Update, Workers, stop};
@@ -100,14 +83,14 @@ fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [
 
 /// Gives the sinks what the judge has read. In debug builds, as in all tests, the same must be judged of that.
 fn keep(plan: &Plan, record: &Record, judged: Option<&Summary>, sinks: &mut [&mut dyn Sink]) {
-    let stored = measured::stored(plan, record).expect("a record has only plain fields");
+    let stored = judge::stored(plan, record).expect("a record has only plain fields");
     Sinks::new(sinks).measured(&stored);
     if cfg!(debug_assertions)
         && let Some(live) = judged
     {
         let replayed = rejudge(&stored).expect("what was stored can be read");
         assert_eq!(replayed.headline, live.headline, "of the stored run");
-        let differs = measured::difference(&replayed, live);
+        let differs = judge::difference(&replayed, live);
         assert_eq!(differs, None, "of the stored run: {}", live.headline);
     }
 }

@@ -7,10 +7,9 @@ use units::Nanos;
 use crate::{
     Interrupt,
     conduct::{Early, conduct_on},
-    losses::Losses,
-    record::Record,
     workers::{Ground, Workers, stop, stop_within},
 };
+use judge::{losses::Losses, record::Record};
 
 /// Workers that hold a load, and wait for the next one.
 pub(crate) struct LoadSteps<W> {

@@ -3,10 +3,9 @@
 mod costs;
 mod ending;
 mod heap;
-mod signs;
 mod used;
 
-use serde::{Deserialize, Serialize};
+use judge::{observed::Observed, segments::Segments};
 use std::net::{IpAddr, SocketAddr};
 
 use host::{
@@ -14,23 +13,16 @@ use host::{
     remote::{MAX_PORTS, Poller, Token},
 };
 use plan::Plan;
-use samples::{
-    Cost, Generator, KernelCost, Observation, ObserverSeen, Phase, ProcessCost, Sample, Samples,
-    TargetSample, TargetSeen,
-};
+use samples::{KernelCost, ObserverSeen, Phase, Sample, Samples, TargetSample, TargetSeen};
 use units::Nanos;
 
 use crate::{
-    accepts::Accepts,
-    both_sides::{MAX_COUNTED, OwnCounts},
-    destinations::first_of,
-    fill::Fill,
+    both_sides::MAX_COUNTED,
     listeners::{is_reached, listeners, listeners_at, queues},
-    moments::Doing,
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
-pub(crate) use signs::{FullHeap, Sign, Signs};
+use judge::{accepts::Accepts, destinations::first_of, ends::OwnCounts, fill::Fill, moments::Doing};
 use used::Used;
 
 /// The interval of complete samples; memory and CPU time are in each one.
@@ -60,47 +52,6 @@ pub(crate) struct Load {
     pub(crate) handshakes: Option<u64>,
     /// Connections that were lost since the start: those that throng has given up may be in the accept queue still.
     pub(crate) dropped: u64,
-}
-
-/// What a run was seen to cost.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Observed {
-    pub(crate) seen: Observation,
-    pub(crate) cost: Cost,
-    pub(crate) generator: Generator,
-    pub(crate) target: Option<ProcessCost>,
-    pub(crate) kernel: Option<KernelCost>,
-    /// Both ends are on this host: its samples cover the target too.
-    pub(crate) both_here: bool,
-    /// Our ends are no sockets of the kernel.
-    pub(crate) is_tun: bool,
-    /// What it would count of them.
-    pub(crate) own_counts: OwnCounts,
-    /// From the first to the last sample at full load, pauses not counted.
-    pub(crate) held_for: Nanos,
-    /// How the target accepts.
-    pub(crate) accepts: Accepts,
-    /// Connections in the target's accept queues when full load ended, where that can be seen.
-    pub(crate) queued_at_end: Option<u64>,
-    /// Of those, the ones that throng had given up before, where that can be seen.
-    pub(crate) given_up_at_end: u64,
-    /// What TCP knew of connections that waited, when most of them did.
-    pub(crate) segments: net::Segments,
-    /// Processors of this machine.
-    pub(crate) processors: Option<u64>,
-    /// The longest queue that a listener of this machine may have.
-    pub(crate) somaxconn: Option<u64>,
-    /// When what may explain a failure was seen.
-    pub(crate) signs: Signs,
-    /// The first destination of several at which something listened and then nothing did any more.
-    pub(crate) deserted: Option<SocketAddr>,
-}
-
-impl Observed {
-    /// What was seen last.
-    pub(crate) fn latest(&self) -> Samples {
-        self.seen.latest(self.both_here, self.is_tun)
-    }
 }
 
 /// Watches from before the first dial on. Its memory is the same after a second and after a day.
@@ -332,9 +283,12 @@ impl Observer {
             Some(known) => known,
             None => net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?,
         };
-        let waiting = |seen: &net::Segments| seen.unacknowledged + seen.unanswered + seen.syns;
-        if waiting(&now) >= waiting(&self.known.segments) {
-            self.known.segments = now;
+        let waiting = |seen: &Segments| seen.unacknowledged + seen.unanswered + seen.syns;
+        let net::Segments { connections, unacknowledged, unanswered, quiet, syns } = now;
+        let quiet = quiet.map(|quiet| Nanos(quiet.as_nanos() as u64));
+        let seen = Segments { connections, unacknowledged, unanswered, quiet, syns };
+        if waiting(&seen) >= waiting(&self.known.segments) {
+            self.known.segments = seen;
         }
         Some(now)
     }

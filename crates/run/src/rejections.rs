@@ -1,7 +1,7 @@
 //! The source of rejections. The errno of a dial has neither the sender of an ICMP message nor all of its content: when
 //! dials are rejected, a few more are made besides the load whose sockets store such messages.
 
-use serde::{Deserialize, Serialize};
+use judge::rejection::Rejection;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::mpsc::{Receiver, Sender, channel},
@@ -10,7 +10,7 @@ use std::{
 };
 
 use net::{DialOutcome, Icmp};
-use samples::{Detail, Fault, Faults, Kind, RejectionSeen, Stage};
+use samples::{Detail, Fault, Faults, Kind, Stage};
 use units::Nanos;
 
 /// Dials at the most. Routers send a message a second to each address, and the load's dials compete for it.
@@ -21,32 +21,6 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 const APART: Duration = Duration::from_millis(500);
 /// How long the end of a run waits for a result. Then no dial of the load competes for it any more.
 const LAST_WAIT: Nanos = Nanos::from_millis(2_500);
-
-/// An ICMP message in reply to a dial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Rejection {
-    pub(crate) icmp: Icmp,
-    /// What was dialled.
-    pub(crate) at: SocketAddr,
-    /// This machine itself has sent it.
-    pub(crate) is_ours: bool,
-}
-
-impl Rejection {
-    /// As the summary has it.
-    pub(crate) fn for_summary(self) -> RejectionSeen {
-        let Icmp { by, is_v6, kind, code } = self.icmp;
-        RejectionSeen {
-            at: self.at.to_string(),
-            by: by.map(|by| by.to_string()),
-            own: self.is_ours,
-            message: self.icmp.meaning().to_owned(),
-            icmp_type: kind,
-            icmp_code: code,
-            icmp6: is_v6,
-        }
-    }
-}
 
 /// Queries and results.
 #[derive(Debug, Default)]
@@ -113,7 +87,8 @@ impl Rejections {
     pub(crate) fn finish(mut self, is_here: impl Fn(IpAddr) -> bool) -> Option<Rejection> {
         self.take();
         let ((at, _), icmp) = (self.pending?, self.found?);
-        Some(Rejection { icmp, at, is_ours: icmp.by.is_some_and(is_here) })
+        let Icmp { by, is_v6, kind, code } = icmp;
+        Some(Rejection { by, is_v6, kind, code, at, is_ours: by.is_some_and(is_here) })
     }
 }
 

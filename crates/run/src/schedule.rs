@@ -6,6 +6,7 @@ mod moves;
 mod slower;
 
 use engine::{Control, RateProfile};
+use judge::record::Ended;
 use plan::{Part, Plan, Population, Role, Share, split};
 use units::{Nanos, Rate};
 
@@ -236,6 +237,12 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    /// How a population's load `ended`, its last first dial decided at `ramped_at`, and in its shards at `own`.
+    pub fn ended(&self, population: u16, ramped_at: Nanos, own: Nanos, ended: Nanos) -> Ended {
+        let Progress { holding, hold_from, .. } = *self.progress(population);
+        Ended { ramped_at, own, holding, hold_from, ramping: self.ramping(population, ended) }
+    }
+
     /// How long any population was in its ramp until now.
     pub fn ramping_any(&self, now: Nanos) -> Nanos {
         match self.state {
@@ -377,4 +384,4 @@ impl Progress {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -6,6 +6,7 @@
 mod bytes;
 mod clock;
 mod count;
+mod cpu_list;
 mod date;
 mod decimal;
 mod failure;
@@ -25,6 +26,7 @@ mod unit;
 pub use bytes::Bytes;
 pub use clock::{Clock, Nanos, date, since_1970};
 pub use count::Count;
+pub use cpu_list::cpu_list;
 pub use date::Date;
 pub use failure::{Failure, caught, failpoint};
 pub use file_error::file_error;

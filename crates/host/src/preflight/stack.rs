@@ -3,7 +3,8 @@
 use super::{Checked, Need, Skip};
 use crate::finding::Fix;
 use crate::network::sock_stat;
-use crate::{Root, Severity, USUAL_SOMAXCONN, somaxconn};
+use crate::{Root, Severity, somaxconn};
+use judge::USUAL_SOMAXCONN;
 use units::Count;
 
 /// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.

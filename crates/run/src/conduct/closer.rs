@@ -7,11 +7,11 @@ use units::Nanos;
 
 use super::Environment;
 use crate::{
-    both_sides::{BothSides, Ends, MAX_COUNTED},
+    both_sides::{Ends, MAX_COUNTED},
     conductor::Conductor,
-    record::Record,
     rejections,
 };
+use judge::{ends::BothSides, record::Record};
 
 /// The kernel lists this many connections in some ten milliseconds: during the load no more are.
 const MAX_LISTED_EARLIER: u64 = 20_000;

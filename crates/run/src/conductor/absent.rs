@@ -1,7 +1,8 @@
 //! Open connections that the target's process does not have: they are not held.
 
 use super::Conductor;
-use crate::{both_sides::Absent, record::PopulationRecord};
+use crate::both_sides::Absent;
+use judge::record::PopulationRecord;
 
 impl Conductor<'_> {
     /// The number of each population's connections that exist at throng's end only.

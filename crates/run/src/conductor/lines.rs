@@ -11,7 +11,7 @@ use super::{
     Conductor, Order,
     report::{Report, to_redial},
 };
-use crate::record::Record;
+use judge::record::Record;
 
 /// A line sums up this time.
 pub(super) const LINE: Nanos = Nanos::from_secs(1);

@@ -4,7 +4,6 @@ use samples::{Mark, MarkKind, ThresholdResult};
 use units::Nanos;
 
 use super::Conductor;
-use crate::judge;
 
 impl Conductor<'_> {
     /// A mark on the next line.
@@ -36,7 +35,7 @@ impl Conductor<'_> {
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let ramped_at = self.of(nth).map(|report| report.ramped_at).max().unwrap_or_default();
             let measured = &mut self.record.populations[usize::from(nth)];
-            measured.end(population, &self.schedule, nth, (ramped_at, until, until));
+            measured.end(population, self.schedule.ended(nth, ramped_at, until, until));
             if !measured.is_kept {
                 measured.held = measured.open;
             }

@@ -14,7 +14,7 @@ use proptest::{collection::vec, prelude::*};
 use samples::{Command, Latency};
 
 use super::*;
-use crate::schedule::tests::scenario;
+use judge::fixture::scenario;
 use model::{Model, Target};
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;

@@ -4,10 +4,7 @@ use plan::{Plan, Think};
 use samples::IdleTimeout;
 use units::Nanos;
 
-use crate::{
-    judge::{self, longest_pause},
-    record::Record,
-};
+use judge::{longest_pause, record::Record};
 
 /// Of the time after which the server closes a connection that is idle: the shortest and the longest pause.
 const SHORTEST: f64 = 0.3;
@@ -36,7 +33,7 @@ pub(super) fn outlasted(plan: &Plan, timeout: Nanos) -> Option<(Plan, IdleTimeou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use judge::fixture;
 
     /// As the server announces, and as 50 connections show that were closed after 3 s of silence, where others were open for longer.
     #[test]

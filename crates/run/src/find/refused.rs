@@ -4,7 +4,7 @@ use search::{Outcome, Proposal, Purpose};
 use units::Count;
 
 use super::Known;
-use crate::by::By;
+use crate::By;
 
 impl Known {
     /// The next step: of a load that can be a plan.
@@ -32,7 +32,7 @@ mod tests {
     use search::{Range, Search};
 
     use super::*;
-    use crate::fixture::plan;
+    use judge::fixture::plan;
 
     /// A search from 4 to 100 whose file refuses loads from `refused` on, at a target that sustains less than `capacity`.
     fn searched(refused: u64, capacity: u64) -> FindSummary {

@@ -1,5 +1,6 @@
 //! Where a search has its workers from.
 
+use crate::refusal::refused_here;
 use host::Root;
 use plan::Plan;
 use samples::Limit;
@@ -7,7 +8,7 @@ use units::Nanos;
 
 use super::{By, Find, steps::with_some_room};
 use crate::{
-    Refusal, fitting, judge, prepare,
+    Refusal, fitting, prepare,
     workers::{Ground, Threads, Workers},
 };
 
@@ -82,7 +83,7 @@ impl WorkerSource for Here<'_> {
         if most < least {
             return Err(Refusal::Findings(findings));
         }
-        Ok((most, judge::refused_here(&findings, most)))
+        Ok((most, refused_here(&findings, most)))
     }
 
     fn workers(

@@ -14,11 +14,10 @@ use crate::{
     both_sides::MAX_COUNTED,
     conduct::{Early, conduct},
     conductor::Conductor,
-    judge,
     load_steps::LoadSteps,
     observe::Observer,
-    record::Record,
 };
+use judge::record::Record;
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -171,7 +170,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
         }
-        Ok(judge::judge_step(&plan, &record, self.find.by, self.has_passed, self.unloaded))
+        Ok(judge::judge_step(&plan, &record, self.find.by.judged(), self.has_passed, self.unloaded))
     }
 
     /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.

@@ -2,27 +2,16 @@
 
 mod paused;
 
-use std::net::IpAddr;
-
-use plan::{Environment, Flags};
 use samples::Command;
 
 use super::*;
+use judge::fixture::scenario;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 /// Every shard has received an order by then.
 const NOTICE: Nanos = Nanos::from_millis(120);
 /// How often the schedule is sampled.
 const LOOK: u64 = 20;
-
-/// A plan from the lines of a scenario file below its target.
-pub(crate) fn scenario(text: &str) -> Plan {
-    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
-    let around = Environment { cores: 1, seed: 1, resolve: &resolve };
-    let text = format!("target = \"http://127.0.0.1:80/\"\n{text}");
-    plan::scenario::read("load.toml", &text, &Flags::default(), &around, &|_| Err("no such file".to_owned()))
-        .expect("a scenario without mistakes")
-}
 
 fn seconds(at: Nanos) -> String {
     if at == Nanos::NEVER { "never".to_owned() } else { format!("{:.2}", at.secs_f64()) }

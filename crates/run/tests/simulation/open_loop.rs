@@ -151,7 +151,7 @@ fn a_step_in_which_more_and_more_requests_wait_says_so() {
         let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(later));
         let direction = Direction { goes_on: true, ..Direction::default() };
         let result = direct(&net, &plan, 1, &mut [&mut server], direction, |_, _| {});
-        let s = run::judge_step(&plan, &result.record, By::Rate, true, None);
+        let s = run::judge_step(&plan, &result.record, By::Rate.judged(), true, None);
         let why = "requests come faster than the target serves them on 50 connections: ";
         assert_eq!(
             s.reasons.first().is_some_and(|own| own.starts_with(why)),

@@ -111,7 +111,7 @@ fn burst(n: u64) -> (Summary, Vec<String>) {
     let places = plan.places() + ACCEPTS;
     let mut server = listening(&net, plan.destinations()[0], places, Prefork::default());
     let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
-    let summary = run::judge_step(&plan, &result.record, By::Burst, false, None);
+    let summary = run::judge_step(&plan, &result.record, By::Burst.judged(), false, None);
     let reasons = run::reasons(By::Burst, n, &summary, None);
     (summary, reasons)
 }

@@ -206,7 +206,7 @@ fn a_queue_that_grows_is_no_load_that_is_sustained() {
         let c = &result.whole.counts;
         assert_eq!((c.finished, result.faults()), (u64::from(5 * per_s), vec![]));
         // A run passes, with a warning of the same.
-        let step = run::judge_step(&plan, &result.record, By::Arrival, false, None);
+        let step = run::judge_step(&plan, &result.record, By::Arrival.judged(), false, None);
         let whole = run::judge(&plan, &result.record);
         let warned = whole.reasons.iter().find_map(|why| why.strip_prefix("warning: ")?.split_once(';'));
         let warned = warned.map(|(why, _)| why).filter(|why| why.starts_with(OUTRUN));

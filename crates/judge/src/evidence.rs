@@ -1,0 +1,428 @@
+//! The evidence besides counts: plain values, so that tests can construct any case.
+
+use std::net::SocketAddr;
+
+use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart};
+use units::Nanos;
+
+use super::{starved::Starved, subject::Subject, words::Words};
+use crate::{ends::BothSides, fill::Fill, observed::Observed, rejection::Rejection, signs::FullHeap};
+
+mod pattern;
+mod timeline;
+pub(super) mod times;
+
+pub(crate) use pattern::Pattern;
+pub(crate) use timeline::Timeline;
+
+/// CPU time over less than this is meaningless: its resolution is 10 ms.
+const CPU_OVER: Nanos = Nanos::from_millis(500);
+
+/// What a search makes larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Connections held.
+    Connections,
+    /// Connections that arrive in a second.
+    Arrival,
+    /// Connections dialled at once.
+    Burst,
+    /// Requests a second.
+    Rate,
+    /// Another number of the scenario.
+    Number,
+}
+
+/// What the hosts showed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    /// What the plan asks of the target.
+    pub(crate) subject: Subject,
+    /// What a search makes larger, if it is a step of one.
+    pub(crate) search: Option<By>,
+    /// Whether that has served a smaller load.
+    pub(crate) has_passed: bool,
+    /// This host.
+    pub(crate) here: Host,
+    /// The target's: this one too if both ends are here; `None` if not observed.
+    pub(crate) there: Option<Host>,
+    /// Most connections that waited in the target's fullest accept queue, and how many may.
+    pub(crate) accept_queue: Option<Fill>,
+    /// The longest queue that the kernel of its host allows (`net.core.somaxconn`), where that is this one.
+    pub(crate) somaxconn: Option<u64>,
+    /// The name of its process; empty if that is not seen.
+    pub(crate) program: String,
+    /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
+    pub(crate) backlog: Option<u64>,
+    /// The same where those count, too, that timed out before, while the others were served later and later.
+    pub(crate) outpaced: Option<u64>,
+    /// What responses to requests by a rate have to do with each other, where some that were due were never sent.
+    pub(crate) queueing: Queueing,
+    /// The first of these of requests by a rate, with those that waited for a connection.
+    pub(crate) rate_backlog: Option<u64>,
+    /// Of a step of a search by rate whose connections carry one request at a time.
+    pub(crate) paced: Option<Paced>,
+    /// Of each population whose connections were all closed as announced, and none opened again, what is said of it.
+    pub(crate) stranded: Vec<String>,
+    /// Connections that had no response while the others had many, of each population that has any.
+    pub(crate) starved: Vec<Starved>,
+    /// Connections in the target's accept queues then, where that can be seen.
+    pub(crate) queued_at_end: Option<u64>,
+    /// Of those, the ones that throng had given up before.
+    pub(crate) given_up_at_end: u64,
+    /// What the target's listeners dropped in this run because their queue was full, where that can be seen.
+    pub(crate) queue_drops: u64,
+    /// Connections that the target accepted in a second while others waited, if that was steady.
+    pub(crate) accepts_per_s: Option<f64>,
+    /// Whether its accept queue was empty again and again meanwhile.
+    pub(crate) queue_empties: bool,
+    /// Connections that arrive in a second, where the load is arrivals at one rate.
+    pub(crate) arrivals_per_s: Option<f64>,
+    /// The target's processes, where they were seen: on this host, or through `throng observe`.
+    pub(crate) target: Option<TargetSeen>,
+    /// Ourselves at full load, where that was long enough.
+    pub(crate) own: Option<OwnSeen>,
+    /// Connections open at the end of the hold, here and by the target's host.
+    pub(crate) both_sides: Option<BothSides>,
+    /// What the losses have in common.
+    pub(crate) losses: Pattern,
+    /// How long a dial or a request may wait for a response.
+    pub(crate) timeout: Nanos,
+    /// What has no response has not waited for that long: the run ended before.
+    pub(crate) is_cut_short: bool,
+    /// Responses at full load that took far longer than the others.
+    pub(crate) slow_part: Option<SlowPart>,
+    /// The same of each population, and of each step of those that have several, by its name.
+    pub(crate) slow_parts: Vec<(String, SlowPart)>,
+    /// The longest time in which no connection received a response.
+    pub(crate) stall: Option<Stall>,
+    /// The population that it was of, where there are several.
+    pub(crate) stall_of: Option<String>,
+    /// The seconds of the run in which the slow ones came, where they have the time in common.
+    pub(crate) slow_seconds: Vec<u64>,
+    /// How long the target stood still for a garbage collection when responses were slowest; zero where it did not, or that is not known.
+    pub(crate) pause: Nanos,
+    /// A process of the target was stopped while something failed: from and until, seconds of the run.
+    pub(crate) stopped: Option<(f64, f64)>,
+    /// Connections that only the kernel had accepted at the end.
+    pub(crate) unaccepted: u64,
+    /// Of those, the ones of which it is not known whose they are.
+    pub(crate) unattributed: u64,
+    /// Connections that existed at throng's end only then, where that can be seen.
+    pub(crate) missing: Option<u64>,
+    /// Connections that had no response, lost ones among them.
+    pub(crate) unserved: u64,
+    /// Connections that were in the target's accept queue for a good part of a second or longer.
+    pub(crate) stood: u64,
+    /// What TCP knew of connections that waited.
+    pub(crate) segments: crate::segments::Segments,
+    /// Not one byte ever came, and connections were closed in reply to what was sent on them.
+    pub(crate) is_mute: bool,
+    /// Responses of HTTP/1.1 and TCP that began, and were not complete.
+    pub(crate) unended: u64,
+    /// What the target said in words, of each kind of fault.
+    pub(crate) words: Vec<Words>,
+    /// Whether all of the wrong texts were messages.
+    pub(crate) wrong_messages: bool,
+    /// Whether the target accepts TLS, if that was tested.
+    pub(crate) speaks_tls: Option<bool>,
+    /// The ICMP message that rejects dials, and its sender.
+    pub(crate) rejection: Option<Rejection>,
+    /// Processors that both ends are confined to.
+    pub(crate) shared: Option<Shared>,
+    /// The target's managed heap, where it had no room left.
+    pub(crate) heap: Option<FullHeap>,
+    /// The first destination of several that was listened at, and is not any more.
+    pub(crate) deserted: Option<SocketAddr>,
+    /// Threads of the target that have ended.
+    pub(crate) threads_gone: Vec<String>,
+    /// Errors that the target has logged.
+    pub(crate) log: Vec<LogLine>,
+    /// When things began.
+    pub(crate) timeline: Timeline,
+}
+
+/// What a rate asks of its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Paced {
+    /// Without the probe's.
+    pub(crate) due_per_s: f64,
+    /// What a response takes where no queue is before it: the lowest median of the loads that passed before; where none did, the
+    /// shortest of this one.
+    pub(crate) response: Nanos,
+}
+
+/// How responses take longer while others are awaited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Queueing {
+    /// They do not: the first ones took as long as all others, or it is not known.
+    #[default]
+    None,
+    /// The first ones were quick, and those that came together later took equally long: they wait in line.
+    InLine,
+    /// Some were quick: their times differ, or they wait in another order.
+    Unclear,
+}
+
+/// No connection of a population received a response for a while, though throng was on time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Stall {
+    /// Seconds of the run.
+    pub(crate) from_s: f64,
+    pub(crate) until_s: f64,
+    /// How often there was one.
+    pub(crate) count: u64,
+    /// Responses came again.
+    pub(crate) is_over: bool,
+    pub(crate) state: State,
+    /// Its place in the plan.
+    pub(crate) population: u16,
+}
+
+/// In what state the target's process was meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not observed.
+    #[default]
+    Unseen,
+    Stopped,
+    Blocked,
+    Collecting,
+    Cpu,
+    /// It waited for something.
+    Idle,
+    /// None of these, or not observed, and many segments of the run were sent again: perhaps they did not get there.
+    Unreached,
+}
+
+/// The processors that throng and the target have in common, where they may use no others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Shared {
+    /// As the kernel writes them: `0-3`.
+    pub(crate) list: String,
+    /// Share of them that each end used at full load.
+    pub(crate) own: f64,
+    pub(crate) target: f64,
+    /// The same of both together, with the time for which their threads were ready to run.
+    pub(crate) wanted: f64,
+}
+
+/// Figures of a host that affect connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// TCP events of its network namespace during the run.
+    pub(crate) net: NetCounters,
+    /// Processes killed by the OOM killer during the run.
+    pub(crate) oom_kills: u64,
+    /// Most connections that its firewall tracked at once.
+    pub(crate) conntrack: Option<Fill>,
+    /// Packets dropped because that table was full; `None`: not counted.
+    pub(crate) conntrack_drops: Option<u64>,
+}
+
+/// A target that was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TargetSeen {
+    pub(crate) pid: u32,
+    /// It ended before the run did.
+    pub(crate) ended: bool,
+    /// Processes of its control group killed by the OOM killer.
+    pub(crate) oom_kills: u64,
+    /// Most open files, and its limit.
+    pub(crate) open_files: Option<Fill>,
+    /// Time that its busiest thread ran or was ready to in the seconds in which responses failed or were slow (their
+    /// median), where that is known.
+    pub(crate) cpu_thread: Option<f64>,
+    /// CPU in those as a share of the processors that it may use.
+    pub(crate) cpu_share: f64,
+}
+
+/// Our own process at full load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct OwnSeen {
+    /// CPU time as a share of what the shards' threads could have had.
+    pub(crate) cpu_share: f64,
+    /// The same with the time that they waited for a processor: what they would have used.
+    pub(crate) demand: f64,
+}
+
+impl Evidence {
+    /// Whether connections are known to exist at throng's end only.
+    pub(super) fn has_missing(&self) -> bool {
+        self.missing.is_some_and(|missing| missing > 0)
+    }
+
+    /// From the samples of a run with this many shards.
+    pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
+        let Observation { target, host, target_host, own, .. } = &observed.seen;
+        let (mut here, accepts) = (host.as_ref().map(Host::seen).unwrap_or_default(), &observed.accepts);
+        here.net.syn_retrans += observed.own_counts.syns_again;
+        here.net.icmp_unreachable += observed.own_counts.icmp;
+        let queue =
+            target.as_ref().and_then(|t| Fill::of(t.accept_queue.map(|queue| queue.max), t.accept_backlog));
+        Evidence {
+            here,
+            there: target_host.as_ref().map(Host::seen).or(observed.both_here.then_some(here)),
+            accept_queue: [queue, accepts.fullest].into_iter().flatten().max_by_key(|queue| queue.used),
+            somaxconn: observed.somaxconn.filter(|_| observed.both_here),
+            program: target.as_ref().map_or(String::new(), |target| target.latest().command.clone()),
+            queued_at_end: observed.queued_at_end,
+            given_up_at_end: observed.given_up_at_end,
+            queue_drops: accepts.drops(),
+            accepts_per_s: accepts.per_s(),
+            queue_empties: accepts.empties(),
+            target: target.as_ref().map(TargetSeen::seen),
+            own: own.as_ref().and_then(|own| OwnSeen::seen(own, observed.held_for, threads)),
+            stood: accepts.stood,
+            segments: observed.segments,
+            shared: Shared::seen(observed),
+            heap: observed.signs.heap,
+            deserted: observed.deserted,
+            threads_gone: target.as_ref().map_or(Vec::new(), |target| target.threads_gone.clone()),
+            log: target.as_ref().map_or(Vec::new(), |target| target.log.clone()),
+            ..Evidence::default()
+        }
+    }
+}
+
+impl Host {
+    fn seen(host: &HostSeen) -> Host {
+        Host {
+            net: host.tcp(),
+            oom_kills: host.oom_kills.total(),
+            conntrack: Fill::of(host.conntrack.map(|tracked| tracked.max), host.conntrack_max),
+            conntrack_drops: host.conntrack_drops.map(|drops| drops.total()),
+        }
+    }
+}
+
+impl TargetSeen {
+    fn seen(target: &samples::TargetSeen) -> TargetSeen {
+        let process = &target.process;
+        let cores_used = process.cores_used_hold.map_or(0.0, |used| used.max);
+        TargetSeen {
+            pid: target.pid,
+            ended: process.processes.last == 0,
+            oom_kills: target.group_oom_kills.total(),
+            open_files: Fill::of(target.open_files.map(|files| files.max), target.open_files_limit),
+            // A wait is reported when it is over: it may belong to the previous second.
+            cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
+            cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),
+        }
+    }
+}
+
+impl OwnSeen {
+    /// `over`: time at full load; none where that was too short.
+    fn seen(own: &ProcessSeen, over: Nanos, threads: u32) -> Option<OwnSeen> {
+        let threads = u64::from(threads.max(1));
+        let share = |ns: u64, threads: u64| (ns as f64 / (over.0 * threads) as f64).min(1.0);
+        let cpu_ns = own.cpu_user_ns.hold + own.cpu_system_ns.hold;
+        (over >= CPU_OVER).then(|| OwnSeen {
+            cpu_share: share(cpu_ns, threads.min(own.cores.unwrap_or(threads).max(1))),
+            demand: share(cpu_ns + own.run_queue_wait_ns.hold, threads),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::{HostSample, Phase, ProcessSample, Sample, TargetSample};
+
+    fn own(cpu_ms: u64, waited_ms: u64) -> ProcessSample {
+        let (user, system) = (cpu_ms * 3 / 4 * 1_000_000, cpu_ms.div_ceil(4) * 1_000_000);
+        ProcessSample {
+            cpu_user_ns: user,
+            cpu_system_ns: system,
+            run_queue_wait_ns: waited_ms * 1_000_000,
+            cores: Some(2),
+            ..ProcessSample::default()
+        }
+    }
+
+    #[test]
+    fn our_share_is_of_what_our_threads_could_have() {
+        // Times of two samples, milliseconds, with CPU and wait times by then.
+        type At = (u64, u64, u64);
+        let check = |first: At, last: At, threads: u32, expected: Option<(f64, f64)>| {
+            let mut observed =
+                Observed { held_for: Nanos::from_millis(last.0 - first.0), ..Observed::default() };
+            // What the ramp took does not count.
+            observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own(0, 0));
+            observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own(first.1, first.2));
+            observed.seen.see_here(Phase::Hold, &HostSample::default(), &own(last.1, last.2));
+            let seen = Evidence::seen(&observed, threads).own.map(|seen| (seen.cpu_share, seen.demand));
+            assert_eq!(seen, expected, "{first:?}, {last:?}, {threads} threads");
+        };
+        check((1_000, 500, 0), (3_000, 2_500, 0), 1, Some((1.0, 1.0)));
+        check((1_000, 500, 0), (3_000, 2_500, 0), 2, Some((0.5, 0.5)));
+        // Starved: half of the time it waited for its turn.
+        check((1_000, 0, 10), (3_000, 1_000, 1_010), 1, Some((0.5, 1.0)));
+        // Eight threads have two processors.
+        check((0, 0, 0), (1_000, 2_000, 6_000), 8, Some((1.0, 1.0)));
+        check((0, 0, 0), (400, 400, 0), 1, None);
+    }
+
+    /// A sample of a target and its host, in the middle of a run that strains it.
+    fn strained() -> Sample {
+        let mut sample =
+            Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
+        let target = sample.target.as_mut().unwrap();
+        (target.open_files, target.open_files_limit) = (Some(1_000), Some(1_024));
+        (target.accept_queue, target.accept_backlog) = (Some(9), Some(8));
+        (target.group_oom_kills, target.command) = (2, "nginx".to_owned());
+        let process = &mut target.process;
+        (process.processes, process.cores, process.cores_used, process.busiest_wanted) =
+            (1, Some(4), 3.0, 1.25);
+        sample.host.tcp.listen_overflows = 5;
+        (sample.host.conntrack, sample.host.conntrack_max) = (Some(70), Some(90));
+        sample.host.oom_kills = 3;
+        sample
+    }
+
+    #[test]
+    fn a_target_elsewhere_is_seen_through_its_observer() {
+        let mut observed = Observed { somaxconn: Some(4_096), ..Observed::default() };
+        assert_eq!(Evidence::seen(&observed, 1).there, None);
+        let gone =
+            Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
+        for sample in [gone.clone(), strained(), strained()] {
+            observed.seen.see_there(Phase::Hold, &sample);
+        }
+        observed.seen.see_here(Phase::Hold, &HostSample::default(), &ProcessSample::default());
+        let evidence = Evidence::seen(&observed, 1);
+        let there = evidence.there.unwrap();
+        let table = Some(Fill { used: 70, limit: 90 });
+        assert_eq!((there.net.listen_overflows, there.oom_kills, there.conntrack), (5, 3, table));
+        assert_eq!(
+            (evidence.here, evidence.accept_queue, evidence.somaxconn),
+            (Host::default(), Some(Fill { used: 9, limit: 8 }), None)
+        );
+        let expected = TargetSeen {
+            pid: 7,
+            ended: false,
+            oom_kills: 2,
+            open_files: Some(Fill { used: 1_000, limit: 1_024 }),
+            cpu_thread: Some(1.0),
+            cpu_share: 0.75,
+        };
+        assert_eq!(evidence.target, Some(expected));
+        observed.seen.see_there(Phase::Hold, &gone);
+        assert!(Evidence::seen(&observed, 1).target.unwrap().ended, "no process was left at the last look");
+    }
+
+    #[test]
+    fn where_both_ends_are_here_this_host_is_the_targets_too() {
+        let mut observed = Observed { both_here: true, somaxconn: Some(4_096), ..Observed::default() };
+        observed.accepts.fullest = Some(Fill { used: 12, limit: 11 });
+        let (own, sample) = (ProcessSample::default(), strained());
+        observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own);
+        observed.seen.see_here(Phase::Hold, &sample.host, &own);
+        observed.seen.see_target(Phase::Hold, &sample.target.unwrap());
+        let evidence = Evidence::seen(&observed, 1);
+        assert_eq!((evidence.there, evidence.here.oom_kills), (Some(evidence.here), 3));
+        assert_eq!(evidence.accept_queue, observed.accepts.fullest, "the fuller of both");
+        assert_eq!((evidence.somaxconn, evidence.program.as_str()), (Some(4_096), "nginx"));
+    }
+}

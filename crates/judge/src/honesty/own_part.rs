@@ -1,0 +1,98 @@
+//! What of a run may be throng's own doing, and not the target's.
+
+use plan::Threshold;
+use samples::{FaultCount, Kind, Side, Summary, ThresholdResult};
+use serde_json::Value;
+use units::Unit;
+
+use super::{is_too_slow, late, late_handshakes, saturated, undialled, unsure};
+use crate::{sent, verdict::Facts};
+
+/// What throng may have caused itself, where it was late or could not dial; by default nothing.
+#[derive(Debug, Default)]
+pub(crate) struct OwnPart {
+    /// Why the figures do not describe the target.
+    pub(crate) why: Option<String>,
+    /// Whether throng was late by enough for timeouts.
+    pub(crate) is_slow: bool,
+    /// Requests that were due and not sent.
+    pub(crate) missed: u64,
+    /// Connections that may have failed by that, or were not dialled.
+    pub(crate) connections: u64,
+    /// The same of requests, including those on these connections.
+    pub(crate) requests: u64,
+    /// Of each threshold, whether its result may be due to that.
+    pub(crate) thresholds: Vec<bool>,
+}
+
+impl OwnPart {
+    /// Whether a fault may be throng's own doing: slowness explains timeouts, but no closes, resets or wrong responses.
+    pub(crate) fn explains(&self, fault: &FaultCount) -> bool {
+        self.why.is_some() && (fault.side == Side::Host || self.is_slow && fault.kind == Kind::Timeout)
+    }
+
+    /// Whether a threshold that is not met would be, had all this gone well; or not be, of those that ask for failures.
+    fn decides(&self, threshold: &Threshold, result: &ThresholdResult, json: &Value) -> bool {
+        let figure = &threshold.figure;
+        let is_of_connections = figure.path.contains("connections.");
+        let own = if is_of_connections { self.connections } else { self.requests } as f64;
+        let whole = figure.whole.as_ref().filter(|_| threshold.is_share);
+        let own = match whole.and_then(|path| samples::measured(json, path)) {
+            Some(whole) if whole > 0.0 => own * 100.0 / whole,
+            _ => own,
+        };
+        result.value.is_some_and(|value| threshold.is_met_by(value - own) || threshold.is_met_by(value + own))
+    }
+}
+
+/// Throng's own part in what is to be judged.
+pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
+    let json = serde_json::to_value(s).expect("a summary has only plain fields");
+    let results = || facts.plan.thresholds.iter().zip(&s.thresholds);
+    let unsure: Vec<Option<String>> =
+        results().map(|(threshold, result)| unsure(facts, threshold, result, &json)).collect();
+    let not_dialled = undialled(s).or_else(|| sent::undialled(facts)).or_else(|| late_handshakes(s));
+    let is_late = not_dialled.is_none().then(|| too_late(facts, s)).flatten();
+    // Of all times, or only of some.
+    let is_all = not_dialled.is_some() || is_late.is_some();
+    let why = not_dialled.or_else(|| unsure.iter().flatten().next().cloned()).or(is_late);
+    if why.is_none() {
+        return OwnPart { thresholds: vec![false; s.thresholds.len()], ..OwnPart::default() };
+    }
+    let is_slow = is_too_slow(s, facts.evidence);
+    let mut own = OwnPart { why, is_slow, missed: s.requests.missed, ..OwnPart::default() };
+    let faults: u64 = s.faults.iter().filter(|fault| own.explains(fault)).map(|fault| fault.count).sum();
+    own.connections = faults + sent::arrivals_missed(facts);
+    own.requests = faults + s.requests.missed + if is_slow { s.requests.unanswered } else { 0 };
+    let thresholds = results().zip(&unsure).map(|((threshold, result), unsure)| {
+        // Where too many have no time at all, how long the others took decides nothing.
+        let lacks = !result.pass && samples::lacks(&json, &threshold.figure.path, own.requests);
+        let is_void = is_all && is_timed(threshold) && !lacks;
+        unsure.is_some() || is_void || !result.pass && own.decides(threshold, result, &json)
+    });
+    own.thresholds = thresholds.collect();
+    own
+}
+
+/// Whether a figure is a time or a rate.
+fn is_timed(threshold: &Threshold) -> bool {
+    let is_rate = matches!(threshold.figure.unit, Unit::Seconds | Unit::PerSecond | Unit::BytesPerSecond);
+    is_rate || threshold.figure.is_latency
+}
+
+/// Why throng was too late, or without a processor, for what is judged.
+fn too_late(facts: &Facts, s: &Summary) -> Option<String> {
+    let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
+    let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
+    // A rate that was reached nevertheless counts; for one that was not, the cause is ambiguous.
+    let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
+    let percentiles: Vec<&str> = judged()
+        .filter(|(threshold, _)| threshold.figure.is_latency)
+        .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
+        .collect();
+    // A closed loop without CPU to spare is late by its nature: its rate is reported as a lower bound.
+    let judges_all = s.thresholds.is_empty() && !s.requests.lower_bound;
+    let is_timed = judges_latency || misses_rate;
+    let late = late(s, &percentiles, facts.plan.max_lag).filter(|_| is_timed || judges_all);
+    late.or_else(|| saturated(facts.evidence).filter(|_| is_timed))
+}

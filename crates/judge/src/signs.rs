@@ -1,0 +1,255 @@
+//! When what may explain a failure was seen: of each sign the times at which it was there, in memory that does not grow.
+
+use samples::{HostSeen, LogKind, Observation, TargetSeen};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::fill::Fill;
+
+/// Times of one sign that are kept; later ones are merged into the last.
+const MAX_TIMES: usize = 32;
+/// Samples that are no further apart than this see the same.
+const NEXT_LOOK: Nanos = Nanos::from_millis(2_500);
+/// A heap used to this share of its maximum is full, if most of the time is spent in collections.
+const NO_ROOM: f64 = 0.9;
+const COLLECTS: f64 = 0.5;
+/// The share of a shorter time is meaningless.
+const MIN_TIME: Nanos = Nanos::from_millis(150);
+
+/// What may explain that something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sign {
+    /// The target's processes are gone.
+    Ended,
+    /// Nothing listens any more at one of several destinations.
+    Deserted,
+    /// The kernel aborted connections for lack of memory.
+    SocketMemory,
+    /// Its files were near their limit, or a line of its log.
+    OpenFiles,
+    /// A firewall's table of connections was full.
+    Conntrack,
+    /// The accept queue was full, or overflowed.
+    Queue,
+    /// Its managed heap is full.
+    Heap,
+    /// One of its threads has ended.
+    Thread,
+    /// A line of its log: no memory.
+    NoMemory,
+    /// No thread.
+    NoThread,
+    /// No further connection.
+    Connections,
+    /// Another error.
+    Error,
+}
+
+impl From<LogKind> for Sign {
+    /// The sign that a line of its log is.
+    fn from(kind: LogKind) -> Sign {
+        match kind {
+            LogKind::Heap => Sign::Heap,
+            LogKind::Memory => Sign::NoMemory,
+            LogKind::OpenFiles => Sign::OpenFiles,
+            LogKind::Threads => Sign::NoThread,
+            LogKind::Connections => Sign::Connections,
+            LogKind::Error => Sign::Error,
+        }
+    }
+}
+
+const SIGNS: usize = Sign::Error as usize + 1;
+
+/// A managed heap that has no room left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FullHeap {
+    /// Bytes in use, and the most that it may grow to.
+    pub used: u64,
+    /// The most that it may grow to, bytes.
+    pub limit: u64,
+    /// Share of the time that went into collections.
+    pub collecting: f64,
+}
+
+/// From and until, in order.
+type Times = Vec<(Nanos, Nanos)>;
+
+/// All of them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Signs {
+    times: [Times; SIGNS],
+    /// Totals of counters at the last sample: dropped by conntrack, aborted for lack of memory, overflown.
+    totals: [u64; 3],
+    /// Time in collections at an earlier sample.
+    collected: Option<(Nanos, u64)>,
+    /// The heap of the JVM at its worst sample, where it had no room left.
+    pub heap: Option<FullHeap>,
+}
+
+impl Signs {
+    /// Takes the results of all samples until `now`; `there`: of the target's host.
+    pub fn see(&mut self, now: Nanos, seen: &Observation, both_here: bool, fullest: Option<Fill>) {
+        let there = seen.target_host.as_ref().or(seen.host.as_ref().filter(|_| both_here));
+        let hosts = [seen.host.as_ref(), there];
+        let is_full = hosts.iter().flatten().any(is_tracking_full);
+        let of = |count: fn(&HostSeen) -> u64| hosts.into_iter().flatten().map(count).max().unwrap_or(0);
+        let totals = [
+            of(|host| host.conntrack_drops.map_or(0, |drops| drops.total())),
+            of(|host| host.tcp().abort_on_memory),
+            there.map_or(0, |host| host.tcp().listen_overflows),
+        ];
+        let grown = [0, 1, 2].map(|which: usize| totals[which] > self.totals[which]);
+        self.totals = totals;
+        self.note(Sign::Conntrack, now, grown[0] || is_full);
+        self.note(Sign::SocketMemory, now, grown[1]);
+        if let Some(target) = &seen.target {
+            self.see_target(now, target);
+        }
+        self.see_queue(now, fullest, grown[2]);
+    }
+
+    /// The target's fullest queue at this moment, and whether any has overflown since the last one.
+    pub fn see_queue(&mut self, now: Nanos, fullest: Option<Fill>, has_overflown: bool) {
+        self.note(Sign::Queue, now, fullest.is_some_and(Fill::is_full) || has_overflown);
+    }
+
+    /// Whether one of several destinations has no listener any more.
+    pub fn see_listeners(&mut self, now: Nanos, is_deserted: bool) {
+        self.note(Sign::Deserted, now, is_deserted);
+    }
+
+    fn see_target(&mut self, now: Nanos, target: &TargetSeen) {
+        let sample = target.latest();
+        let files = Fill::of(sample.open_files, sample.open_files_limit);
+        let is_out = files.is_some_and(Fill::is_out_of_files);
+        self.note(Sign::Ended, now, target.process.processes.last == 0);
+        self.note(Sign::OpenFiles, now, is_out);
+        self.note(Sign::Thread, now, !target.threads_gone.is_empty());
+        let is_full = self.see_heap(now, target);
+        self.note(Sign::Heap, now, is_full);
+        target.log.iter().for_each(|line| self.note(line.kind.into(), now, true));
+    }
+
+    /// Whether nearly all of it is used, and most of the time since an earlier sample was spent in collections.
+    fn see_heap(&mut self, now: Nanos, target: &TargetSeen) -> bool {
+        let Some(jvm) = target.latest().jvm.filter(|jvm| jvm.heap_max_bytes > 0) else { return false };
+        let (at, collected) = *self.collected.get_or_insert((now, jvm.gc_pause_ns));
+        let time = now.since(at);
+        if time < MIN_TIME {
+            return false;
+        }
+        self.collected = Some((now, jvm.gc_pause_ns));
+        let share = jvm.gc_pause_ns.saturating_sub(collected) as f64 / time.0 as f64;
+        let heap =
+            FullHeap { used: jvm.heap_used_bytes, limit: jvm.heap_max_bytes, collecting: share.min(1.0) };
+        let is_full = heap.used as f64 >= NO_ROOM * heap.limit as f64 && heap.collecting >= COLLECTS;
+        if is_full && self.heap.is_none_or(|worst| heap.collecting > worst.collecting) {
+            self.heap = Some(heap);
+        }
+        is_full
+    }
+
+    /// A sign was there now, or not.
+    pub fn note(&mut self, sign: Sign, now: Nanos, is_there: bool) {
+        let times = &mut self.times[sign as usize];
+        let is_full = times.len() >= MAX_TIMES;
+        match times.last_mut() {
+            _ if !is_there => {}
+            Some((_, until)) if is_full || now.since(*until) <= NEXT_LOOK => *until = now,
+            _ => times.push((now, now)),
+        }
+    }
+
+    /// From and until, in order.
+    pub fn times(&self, sign: Sign) -> &[(Nanos, Nanos)] {
+        &self.times[sign as usize]
+    }
+}
+
+/// Whether the table of tracked connections is full now, where the kernel does not count what it drops for that.
+fn is_tracking_full(host: &&HostSeen) -> bool {
+    let table = host.conntrack.zip(host.conntrack_max).filter(|_| host.conntrack_drops.is_none());
+    table.is_some_and(|(tracked, most)| most > 0 && tracked.last >= most - most / 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::{HostSample, JvmSample, LogLine, Phase, ProcessSample, TargetSample};
+
+    fn target(collected_ms: u64, used: u64) -> TargetSample {
+        let jvm = JvmSample {
+            heap_used_bytes: used,
+            heap_max_bytes: 1_000,
+            gc_pause_ns: collected_ms * 1_000_000,
+            ..JvmSample::default()
+        };
+        let process = ProcessSample { processes: 1, ..ProcessSample::default() };
+        TargetSample { process, jvm: Some(jvm), ..TargetSample::default() }
+    }
+
+    fn at(s: u64) -> Nanos {
+        Nanos::from_secs(s)
+    }
+
+    #[test]
+    fn each_sign_has_the_times_at_which_it_was_there() {
+        let (mut signs, mut all) = (Signs::default(), Observation::default());
+        for s in 0..10 {
+            let mut sample = target(0, 0);
+            sample.open_files_limit = Some(1_000);
+            sample.open_files = Some(if (3..6).contains(&s) || s == 9 { 970 } else { 500 });
+            if s >= 7 {
+                sample.threads_gone = vec!["acceptor".to_owned()];
+            }
+            let mut host = HostSample::default();
+            host.tcp.listen_overflows = if s < 5 { 7 } else { 9 };
+            all.see_here(Phase::Hold, &host, &ProcessSample::default());
+            all.see_target(Phase::Hold, &sample);
+            signs.see(at(s), &all, true, None);
+        }
+        assert_eq!(signs.times(Sign::OpenFiles), [(at(3), at(5)), (at(9), at(9))]);
+        assert_eq!(signs.times(Sign::Thread), [(at(7), at(9))]);
+        assert_eq!(signs.times(Sign::Queue), [(at(5), at(5))], "what was counted before is no sign");
+        assert_eq!((signs.times(Sign::Ended), signs.times(Sign::Heap)), (&[][..], &[][..]));
+    }
+
+    #[test]
+    fn a_heap_is_full_where_collections_take_the_time() {
+        let check = |samples: &[(u64, u64)], expected: Option<(u64, f64)>| {
+            let (mut signs, mut all) = (Signs::default(), Observation::default());
+            for (s, (collected_ms, used)) in (0..).zip(samples) {
+                all.see_target(Phase::Hold, &target(*collected_ms, *used));
+                signs.see(at(s), &all, true, None);
+            }
+            assert_eq!(signs.heap.map(|heap| (heap.used, heap.collecting)), expected, "{samples:?}");
+            assert_eq!(signs.times(Sign::Heap).is_empty(), expected.is_none());
+        };
+        check(&[(0, 950), (600, 960), (1_500, 990)], Some((990, 0.9)));
+        // Full, and hardly collected; collected, and with room; since before the run.
+        check(&[(0, 950), (60, 960), (150, 990)], None);
+        check(&[(0, 500), (600, 600), (1_500, 700)], None);
+        check(&[(9_000, 950), (9_001, 960)], None);
+    }
+
+    #[test]
+    fn log_lines_are_signs() {
+        let (mut signs, mut all) = (Signs::default(), Observation::default());
+        let mut sample = target(0, 0);
+        all.see_target(Phase::Hold, &sample);
+        signs.see(at(1), &all, true, None);
+        sample.log = vec![LogLine { kind: LogKind::Heap, ..LogLine::default() }];
+        all.see_target(Phase::Hold, &sample);
+        signs.see(at(2), &all, true, None);
+        assert_eq!((signs.times(Sign::Heap), signs.heap), (&[(at(2), at(2))][..], None));
+    }
+
+    #[test]
+    fn memory_has_a_bound() {
+        let mut signs = Signs::default();
+        (0..1_000).for_each(|n| signs.see_queue(at(5 * n), Some(Fill { used: 9, limit: 8 }), false));
+        let times = signs.times(Sign::Queue);
+        assert_eq!((times.len(), times[0].0, times[MAX_TIMES - 1].1), (MAX_TIMES, at(0), at(4_995)));
+    }
+}

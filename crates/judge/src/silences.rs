@@ -1,0 +1,360 @@
+//! When a population's target went silent: times in which no connection received a response although some waited, while
+//! requests were due and throng was on time. From ticks, in memory that does not grow.
+
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+use samples::{Phase, Tick};
+use units::Nanos;
+
+/// An iteration of throng that was later than this may have delayed responses.
+const OURS: Nanos = Nanos::from_millis(100);
+/// Fewer periods are no silence: each may have begun with a response and ended with one.
+const LEAST: u64 = 3;
+/// Fewer requests that wait are a few slow ones.
+const FEW: u64 = 3;
+/// Periods of which not all shards have reported yet; what is older is taken as it is.
+const MAX_OPEN: usize = 64;
+/// Maximum of silences stored individually.
+const MAX_KEPT: usize = 32;
+
+/// A time without responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// When it began.
+    pub from: Nanos,
+    /// When it ended.
+    pub until: Nanos,
+    /// Requests that waited at the end of it, and before it began.
+    pub waiting: u64,
+    /// Of those, the ones that waited before it began.
+    pub before: u64,
+    /// Responses per second then.
+    pub per_s: u64,
+    /// A response came after it.
+    pub is_over: bool,
+}
+
+impl Silence {
+    /// How long it lasted.
+    pub fn length(&self) -> Nanos {
+        self.until.since(self.from)
+    }
+}
+
+/// A period of all shards.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Period {
+    answered: u64,
+    waiting: u64,
+    open: u64,
+    is_ours: bool,
+    /// New requests could be sent: the load had not ended.
+    is_loaded: bool,
+}
+
+/// What was found so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Silences {
+    /// The length of a period: that of the shards' ticks.
+    period: Nanos,
+    /// Periods from number `first` on.
+    periods: VecDeque<Period>,
+    first: u64,
+    /// A response has come.
+    is_served: bool,
+    /// The last periods, the latest first.
+    latest: [Period; 3],
+    /// The one that lasts, and its first period.
+    current: Option<(Silence, Period)>,
+    found: Vec<Silence>,
+    count: u64,
+}
+
+impl Silences {
+    /// None yet, in periods of this length.
+    pub fn new(period: Nanos) -> Silences {
+        Silences { period, ..Silences::default() }
+    }
+
+    /// Takes a tick of one shard; all shards have reported until `complete`.
+    pub fn take(&mut self, tick: &Tick, complete: Nanos) {
+        let period = self.period.0;
+        let number = |at: Nanos| at.0 / period;
+        // A tick ends a little after its period, and a shard may end several in one: the state is that of one of them.
+        let nearest = |at: Nanos| (at.0 + period / 2) / period;
+        let states = nearest(tick.from)..nearest(tick.until);
+        let last = number(Nanos(tick.until.0.saturating_sub(1)));
+        if self.periods.is_empty() && self.first == 0 {
+            self.first = number(tick.from);
+        }
+        // Throng stalled for longer than the window: starts again.
+        if self.periods.is_empty() && last.saturating_sub(self.first) >= 4 * MAX_OPEN as u64 {
+            (self.first, self.current) = (number(tick.from), None);
+        }
+        for number in number(tick.from).max(self.first)..=last {
+            let at = (number - self.first) as usize;
+            if at >= 4 * MAX_OPEN {
+                break;
+            }
+            if self.periods.len() <= at {
+                self.periods.resize(at + 1, Period::default());
+            }
+            let period = &mut self.periods[at];
+            period.answered += tick.counts.answered;
+            period.is_ours |= tick.stalled >= OURS;
+            period.is_loaded |= tick.phase != Phase::Drain;
+            if states.contains(&number) {
+                period.waiting += tick.waiting;
+                period.open += tick.open;
+            }
+        }
+        while self.is_complete(complete) {
+            let period = self.periods.pop_front().expect("it is complete");
+            self.first += 1;
+            self.end_period(period);
+        }
+    }
+
+    fn is_complete(&self, complete: Nanos) -> bool {
+        let ends = Nanos((self.first + 1) * self.period.0);
+        !self.periods.is_empty() && (ends <= complete || self.periods.len() > MAX_OPEN)
+    }
+
+    /// The period before `first` has ended.
+    fn end_period(&mut self, period: Period) {
+        self.is_served |= period.answered > 0;
+        // What is sent last is all that waits finally, and may just take long: only a silence that was known by then goes on.
+        let may_be = period.is_loaded || self.lasting().is_some();
+        let is_silent =
+            period.answered == 0 && period.waiting > 0 && !period.is_ours && self.is_served && may_be;
+        if is_silent {
+            self.go_on(period)
+        } else {
+            self.end_silence(period.answered > 0)
+        }
+        self.latest = [period, self.latest[0], self.latest[1]];
+    }
+
+    /// One more period without a response.
+    fn go_on(&mut self, period: Period) {
+        let until = Nanos(self.first * self.period.0);
+        let new = self.begin(Nanos(until.0 - self.period.0));
+        let (silence, _) = self.current.get_or_insert((new, period));
+        (silence.until, silence.waiting) = (until, period.waiting);
+        // All connections wait, or more and more do: a few slow responses are no silence.
+        let (silence, first) = self.current.expect("just now");
+        let grows = silence.waiting >= first.waiting + FEW;
+        // Those among them that throng has closed since had a response.
+        let open = period.open.max(first.open);
+        let all = period.waiting >= FEW && period.waiting * 10 >= open * 9;
+        let is_long = silence.length().0 >= LEAST * self.period.0;
+        if is_long && (grows || all) && self.lasting().is_none_or(|known| known.from != silence.from) {
+            self.count += 1;
+            self.found.push(silence);
+        }
+        if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
+            *known = silence;
+        }
+    }
+
+    /// A silence that begins then, or in one of the two periods before it, to which responses that came earlier may count. Where most
+    /// connections waited before these, those that waited at their end count as waiting before: slow responses may have taken up one
+    /// after the other.
+    fn begin(&self, from: Nanos) -> Silence {
+        let [last, earlier @ ..] = self.latest;
+        let had_room = |one: &&Period| one.open > 0 && 2 * one.waiting <= one.open;
+        let before = earlier.iter().find(had_room).unwrap_or(&last).waiting;
+        let answered = last.answered.max(earlier[0].answered);
+        let per_s = (u128::from(answered) * 1_000_000_000 / u128::from(self.period.0)) as u64;
+        Silence { from, before, per_s, ..Silence::default() }
+    }
+
+    fn end_silence(&mut self, by_response: bool) {
+        let Some((silence, _)) = self.current.take() else { return };
+        if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
+            known.is_over = by_response;
+        }
+        // The longest and the first ones are stored.
+        if self.found.len() > MAX_KEPT {
+            let longest = self.found.iter().map(Silence::length).max();
+            let place = self.found.iter().rposition(|one| Some(one.length()) != longest).unwrap_or(0);
+            self.found.remove(place);
+        }
+    }
+
+    /// The silence that lasts still.
+    pub fn lasting(&self) -> Option<&Silence> {
+        let (current, _) = self.current?;
+        self.found.last().filter(|known| known.from == current.from)
+    }
+
+    /// How often, and the longest of those stored.
+    pub fn longest(&self) -> Option<(u64, Silence)> {
+        self.found.iter().max_by_key(|one| one.length()).map(|longest| (self.count, *longest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Nanos = Nanos::from_millis(200);
+
+    /// (responses, outstanding, stalled ms) of one shard with 20 connections, per period.
+    type Seen = (u64, u64, u64);
+
+    fn tick(index: u64, (answered, waiting, stalled_ms): Seen) -> Tick {
+        let (from, until) = (Nanos(index * PERIOD.0), Nanos((index + 1) * PERIOD.0));
+        let mut tick = Tick { from, until, waiting, open: 20, ..Tick::default() };
+        tick.stalled = Nanos::from_millis(stalled_ms);
+        tick.counts.answered = answered;
+        tick
+    }
+
+    fn silences(seen: &[Seen]) -> Silences {
+        let mut silences = Silences::new(PERIOD);
+        for (index, seen) in (0..).zip(seen) {
+            let tick = tick(index, *seen);
+            silences.take(&tick, tick.until);
+        }
+        silences
+    }
+
+    /// (how often, longest from, until in ms, over)
+    fn check(seen: &[Seen], expected: Option<(u64, u64, u64, bool)>) {
+        let longest = silences(seen).longest();
+        let seen = longest.map(|(n, one)| (n, one.from.millis(), one.until.millis(), one.is_over));
+        assert_eq!(seen, expected);
+    }
+
+    const BUSY: Seen = (500, 20, 1);
+    const SILENT: Seen = (0, 20, 1);
+
+    #[test]
+    fn a_gap_between_responses_is_a_silence() {
+        check(&[vec![BUSY; 5], vec![SILENT; 10], vec![BUSY; 5]].concat(), Some((1, 1_000, 3_000, true)));
+        check(&[vec![BUSY; 5], vec![SILENT; 10]].concat(), Some((1, 1_000, 3_000, false)));
+        check(&[vec![BUSY; 5], vec![SILENT; 2], vec![BUSY; 5]].concat(), None);
+        let twice = [vec![BUSY; 5], vec![SILENT; 4], vec![BUSY], vec![SILENT; 3], vec![BUSY]].concat();
+        check(&twice, Some((2, 1_000, 1_800, true)));
+        check(&[], None);
+    }
+
+    #[test]
+    fn targets_without_requests_or_responses_are_not_silent() {
+        check(&[vec![SILENT; 20], vec![BUSY; 5]].concat(), None);
+        check(&[vec![BUSY; 5], vec![(0, 0, 1); 10], vec![BUSY; 5]].concat(), None);
+    }
+
+    #[test]
+    fn a_stall_of_our_own_is_none_of_the_targets() {
+        let own = [vec![BUSY; 5], vec![SILENT], vec![(0, 20, 1_800)], vec![SILENT], vec![BUSY; 5]].concat();
+        check(&own, None);
+        // One tick over all of the time that throng was stopped.
+        let mut silences = silences(&[BUSY; 5]);
+        let mut late = tick(5, (0, 20, 2_000));
+        late.until = Nanos(20 * PERIOD.0);
+        silences.take(&late, late.until);
+        assert_eq!(silences.longest(), None);
+    }
+
+    #[test]
+    fn a_few_slow_responses_are_no_silence() {
+        // Two of twenty wait, the rest thinks.
+        check(&[vec![(1, 2, 1); 5], vec![(0, 2, 1); 10], vec![(2, 0, 1); 5]].concat(), None);
+        // More and more wait.
+        let growing: Vec<Seen> = (0..10).map(|n| (0, 2 + n, 1)).collect();
+        check(&[vec![(1, 2, 1); 5], growing, vec![(2, 0, 1); 5]].concat(), Some((1, 1_000, 3_000, true)));
+    }
+
+    #[test]
+    fn requests_that_are_the_last_ones_may_just_be_slow() {
+        let play = |seen: &[(Seen, Phase)]| {
+            let mut silences = Silences::new(PERIOD);
+            for (index, (seen, phase)) in (0..).zip(seen) {
+                let tick = Tick { phase: *phase, ..tick(index, *seen) };
+                silences.take(&tick, tick.until);
+            }
+            silences.longest().map(|(n, one)| (n, one.from.millis(), one.until.millis(), one.is_over))
+        };
+        let of = |seen: Seen, phase, n| vec![(seen, phase); n];
+        let load = of(BUSY, Phase::Hold, 5);
+        let end = of(BUSY, Phase::Drain, 1);
+        assert_eq!(play(&[load.clone(), of(SILENT, Phase::Drain, 10), end.clone()].concat()), None);
+        // It had begun just before the load ended; it was one by then.
+        let late = [load.clone(), of(SILENT, Phase::Hold, 2), of(SILENT, Phase::Drain, 9), end.clone()];
+        assert_eq!(play(&late.concat()), None);
+        let seen = [load, of(SILENT, Phase::Hold, 3), of(SILENT, Phase::Drain, 7), end];
+        assert_eq!(play(&seen.concat()), Some((1, 1_000, 3_000, true)));
+    }
+
+    #[test]
+    fn what_waited_before_is_known() {
+        let before = |seen: &[Seen]| {
+            let (_, silence) = silences(seen).longest().expect("there is one");
+            (silence.before, silence.waiting, silence.per_s)
+        };
+        // A closed loop: all connections waited all the time.
+        assert_eq!(before(&[vec![BUSY; 5], vec![SILENT; 4], vec![BUSY]].concat()), (20, 20, 2_500));
+        // With pauses: one after the other waits from the middle of a period on.
+        let pauses = [(10, 1, 1), (10, 1, 1), (5, 6, 1), (0, 16, 1), (0, 20, 1), (0, 20, 1), (9, 0, 1)];
+        assert_eq!(before(&pauses), (1, 20, 50));
+        // Slow responses take up one connection after the other, and the last ones at once.
+        let taken = [(90, 10, 1), (90, 13, 1), (90, 16, 1), (90, 19, 1), (0, 20, 1), (0, 20, 1), (0, 20, 1)];
+        assert_eq!(before(&taken), (19, 20, 450));
+    }
+
+    #[test]
+    fn requests_that_wait_are_counted_once() {
+        // Two, on the only two connections; ticks end a millisecond late, and one ends in the middle of a period.
+        let mut silences = Silences::new(PERIOD);
+        for index in 0..20 {
+            let mut tick = tick(index, if (5..15).contains(&index) { (0, 2, 1) } else { (9, 2, 1) });
+            (tick.open, tick.from, tick.until) =
+                (2, tick.from + Nanos(1_000_000), tick.until + Nanos(1_000_000));
+            let middle = Nanos(tick.from.0 + 50_000_000);
+            if index == 9 {
+                silences.take(&Tick { until: middle, ..tick.clone() }, middle);
+                tick.from = middle;
+            }
+            silences.take(&tick, tick.until);
+        }
+        assert_eq!(silences.longest(), None);
+        assert!(silences.is_served && silences.periods.len() <= 1);
+    }
+
+    #[test]
+    fn all_shards_must_be_silent() {
+        let mut silences = Silences::new(PERIOD);
+        let shards = [
+            [BUSY, BUSY, SILENT, SILENT, SILENT, SILENT, BUSY],
+            [BUSY, BUSY, SILENT, BUSY, SILENT, SILENT, BUSY],
+        ];
+        for index in 0..7 {
+            for (shard, seen) in shards.iter().enumerate() {
+                let tick = tick(index, seen[index as usize]);
+                // The second shard reports last.
+                silences.take(&tick, if shard == 1 { tick.until } else { tick.from });
+            }
+        }
+        assert_eq!(silences.longest(), None);
+    }
+
+    #[test]
+    fn memory_has_a_bound_and_the_longest_is_kept() {
+        let mut seen = vec![BUSY];
+        for n in 0..3 * MAX_KEPT {
+            seen.extend(vec![SILENT; if n == 40 { 9 } else { 3 }]);
+            seen.push(BUSY);
+        }
+        let all = silences(&seen);
+        let (count, longest) = all.longest().expect("there are many");
+        assert_eq!((count, longest.length().millis()), (3 * MAX_KEPT as u64, 1_800));
+        assert!(all.found.len() <= MAX_KEPT + 1 && all.periods.is_empty());
+        // A shard that reports no more does not let the others' periods pile up.
+        let mut silences = Silences::new(PERIOD);
+        (0..10_000).for_each(|index| silences.take(&tick(index, BUSY), Nanos::ZERO));
+        assert!((1..=MAX_OPEN).contains(&silences.periods.len()));
+    }
+}

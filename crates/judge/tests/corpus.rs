@@ -1,0 +1,170 @@
+//! The corpus: stored runs with what was true of each, judged by today's rules. `cargo xtask corpus` prints what is right, what stays
+//! unknown, and what is wrong.
+
+#![allow(clippy::print_stdout, reason = "the table is what it is run for")]
+
+use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+
+use regex::RegexBuilder;
+use samples::{Cause, Limit, Summary};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A record of `corpus/records`, made by `corpus/record`.
+#[derive(Deserialize)]
+struct Recorded {
+    name: String,
+    truth: Truth,
+    measured: Box<RawValue>,
+}
+
+/// What was true, by the configuration of the server or the path, never by what throng said.
+#[derive(Deserialize)]
+struct Truth {
+    #[serde(rename = "is")]
+    kind: Kind,
+    /// Verdicts that are right.
+    verdicts: Vec<String>,
+    #[serde(default)]
+    side: String,
+    /// Any of them is right; none: there is no name for it, and `unknown` is right.
+    #[serde(default)]
+    causes: Vec<String>,
+    /// The lowest and the highest right number of connections.
+    at: Option<(u64, u64)>,
+    /// A regular expression that sentence, detail or fix must match.
+    says: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Healthy,
+    Limited,
+    Unknowable,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Score {
+    Right,
+    Unknown,
+    Wrong(&'static str),
+}
+
+impl Truth {
+    fn score(&self, summary: &Summary) -> Score {
+        let is_right = self.verdicts.iter().any(|verdict| verdict == summary.verdict.name());
+        let limit = summary.limit.as_ref().filter(|limit| limit.cause != Cause::Unknown);
+        match (is_right, self.kind, summary.verdict.name()) {
+            (false, Kind::Healthy, _) => Score::Wrong("false fail"),
+            (false, _, "pass") => Score::Wrong("false pass"),
+            (false, ..) => Score::Wrong("verdict"),
+            (true, ..) => limit.map_or_else(|| self.without_cause(), |limit| self.of(limit)),
+        }
+    }
+
+    fn without_cause(&self) -> Score {
+        if self.kind == Kind::Limited && !self.causes.is_empty() { Score::Unknown } else { Score::Right }
+    }
+
+    fn of(&self, limit: &Limit) -> Score {
+        let text = format!("{}\n{}\n{}", limit.sentence, limit.detail, limit.fix);
+        let says = |pattern: &String| {
+            let pattern = RegexBuilder::new(pattern).case_insensitive(true).build();
+            pattern.expect("a regular expression").is_match(&text)
+        };
+        let is_other = self.kind == Kind::Limited && limit.side.name() != self.side;
+        if is_other || !self.causes.iter().any(|cause| cause == limit.cause.name()) {
+            return Score::Wrong("cause");
+        }
+        match self.at {
+            Some((least, most)) if !(least..=most).contains(&limit.at_connections) => Score::Wrong("number"),
+            _ if self.says.as_ref().is_some_and(|pattern| !says(pattern)) => Score::Wrong("sentence"),
+            _ => Score::Right,
+        }
+    }
+
+    /// What the table calls it.
+    fn name(&self) -> String {
+        match self.kind {
+            Kind::Healthy => "healthy".to_owned(),
+            Kind::Unknowable => "not knowable".to_owned(),
+            Kind::Limited if self.causes.is_empty() => format!("{}: another cause", self.side),
+            Kind::Limited => format!("{}: {}", self.side, self.causes[0]),
+        }
+    }
+}
+
+fn read(file: &Path) -> Recorded {
+    let open = File::open(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(open).read_to_string(&mut text).expect("compressed by corpus/record");
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// Right, unknown and wrong.
+#[derive(Clone, Copy, Default)]
+struct Counts([u64; 3]);
+
+impl Counts {
+    fn add(&mut self, score: Score) {
+        let place = match score {
+            Score::Right => 0,
+            Score::Unknown => 1,
+            Score::Wrong(_) => 2,
+        };
+        self.0[place] += 1;
+    }
+
+    fn all(self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+fn said(summary: &Summary) -> String {
+    let limit = summary.limit.as_ref();
+    let limit =
+        limit.map(|limit| format!("{} {}: {}", limit.side.name(), limit.cause.name(), limit.sentence));
+    format!("{}, {}", summary.verdict.name(), limit.unwrap_or_else(|| "no cause".to_owned()))
+}
+
+/// Judges all records of a part, and prints what is not right.
+fn judge_all(part: &str) -> Counts {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/records").join(part);
+    let mut files: Vec<_> =
+        folder.read_dir().expect("a folder").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    let (mut by_truth, mut whole) = (BTreeMap::<String, Counts>::new(), Counts::default());
+    for file in files {
+        let recorded = read(&file);
+        let summary =
+            judge::rejudge(recorded.measured.get()).unwrap_or_else(|why| panic!("{}: {why}", recorded.name));
+        let score = recorded.truth.score(&summary);
+        by_truth.entry(recorded.truth.name()).or_default().add(score);
+        whole.add(score);
+        let Recorded { name, truth, .. } = &recorded;
+        match score {
+            Score::Right => {}
+            Score::Unknown => println!("  unknown  {name}: {}", truth.name()),
+            Score::Wrong(what) => {
+                println!("  wrong    {name} ({what}): {}; said: {}", truth.name(), said(&summary))
+            }
+        }
+    }
+    println!("\n  {:<34}right unknown wrong", format!("{part}: what was true"));
+    for (truth, Counts([right, unknown, wrong])) in by_truth {
+        println!("  {truth:<34}{right:>5} {unknown:>7} {wrong:>5}");
+    }
+    whole
+}
+
+#[test]
+fn stored_runs_are_judged_as_they_were() {
+    let parts =
+        [("tuned", "tuned"), ("held_out", "held out")].map(|(folder, name)| (name, judge_all(folder)));
+    println!();
+    for (name, whole) in parts {
+        let Counts([right, unknown, wrong]) = whole;
+        println!("{name}: {right} right, {unknown} unknown, {wrong} wrong of {}", whole.all());
+    }
+}
