@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 
+use plan::Plan;
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart};
 use units::Nanos;
 
 use super::{starved::Starved, subject::Subject, words::Words};
-use crate::{ends::BothSides, fill::Fill, observed::Observed, rejection::Rejection, signs::FullHeap};
+use crate::{
+    ends::BothSides, fill::Fill, observed::Observed, record::PopulationRecord, rejection::Rejection,
+    signs::FullHeap,
+};
 
 mod pattern;
 mod timeline;
@@ -140,6 +144,15 @@ pub(crate) struct Evidence {
     pub(crate) log: Vec<LogLine>,
     /// When things began.
     pub(crate) timeline: Timeline,
+}
+
+/// What is to be judged, besides the summary.
+pub(crate) struct Facts<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) evidence: &'a Evidence,
+    /// Of the plan's populations.
+    pub(crate) populations: &'a [PopulationRecord],
+    pub(crate) interrupted: Option<&'a str>,
 }
 
 /// What a rate asks of its connections.

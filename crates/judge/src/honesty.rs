@@ -7,14 +7,10 @@ use serde_json::Value;
 use units::{Count, Nanos};
 
 use super::{
+    evidence::Facts,
     evidence::{Evidence, OwnSeen},
-    verdict::Facts,
 };
 use crate::ends::BothSides;
-
-mod own_part;
-
-pub(super) use own_part::{OwnPart, own_part};
 
 /// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
 const LAG_SHARE: f64 = 0.05;
@@ -106,7 +102,12 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
 }
 
 /// A judged time whose result depends on how long the target took while throng stalled, or on dials that were late for that.
-fn unsure(facts: &Facts, threshold: &Threshold, result: &ThresholdResult, json: &Value) -> Option<String> {
+pub(crate) fn unsure(
+    facts: &Facts,
+    threshold: &Threshold,
+    result: &ThresholdResult,
+    json: &Value,
+) -> Option<String> {
     let (value, path) = (result.value?, &threshold.figure.path);
     let (late, delay) = late_dials(facts, &threshold.figure);
     let least = samples::at_least(json, path, late, delay.0 as f64 / 1e3).unwrap_or(value);

@@ -35,6 +35,7 @@ pub mod losses;
 mod measured;
 pub mod moments;
 pub mod observed;
+mod own_part;
 pub mod probe_at_load;
 pub mod record;
 pub mod rejection;
@@ -300,7 +301,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     thresholds::leave_held_open(&plan.thresholds, &mut summary.thresholds, r.unattributed);
     honesty::name_own_lag(plan, summary);
     let populations = &r.populations;
-    let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted.as_deref() };
+    let facts = evidence::Facts { plan, evidence, populations, interrupted: r.interrupted.as_deref() };
     verdict::pronounce(&facts, summary);
     if let Some(why) = away::began_without(r.began_short, summary) {
         // After what makes it invalid already.
@@ -314,7 +315,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     // The destinations of a population are not counted by themselves.
     if let Some(limit) = summary.limit.as_mut().filter(|_| !judged.is_some_and(|judged| judged.is_of_part()))
     {
-        destinations::name(limit, &summary.destinations);
+        limit::at_destinations(limit, &summary.destinations);
     }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
     if r.is_translated && summary.verdict != Verdict::Pass {

@@ -59,6 +59,7 @@ pub(super) use accept_queue::outrun;
 pub(super) use faults::reason;
 use first::When;
 pub(crate) use judged::Judged;
+pub(crate) use named::at_destinations;
 pub(crate) use sentence::Sentence;
 
 mod accept_queue;
@@ -68,6 +69,7 @@ mod first;
 mod judged;
 mod known_limit;
 mod load;
+mod named;
 pub(crate) mod ours;
 mod path;
 mod process;

@@ -4,7 +4,7 @@ use plan::Population;
 use samples::{AgentState, Summary};
 use units::Count;
 
-use super::{honesty, verdict::Facts};
+use super::{evidence::Facts, honesty};
 use crate::{By, record::PopulationRecord};
 
 /// Populations of which another number of requests was sent, or came, than theirs; and whether that is a failure: where the time is limited

@@ -1,28 +1,20 @@
 //! Pass, fail, invalid, interrupted: and why.
 
-use plan::{Plan, Population, Threshold};
+use plan::{Population, Threshold};
 use samples::{AgentState, AgentSummary, Summary, Verdict};
 use units::Count;
 
 use super::{
-    evidence::Evidence,
-    honesty::{self, OwnPart},
-    limit, sent, starved,
+    evidence::Facts,
+    honesty, limit,
+    own_part::{OwnPart, own_part},
+    sent, starved,
 };
 use crate::record::{LOST_WORKER, PopulationRecord};
 
-/// What is to be judged, besides the summary.
-pub(super) struct Facts<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) evidence: &'a Evidence,
-    /// Of the plan's populations.
-    pub(super) populations: &'a [PopulationRecord],
-    pub(super) interrupted: Option<&'a str>,
-}
-
 /// Sets the verdict and the reasons for it, and which thresholds are not judged because throng was late.
 pub(super) fn pronounce(facts: &Facts, s: &mut Summary) {
-    let own = honesty::own_part(facts, s);
+    let own = own_part(facts, s);
     s.unreliable = own.why.clone();
     for (result, is_unreliable) in s.thresholds.iter_mut().zip(&own.thresholds) {
         result.unreliable = *is_unreliable;

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     By,
     ends::BothSides,
-    evidence::OwnSeen,
+    evidence::{Evidence, OwnSeen},
     fixture::scenario,
     fixture::{fault, plan},
     thresholds,

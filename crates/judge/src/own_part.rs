@@ -5,8 +5,11 @@ use samples::{FaultCount, Kind, Side, Summary, ThresholdResult};
 use serde_json::Value;
 use units::Unit;
 
-use super::{is_too_slow, late, late_handshakes, saturated, undialled, unsure};
-use crate::{sent, verdict::Facts};
+use crate::{
+    evidence::Facts,
+    honesty::{is_too_slow, late, late_handshakes, saturated, undialled, unsure},
+    sent,
+};
 
 /// What throng may have caused itself, where it was late or could not dial; by default nothing.
 #[derive(Debug, Default)]
