@@ -17,6 +17,7 @@ const SAMPLES_A_SECOND: u32 = 3;
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Accepts {
     /// Seconds, and connections accepted by then, while others waited.
     samples: Vec<(f64, f64)>,

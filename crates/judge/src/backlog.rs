@@ -33,6 +33,7 @@ const FEW_RESPONSES: u64 = 5;
 
 /// What all shards reported of a period.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Period {
     waiting: u64,
     answered: u64,
@@ -49,6 +50,7 @@ struct Period {
 
 /// Those that wait, by period of full load.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Backlog {
     /// The length of a period: that of the shards' ticks. Zero: nothing is kept.
     period: Nanos,

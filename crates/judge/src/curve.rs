@@ -11,6 +11,7 @@ const BUCKETS: u64 = 20;
 
 /// One bucket of connections.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Bucket {
     latency: Latency,
     connect: Latency,
@@ -20,6 +21,7 @@ struct Bucket {
 
 /// The curve, as ticks come in.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Curve {
     most: u64,
     buckets: BTreeMap<u64, Bucket>,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The same connections counted at both ends.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BothSides {
     /// Here.
     pub here: u64,
@@ -13,6 +14,7 @@ pub struct BothSides {
 
 /// What the kernel counts of connections that are sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OwnCounts {
     /// SYNs that were sent again.
     pub syns_again: u64,

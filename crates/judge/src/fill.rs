@@ -7,6 +7,7 @@ const FILES_KEPT: u64 = 32;
 
 /// How full something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Fill {
     /// Taken.
     pub used: u64,

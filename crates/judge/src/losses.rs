@@ -16,6 +16,7 @@ const MAX_BATCHES: usize = 4096;
 
 /// What is known of losses so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Losses {
     /// Connections opened and not lost yet, oldest first, by when that was.
     young: VecDeque<(Nanos, u64)>,

@@ -9,6 +9,7 @@ const MOST: usize = 600;
 
 /// The activity of the target's processes in some samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Doing {
     /// A signal or a debugger had stopped one.
     pub is_stopped: bool,
@@ -26,6 +27,7 @@ pub struct Doing {
 
 /// Garbage collections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Collected {
     /// How many.
     pub count: u64,
@@ -82,6 +84,7 @@ const BOUNDS: [Nanos; 31] = {
 
 /// Times of responses, roughly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Times {
     /// How many.
     pub count: u64,
@@ -109,6 +112,7 @@ impl Times {
 
 /// A second, or more of a long run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Moment {
     /// When it began.
     pub from: Nanos,
@@ -128,6 +132,7 @@ pub struct Moment {
 
 /// All of them, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Moments {
     all: Vec<Moment>,
     /// Each fault with the line in which it occurred first, from and until.

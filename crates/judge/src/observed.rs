@@ -10,6 +10,7 @@ use crate::{accepts::Accepts, ends::OwnCounts, segments::Segments, signs::Signs}
 
 /// What a run was seen to cost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Observed {
     /// All samples, as sums and extremes.
     pub seen: Observation,

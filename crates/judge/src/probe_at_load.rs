@@ -15,6 +15,7 @@ const MORE: Nanos = Nanos::from_millis(20);
 
 /// What the probe had before its load ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProbeAtLoad {
     answered: u64,
     kept: Latency,

@@ -22,6 +22,7 @@ pub const FAILURE: &str = "a failure of throng";
 
 /// A run, measured.
 #[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Record {
     /// All that happened, of all populations together.
     pub totals: Tick,
@@ -187,6 +188,7 @@ pub struct Ended {
 
 /// The record of one population.
 #[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PopulationRecord {
     /// Up to the last line.
     pub totals: Tick,

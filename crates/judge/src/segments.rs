@@ -5,6 +5,7 @@ use units::Nanos;
 
 /// Connections and dials to the target, a bounded sample of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Segments {
     /// Established connections examined.
     pub connections: u64,

@@ -63,6 +63,7 @@ const SIGNS: usize = Sign::Error as usize + 1;
 
 /// A managed heap that has no room left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FullHeap {
     /// Bytes in use, and the most that it may grow to.
     pub used: u64,
@@ -77,6 +78,7 @@ type Times = Vec<(Nanos, Nanos)>;
 
 /// All of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Signs {
     times: [Times; SIGNS],
     /// Totals of counters at the last sample: dropped by conntrack, aborted for lack of memory, overflown.

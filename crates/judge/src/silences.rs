@@ -20,6 +20,7 @@ const MAX_KEPT: usize = 32;
 
 /// A time without responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Silence {
     /// When it began.
     pub from: Nanos,
@@ -44,6 +45,7 @@ impl Silence {
 
 /// A period of all shards.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Period {
     answered: u64,
     waiting: u64,
@@ -55,6 +57,7 @@ struct Period {
 
 /// What was found so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Silences {
     /// The length of a period: that of the shards' ticks.
     period: Nanos,

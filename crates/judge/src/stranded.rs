@@ -31,7 +31,12 @@ mod tests {
     use samples::{Summary, Verdict};
 
     use super::*;
-    use crate::{evidence::{Evidence, Facts}, fixture::plan, thresholds, verdict::pronounce};
+    use crate::{
+        evidence::{Evidence, Facts},
+        fixture::plan,
+        thresholds,
+        verdict::pronounce,
+    };
 
     /// Of a hundred connections, all were closed as announced after three responses each, but for `change`.
     fn check(

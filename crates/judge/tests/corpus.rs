@@ -128,8 +128,8 @@ fn said(summary: &Summary) -> String {
     format!("{}, {}", summary.verdict.name(), limit.unwrap_or_else(|| "no cause".to_owned()))
 }
 
-/// Judges all records of a part, and prints what is not right.
-fn judge_all(part: &str) -> Counts {
+/// Judges all records of a part, and prints what is not right, where that may be looked into.
+fn judge_all(part: &str, is_open: bool) -> Counts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/records").join(part);
     let mut files: Vec<_> =
         folder.read_dir().expect("a folder").map(|entry| entry.expect("a file").path()).collect();
@@ -144,6 +144,7 @@ fn judge_all(part: &str) -> Counts {
         whole.add(score);
         let Recorded { name, truth, .. } = &recorded;
         match score {
+            _ if !is_open => {}
             Score::Right => {}
             Score::Unknown => println!("  unknown  {name}: {}", truth.name()),
             Score::Wrong(what) => {
@@ -160,8 +161,9 @@ fn judge_all(part: &str) -> Counts {
 
 #[test]
 fn stored_runs_are_judged_as_they_were() {
-    let parts =
-        [("tuned", "tuned"), ("held_out", "held out")].map(|(folder, name)| (name, judge_all(folder)));
+    // Who writes rules does not look into the records that they are measured by.
+    let is_open = std::env::var_os("THRONG_HELD_OUT").is_some();
+    let parts = [("tuned", judge_all("tuned", true)), ("held out", judge_all("held_out", is_open))];
     println!();
     for (name, whole) in parts {
         let Counts([right, unknown, wrong]) = whole;
