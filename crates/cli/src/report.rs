@@ -20,7 +20,7 @@ pub(crate) fn report(wanted: &ReportArgs) -> Result<u8, Failure> {
     let ending = wanted.format.as_deref().unwrap_or("html");
     let format = ReportFormat::parse(ending).map_err(|why| Failure::usage([format!("--format: {why}")]))?;
     let (store, mut stored) = runs::find(&wanted.run)?;
-    let status = if wanted.rejudge { rejudge(&store, &mut stored, wanted.json.as_deref())? } else { 0 };
+    let status = if wanted.rejudge { rejudge(&store, &mut stored, wanted)? } else { 0 };
     if wanted.rejudge && wanted.file.is_none() && wanted.format.is_none() {
         return Ok(status);
     }
@@ -41,8 +41,8 @@ pub(crate) fn report(wanted: &ReportArgs) -> Result<u8, Failure> {
 }
 
 /// Gives a stored run the verdict of this version, and prints it; returns the exit status of that.
-fn rejudge(store: &Store, stored: &mut StoredRun, json: Option<&str>) -> Result<u8, Failure> {
-    let id = &stored.id;
+fn rejudge(store: &Store, stored: &mut StoredRun, wanted: &ReportArgs) -> Result<u8, Failure> {
+    let (id, json) = (&stored.id, wanted.json.as_deref());
     let measured = store.measured(id).map_err(Failure::machine)?.ok_or_else(|| {
         let why = "it did not end, or an earlier version stored it without what the judge reads";
         Failure::usage([format!("--rejudge: run {id} cannot be judged again: {why}")])
@@ -59,7 +59,7 @@ fn rejudge(store: &Store, stored: &mut StoredRun, json: Option<&str>) -> Result<
         }
         summary.rig = before.rig;
     }
-    if json != Some(STDOUT) {
+    if ![json, wanted.file.as_deref()].contains(&Some(STDOUT)) {
         print_stdout(&view::text(&summary))?;
     }
     json.map_or(Ok(()), |file| output::write("--json", file, &view::json(&summary)))?;

@@ -81,6 +81,37 @@ fn a_run_is_found_again() {
 
 /// Nothing is handed over at the end: what there was a second before is stored.
 #[test]
+fn a_stored_run_is_judged_again() {
+    let (data, server) = (Data::new("judged_again"), Serving::start(&["--threads", "1"]));
+    let [live, again, report] = ["judged.json", "again.json", "again.md"].map(file);
+    let [live_to, again_to, report_to] = [&live, &again, &report].map(|file| file.to_str().unwrap());
+    let strict = ["--threshold", "latency.p50 < 1us", "--json", live_to];
+    let run = data.end(&[&short(&server.url("/"))[..], &strict].concat());
+    run.assert_status(1);
+    let judged = data.end(&["report", "latest", "--rejudge", "--json", again_to, "-o", report_to]);
+    judged.assert_status(1);
+    let last = |text: &str| text.trim_end().lines().last().unwrap_or_default().to_owned();
+    assert_eq!(last(&judged.stdout), last(&run.stdout));
+    assert!(last(&run.stdout).starts_with("fail: "), "{}", run.stdout);
+    let [live, again, report] = [live, again, report].map(|file| fs::read_to_string(file).unwrap());
+    assert_eq!(again, live, "all figures, too");
+    assert!(report.contains("latency.p50 < 1us"), "{report}");
+
+    // One that did not end has nothing to judge.
+    let args = ["run", &server.url("/"), "-c", "2", "--think", "50ms", "-d", "forever"];
+    let mut killed = Program::from(data.throng(&args));
+    killed.wait_for_second(2);
+    killed.signal(Signal::KILL);
+    killed.end();
+    let refused = data.end(&["report", "latest", "--rejudge"]);
+    refused.assert_status(2);
+    assert!(refused.stderr.contains("cannot be judged again: it did not end"), "{refused:?}");
+    let alone = data.end(&["report", "latest", "--json", "-"]);
+    alone.assert_status(2);
+    assert!(alone.stderr.contains("--rejudge"), "{alone:?}");
+}
+
+#[test]
 fn a_killed_run_is_there_up_to_the_last_second() {
     let (data, server) = (Data::new("killed"), Serving::start(&["--threads", "1"]));
     let args = ["run", &server.url("/"), "-c", "20", "--think", "50ms", "-d", "forever"];
