@@ -77,6 +77,8 @@ const CLIENT_GONE: [&str; 13] = [
 struct Open {
     /// `/proc/PID/fd/N`: the name that it was opened with, even if it was renamed.
     link: PathBuf,
+    /// Where it was then: used once the process has ended.
+    path: PathBuf,
     name: String,
     /// Which file that was.
     is: (u64, u64),
@@ -109,9 +111,9 @@ impl Logs {
                 let is = (found.dev(), found.ino());
                 let is_log = fd > 0 && self.is_written(pid, fd);
                 if self.files.len() < MAX_FILES && is_log && known.insert(is) {
-                    let name = std::fs::read_link(&link).unwrap_or_default();
-                    let name = plain(&name.to_string_lossy());
-                    self.files.push(Open { link, name, is, read: found.size() });
+                    let path = std::fs::read_link(&link).unwrap_or_default();
+                    let name = plain(&path.to_string_lossy());
+                    self.files.push(Open { link, path, name, is, read: found.size() });
                 }
             }
         }
@@ -144,7 +146,9 @@ impl Logs {
 impl Open {
     /// What was written since the last sample, without the middle if it is long.
     fn written(&mut self) -> Option<String> {
-        let size = std::fs::metadata(&self.link).ok()?.size();
+        // A process that has ended has no descriptors any more, and its last words are what matters most.
+        let place = if self.link.exists() { &self.link } else { &self.path };
+        let size = std::fs::metadata(place).ok()?.size();
         if size < self.read {
             // It was emptied, to begin again.
             self.read = 0;
@@ -153,7 +157,7 @@ impl Open {
             return None;
         }
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
-        let mut file = File::options().read(true).custom_flags(flags).open(&self.link).ok()?;
+        let mut file = File::options().read(true).custom_flags(flags).open(place).ok()?;
         let found = file.metadata().ok().filter(Metadata::is_file)?;
         (found.dev(), found.ino()).eq(&self.is).then_some(())?;
         let begin = std::mem::replace(&mut self.read, size);
@@ -271,6 +275,25 @@ mod tests {
         assert_eq!(said(&mut logs), [heap.clone(), files.clone()]);
         assert!(logs.sample()[1].file.ends_with("/error.log"), "{:?}", logs.found);
         assert_eq!(said(&mut logs), [heap, files], "they stay");
+    }
+
+    #[test]
+    fn the_last_words_of_a_process_are_read_after_its_end() {
+        let machine = machine(&[(2, "err", "0100001")]);
+        let mut logs = Logs::from_now_on(&machine.root(), [7].into_iter());
+        append(&machine, "err", "FATAL ERROR: JavaScript heap out of memory\n");
+        let descriptor = machine.root().path("proc/7/fd/2");
+        std::fs::remove_file(&descriptor).unwrap();
+        let heap = (LogKind::Heap, "FATAL ERROR: JavaScript heap out of memory".to_owned());
+        assert_eq!(said(&mut logs), std::slice::from_ref(&heap));
+        // Another file of its name is none of it.
+        let path = machine.root().path("err");
+        std::fs::rename(&path, machine.root().path("err.1")).unwrap();
+        machine.write(
+            "err",
+            "Cannot allocate memory, and this is longer than what was there before, whatever that was\n",
+        );
+        assert_eq!(said(&mut logs), [heap]);
     }
 
     #[test]

@@ -248,6 +248,8 @@ pub(crate) struct TargetSeen {
     pub(crate) cpu_thread: Option<f64>,
     /// CPU in those as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
+    /// Requests timed out while nearly all others had their responses in a small part of that time: they did not wait for a processor.
+    pub(crate) serves_others: bool,
 }
 
 /// Our own process at full load.
@@ -321,6 +323,7 @@ impl TargetSeen {
             // A wait is reported when it is over: it may belong to the previous second.
             cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
             cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),
+            serves_others: false,
         }
     }
 }
@@ -419,6 +422,7 @@ mod tests {
             open_files: Some(Fill { used: 1_000, limit: 1_024 }),
             cpu_thread: Some(1.0),
             cpu_share: 0.75,
+            serves_others: false,
         };
         assert_eq!(evidence.target, Some(expected));
         observed.seen.see_there(Phase::Hold, &gone);

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A process is out of files a few before its limit: some servers keep a reserve.
+/// A process is out of files a few before its limit: some servers keep a reserve of up to 32, but no more than a sixteenth of a small limit.
 const FILES_KEPT: u64 = 32;
+/// As above.
+const PART_KEPT: u64 = 16;
 
 /// How full something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +30,7 @@ impl Fill {
 
     /// Whether this many open files count as all.
     pub fn is_out_of_files(self) -> bool {
-        self.used.min(self.limit) + FILES_KEPT.max(self.limit / 100) >= self.limit
+        let kept = FILES_KEPT.min(self.limit / PART_KEPT).max(self.limit / 100);
+        self.used.min(self.limit) + kept >= self.limit
     }
 }

@@ -21,6 +21,8 @@ const LITTLE: f64 = 0.5;
 pub(crate) const COLLECTED: f64 = 0.5;
 /// CPU over less than this means nothing.
 const LEAST: Nanos = Nanos::from_millis(500);
+/// A processor is shared: where 99 of 100 responses came within this part of the timeout, none waited for it until the timeout.
+const QUICK: f64 = 0.1;
 const SECOND: Nanos = Nanos::from_secs(1);
 /// A silence that is as likely as this by chance, in the whole run, is none of the target.
 const CHANCE: f64 = 0.01;
@@ -55,6 +57,8 @@ impl Evidence {
         let number = |one: &&Moment| one.until.since(r.started).secs_f64().round() as u64;
         self.slow_seconds = slow.iter().map(number).collect();
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
+        let slow = half_reach(failed.iter().filter(|one| one.answered > 0).map(|one| one.slow.secs_f64()));
+        let serves_others = slow.is_some_and(|slow_s| slow_s <= QUICK * timeout.secs_f64());
         if failed.is_empty() {
             failed = r.moments.slowest().collect();
         }
@@ -62,6 +66,7 @@ impl Evidence {
         if let Some(target) = &mut self.target {
             target.cpu_thread = target.cpu_thread.and(half_reach(doing.iter().map(|one| one.thread)));
             target.cpu_share = half_reach(doing.iter().map(|one| one.share)).unwrap_or(0.0);
+            target.serves_others = serves_others;
         }
     }
 }

@@ -22,14 +22,16 @@ const OWN_LIMIT: &str =
 const LONG: u64 = 65_535;
 
 /// Its accept queue is full, or was, or connections are stuck in it. Where more arrive all the time than it has CPU for, or accepts, no
-/// queue is long enough: that is the cause. So it is where connections that pause use up its CPU, and the others wait in a queue that is
-/// not full; unless some are served all the time, and the others not at all.
+/// queue is long enough: that is the cause. So it is where connections that pause use up its CPU, and the others wait in a queue, full or
+/// not; unless some are served all the time, and the others not at all.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let (found, e) = (queue(case)?, case.evidence);
     let pauses = e.subject.longest_pause > Nanos::ZERO && e.starved.is_empty();
     let outpaced = match e.arrivals_per_s {
         Some(_) => target::cpu(case).or_else(|| at_own_pace(case)),
-        None if pauses && overflows(case.summary, e).is_none() => target::cpu(case),
+        None if pauses && (overflows(case.summary, e).is_none() || target::uses_it_up(case).is_some()) => {
+            target::cpu(case)
+        }
         None => None,
     };
     Some(outpaced.unwrap_or(found))

@@ -132,7 +132,7 @@ pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
 }
 
 /// A line of this kind that was there when things began to fail.
-fn logged<'a>(case: &Case<'a>, kind: LogKind) -> Option<&'a LogLine> {
+pub(super) fn logged<'a>(case: &Case<'a>, kind: LogKind) -> Option<&'a LogLine> {
     let line = case.evidence.log.iter().find(|line| line.kind == kind)?;
     case.explains(kind.into()).then_some(line)
 }

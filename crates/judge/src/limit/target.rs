@@ -3,7 +3,7 @@
 use samples::{
     Cause,
     Certainty::{Guess, Inferred, Seen},
-    Kind, Limit, Side, Stage,
+    Kind, Limit, LogKind, Side, Stage,
 };
 use units::{Count, Nanos};
 
@@ -11,6 +11,7 @@ use super::{
     Case, Sentence, Trouble,
     closes::SET,
     path::{since, tenths},
+    process::logged,
     wrong::{ONE_OF_SOME, others_succeed},
 };
 use crate::evidence::{TargetSeen, times::USED_UP};
@@ -18,6 +19,10 @@ use crate::evidence::{TargetSeen, times::USED_UP};
 /// Its process is gone.
 pub(super) fn ended(case: &Case) -> Option<Limit> {
     let target = case.evidence.target.filter(|t| t.ended && case.is_short())?;
+    // What it says of its end is why it ended.
+    if [LogKind::Heap, LogKind::Memory].iter().any(|kind| logged(case, *kind).is_some()) {
+        return None;
+    }
     let (pid, peak) = (target.pid, case.peak());
     // The host's counter has those of all its control groups.
     let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
@@ -227,7 +232,8 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
-    let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| case.is_waiting())?;
+    let is_it = |target: &TargetSeen| case.is_waiting() && !target.serves_others;
+    let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(is_it)?;
     let from = uses_it_up(case);
     let (sentence, detail) = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
         let of_time = format!("{:.0} % of the time", share * 100.0);
@@ -245,7 +251,7 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
 
 /// The connections whose pauses ask for as many responses as it has CPU for (Little's law, with the time of a response neglected): fewer than
 /// are wanted, or else it was something else that used it up.
-fn uses_it_up(case: &Case) -> Option<u64> {
+pub(super) fn uses_it_up(case: &Case) -> Option<u64> {
     let pause = case.evidence.subject.mean_pause?;
     let from = (case.summary.requests.per_s * pause.secs_f64()).round() as u64;
     (1..case.summary.connections.wanted).contains(&from).then_some(from)
