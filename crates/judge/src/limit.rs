@@ -24,6 +24,7 @@
 //! | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
 //! | closed | all were closed as announced, and none was opened again |
 //! | connection-limit | from some number on new connections were turned away |
+//! | ended | one of the target's processes had ended when connections were lost |
 //! | accept-queue | it overflowed, is as full as its backlog allows, or connections are stuck in it |
 //! | unacknowledged, no-syn-ack | the path drops packets silently |
 //! | syn-loss | connections waited for SYNs that were retransmitted, and no queue of the target is seen to have dropped them |
@@ -149,6 +150,7 @@ const ROWS: &[Row] = &[
     (closes::constant_time, When::Unknown),
     (closes::announced, When::Unknown),
     (closes::connection_limit, When::Unknown),
+    (target::worker, When::Seen(Sign::Worker)),
     (accept_queue::accept_queue, When::Seen(Sign::Queue)),
     (path::dark, When::Unknown),
     (syn_loss::slow_dials, When::Unknown),

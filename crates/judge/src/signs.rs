@@ -1,7 +1,7 @@
 //! When what may explain a failure was seen: of each sign the times at which it was there, in memory that does not grow.
 
 use samples::{HostSeen, LogKind, Observation, TargetSeen};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use units::Nanos;
 
 use crate::fill::Fill;
@@ -43,6 +43,8 @@ pub enum Sign {
     Connections,
     /// Another error.
     Error,
+    /// One of its processes has ended, and others have not.
+    Worker,
 }
 
 impl From<LogKind> for Sign {
@@ -59,7 +61,7 @@ impl From<LogKind> for Sign {
     }
 }
 
-const SIGNS: usize = Sign::Error as usize + 1;
+const SIGNS: usize = Sign::Worker as usize + 1;
 
 /// A managed heap that has no room left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,13 +82,22 @@ type Times = Vec<(Nanos, Nanos)>;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Signs {
+    #[serde(deserialize_with = "by_place")]
     times: [Times; SIGNS],
+    /// Processes of the target at the last sample.
+    processes: u64,
     /// Totals of counters at the last sample: dropped by conntrack, aborted for lack of memory, overflown.
     totals: [u64; 3],
     /// Time in collections at an earlier sample.
     collected: Option<(Nanos, u64)>,
     /// The heap of the JVM at its worst sample, where it had no room left.
     pub heap: Option<FullHeap>,
+}
+
+/// Records of earlier versions have fewer: new ones are added at the end.
+fn by_place<'de, D: Deserializer<'de>>(from: D) -> Result<[Times; SIGNS], D::Error> {
+    let mut stored = Vec::<Times>::deserialize(from)?.into_iter();
+    Ok(std::array::from_fn(|_| stored.next().unwrap_or_default()))
 }
 
 impl Signs {
@@ -125,7 +136,9 @@ impl Signs {
         let sample = target.latest();
         let files = Fill::of(sample.open_files, sample.open_files_limit);
         let is_out = files.is_some_and(Fill::is_out_of_files);
-        self.note(Sign::Ended, now, target.process.processes.last == 0);
+        let before = std::mem::replace(&mut self.processes, target.process.processes.last);
+        self.note(Sign::Worker, now, (1..before).contains(&self.processes));
+        self.note(Sign::Ended, now, self.processes == 0);
         self.note(Sign::OpenFiles, now, is_out);
         self.note(Sign::Thread, now, !target.threads_gone.is_empty());
         let is_full = self.see_heap(now, target);
@@ -193,6 +206,32 @@ mod tests {
 
     fn at(s: u64) -> Nanos {
         Nanos::from_secs(s)
+    }
+
+    #[test]
+    fn a_process_that_ends_beside_others_is_a_sign() {
+        let mut signs = Signs::default();
+        let mut see = |second: u64, processes: u64| {
+            let mut seen = Observation::default();
+            let process = ProcessSample { processes, ..ProcessSample::default() };
+            seen.see_target(Phase::Hold, &TargetSample { process, ..TargetSample::default() });
+            signs.see(Nanos::from_secs(second), &seen, true, None);
+            signs.times(Sign::Worker).len()
+        };
+        assert_eq!([see(1, 2), see(2, 3), see(3, 3)], [0, 0, 0]);
+        assert_eq!([see(4, 2), see(5, 2)], [1, 1]);
+        assert_eq!(see(9, 0), 1, "all of them: that is its end");
+    }
+
+    #[test]
+    fn records_of_earlier_versions_have_fewer_signs() {
+        let mut signs = Signs::default();
+        signs.note(Sign::Queue, Nanos::from_secs(2), true);
+        let mut stored = serde_json::to_value(&signs).unwrap();
+        stored["times"].as_array_mut().unwrap().truncate(Sign::Heap as usize);
+        let read: Signs = serde_json::from_value(stored).unwrap();
+        assert_eq!(read.times(Sign::Queue), signs.times(Sign::Queue));
+        assert!(read.times(Sign::Worker).is_empty());
     }
 
     #[test]

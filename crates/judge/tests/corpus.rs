@@ -27,7 +27,8 @@ struct Truth {
     verdicts: Vec<String>,
     #[serde(default)]
     side: String,
-    /// Any of them is right; none: there is no name for it, and `unknown` is right.
+    /// Any of them is right; of a limit none: there is no name for it, and `unknown` is right; of a healthy server those that were seen, and did no
+    /// harm.
     #[serde(default)]
     causes: Vec<String>,
     /// The lowest and the highest right number of connections.

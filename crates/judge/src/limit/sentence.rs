@@ -35,6 +35,10 @@ pub(crate) enum Sentence {
     Exited {
         at: u64,
     },
+    /// One of its processes.
+    WorkerExited {
+        lost: u64,
+    },
     /// One of several destinations.
     Deserted {
         address: String,

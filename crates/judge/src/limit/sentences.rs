@@ -52,6 +52,9 @@ fn process(sentence: &Sentence) -> Option<String> {
         S::Deserted { address } => {
             format!("the target at {address} is gone: nothing listens there any more")
         }
+        S::WorkerExited { lost } => {
+            format!("one of the target's processes exited, and {} with it", connections(*lost))
+        }
         S::Exited { at } => format!("the target's process exited at {}", connections(*at)),
         S::OomKilled { at } => {
             format!("the target was killed at {}: its host was out of memory", connections(*at))

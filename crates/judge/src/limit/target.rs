@@ -14,7 +14,10 @@ use super::{
     process::logged,
     wrong::{ONE_OF_SOME, others_succeed},
 };
-use crate::evidence::{TargetSeen, times::USED_UP};
+use crate::{
+    evidence::{TargetSeen, times::USED_UP},
+    signs::Sign,
+};
 
 /// Its process is gone.
 pub(super) fn ended(case: &Case) -> Option<Limit> {
@@ -35,6 +38,18 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     let detail = format!("process {pid} ended during the run");
     let sentence = Sentence::Exited { at: peak };
     case.limit(Seen, (Side::Target, Cause::Ended), peak, sentence, detail, "check its log and exit status")
+}
+
+/// One of its processes has ended, and with it what it had open.
+pub(super) fn worker(case: &Case) -> Option<Limit> {
+    let timeline = &case.evidence.timeline;
+    let is_lost = case.trouble == Trouble::Lost && case.failing().is_some();
+    timeline.first(Sign::Worker, case.failing()).filter(|(_, explains)| *explains && is_lost)?;
+    let (pid, lost) = (case.evidence.target?.pid, case.count);
+    let detail = format!("one of the processes of process {pid} ended during the run; others are alive");
+    let fix = "check its log, and the log of what started it, for why that process ended";
+    let sentence = Sentence::WorkerExited { lost };
+    case.limit(Inferred, (Side::Target, Cause::Ended), case.peak(), sentence, detail, fix)
 }
 
 /// One of several targets is gone.

@@ -240,5 +240,6 @@ fn place(sentence: &Sentence) -> usize {
         S::Saturated { .. } => 79,
         S::WindowClosed { .. } => 86,
         S::SlowWhileCollecting(_) => 87,
+        S::WorkerExited { .. } => 88,
     }
 }

@@ -24,6 +24,7 @@ fn first_part() -> Vec<(Sentence, &'static str)> {
             "connection refused after the target had accepted 800 connections",
         ),
         (S::Exited { at: 20_000 }, "the target's process exited at 20,000 connections"),
+        (S::WorkerExited { lost: 17 }, "one of the target's processes exited, and 17 connections with it"),
         (
             S::OomKilled { at: 9_000 },
             "the target was killed at 9,000 connections: its host was out of memory",
