@@ -44,7 +44,12 @@ const SAID: &[(&str, LogKind)] = &[
     ("enomem", LogKind::Memory),
     ("worker_connections are not enough", LogKind::Connections),
     ("limiting connections", LogKind::Connections),
+    // Apache, and PHP-FPM.
+    ("reached maxrequestworkers", LogKind::Connections),
+    ("reached pm.max_children", LogKind::Connections),
     ("limiting requests", LogKind::Error),
+    // gunicorn: a worker that did not respond to its master.
+    ("worker timeout", LogKind::Error),
     ("exception in thread", LogKind::Error),
     ("panicked at", LogKind::Error),
     ("panic:", LogKind::Error),
@@ -312,6 +317,16 @@ mod tests {
         check("2026/01/02 [error] 7#7: *9 limiting requests, excess: 5.4 by zone", Some(LogKind::Error));
         check("2026/01/02 [error] 7#7: *9 limiting connections by zone \"a\"", Some(LogKind::Connections));
         check("2026/01/02 [warn] 7#7: *9 delaying request, excess: 1.0", None);
+    }
+
+    #[test]
+    fn limits_of_process_pools_are_known() {
+        let check = |line: &str, expected| assert_eq!(kind(line), Some(expected), "{line}");
+        let apache =
+            "[mpm_prefork:error] [pid 9] AH00161: server reached MaxRequestWorkers setting, consider raising";
+        check(apache, LogKind::Connections);
+        check("WARNING: [pool www] server reached pm.max_children setting (5)", LogKind::Connections);
+        check("[2026-01-02] [7] [CRITICAL] WORKER TIMEOUT (pid:9)", LogKind::Error);
     }
 
     #[test]

@@ -98,7 +98,8 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
 pub(super) fn connections(case: &Case) -> Option<Limit> {
     logged(case, LogKind::Connections).filter(|_| case.is_short())?;
     let held = case.summary.connections.held;
-    let fix = "raise its limit on connections (worker_connections, maxconn)";
+    let fix =
+        "raise its limit on connections (worker_connections, maxconn, MaxRequestWorkers, pm.max_children)";
     let detail = "its own limit on connections was reached".to_owned();
     let sentence = Sentence::LoggedConnections { at: held };
     case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, sentence, detail, fix)
