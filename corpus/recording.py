@@ -104,7 +104,7 @@ class Rig:
         self.binary, self.keeps_record = binary, keeps_record
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="throng-corpus-"))
         self.port = 8_080
-        self.programs = []
+        self.programs, self.groups = [], []
         self.host = "127.0.0.1"
         self.record = self.summary = None
         self.is_done = False
@@ -172,6 +172,32 @@ class Rig:
         """What programs have printed so far."""
         path = self.folder / log
         return path.read_text(errors="replace") if path.exists() else ""
+
+    def odd(self, *options, port=None, name="odd.py", **start):
+        """Starts servers/odd.py, or another one with the same manners, with these options."""
+        return self.start("python3", self.server(name), port or self.port, *options, port=port, **start)
+
+    def odd_in(self, around, *options, **start):
+        """The same inside of what `rig.cgroup` returned; the program is the server itself."""
+        return self.start(*around, "python3", self.server("odd.py"), self.port, *options, **start)
+
+    def counted(self):
+        """What servers/odd.py says it did, as of at most 0.2 s ago."""
+        return json.loads(self.output("counts.json") or "{}")
+
+    def cgroup(self, controller, **settings):
+        """A control group of version 1 in which a program runs: the words to put before it. `memory_limit_in_bytes=N` and the like."""
+        mount = pathlib.Path(f"/run/cgroup-{controller}")
+        mount.mkdir()
+        made = subprocess.run(["mount", "-t", "cgroup", "-o", controller, "cgroup", str(mount)], capture_output=True, text=True)
+        if made.returncode:
+            raise Skipped(f"no control groups of {controller}: {made.stderr.strip()}")
+        group = mount / f"throng-corpus-{time.monotonic_ns()}"
+        group.mkdir()
+        self.groups.append((group, mount))
+        for name, value in settings.items():
+            (group / f"{controller}.{name}").write_text(str(value))
+        return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"], group
 
     def sysctl(self, name, value):
         """Of this scenario's network namespace (net.*)."""
@@ -251,6 +277,14 @@ class Rig:
                 os.killpg(program.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        for group, mount in self.groups:
+            for _ in range(40):
+                try:
+                    group.rmdir()
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            subprocess.run(["umount", str(mount)], capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
