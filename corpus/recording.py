@@ -185,6 +185,26 @@ class Rig:
         """What servers/odd.py says it did, as of at most 0.2 s ago."""
         return json.loads(self.output("counts.json") or "{}")
 
+    def built(self, name):
+        """A program of the folder servers in Go or C, built; its path."""
+        source = self.server(name)
+        program = self.folder / source.stem
+        self.needs("go" if source.suffix == ".go" else "cc")
+        words = ["go", "build", "-o", program, source] if source.suffix == ".go" else ["cc", "-O2", "-pthread", "-o", program, source]
+        run_quietly(*words, cwd=self.folder, env={**os.environ, "GOFLAGS": "-p=1"})
+        return program
+
+    def certificate(self):
+        """A certificate of 127.0.0.1 and localhost with its key, in one file of the scenario's folder; its path."""
+        self.needs("openssl")
+        key, one, both = (self.folder / name for name in ("key.pem", "one.pem", "both.pem"))
+        run_quietly(
+            *"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj /CN=localhost".split(),
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", one,
+        )
+        both.write_text(one.read_text() + key.read_text())
+        return both
+
     def cgroup(self, controller, **settings):
         """A control group of version 1 in which a program runs: the words to put before it. `memory_limit_in_bytes=N` and the like."""
         mount = pathlib.Path(f"/run/cgroup-{controller}")

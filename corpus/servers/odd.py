@@ -25,7 +25,7 @@ for name, kind, value in (
     # Connections
     ("most", int, 0), ("beyond", str, "close"), ("responses", int, 0), ("announce", int, 0), ("idle", float, 0), ("age", float, 0),
     ("age-spread", float, 0), ("first", float, 0), ("end-by", str, "close"), ("accept-rate", float, 0), ("per-address", int, 0), ("bytes", int, 0),
-    ("pool", int, 0), ("say", str, ""), ("stall-every", float, 0), ("stall-for", float, 0), ("exit-status", int, 1),
+    ("pool", int, 0), ("say", str, ""), ("stall-every", float, 0), ("stall-for", float, 0), ("exit-status", int, 1), ("spin-at", float, 0), ("spin-for", float, 0),
 ):
     options.add_argument(f"--{name}", type=kind, default=value)
 options = options.parse_args()
@@ -231,7 +231,17 @@ async def main():
             await asyncio.sleep(0.2)
             write_counts()
 
+    async def busy():
+        while not state["began"] or time.monotonic() < state["began"] + options.spin_at:
+            await asyncio.sleep(0.05)
+        until = time.monotonic() + options.spin_for
+        while time.monotonic() < until:
+            spin(0.02)
+            await asyncio.sleep(0)
+
     tasks.add(asyncio.create_task(counting()))
+    if options.spin_for:
+        tasks.add(asyncio.create_task(busy()))
     if options.stall_every:
         tasks.add(asyncio.create_task(stalls()))
     while True:
