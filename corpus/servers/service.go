@@ -52,7 +52,7 @@ func main() {
 	most := options.Int("most", 0, "connections accepted at a time")
 	work := options.Duration("work", 0, "CPU of each request")
 	delay := options.Duration("delay", 0, "pause of each request")
-	stuck := options.Int64("stuck", 0, "of these many requests one spins for ever, twice at most")
+	stuck := options.Int64("stuck", 0, "of these many requests the first such one spins for ever")
 	read := options.Duration("read-timeout", 0, "")
 	idle := options.Duration("idle-timeout", 0, "")
 	write := options.Duration("write-timeout", 0, "")
@@ -62,7 +62,7 @@ func main() {
 	options.Parse(os.Args[2:])
 	var served, spinning atomic.Int64
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n := served.Add(1); *stuck > 0 && n%*stuck == 0 && spinning.Add(1) <= 2 {
+		if n := served.Add(1); *stuck > 0 && n%*stuck == 0 && spinning.Add(1) <= 1 {
 			for {
 			}
 		}

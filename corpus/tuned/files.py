@@ -55,7 +55,7 @@ def files_opened_by_requests(rig):
     rig.check(rig.counted()["accept_errors"] > 0, "accept failed")
 
 
-@scenario(limited("target", "stall", "timeout"))
+@scenario(limited("target", "stall"))
 def stopped_before_its_files_run_out(rig):
     """The server is stopped by SIGSTOP after a second, with 60 of its 100 files in use."""
     server = rig.odd(files=100)
@@ -192,6 +192,15 @@ def node_heap_is_full(rig):
     rig.needs("node")
     rig.start("node", "--max-old-space-size=40", rig.server("leak.js"), rig.port, "30000")
     rig.throng("run", rig.url, "-c", "50", "--ramp", "100/s", "-d", "6s", "--think", "50ms..150ms", "--timeout", "3s")
+    rig.check("heap out of memory" in rig.output(), "its heap was full")
+
+
+@scenario(limited("target", "heap"))
+def node_heap_fills_for_seconds(rig):
+    """The same, with a tenth of it for each request: it takes seconds until it aborts."""
+    rig.needs("node")
+    rig.start("node", "--max-old-space-size=60", rig.server("leak.js"), rig.port, "3000")
+    rig.throng("run", rig.url, "-c", "50", "--ramp", "100/s", "-d", "7s", "--think", "150ms..350ms", "--timeout", "3s")
     rig.check("heap out of memory" in rig.output(), "its heap was full")
 
 
