@@ -11,7 +11,7 @@ def ports_run_out_by_arrivals(rig):
     rig.sysctl("net.ipv4.ip_local_port_range", "50000 50199")
     rig.sysctl("net.ipv4.tcp_tw_reuse", 0)
     rig.odd("--delay", 6)
-    rig.throng("run", rig.url, "--arrive", "60/s", "-d", "5s", "--timeout", "9s")
+    rig.throng("run", rig.url, "--arrive", "60/s", "-d", "5s", "--timeout", "9s", "--sources", "127.0.0.1")
 
 
 @scenario(healthy())

@@ -8,7 +8,7 @@ SYN = "tcp flags & (syn | ack) == syn"
 
 
 def forwards(rules, sets=""):
-    return f"table ip path {{ {sets} chain forward {{ type filter hook forward priority 0; {rules} }} }}"
+    return f"table ip path {{ {sets} chain forward {{ type filter hook forward priority 0; {rules}; }} }}"
 
 
 def routed(rig, rules="", sets="", *options):

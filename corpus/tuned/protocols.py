@@ -26,15 +26,15 @@ def http2_as_it_is(rig):
 @scenario(healthy())
 def http2_with_four_streams(rig):
     """HTTP/2, four requests at a time on each connection."""
-    h2(rig, "--delay", "0.1")
-    rig.throng("run", rig.url, "--http2", "--streams", "4", "-c", "40", "--ramp", "100/s", "-d", "3s", *PACED)
+    h2(rig, "--delay", "0.4")
+    rig.throng("run", rig.url, "--http2", "--streams", "4", "-c", "20", "--ramp", "100/s", "-d", "3s", "--timeout", "3s")
 
 
 @scenario(healthy())
 def http2_with_fewer_streams_than_wanted(rig):
     """SETTINGS allows two streams where the load would send eight; it keeps to them."""
-    h2(rig, "--delay", "0.1", "--max-streams", 2)
-    rig.throng("run", rig.url, "--http2", "--streams", "8", "-c", "20", "--ramp", "100/s", "-d", "3s", *PACED)
+    h2(rig, "--delay", "0.4", "--max-streams", 2)
+    rig.throng("run", rig.url, "--http2", "--streams", "8", "-c", "20", "--ramp", "100/s", "-d", "3s", "--timeout", "5s")
 
 
 @scenario(healthy())
@@ -72,8 +72,8 @@ def http2_refuses_some_streams(rig):
 @scenario(limited("target", "wrong-answer", says="REFUSED_STREAM"))
 def http2_refuses_beyond_two_streams(rig):
     """SETTINGS allows 100 streams, and from the third one on they are refused."""
-    h2(rig, "--refuse-beyond", 2, "--delay", "0.2")
-    rig.throng("run", rig.url, "--http2", "--streams", "6", "-c", "20", "--ramp", "40/s", "-d", "3s", *QUICK)
+    h2(rig, "--refuse-beyond", 2, "--delay", "0.4")
+    rig.throng("run", rig.url, "--http2", "--streams", "6", "-c", "20", "--ramp", "40/s", "-d", "3s", "--timeout", "3s")
     rig.check(rig.counted()["resets"] > 10, "resets")
 
 
