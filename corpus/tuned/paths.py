@@ -8,7 +8,11 @@ SYN = "tcp flags & (syn | ack) == syn"
 
 
 def forwards(rules, sets=""):
-    return f"table ip path {{ {sets} chain forward {{ type filter hook forward priority 0; {rules}; }} }}"
+    return f"table ip path {{\n {sets}\n chain forward {{\n type filter hook forward priority 0\n {rules}\n }}\n}}\n"
+
+
+def own(hook, rules):
+    return f"table ip own {{\n chain {hook} {{\n type filter hook {hook} priority 0\n {rules}\n }}\n}}\n"
 
 
 def routed(rig, rules="", sets="", *options):
@@ -77,7 +81,7 @@ def router_has_room_for_1000(rig):
 @scenario(limited("path", "no-syn-ack", at=(195, 205)))
 def router_has_room_for_200_of_an_address(rig):
     """The router drops SYNs of an address with 200 connections."""
-    routed(rig, f"tcp dport 8080 ct state new add @of {{ ip saddr ct count over 200 }} drop", "set of { type ipv4_addr; flags dynamic; size 999; }")
+    routed(rig, f"tcp dport 8080 ct state new add @of {{ ip saddr ct count over 200 }} drop", "set of {\n type ipv4_addr\n flags dynamic\n size 999\n }")
     rig.throng("run", rig.url, "-c", "300", "--ramp", "200/s", "-d", "3s", *PACED)
     rig.check(rig.counted()["most_open"] <= 205, "200 connections")
 
@@ -86,7 +90,7 @@ def router_has_room_for_200_of_an_address(rig):
 def router_refuses_beyond_150_of_an_address(rig):
     """The router replies with a reset to SYNs of an address with 150 connections."""
     routed(rig, f"tcp dport 8080 ct state new add @of {{ ip saddr ct count over 150 }} reject with tcp reset",
-           "set of { type ipv4_addr; flags dynamic; size 999; }")
+           "set of {\n type ipv4_addr\n flags dynamic\n size 999\n }")
     rig.throng("run", rig.url, "-c", "250", "--ramp", "200/s", "-d", "2s", *PACED)
     rig.check(rig.counted()["most_open"] <= 155, "150 connections")
 
@@ -125,7 +129,7 @@ def router_drops_all_in_the_middle(rig):
 @scenario(limited("path", "unacknowledged"))
 def router_forgets_idle_connections(rig):
     """The router forgets a connection that was idle for 2 s, and drops what it does not know."""
-    router, far, _ = routed(rig, "ct state new tcp flags & (syn | ack) != syn drop; ct state invalid drop; ct state new accept")
+    router, far, _ = routed(rig, "ct state new tcp flags & (syn | ack) != syn drop\n ct state invalid drop")
     for name, value in (("established", 2), ("loose", 0)):
         path = f"net.netfilter.nf_conntrack_tcp_{'timeout_established' if name == 'established' else name}={value}"
         made = rig.start("ip", "netns", "exec", router, "sysctl", "-qw", path, wait=False)
@@ -151,7 +155,7 @@ def large_packets_are_dropped_and_none_is_sent(rig):
 def our_own_firewall_rejects(rig):
     """This machine's own firewall rejects its SYNs."""
     rig.odd()
-    rig.nft(f"table ip own {{ chain output {{ type filter hook output priority 0; tcp dport {rig.port} reject with icmp type admin-prohibited; }} }}")
+    rig.nft(own("output", f"tcp dport {rig.port} reject with icmp type admin-prohibited"))
     rig.throng("run", rig.url, "-c", "40", "--ramp", "40/s", "-d", "2s", "--timeout", "3s")
     rig.check(rig.counted()["accepted"] == 0, "none arrived")
 
@@ -161,7 +165,7 @@ def our_own_firewall_drops(rig):
     """This machine's own firewall drops its SYNs on their way out."""
     far = rig.far()
     rig.odd(netns=far)
-    rig.nft(f"table ip own {{ chain output {{ type filter hook output priority 0; tcp dport {rig.port} drop; }} }}")
+    rig.nft(own("output", f"tcp dport {rig.port} drop"))
     rig.throng("run", rig.url, "-c", "40", "--ramp", "40/s", "-d", "2s", "--timeout", "3s")
     rig.check(rig.counted()["accepted"] == 0, "none arrived")
 
@@ -171,7 +175,7 @@ def the_targets_firewall_drops_at_its_host(rig):
     """The firewall of the server's host drops SYNs beyond 100 connections."""
     far = rig.far()
     rig.odd(netns=far)
-    rig.nft(f"table ip own {{ chain input {{ type filter hook input priority 0; tcp dport {rig.port} ct state new ct count over 100 drop; }} }}", far)
+    rig.nft(own("input", f"tcp dport {rig.port} ct state new ct count over 100 drop"), far)
     rig.throng("run", rig.url, "-c", "200", "--ramp", "100/s", "-d", "3s", *PACED)
     rig.check(rig.counted()["most_open"] <= 105, "100 connections")
 
