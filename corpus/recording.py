@@ -257,6 +257,10 @@ class Rig:
         self.host = "10.77.2.2"
         return router, far
 
+    def netns_output(self, netns, *words):
+        """What a command prints in a namespace of `far` or `behind_router`."""
+        return run_quietly("ip", "netns", "exec", netns, *words)
+
     def later(self, after_s, *words):
         """Runs a command in the middle of the run: `kill -STOP 17`."""
         text = " ".join(f"'{word}'" for word in map(str, words))

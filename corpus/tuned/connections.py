@@ -202,7 +202,7 @@ def announces_each_tenth_close(rig):
     rig.check(rig.counted()["closed"] > 50, "it closed them")
 
 
-@scenario(healthy())
+@scenario(limited("target", "idle-cut", verdicts=("pass",)))
 def reconnects_after_unannounced_closes(rig):
     """Closes idle connections after 1 s; the load reconnects with a back-off, and its threshold is on latency."""
     rig.odd("--idle", 1)
