@@ -89,6 +89,7 @@ def a_stuck_request(rig):
     server = rig.start(rig.built("service.go"), rig.port, "-stuck", "300", env={"GOMAXPROCS": "4"})
     rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "6s", "--think", "100ms..300ms", "--timeout", "3s")
     was_busy(rig, server, 2)
+    rig.check(rig.summary["latency_us"]["p95"] < 50_000, "the others were served in milliseconds")
 
 
 @scenario(limited("target", "timeout", "stall", "closed"))
@@ -162,9 +163,12 @@ def throng_has_no_processor(rig):
 def throng_is_stopped_for_a_second(rig):
     """throng itself is stopped in second 2, for 1.5 s; the server runs."""
     rig.odd()
-    rig.later(2, "sh", "-c", "for p in $(pidof -x throng throng-rec); do kill -STOP $p; done; sleep 1.5; for p in $(pidof -x throng throng-rec); do kill -CONT $p; done")
+    each = 'for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = "$0" ] && kill -{} ${{p#/proc/}} && echo {}; done'
+    script = rig.write("stop.sh", f"{each.format('STOP', 'stopped')}\nsleep 1.5\n{each.format('CONT', 'continued')}\n".replace('"$0"', f'"{rig.binary}"'))
+    rig.later(2, "sh", "-c", f"sh {script} > {rig.folder}/stop.log")
     rig.throng("run", rig.url, "-c", "50", "--ramp", "100/s", "-d", "5s", "--think", "50ms..150ms", "--timeout", "1s",
                "--threshold", "latency.p99 < 200ms")
+    rig.check("continued" in rig.output("stop.log"), "throng was stopped and continued")
 
 
 @scenario(limited("target", "cpu"))

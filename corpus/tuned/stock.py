@@ -207,7 +207,7 @@ def haproxy_closes_idle_ones(rig):
 @scenario(limited("target", "wrong-answer", says="503"))
 def haproxy_without_its_backend(rig):
     """The backend is killed in second 2: 503 from then on."""
-    haproxy(rig)
+    haproxy(rig, backend="", defaults="timeout client 30s\n timeout server 30s\n timeout connect 3s\n retries 0")
     rig.later(2, "kill", "-KILL", rig.programs[0].pid)
     rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "5s", *PACED)
 
@@ -230,16 +230,23 @@ def apache_prefork_of_ten(rig):
 
 @scenario(healthy())
 def apache_event_as_it_is(rig):
-    """The event MPM with its defaults: keep-alive of 5 s, announced, a hundred requests a connection."""
+    """The event MPM with its defaults: keep-alive of 5 s, a hundred requests a connection."""
     apache(rig, "event", "")
     rig.throng("run", rig.url, "-c", "150", "--ramp", "100/s", "-d", "3s", *PACED)
 
 
+@scenario(limited("target", "idle-cut"))
+def apache_keep_alive_timeout(rig):
+    """KeepAliveTimeout 2, which Apache announces only to clients that ask for keep-alive; the pauses are longer."""
+    apache(rig, "event", "KeepAliveTimeout 2")
+    rig.throng("run", rig.url, "-c", "50", "--ramp", "40/s", "-d", "6s", "--think", "20s..30s", "--timeout", "3s")
+
+
 @scenario(healthy())
-def apache_announces_its_keep_alive(rig):
-    """KeepAliveTimeout 1, MaxKeepAliveRequests 3: announced, and the load dials again."""
-    apache(rig, "event", "KeepAliveTimeout 1\nMaxKeepAliveRequests 3")
-    rig.throng("run", rig.url, "-c", "50", "--ramp", "50/s", "-d", "4s", "--think", "500ms..2s", "--timeout", "3s")
+def apache_of_three_requests_a_connection(rig):
+    """MaxKeepAliveRequests 3: each third response announces a close, and the load dials again."""
+    apache(rig, "event", "MaxKeepAliveRequests 3")
+    rig.throng("run", rig.url, "-c", "50", "--ramp", "50/s", "-d", "3s", "--think", "100ms..300ms", "--timeout", "3s")
 
 
 @scenario(limited("target", "connection-limit", "timeout", "closed", "stall", "ended", "accept-queue", says="WORKER TIMEOUT"))
@@ -281,11 +288,11 @@ def puma_of_two_threads(rig):
 
 @scenario(healthy())
 def puma_as_it_is(rig):
-    """Five threads, quick responses."""
+    """Five threads, quick responses; ten connections a second with two requests each."""
     rig.needs("puma")
     rig.write("config.ru", "run ->(_env) { [200, {}, [\"ok\"]] }\n")
     rig.start("puma", "-b", f"tcp://0.0.0.0:{rig.port}")
-    rig.throng("run", rig.url, "-c", "20", "--ramp", "50/s", "-d", "3s", *PACED)
+    rig.throng("run", rig.url, "--arrive", "10/s", "--calls", "2", "-d", "3s", "--timeout", "3s")
 
 
 @scenario(healthy())
