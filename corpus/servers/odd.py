@@ -86,7 +86,7 @@ async def exchange(reader, writer, pool, served):
         counts["odd"] += 1
         if options.say:
             print(options.say, flush=True)
-        match options.then:
+        match random.choice(["close", "half", "error"]) if options.then == "mixed" else options.then:
             case "hang":
                 counts["silent"] += 1
                 await asyncio.sleep(1e6)
@@ -94,8 +94,8 @@ async def exchange(reader, writer, pool, served):
                 await asyncio.sleep(options.amount)
             case "work":
                 spin(options.amount)
-            case "close" | "reset":
-                end(writer, options.then)
+            case "close" | "reset" as how:
+                end(writer, how)
                 return False
             case "half":
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")
