@@ -227,7 +227,7 @@ def syns_are_dropped_for_two_seconds(rig):
 
 @scenario(unknowable(may=("no-syn-ack", "syn-loss")))
 def some_source_ports_are_dropped(rig):
-    """The router drops a fifth of the connections for good, by their source ports."""
+    """The router drops an eighth of the connections for good, by their source ports."""
     router, _, _ = routed(rig, f"{SYN} tcp sport & 7 == 3 counter drop")
     rig.throng("run", rig.url, "-c", "100", "--ramp", "100/s", "-d", "3s", *PACED)
     acted(rig, router)
