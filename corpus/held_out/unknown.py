@@ -1,0 +1,94 @@
+"""Faults whose cause cannot be known from here: the server is a host of its own, or a middlebox hides it."""
+
+from held_out.helpers import echo, go, loop
+from recording import healthy, scenario, unknowable
+
+HOLD = ("--think", "400ms", "--timeout", "3s")
+
+
+def middle(rig, *options):
+    """A Go server on a far host, and a middlebox in the router between which takes the connections."""
+    router, far = rig.behind_router()
+    go(rig, "plain", netns=far)
+    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, *options, netns=router, port=8_090)
+    rig.host, rig.port = "10.77.1.2", 8_090
+
+
+@scenario(unknowable())
+def a_share_is_slow(rig):
+    """A far server delays five of a hundred responses by 1.5 s, asleep."""
+    loop(rig, "--delay", 1.5, "--share", 0.05, netns=rig.far())
+    rig.throng("run", rig.url, "-c", 100, "-d", "5s", *HOLD, "--threshold", "latency.p99 < 500ms")
+
+
+@scenario(unknowable(may=("closed", "reset-after")))
+def one_in_a_hundred_is_reset(rig):
+    """A far server resets one of a hundred connections instead of a response."""
+    loop(rig, "--drop", "rst", "--share", 0.01, netns=rig.far())
+    rig.throng("run", rig.url, "-c", 200, "-d", "4s", *HOLD, "--threshold", "faults == 0")
+    rig.check("reset" in rig.output(), "it reset some")
+
+
+@scenario(unknowable(may=("closed", "reset-after")))
+def middlebox_resets_some(rig):
+    """A middlebox resets one of fifty connections instead of a response."""
+    middle(rig, "--reset", "--share", 0.02)
+    rig.throng("run", rig.url, "-c", 150, "-d", "4s", *HOLD, "--threshold", "faults == 0")
+    rig.check("reset" in rig.output(), "it reset some")
+
+
+@scenario(unknowable())
+def middlebox_delays_all(rig):
+    """A middlebox delays each response by 300 ms; 200 ms are allowed."""
+    middle(rig, "--delay", 0.3)
+    rig.throng("run", rig.url, "-c", 100, "-d", "4s", *HOLD, "--threshold", "latency.p95 < 200ms")
+    rig.check("delayed" in rig.output(), "it delayed them")
+
+
+@scenario(unknowable(may=("timeout", "request-timeout")))
+def middlebox_swallows_some(rig):
+    """A middlebox swallows one response of fifty and acknowledges it to the server."""
+    middle(rig, "--swallow", "--share", 0.02)
+    rig.throng("run", rig.url, "-c", 100, "-d", "6s", *HOLD, "--threshold", "faults == 0")
+    rig.check("swallowed" in rig.output(), "it swallowed some")
+
+
+@scenario(unknowable(may=("saturated",)))
+def narrow_pipe(rig):
+    """A middlebox passes 400 kB/s of responses of 20 kB each: 20 a second."""
+    router, far = rig.behind_router()
+    loop(rig, "--body", 20_000, netns=far)
+    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, "--rate", 400_000, netns=router, port=8_090)
+    rig.host, rig.port = "10.77.1.2", 8_090
+    rig.throng("run", rig.url, "-c", 60, "-d", "4s", *HOLD, "--threshold", "latency.p95 < 500ms")
+
+
+@scenario(unknowable(may=("closed",)))
+def websockets_end_by_chance(rig):
+    """A middlebox resets one of thirty WebSockets at a message."""
+    router, far = rig.behind_router()
+    echo(rig, "ws", netns=far)
+    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, "--reset", "--share", 0.03, netns=router, port=8_090)
+    rig.throng("run", "ws://10.77.1.2:8090/", "-c", 100, "-d", "4s", "--ping", "500ms", "--timeout", "3s", "--threshold", "faults == 0")
+    rig.check("reset" in rig.output(), "it reset some")
+
+
+@scenario(unknowable(may=("saturated",)))
+def slower_by_and_by(rig):
+    """A far server where each request holds a lock for 15 ms, asleep: 66 a second, and 100 are due."""
+    loop(rig, "--lock", 0.015, netns=rig.far())
+    rig.throng("run", rig.url, "-c", 100, "--rate", "100/s", "-d", "4s", "--timeout", "4s", "--threshold", "latency.p95 < 200ms")
+
+
+@scenario(healthy())
+def slow_middlebox_in_time(rig):
+    """The same middlebox with 300 ms, and 1 s is allowed."""
+    middle(rig, "--delay", 0.3)
+    rig.throng("run", rig.url, "-c", 100, "-d", "4s", *HOLD, "--threshold", "latency.p95 < 1s", "--threshold", "faults == 0")
+
+
+@scenario(healthy())
+def some_slow_ones_in_time(rig):
+    """A far server delays five of a hundred responses by 1 s, and the median may take 300 ms."""
+    loop(rig, "--delay", 1, "--share", 0.05, netns=rig.far())
+    rig.throng("run", rig.url, "-c", 100, "-d", "4s", *HOLD, "--threshold", "latency.p50 < 300ms", "--threshold", "faults == 0")
