@@ -1,58 +1,14 @@
 """Servers that take no more than a certain number of connections."""
 
-import subprocess
-
+from held_out.helpers import c, echo, go, haproxy, java, kernel, loop, nginx, node
 from recording import healthy, limited, scenario
 
 HOLD = ("-d", "3s", "--timeout", "3s")
 
 
-def loop(rig, *options, **more):
-    """The asyncio server with these options."""
-    return rig.start("python3", rig.server("ho_async.py"), rig.port, *options, **more)
-
-
 def climb(rig, connections, ramp, *more):
     """Connections at a rate, each with a request now and then."""
     return rig.throng("run", rig.url, "-c", connections, "--ramp", ramp, "--think", "800ms", *HOLD, *more)
-
-
-def overflows(rig):
-    """How often an accept queue of this namespace was full, as the kernel counts."""
-    lines = [line.split() for line in open("/proc/net/netstat") if line.startswith("TcpExt")]
-    return int(dict(zip(*lines))["ListenOverflows"])
-
-
-def go(rig, *words, **more):
-    """The Go server, built in the scenario's folder."""
-    rig.needs("go")
-    subprocess.run(["go", "build", "-o", rig.folder / "ho_go", rig.server("ho_go.go")], check=True, timeout=100)
-    return rig.start(rig.folder / "ho_go", rig.port, *words, **more)
-
-
-def c(rig, *words, **more):
-    """The C server, built in the scenario's folder."""
-    rig.needs("cc")
-    subprocess.run(["cc", "-O1", "-o", rig.folder / "ho_accept", rig.server("ho_accept.c")], check=True)
-    return rig.start(rig.folder / "ho_accept", rig.port, *words, **more)
-
-
-def nginx(rig, http, top="", events="", netns=None, **more):
-    """nginx with one worker; its log is the rig's."""
-    rig.needs("nginx")
-    rig.folder.chmod(0o755)
-    places = "".join(f"{kind}_temp_path {rig.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    config = (
-        f"daemon off; user root; worker_processes 1; pid {rig.folder}/nginx.pid; error_log stderr info; {top}\n"
-        f"events {{ {events} }}\nhttp {{ access_log off; {places}\n{http} }}"
-    )
-    return rig.start("nginx", "-p", rig.folder, "-c", rig.write("nginx.conf", config), "-e", "stderr", netns=netns, **more)
-
-
-def haproxy(rig, config, **more):
-    rig.needs("haproxy")
-    times = "defaults\n mode http\n timeout connect 2s\n timeout client 30s\n timeout server 30s\n"
-    return rig.start("haproxy", "-db", "-f", rig.write("haproxy.cfg", config.replace("DEFAULTS", times)), **more)
 
 
 @scenario(limited("target", "connection-limit", at=(220, 260)))
@@ -88,7 +44,7 @@ def haproxy_server_queue(rig):
     climb(rig, 100, "100/s")
 
 
-@scenario(limited("target", "connection-limit", "threads", at=(48, 130)))
+@scenario(limited("target", "connection-limit", "threads", "accept-queue", at=(48, 52), says=r"\b50\b|MaxRequestWorkers"))
 def apache_workers(rig):
     """Prefork with 50 processes and kept connections: its log says `reached MaxRequestWorkers`; the others get no answer."""
     rig.needs("apache2")
@@ -111,6 +67,7 @@ KeepAliveTimeout 60
 """))
     climb(rig, 150, "50/s")
     rig.check("reached MaxRequestWorkers" in rig.output(), "its log says so")
+    rig.check(kernel("ListenOverflows") == 0, "the accept queue was never full")
 
 
 @scenario(limited("target", "connection-limit", at=(145, 151)))
@@ -145,7 +102,7 @@ def too_many_per_address(rig):
     rig.check("over" in rig.output(), "some had 429")
 
 
-@scenario(limited("target", "connection-limit", "request-timeout", at=(115, 122)))
+@scenario(limited("target", "connection-limit", "timeout", at=(115, 122)))
 def silent_above(rig):
     """Connections above 120 of one address are accepted and never answered."""
     loop(rig, "--per-ip", 120, "--over", "silent")
@@ -156,8 +113,7 @@ def silent_above(rig):
 @scenario(limited("target", "connection-limit", at=(145, 151)))
 def node_max_connections(rig):
     """node with server.maxConnections 150, which closes those above."""
-    rig.needs("node")
-    rig.start("node", rig.server("ho_node.js"), rig.port, "max", 150)
+    node(rig, "max", 150)
     climb(rig, 300, "100/s")
     rig.check("dropped" in rig.output(), "node counts dropped connections")
 
@@ -173,16 +129,14 @@ def go_gate(rig):
 @scenario(limited("target", "threads", "connection-limit", at=(38, 46)))
 def java_pool(rig):
     """A fixed pool of 40 threads, one a connection; the others wait for a thread without an answer."""
-    rig.needs("java")
-    rig.start("java", "-Xmx256m", rig.server("ho_Rooms.java"), rig.port, "pool", 40)
+    java(rig, "pool", 40)
     climb(rig, 120, "40/s")
 
 
 @scenario(limited("target", "threads", "connection-limit", at=(58, 62)))
 def java_pool_rejects(rig):
     """A pool of 60 threads, one a connection; the others are closed."""
-    rig.needs("java")
-    rig.start("java", "-Xmx256m", rig.server("ho_Rooms.java"), rig.port, "reject", 60)
+    java(rig, "reject", 60)
     climb(rig, 150, "60/s")
     rig.check("all threads are busy" in rig.output(), "some were closed")
 
@@ -192,15 +146,15 @@ def slow_accept_small_backlog(rig):
     """Accepts ten connections a second with a backlog of 5: the kernel counts overflows."""
     c(rig, 5, 10, 0)
     rig.throng("run", rig.url, "-c", 150, "--ramp", "150/s", "--think", "500ms", *HOLD)
-    rig.check(overflows(rig) > 10, "the accept queue was full")
+    rig.check(kernel("ListenOverflows") > 10, "the accept queue was full")
 
 
-@scenario(limited("target", "slow-accept", "accept-queue", "request-timeout"))
+@scenario(limited("target", "slow-accept"))
 def slow_accept_large_backlog(rig):
     """Accepts fifteen connections a second with a backlog of 4,096: all connect, and most wait longer than 3 s for an answer."""
     c(rig, 4_096, 15, 0)
     rig.throng("run", rig.url, "-c", 200, "--ramp", "200/s", "--think", "500ms", *HOLD)
-    rig.check(overflows(rig) == 0, "the accept queue was never full")
+    rig.check(kernel("ListenOverflows") == 0, "the accept queue was never full")
 
 
 @scenario(limited("target", "connection-limit", "accept-queue", at=(298, 320)))
@@ -208,7 +162,7 @@ def accepts_no_more(rig):
     """Stops to accept after 300; the backlog of 10 is full soon after."""
     c(rig, 10, 0, 300)
     climb(rig, 500, "200/s")
-    rig.check(overflows(rig) > 10, "the accept queue was full")
+    rig.check(kernel("ListenOverflows") > 10, "the accept queue was full")
 
 
 @scenario(healthy())
@@ -229,15 +183,15 @@ def stops_to_listen(rig):
 @scenario(limited("target", "connection-limit", at=(76, 82), verdicts=("fail",)))
 def tcp_resets_above(rig):
     """A TCP echo that resets connections above 80."""
-    rig.start("python3", rig.server("ho_echo.py"), rig.port, "tcp-max:80")
+    echo(rig, "tcp-max:80")
     rig.throng("run", f"tcp://127.0.0.1:{rig.port}", "-c", 160, "--ramp", "80/s", "--ping", "700ms", "--message", "hello", *HOLD)
     rig.check("over" in rig.output(), "some were reset")
 
 
-@scenario(limited("target", "connection-limit", "request-timeout", at=(98, 103)))
+@scenario(limited("target", "timeout", at=(98, 103)))
 def websocket_mute_above(rig):
     """WebSocket: no replies on any connection as long as more than 100 are open."""
-    rig.start("python3", rig.server("ho_echo.py"), rig.port, "ws-mute:100")
+    echo(rig, "ws-mute:100")
     rig.throng("run", f"ws://127.0.0.1:{rig.port}/", "-c", 200, "--ramp", "60/s", "--ping", "700ms", *HOLD)
     rig.check("mute" in rig.output(), "it was mute")
 

@@ -187,7 +187,7 @@ def puma_threads(rig):
     rig.throng("run", rig.url, "-c", 100, *HOLD, "--threshold", "latency.p99 < 500ms")
 
 
-@scenario(limited("target", "saturated", "threads", "timeout", "request-timeout"))
+@scenario(limited("target", "saturated", "threads", "accept-queue", "slow-accept"))
 def gunicorn_workers(rig):
     """Two synchronous workers of gunicorn with 400 ms of sleep a request, and 40 connections: five responses a second."""
     rig.needs("gunicorn")

@@ -1,6 +1,6 @@
 """TLS: mistakes, and odd but right ones."""
 
-from held_out.helpers import certificates, go, loop, nginx
+from held_out.helpers import certificates, go, haproxy, loop, nginx
 from recording import healthy, limited, scenario
 
 PACED = ("-c", 40, "--think", "400ms", "-d", "3s", "--timeout", "4s")
@@ -80,6 +80,15 @@ def asks_for_a_certificate(rig):
 
 
 @scenario(limited("target", "tls"))
+def haproxy_asks_for_a_certificate(rig):
+    """haproxy wants a client's certificate, gets none, and says so by an alert."""
+    ca, certificate, key = certificates(rig)
+    rig.write("both.pem", certificate.read_text() + key.read_text())
+    haproxy(rig, f"global\nDEFAULTS\nfrontend f\n bind :{rig.port} ssl crt {rig.folder}/both.pem ca-file {ca} verify required\n http-request return status 200\n")
+    rig.throng("run", f"https://127.0.0.1:{rig.port}/", "--cacert", ca, *PACED)
+
+
+@scenario(limited("target", "tls"))
 def no_http_2(rig):
     """HTTP/2 is asked for, and the server has only HTTP/1.1."""
     ca = nginx_tls(rig)
@@ -121,7 +130,7 @@ def tls_1_2(rig):
 def nginx_http_2(rig):
     """HTTP/2 over TLS with five streams a connection."""
     ca = nginx_tls(rig, listen="ssl http2")
-    rig.throng("run", rig.secure, "--cacert", ca, "--http2", "--streams", 5, *PACED)
+    rig.throng("run", rig.secure, "--cacert", ca, "--http2", "--streams", 5, "-c", 20, "--rate", "200/s", "-d", "3s", "--timeout", "4s")
 
 
 @scenario(healthy())
@@ -137,7 +146,7 @@ def caddy_http_2(rig):
 def plain_http_2(rig):
     """HTTP/2 without TLS of Go, ten streams a connection."""
     go(rig, "plain")
-    rig.throng("run", rig.url, "--http2", "--streams", 10, *PACED)
+    rig.throng("run", rig.url, "--http2", "--streams", 10, "-c", 20, "--rate", "300/s", "-d", "3s", "--timeout", "4s")
 
 
 @scenario(healthy())
