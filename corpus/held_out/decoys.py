@@ -26,7 +26,7 @@ def lock_and_a_hog_elsewhere(rig):
     """A lock of 20 ms a request, and a stranger computes on the other core without end."""
     rig.start("python3", "-c", HOG, cpus={0}, wait=False)
     loop(rig, "--lock", 0.02, cpus={1})
-    rig.throng("run", rig.url, "-c", 60, "--rate", "80/s", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 60, "--rate", "80/s", "-d", "3s", "--timeout", "8s", *FAST)
 
 
 @scenario(limited("target", "saturated"))
@@ -34,7 +34,7 @@ def lock_with_an_old_line_in_the_log(rig):
     """The log says `too many open files` from the start of the day; today a lock of 20 ms a request is the limit."""
     old = "2024/01/02 03:04:05 accept: too many open files; retrying"
     rig.start("sh", "-c", f"echo '{old}'; exec python3 {rig.server('ho_async.py')} {rig.port} --lock 0.02")
-    rig.throng("run", rig.url, "-c", 100, "--rate", "100/s", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 100, "--rate", "100/s", "-d", "3s", "--timeout", "8s", *FAST)
 
 
 @scenario(limited("target", "ended", at=(148, 152)))
@@ -83,7 +83,7 @@ def errors_after_a_crowded_start(rig):
 def permits_in_a_small_heap(rig):
     """Java in a small heap with collections now and then; four permits of 100 ms are the limit."""
     java(rig, "waits", 4, flags=("-Xms64m", "-Xmx64m", "-XX:+UseSerialGC"))
-    rig.throng("run", rig.url, "-c", 80, "--think", "400ms", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 80, "--think", "400ms", "-d", "3s", "--timeout", "8s", *FAST)
 
 
 @scenario(limited("path", "no-syn-ack", "connection-limit", at=(198, 202)))
@@ -113,7 +113,7 @@ def nginx_warns_of_files(rig):
     site = f"server {{ listen 8090; location / {{ proxy_pass http://127.0.0.1:{rig.port}; }} }}"
     nginx(rig, site, events="worker_connections 100000;", port=8_090, files=20_000)
     rig.port = 8_090
-    rig.throng("run", rig.url, "-c", 60, "--rate", "80/s", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 60, "--rate", "80/s", "-d", "3s", "--timeout", "8s", *FAST)
     rig.check("exceed open file resource limit" in rig.output(), "it warned")
 
 

@@ -1,6 +1,10 @@
 """Starts the servers that several modules use."""
 
+import os
 import subprocess
+import time
+
+from recording import Skipped
 
 
 def loop(rig, *options, **more):
@@ -64,11 +68,11 @@ def kernel(name, netns=None):
     return int(dict(zip(*lines))[name])
 
 
-def counted(rig, netns, what="packets"):
-    """The packets that the rules of a namespace's nftables have counted, in all."""
+def counted(rig, netns):
+    """The packets that the counters of a namespace's nftables have counted, in all."""
     text = subprocess.run(["ip", "netns", "exec", netns, "nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout
     words = text.split()
-    return sum(int(words[index + 1]) for index, word in enumerate(words) if word == what)
+    return sum(int(words[index + 2]) for index, word in enumerate(words) if word == "counter")
 
 
 def certificates(rig, days=None, name="IP:127.0.0.1,DNS:localhost"):
@@ -85,11 +89,8 @@ def certificates(rig, days=None, name="IP:127.0.0.1,DNS:localhost"):
         openssl("req", *ec, "-keyout", f"{one}.key", "-out", f"{one}.csr", "-subj", f"/CN={one}")
         usage = "serverAuth" if one == "server" else "clientAuth"
         rig.write("ext", f"subjectAltName={name}\nextendedKeyUsage={usage}\nbasicConstraints=CA:FALSE\n")
-        dates = ("-days", 20)
-        if one == "server" and days is not None:
-            openssl("x509", "-req", "-in", f"{one}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{one}.pem", "-extfile", "ext", "-days", days)
-        else:
-            openssl("x509", "-req", "-in", f"{one}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{one}.pem", "-extfile", "ext", *dates)
+        lasts = days if one == "server" and days is not None else 20
+        openssl("x509", "-req", "-in", f"{one}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{one}.pem", "-extfile", "ext", "-days", lasts)
     return folder / "ca.pem", folder / "server.pem", folder / "server.key"
 
 
@@ -97,15 +98,11 @@ class Cgroup:
     """A group of the kernel's version 1 controllers, removed at the end: `with Cgroup(rig, "pids", **{"pids.max": 90}) as group`."""
 
     def __init__(self, rig, controller, values):
-        import os
-
         self.rig, self.controller, self.values = rig, controller, values
         self.root = rig.folder / f"cgroup-{controller}"
         self.path = self.root / f"throng-corpus-{os.urandom(4).hex()}"
 
     def __enter__(self):
-        from recording import Skipped
-
         self.root.mkdir()
         made = subprocess.run(["mount", "-t", "cgroup", "-o", self.controller, "cgroup", self.root], capture_output=True)
         if made.returncode:
@@ -123,8 +120,6 @@ class Cgroup:
         return (self.path / name).read_text()
 
     def __exit__(self, *_):
-        import time
-
         for program in self.rig.programs:
             program.kill()
             program.wait()

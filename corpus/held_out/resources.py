@@ -161,21 +161,21 @@ def one_lock(rig):
 def small_pool_of_a_database(rig):
     """Five places of 100 ms each, as a small pool of database connections: 50 a second, and 100 are due."""
     loop(rig, "--lock", 0.1, "--pool", 5)
-    rig.throng("run", rig.url, "-c", 200, "--rate", "100/s", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 200, "--rate", "100/s", "-d", "3s", "--timeout", "8s", *FAST)
 
 
 @scenario(limited("target", "saturated", "threads"))
 def go_pool(rig):
     """Eight handlers at once, each 200 ms asleep: 40 a second, and 100 are due."""
     go(rig, "pool", 8)
-    rig.throng("run", rig.url, "-c", 200, "--rate", "100/s", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 200, "--rate", "100/s", "-d", "3s", "--timeout", "8s", *FAST)
 
 
 @scenario(limited("target", "saturated", "threads"))
 def java_waits(rig):
     """Six permits of 100 ms: 60 a second, and 120 connections want one each second."""
     java(rig, "waits", 6)
-    rig.throng("run", rig.url, "-c", 120, "--think", "400ms", *HOLD, *FAST)
+    rig.throng("run", rig.url, "-c", 120, "--think", "400ms", "-d", "4s", "--timeout", "8s", *FAST)
 
 
 @scenario(limited("target", "saturated", "threads"))
@@ -184,7 +184,7 @@ def puma_threads(rig):
     rig.needs("puma")
     rig.write("config.ru", "run ->(env) { sleep 0.2; [200, {'content-length' => '2'}, ['ok']] }\n")
     rig.start("puma", "-t", "5:5", "-b", f"tcp://127.0.0.1:{rig.port}", "config.ru")
-    rig.throng("run", rig.url, "-c", 100, *HOLD, "--threshold", "latency.p99 < 500ms")
+    rig.throng("run", rig.url, "-c", 100, "-d", "5s", "--timeout", "10s", "--threshold", "latency.p99 < 500ms")
 
 
 @scenario(limited("target", "saturated", "threads", "accept-queue", "slow-accept"))
@@ -196,7 +196,7 @@ def gunicorn_workers(rig):
     rig.throng("run", rig.url, "-c", 40, "--ramp", "100/s", *HOLD)
 
 
-@scenario(limited("target", "ended", "closed", "threads", says=None))
+@scenario(limited("target", "ended", "closed", "request-timeout"))
 def gunicorn_kills_slow_workers(rig):
     """A request takes 20 s and gunicorn's limit is 2 s: its log says `WORKER TIMEOUT`, and the worker ends without a response."""
     rig.needs("gunicorn")

@@ -54,8 +54,8 @@ class ho_Rooms {
                 Socket socket;
                 try {
                     socket = listener.accept();
-                } catch (IOException error) {
-                    System.err.println("accept: " + error.getMessage());
+                } catch (IOException | OutOfMemoryError error) {
+                    System.err.println("accept: " + error);
                     Thread.sleep(20);
                     continue;
                 }
