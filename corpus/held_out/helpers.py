@@ -60,6 +60,15 @@ def haproxy(rig, config, **more):
     return rig.start("haproxy", "-db", "-f", rig.write("haproxy.cfg", config.replace("DEFAULTS", times)), **more)
 
 
+def middle(rig, *options, server=("go", "plain")):
+    """A server on a far host, and a middlebox in the router, which takes each connection to it and makes one of its own."""
+    router, far = rig.behind_router()
+    {"go": go, "loop": loop, "echo": echo}[server[0]](rig, *server[1:], netns=far)
+    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, *options, netns=router, port=8_090)
+    chain = "type nat hook prerouting priority dstnat"
+    rig.nft(f"table inet corpus {{\n chain in {{\n  {chain}\n  iifname near1 tcp dport {rig.port} redirect to :8090\n }}\n}}\n", router)
+
+
 def kernel(name, netns=None):
     """A counter of the kernel's TcpExt, of a network namespace."""
     enter = ["ip", "netns", "exec", netns] if netns else []

@@ -1,17 +1,9 @@
 """Faults whose cause cannot be known from here: the server is a host of its own, or a middlebox hides it."""
 
-from held_out.helpers import echo, go, loop
+from held_out.helpers import loop, middle
 from recording import healthy, scenario, unknowable
 
 HOLD = ("--think", "400ms", "--timeout", "3s")
-
-
-def middle(rig, *options):
-    """A Go server on a far host, and a middlebox in the router between which takes the connections."""
-    router, far = rig.behind_router()
-    go(rig, "plain", netns=far)
-    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, *options, netns=router, port=8_090)
-    rig.host, rig.port = "10.77.1.2", 8_090
 
 
 @scenario(unknowable())
@@ -56,20 +48,15 @@ def middlebox_swallows_some(rig):
 @scenario(unknowable(may=("saturated",)))
 def narrow_pipe(rig):
     """A middlebox passes 400 kB/s of responses of 20 kB each: 20 a second."""
-    router, far = rig.behind_router()
-    loop(rig, "--body", 20_000, netns=far)
-    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, "--rate", 400_000, netns=router, port=8_090)
-    rig.host, rig.port = "10.77.1.2", 8_090
+    middle(rig, "--rate", 400_000, server=("loop", "--body", 20_000))
     rig.throng("run", rig.url, "-c", 60, "-d", "4s", *HOLD, "--threshold", "latency.p95 < 500ms")
 
 
 @scenario(unknowable(may=("closed",)))
 def websockets_end_by_chance(rig):
     """A middlebox resets one of thirty WebSockets at a message."""
-    router, far = rig.behind_router()
-    echo(rig, "ws", netns=far)
-    rig.start("python3", rig.server("ho_middle.py"), 8_090, rig.host, rig.port, "--reset", "--share", 0.03, netns=router, port=8_090)
-    rig.throng("run", "ws://10.77.1.2:8090/", "-c", 100, "-d", "4s", "--ping", "500ms", "--timeout", "3s", "--threshold", "faults == 0")
+    middle(rig, "--reset", "--share", 0.03, server=("echo", "ws"))
+    rig.throng("run", f"ws://{rig.host}:{rig.port}/", "-c", 100, "-d", "4s", "--ping", "500ms", "--timeout", "3s", "--threshold", "faults == 0")
     rig.check("reset" in rig.output(), "it reset some")
 
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import socket
 import struct
+import time
 
 options = argparse.ArgumentParser()
 options.add_argument("port", type=int)
@@ -15,9 +16,12 @@ options.add_argument("--delay", type=float, default=0.0, help="seconds for each 
 options.add_argument("--share", type=float, default=1.0, help="share of the pieces that are delayed, reset or swallowed")
 options.add_argument("--reset", action="store_true")
 options.add_argument("--swallow", action="store_true", help="such a piece never arrives")
+options.add_argument("--age", type=float, default=0.0, help="a reset of both sides as soon as a connection is so many seconds old")
+options.add_argument("--idle", type=float, default=0.0, help="bytes are swallowed after so many seconds without one, without a word")
+options.add_argument("--max", type=int, default=0, help="connections above it are reset")
 options.add_argument("--rate", type=float, default=0.0, help="bytes a second in all, of responses")
 O = options.parse_args()
-said, pipe = 0, asyncio.Lock()
+said, open_now, pipe = 0, 0, asyncio.Lock()
 
 
 def note(word):
@@ -27,18 +31,27 @@ def note(word):
         print(word, flush=True)
 
 
-async def pump(reader, writer, back):
+def reset(writer):
+    note("reset")
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+async def pump(reader, writer, back, state):
     try:
         while part := await reader.read(65_536):
+            now = time.monotonic()
+            state["dead"] = state["dead"] or O.idle and now - state["seen"] > O.idle
+            state["seen"] = now
+            if state["dead"]:
+                note("swallowed")
+                continue
             chosen = back and random.random() < O.share
             if back and O.rate:
                 async with pipe:
                     await asyncio.sleep(len(part) / O.rate)
             if chosen and O.reset:
-                note("reset")
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                writer.transport.abort()
-                return
+                return reset(writer)
             if chosen and O.swallow:
                 note("swallowed")
                 continue
@@ -54,8 +67,18 @@ async def pump(reader, writer, back):
 
 
 async def serve(reader, writer):
-    there, here = await asyncio.open_connection(O.host, O.to)
-    await asyncio.gather(pump(reader, here, False), pump(there, writer, True))
+    global open_now
+    open_now += 1
+    try:
+        if O.max and open_now > O.max:
+            return reset(writer)
+        there, here = await asyncio.open_connection(O.host, O.to)
+        state = {"seen": time.monotonic(), "dead": False}
+        if O.age:
+            asyncio.get_running_loop().call_later(O.age, lambda: (reset(writer), reset(here)))
+        await asyncio.gather(pump(reader, here, False, state), pump(there, writer, True, state))
+    finally:
+        open_now -= 1
 
 
 async def main():
