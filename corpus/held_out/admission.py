@@ -120,7 +120,7 @@ def node_max_connections(rig):
 
 @scenario(limited("target", "connection-limit", "accept-queue", "slow-accept", at=(98, 140)))
 def go_gate(rig):
-    """Go behind a listener that accepts 100 connections at once: the others stay in the kernel's queue, which is long enough."""
+    """Go with a listener that accepts 100 connections at once: the others stay in the kernel's queue, which is long enough."""
     go(rig, "gate", 100)
     climb(rig, 200, "80/s")
     rig.check("gate is full" in rig.output(), "the gate was full")

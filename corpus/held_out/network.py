@@ -165,7 +165,7 @@ def link_goes_down(rig):
     rig.throng("run", rig.url, "-c", 100, "-d", "6s", "--think", "500ms", "--timeout", "4s")
 
 
-@scenario(limited("path", "timeout", "stall", "unacknowledged"))
+@scenario(limited("path", "timeout", "unacknowledged"))
 def answers_lost_in_the_middle(rig):
     """From the third second on the router drops what comes from the server, acknowledgements too."""
     router, _ = routed(rig)
@@ -185,7 +185,7 @@ def large_packets_vanish(rig):
     rig.check(counted(rig, router) > 0, "ICMP was dropped")
 
 
-@scenario(limited("path", "timeout", "unacknowledged", "stall"))
+@scenario(limited("path", "timeout", "unacknowledged"))
 def large_answers_vanish(rig):
     """The link before the router takes 1,000 bytes and its ICMP is dropped: the server's large packets do not arrive here."""
     router, far = routed(rig, "", "--body", 20_000)
@@ -225,7 +225,7 @@ def filtered_from_some_second_on(rig):
     rig.check(counted(rig, router) > 0, "SYNs were dropped")
 
 
-@scenario(limited("path", "unacknowledged", "saturated", "stall"))
+@scenario(limited("path", "unacknowledged"))
 def third_of_the_packets(rig):
     """The router drops a third of all packets of open connections by chance; 150 ms are allowed."""
     router, _ = routed(rig, "tcp flags syn accept;numgen random mod 100 < 33 counter drop")

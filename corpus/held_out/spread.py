@@ -85,7 +85,7 @@ def middlebox_forgets_idle_ones(rig):
     rig.check("swallowed" in rig.output(), "it swallowed some")
 
 
-@scenario(limited("path", "connection-limit", at=(98, 101)))
+@scenario(unknowable(may=("connection-limit", "closed")))
 def middlebox_resets_above(rig):
     """A middlebox resets connections above 100, which the server never sees."""
     middle(rig, "--max", 100)
