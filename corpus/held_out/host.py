@@ -8,16 +8,16 @@ HOLD = ("--think", "500ms", "--timeout", "3s")
 
 @scenario(limited("host", "ports", at=(99, 101)))
 def few_ports(rig):
-    """The namespace has 100 local ports."""
-    loop(rig)
+    """The namespace has 100 local ports and one address towards the server."""
+    loop(rig, netns=rig.far())
     rig.sysctl("net.ipv4.ip_local_port_range", "40000 40099")
     rig.throng("run", rig.url, "-c", 250, "--ramp", "100/s", "-d", "2s", *HOLD)
 
 
 @scenario(limited("host", "ports"))
 def ports_used_up_by_arrivals(rig):
-    """Short connections that this side closes wait a minute each, and the namespace has 150 local ports."""
-    loop(rig)
+    """Short connections that this side closes wait a minute each, and there are 150 local ports and one address."""
+    loop(rig, netns=rig.far())
     rig.sysctl("net.ipv4.ip_local_port_range", "40000 40149")
     rig.sysctl("net.ipv4.tcp_tw_reuse", 0)
     rig.throng("run", rig.url, "--arrive", "100/s", "-d", "4s", "--timeout", "3s")
@@ -26,7 +26,7 @@ def ports_used_up_by_arrivals(rig):
 @scenario(healthy())
 def just_enough_ports(rig):
     """300 connections from 320 local ports."""
-    loop(rig)
+    loop(rig, netns=rig.far())
     rig.sysctl("net.ipv4.ip_local_port_range", "40000 40319")
     rig.throng("run", rig.url, "-c", 300, "-d", "3s", "--think", "800ms", "--timeout", "3s")
 
