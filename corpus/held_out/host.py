@@ -12,14 +12,6 @@ def ports(rig, count):
     rig.sysctl("net.ipv4.ip_local_reserved_ports", f"1024-39999,{42_000 + count}-65535")
 
 
-@scenario(limited("host", "ports", at=(99, 101)))
-def few_ports(rig):
-    """The namespace has 100 local ports and one address towards the server."""
-    loop(rig, netns=rig.far())
-    ports(rig, 100)
-    rig.throng("run", rig.url, "-c", 250, "--ramp", "100/s", "-d", "2s", *HOLD)
-
-
 @scenario(limited("host", "ports"))
 def ports_used_up_by_arrivals(rig):
     """Short connections that this side closes wait a minute each, and there are 150 local ports and one address."""
