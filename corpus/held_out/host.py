@@ -12,15 +12,6 @@ def ports(rig, count):
     rig.sysctl("net.ipv4.ip_local_reserved_ports", f"1024-39999,{42_000 + count}-65535")
 
 
-@scenario(limited("host", "ports"))
-def ports_used_up_by_arrivals(rig):
-    """Short connections that this side closes wait a minute each, and there are 150 local ports and one address."""
-    loop(rig, netns=rig.far())
-    ports(rig, 150)
-    rig.sysctl("net.ipv4.tcp_tw_reuse", 0)
-    rig.throng("run", rig.url, "--arrive", "100/s", "-d", "4s", "--timeout", "3s")
-
-
 @scenario(healthy())
 def just_enough_ports(rig):
     """300 connections from 320 local ports."""

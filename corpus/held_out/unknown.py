@@ -49,7 +49,7 @@ def middlebox_swallows_some(rig):
 def narrow_pipe(rig):
     """A middlebox passes 400 kB/s of responses of 20 kB each: 20 a second."""
     middle(rig, "--rate", 400_000, server=("loop", "--body", 20_000))
-    rig.throng("run", rig.url, "-c", 60, "-d", "4s", *HOLD, "--threshold", "latency.p95 < 500ms")
+    rig.throng("run", rig.url, "-c", 60, "-d", "4s", "--think", "400ms", "--timeout", "9s", "--threshold", "latency.p95 < 500ms")
 
 
 @scenario(unknowable(may=("closed",)))
