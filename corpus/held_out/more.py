@@ -140,8 +140,8 @@ def go_out_of_memory(rig):
 
 @scenario(limited("target", "cpu", "saturated", "stall"))
 def frozen_group(rig):
-    """The server's group of processes may use two hundredths of a processor."""
-    with Cgroup(rig, "cpu", {"cpu.cfs_period_us": 200_000, "cpu.cfs_quota_us": 4_000}) as group:
+    """The server's group of processes may use a hundredth of a processor."""
+    with Cgroup(rig, "cpu", {"cpu.cfs_period_us": 200_000, "cpu.cfs_quota_us": 2_000}) as group:
         group.take(loop(rig))
         rig.throng("run", rig.url, "-c", 60, "--think", "200ms", "-d", "4s", "--timeout", "5s", "--threshold", "latency.p95 < 150ms")
         rig.check(int(group.read("cpu.stat").split()[3]) > 5, "it was throttled")
