@@ -124,10 +124,10 @@ def gunicorn_without_keep_alive(rig):
 
 @scenario(healthy())
 def puma_with_short_requests(rig):
-    """puma with five threads for 50 connections: 20 ms of sleep a request, 50 requests a second."""
+    """puma with 32 threads for 50 connections: 20 ms of sleep a request, 50 a second; a thread waits 200 ms more for the next one."""
     rig.needs("puma")
     rig.write("config.ru", "run ->(env) { sleep 0.02; [200, {'content-length' => '2'}, ['ok']] }\n")
-    rig.start("puma", "-t", "5:5", "-b", f"tcp://127.0.0.1:{rig.port}", "config.ru")
+    rig.start("puma", "-t", "32:32", "-b", f"tcp://127.0.0.1:{rig.port}", "config.ru")
     rig.throng("run", rig.url, "-c", 50, "--think", "1s", *PACED)
 
 
