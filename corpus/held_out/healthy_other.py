@@ -1,9 +1,9 @@
-"""WebSocket, TCP, proxies, servers of several processes: odd and well."""
+"""WebSocket, TCP, proxies, servers of several processes: odd and well, and one with errors that are tolerated."""
 
 import sys
 
 from held_out.helpers import c, echo, go, haproxy, java, loop, nginx, node
-from recording import healthy, scenario
+from recording import healthy, limited, scenario
 
 PACED = ("-d", "3s", "--timeout", "4s")
 
@@ -179,7 +179,7 @@ def backlog_of_eight(rig):
     rig.throng("run", rig.url, "-c", 300, "--ramp", "150/s", "--think", "800ms", *PACED)
 
 
-@scenario(healthy())
+@scenario(limited("target", "wrong-answer", verdicts=("pass",)))
 def tolerated_errors(rig):
     """One response of a hundred is 500, and 5 % are tolerated."""
     loop(rig, "--bad", "500 Internal Server Error", "--share", 0.01)
