@@ -1,6 +1,6 @@
 """Servers that take no more than a certain number of connections."""
 
-from held_out.helpers import c, echo, go, haproxy, java, kernel, loop, nginx, node
+from held_out.starting import c, echo, go, haproxy, java, kernel, loop, nginx, node
 from recording import healthy, limited, scenario
 
 HOLD = ("-d", "3s", "--timeout", "3s")

@@ -1,6 +1,6 @@
 """Servers whose answers are wrong, and answers of proxies whose server is missing."""
 
-from held_out.helpers import echo, go, haproxy, loop, nginx
+from held_out.starting import echo, go, haproxy, loop, nginx
 from recording import limited, scenario
 
 PACED = ("-c", 60, "--think", "400ms", "-d", "3s", "--timeout", "3s")

@@ -1,6 +1,6 @@
 """Runs with a plain suspect that is innocent: a limit that is close and not reached, a log line of another time, a busy neighbour."""
 
-from held_out.helpers import Cgroup, c, counted, echo, go, java, kernel, loop, nginx
+from held_out.starting import Cgroup, c, counted, echo, go, java, kernel, loop, nginx
 from recording import healthy, limited, scenario
 
 HOLD = ("-d", "3s", "--timeout", "3s")

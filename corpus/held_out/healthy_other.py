@@ -2,7 +2,7 @@
 
 import sys
 
-from held_out.helpers import c, echo, go, haproxy, java, loop, nginx, node
+from held_out.starting import c, echo, go, haproxy, java, loop, nginx, node
 from recording import healthy, limited, scenario
 
 PACED = ("-d", "3s", "--timeout", "4s")

@@ -1,6 +1,6 @@
 """This machine is the limit: its ports, its rules, its processors."""
 
-from held_out.helpers import Cgroup, go, loop
+from held_out.starting import Cgroup, go, loop
 from recording import healthy, limited, scenario
 
 HOLD = ("--think", "500ms", "--timeout", "3s")

@@ -2,7 +2,7 @@
 
 import sys
 
-from held_out.helpers import echo, go, loop, nginx, node
+from held_out.starting import echo, go, loop, nginx, node
 from recording import healthy, limited, scenario
 
 HOLD = ("--think", "400ms", "--timeout", "3s")

@@ -1,6 +1,6 @@
 """HTTP/2 made by hand, and a few more servers of other makers."""
 
-from held_out.helpers import Cgroup, c, echo, go, loop, nginx
+from held_out.starting import Cgroup, c, echo, go, loop, nginx
 from recording import healthy, limited, scenario
 
 PACED = ("-c", 60, "--think", "300ms..500ms", "-d", "3s", "--timeout", "3s")

@@ -1,6 +1,6 @@
 """Paths that lose, refuse or cut: the faults are rules of a router, and its counters prove them. The server is a host of its own."""
 
-from held_out.helpers import counted, loop
+from held_out.starting import counted, loop
 from recording import healthy, limited, run_quietly, scenario
 
 HOLD = ("--think", "500ms", "--timeout", "3s")

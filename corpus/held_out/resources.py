@@ -1,6 +1,6 @@
 """Servers that run out of open files, threads, memory, processors, or places at a lock."""
 
-from held_out.helpers import Cgroup, c, go, java, loop, nginx, node
+from held_out.starting import Cgroup, c, go, java, loop, nginx, node
 from recording import healthy, limited, scenario
 
 HOLD = ("-d", "3s", "--timeout", "3s")

@@ -1,6 +1,6 @@
 """Connections that end, with a ramp of seconds and pauses of random length, so that age, requests and the clock differ."""
 
-from held_out.helpers import counted, echo, go, loop, middle
+from held_out.starting import counted, echo, go, loop, middle
 from recording import healthy, limited, scenario, unknowable
 
 SPREAD = ("-c", 120, "--ramp", "40/s", "--think", "150ms..700ms", "-d", "4s", "--timeout", "3s")

@@ -1,6 +1,6 @@
 """TLS: mistakes, and odd but right ones."""
 
-from held_out.helpers import certificates, go, haproxy, loop, nginx
+from held_out.starting import certificates, go, haproxy, loop, nginx
 from recording import healthy, limited, scenario
 
 PACED = ("-c", 40, "--think", "400ms", "-d", "3s", "--timeout", "4s")

@@ -1,6 +1,6 @@
 """Faults whose cause cannot be known from here: the server is a host of its own, or a middlebox hides it."""
 
-from held_out.helpers import loop, middle
+from held_out.starting import loop, middle
 from recording import healthy, scenario, unknowable
 
 HOLD = ("--think", "400ms", "--timeout", "3s")
