@@ -7,7 +7,7 @@ use samples::{
 };
 use units::{Count, Nanos};
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, syn_loss::SENT_AGAIN_US};
 use crate::rejection::Rejection;
 
 /// Fewer connections may be chance.
@@ -179,13 +179,18 @@ fn never_opened(case: &Case) -> Option<Limit> {
     case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, sentence, detail, fix)
 }
 
+/// Where one in ten of those that were opened was opened that much later, it is none by chance.
+const AGAIN: f64 = 0.1;
+
 /// From some number on no SYN gets a reply, while all open connections are served. A listener whose queue is full leaves
 /// some unserved: those in the queue.
 fn cut_off(case: &Case) -> Option<Limit> {
     let (c, r) = (&case.summary.connections, &case.summary.requests);
     let since = since(case);
     let is_served = r.sent > 0 && r.unanswered == 0 && r.answered >= c.opened && c.dropped == 0;
-    if since.is_empty() || case.stage != Some(Stage::Dial) || !is_served {
+    // A limit on their number lets none pass later; one on their rate, or loss, does: it is opened by a SYN that was sent again.
+    let pass_later = case.summary.connect_us.mean >= AGAIN * SENT_AGAIN_US;
+    if since.is_empty() || case.stage != Some(Stage::Dial) || !is_served || pass_later {
         return None;
     }
     let (dials, open) = (case.faults().of("dial"), Count(c.held).of("open connection"));

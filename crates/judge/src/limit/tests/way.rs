@@ -284,6 +284,13 @@ fn beyond_some_number_syns_get_no_reply() {
     let detail = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 open connections are served";
     check(&s, &e, ("path", "no-syn-ack", 1_000, detail, "a limit on connections"));
     assert_eq!(limit(&s, &e).unwrap().certainty, Certainty::Inferred);
+    // A tenth of those that are open had their SYN sent again, or more: it is their rate that is limited, or some are lost.
+    let mut again = e.clone();
+    again.here.net.syn_retrans = 471;
+    (s.connect_us.mean, s.connect_us.p99) = (95e3, 3e6);
+    check(&s, &again, ("path", "syn-loss", 1_000, "471 SYN retransmissions for 1,000 dials", "limit rate"));
+    s.connect_us.mean = 94e3;
+    check(&s, &again, ("path", "no-syn-ack", 1_000, detail, "a limit on connections"));
     // Some of them are not served: they may be in a queue.
     s.requests.answered = 990;
     check(&s, &e, ("target", "timeout", 1_000, "the 1,001st and all after it", ""));
