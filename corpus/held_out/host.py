@@ -1,4 +1,4 @@
-"""This machine is the limit: its ports, its rules, its processors."""
+"""This machine is the limit: its rules, its processors; and its ports, which suffice."""
 
 from held_out.starting import Cgroup, go, loop
 from recording import healthy, limited, scenario

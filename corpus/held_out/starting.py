@@ -104,7 +104,7 @@ def certificates(rig, days=None, name="IP:127.0.0.1,DNS:localhost"):
 
 
 class Cgroup:
-    """A group of the kernel's version 1 controllers, removed at the end: `with Cgroup(rig, "pids", **{"pids.max": 90}) as group`."""
+    """A group of the kernel's version 1 controllers, removed at the end: `with Cgroup(rig, "pids", {"pids.max": 90}) as group`."""
 
     def __init__(self, rig, controller, values):
         self.rig, self.controller, self.values = rig, controller, values
