@@ -1,10 +1,10 @@
 //! How fast the target accepts: its accept queue against the dials that succeeded, in memory that does not grow.
 
 use serde::{Deserialize, Serialize};
+use stats::slope;
 use units::Nanos;
 
 use crate::fill::Fill;
-use stats::slope;
 
 /// Samples that are kept; a minute of ticks is enough for a rate.
 const MAX_SAMPLES: usize = 300;

@@ -1,11 +1,9 @@
 //! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end, and are
 //! served later and later.
 
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-
 use plan::Load;
 use samples::{Kind, Latency, Phase, Tick};
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// Periods that are kept, ten minutes of ticks; a longer load is not judged.
@@ -147,9 +145,9 @@ impl Backlog {
     }
 
     /// The periods; by a rate, all wait that became due and have not ended.
-    fn with_slots(&self) -> Cow<'_, [Period]> {
+    fn with_slots(&self) -> std::borrow::Cow<'_, [Period]> {
         if !self.is_by_rate {
-            return Cow::Borrowed(&self.periods);
+            return self.periods.as_slice().into();
         }
         let mut sum = 0_i64;
         let sums = self.periods.iter().map(|period| {

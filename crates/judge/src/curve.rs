@@ -1,9 +1,9 @@
 //! The probe's times by the number of connections open at that time.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use samples::{Latency, Probe, ProbePoint, ProbeSummary};
+use serde::{Deserialize, Serialize};
 use units::Rate;
 
 /// Points of the curve at most: each keeps two histograms.

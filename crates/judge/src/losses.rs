@@ -1,10 +1,10 @@
 //! When connections are lost, or refused: how old they were, and whether their number was the reason. From ticks, in memory that
 //! does not grow.
 
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use samples::{Fault, Kind, Phase, Stage, Tick};
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// The error of a constant time with a server that checks its clock twice a second, and with ticks: up to a fifth.

@@ -1,12 +1,12 @@
 //! A run, or a step of a search, measured.
 
-use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeSet};
 
 use plan::{Plan, Population, Threshold};
 use samples::{
     AgentSummary, Counts, Fault, Header, Kind, Latency, Phase, Stage, ThresholdBound, Tick, UserCommand,
 };
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{

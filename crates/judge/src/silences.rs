@@ -1,10 +1,10 @@
 //! When a population's target went silent: times in which no connection received a response although some waited, while
 //! requests were due and throng was on time. From ticks, in memory that does not grow.
 
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use samples::{Phase, Tick};
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// An iteration of throng that was later than this may have delayed responses.

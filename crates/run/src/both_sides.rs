@@ -1,6 +1,5 @@
 //! The same connections counted at both ends, where the target's end can be seen.
 
-use judge::ends::OwnCounts;
 use std::{
     collections::{HashMap, HashSet},
     net::{IpAddr, SocketAddr},
@@ -8,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use judge::ends::OwnCounts;
 use net::{
     Segments,
     io::tun::{Stuck, Watch},

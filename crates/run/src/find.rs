@@ -1,6 +1,5 @@
 //! The largest load that a target sustains: one step after the other, as [`search::Search`] determines.
 
-use crate::refusal::refused_here;
 use host::Root;
 use plan::Plan;
 use samples::{
@@ -10,8 +9,7 @@ use samples::{
 use search::{Answer, Outcome, Proposal, Purpose, Range, Search, SeenLimit};
 use units::{Nanos, caught};
 
-use crate::By;
-use crate::{Interrupt, Refusal, fitting};
+use crate::{By, Interrupt, Refusal, fitting, refusal::refused_here};
 
 pub use criteria::reasons;
 use criteria::{

@@ -5,13 +5,13 @@ mod ending;
 mod heap;
 mod used;
 
-use judge::{observed::Observed, segments::Segments};
 use std::net::{IpAddr, SocketAddr};
 
 use host::{
     Listener, Processes, Root, UsageSample, Watch, host_sample,
     remote::{MAX_PORTS, Poller, Token},
 };
+use judge::{observed::Observed, segments::Segments};
 use plan::Plan;
 use samples::{KernelCost, ObserverSeen, Phase, Sample, Samples, TargetSample, TargetSeen};
 use units::Nanos;

@@ -1,7 +1,6 @@
 //! The source of rejections. The errno of a dial has neither the sender of an ICMP message nor all of its content: when
 //! dials are rejected, a few more are made besides the load whose sockets store such messages.
 
-use judge::rejection::Rejection;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::mpsc::{Receiver, Sender, channel},
@@ -9,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use judge::rejection::Rejection;
 use net::{DialOutcome, Icmp};
 use samples::{Detail, Fault, Faults, Kind, Stage};
 use units::Nanos;

@@ -1,6 +1,5 @@
 //! Where a search has its workers from.
 
-use crate::refusal::refused_here;
 use host::Root;
 use plan::Plan;
 use samples::Limit;
@@ -9,6 +8,7 @@ use units::Nanos;
 use super::{By, Find, steps::with_some_room};
 use crate::{
     Refusal, fitting, prepare,
+    refusal::refused_here,
     workers::{Ground, Threads, Workers},
 };
 
