@@ -59,7 +59,7 @@ impl Truth {
         match (is_right, self.kind, summary.verdict.name()) {
             (false, Kind::Healthy, _) => Score::Wrong("false fail"),
             (false, _, "pass") => Score::Wrong("false pass"),
-            (false, ..) => Score::Wrong("verdict"),
+            (false, ..) => Score::Wrong("other verdict"),
             (true, ..) => limit.map_or_else(|| self.without_cause(), |limit| self.of(limit)),
         }
     }
@@ -136,6 +136,7 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
         folder.read_dir().expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     let (mut by_truth, mut whole) = (BTreeMap::<String, Counts>::new(), Counts::default());
+    let mut wrong = BTreeMap::<&str, u64>::new();
     for file in files {
         let recorded = read(&file);
         let summary =
@@ -143,6 +144,9 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
         let score = recorded.truth.score(&summary);
         by_truth.entry(recorded.truth.name()).or_default().add(score);
         whole.add(score);
+        if let Score::Wrong(what) = score {
+            *wrong.entry(what).or_default() += 1;
+        }
         let Recorded { name, truth, .. } = &recorded;
         match score {
             _ if !is_open => {}
@@ -153,12 +157,18 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
             }
         }
     }
+    let how: Vec<String> = wrong.iter().map(|(what, n)| format!("{n} by its {what}")).collect();
+    println!("\n  {part}: wrong: {}", if how.is_empty() { "none".to_owned() } else { how.join(", ") });
     println!("\n  {:<34}right unknown wrong", format!("{part}: what was true"));
     for (truth, Counts([right, unknown, wrong])) in by_truth {
         println!("  {truth:<34}{right:>5} {unknown:>7} {wrong:>5}");
     }
     whole
 }
+
+/// Right at the least and wrong at the most, tuned and held out: what was reached once is not lost. With further records, or a better
+/// judge, to be set again.
+const REACHED: [(u64, u64); 2] = [(245, 3), (226, 27)];
 
 #[test]
 fn stored_runs_are_judged_as_they_were() {
@@ -169,5 +179,11 @@ fn stored_runs_are_judged_as_they_were() {
     for (name, whole) in parts {
         let Counts([right, unknown, wrong]) = whole;
         println!("{name}: {right} right, {unknown} unknown, {wrong} wrong of {}", whole.all());
+    }
+    for ((name, Counts([right, _, wrong])), (least, most)) in parts.into_iter().zip(REACHED) {
+        assert!(
+            right >= least && wrong <= most,
+            "{name}: it was at least {least} right and at most {most} wrong"
+        );
     }
 }
