@@ -97,6 +97,11 @@ def run_quietly(*words, **options):
     return made.stdout
 
 
+def is_listener(fields, port):
+    """Whether a line of /proc/net/tcp is a socket that listens (state 0A) at the port."""
+    return len(fields) > 3 and fields[1].endswith(f":{port:04X}") and fields[3] == "0A"
+
+
 class Rig:
     """What a scenario has: a folder, a port, programs, networks, throng. Everything ends with it."""
 
@@ -158,12 +163,11 @@ class Rig:
     def wait_for_listener(self, port, netns=None, program=None, within_s=30):
         """Without connecting: an idle connection of ours would take a place."""
         enter = ["ip", "netns", "exec", netns] if netns else []
-        wanted = f":{port:04X} "
         for _ in range(within_s * 20):
             if program is not None and program.poll() is not None:
                 raise Failed(f"the server ended: {self.output()[-500:]}")
-            tables = run_quietly(*enter, "cat", "/proc/net/tcp", "/proc/net/tcp6")
-            if any(wanted in line[: line.find(" ", 20) + 1] and " 0A " in line for line in tables.splitlines()):
+            table = run_quietly(*enter, "cat", "/proc/net/tcp", "/proc/net/tcp6")
+            if any(is_listener(line.split(), port) for line in table.splitlines()):
                 return
             time.sleep(0.05)
         raise Failed(f"nothing listens at port {port} after {within_s} s: {self.output()[-500:]}")
