@@ -91,11 +91,11 @@ fn slow_parts(plan: &Plan, r: &Record) -> Vec<(String, SlowPart)> {
     of_populations.chain(of_steps).filter_map(|(name, times)| Some((name, times.slow_part()?))).collect()
 }
 
-/// What the hosts showed, when, and what the losses have in common.
-pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
+/// What the hosts showed, when, and what the losses have in common; `subject`: what the plan asks of the target.
+pub(super) fn gather(plan: &Plan, r: &Record, subject: Subject) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
     let mut evidence = Evidence {
-        subject: Subject::of(plan),
+        subject,
         both_sides: r.both_sides,
         losses: Pattern::of(r, plan.populations.iter().any(|population| population.load.is_paced())),
         backlog: backlog(plan, r, true, Backlog::grown),
@@ -150,7 +150,7 @@ mod tests {
         r.populations[0].totals.faults.count(Fault::target(Stage::Exchange, Kind::Timeout));
         assert_eq!(timeout(&plan, &r), Nanos::from_secs(10));
         r.populations[1].totals.counts.unanswered = 1;
-        assert_eq!(gather(&plan, &r).timeout, Nanos::from_secs(60));
+        assert_eq!(gather(&plan, &r, Subject::default()).timeout, Nanos::from_secs(60));
     }
 
     /// 20 connections at 200 requests a second, of which 100 have a response, each of these times later than the one before.

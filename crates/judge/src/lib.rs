@@ -55,10 +55,11 @@ use evidence::{Evidence, Paced};
 use gather::gather;
 use record::PopulationRecord;
 use rejection::Rejection;
+use subject::Subject;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
-    judged(plan, r, gather(plan, r))
+    judged(plan, r, gather(plan, r, Subject::of(plan)))
 }
 
 /// The summary of a run that could not be judged: what was measured, as far as that can be put together.
@@ -82,7 +83,7 @@ pub fn failed_agent(r: &Record) -> Option<String> {
 /// median latency of those that did.
 pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: Option<Nanos>) -> Summary {
     let paced = paced(plan, r, unloaded).filter(|_| by == By::Rate);
-    judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..gather(plan, r) })
+    judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..gather(plan, r, Subject::of(plan)) })
 }
 
 /// The time after which connections were closed that nothing was sent on, if it was the same for all, and may be a configured one. Those that

@@ -1,6 +1,9 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
+use std::borrow::Cow;
+
 use plan::{Act, Activity, Plan, Population, Reconnect, Request, Text, Then};
+use serde::{Deserialize, Serialize};
 use units::{Nanos, Rate};
 
 mod curl;
@@ -9,7 +12,8 @@ mod search;
 pub use search::find_command;
 
 /// Of a plan.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Subject {
     /// Of the only destination; empty where there are several.
     pub(crate) address: String,
@@ -50,7 +54,7 @@ pub(crate) struct Subject {
     /// The mean time from a response to the next request, where each connection sends one at a time and does nothing else.
     pub(crate) mean_pause: Option<Nanos>,
     /// The flag that makes it shorter, where there is one.
-    pub(crate) pause_flag: Option<&'static str>,
+    pub(crate) pause_flag: Option<Cow<'static, str>>,
     /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
     statuses: Vec<Option<u16>>,
 }
@@ -165,10 +169,10 @@ fn mean_pause(population: &Population) -> Option<Nanos> {
 }
 
 /// The flag of its pause; none where it does several things, as in a scenario file.
-fn pause_flag(population: &Population) -> Option<&'static str> {
+fn pause_flag(population: &Population) -> Option<Cow<'static, str>> {
     match &population.activity {
-        Activity::Steps { steps, .. } if steps.len() == 1 => Some("--think"),
-        Activity::Ping { .. } => Some("--ping"),
+        Activity::Steps { steps, .. } if steps.len() == 1 => Some("--think".into()),
+        Activity::Ping { .. } => Some("--ping".into()),
         _ => None,
     }
 }
@@ -380,7 +384,7 @@ mod tests {
             let plan = plan::from_flags(&flags, &environment).expect("it is right");
             let subject = Subject::of(&plan);
             assert_eq!(
-                (subject.longest_pause, subject.pause_flag),
+                (subject.longest_pause, subject.pause_flag.as_deref()),
                 (Nanos::from_secs(expected.0), expected.1)
             );
         };

@@ -156,6 +156,10 @@ impl Display for Population {
         match &self.activity {
             Activity::Idle => Ok(()),
             Activity::Ping { every, .. } if sends_pings => writeln!(f, "ping = \"{every}\""),
+            // At a rate, or a number of calls, they are sent one after the other, and have no interval.
+            Activity::Ping { text, .. } if self.load.is_paced() || self.calls.is_some() => {
+                writeln!(f, "message = {}", Quoted(text))
+            }
             Activity::Ping { every, text } => writeln!(f, "ping = \"{every}\"\nmessage = {}", Quoted(text)),
             Activity::Steps { steps, then } => {
                 match then {

@@ -53,7 +53,7 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
 /// How connections outlast an idle timeout: it has to be above the longest pause between two requests, which may be far longer than the
 /// silence after which they were closed, where that is known.
 pub(super) fn outlast(case: &Case, silence: Nanos) -> String {
-    let (pause, flag) = (case.evidence.subject.longest_pause, case.evidence.subject.pause_flag);
+    let (pause, flag) = (case.evidence.subject.longest_pause, case.evidence.subject.pause_flag.as_deref());
     if pause.max(silence) == Nanos::ZERO {
         return "raise its idle timeout, or send more often".to_owned();
     }

@@ -44,7 +44,7 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     // The ramps of a rate have requests too.
     let time_s = if case.evidence.subject.has_stages { own.elapsed_s } else { own.duration_s };
     let per_s = |n: u64| n as f64 / time_s;
-    if case.evidence.subject.pause_flag == Some("--ping") && case.evidence.subject.rate.is_none() {
+    if case.evidence.subject.pause_flag.as_deref() == Some("--ping") && case.evidence.subject.rate.is_none() {
         return slower_than_interval(case, own, per_s(due));
     }
     if case.evidence.queueing == Queueing::InLine {
@@ -132,7 +132,7 @@ pub(super) fn too_little(case: &Case) -> Option<Limit> {
 /// Where more throughput may come from. A smaller load has less: no load is to be searched.
 pub(super) fn more_throughput(case: &Case) -> String {
     let subject = &case.evidence.subject;
-    let pause = subject.pause_flag.filter(|_| subject.longest_pause > Nanos::ZERO);
+    let pause = subject.pause_flag.as_deref().filter(|_| subject.longest_pause > Nanos::ZERO);
     match pause {
         _ if subject.rate.is_some() => "profile the target".to_owned(),
         _ if subject.is_scenario => "use a larger load, or profile the target".to_owned(),

@@ -88,7 +88,7 @@ fn a_rate_is_not_raised_where_that_would_not_help() {
     // Without a rate each connection sends as fast as it can, or pauses.
     let mut e = Evidence::default();
     check(&behind, &e, "use more connections (-c), or profile the target");
-    (e.subject.pause_flag, e.subject.longest_pause) = (Some("--think"), Nanos::from_millis(100));
+    (e.subject.pause_flag, e.subject.longest_pause) = (Some("--think".into()), Nanos::from_millis(100));
     check(&behind, &e, "use shorter pauses (--think) or more connections (-c), or profile the target");
     e.subject.is_scenario = true;
     check(&behind, &e, "use a larger load, or profile the target");

@@ -162,7 +162,7 @@ fn more_connections_are_no_advice_for_messages_at_an_interval() {
     (s.connections.wanted, s.duration_s) = (20, 3.0);
     (s.requests.sent, s.requests.missed, s.requests.per_s) = (302, 298, 94.4);
     let mut e = Evidence::default();
-    e.subject.pause_flag = Some("--ping");
+    e.subject.pause_flag = Some("--ping".into());
     let found = limit(&s, &e).expect("it is bad");
     assert_eq!((found.cause, found.side), (Cause::Saturated, Side::Target));
     assert_eq!(found.sentence, "the target responds to only 94 of the 200 requests due per second");

@@ -38,7 +38,7 @@ fn a_session_that_ends_for_idleness_is_an_idle_cut() {
         let fault = samples::Fault::target(Stage::Hold, Kind::Closed).with(ended.detail);
         samples.add(samples::ErrorSample::new(fault, Nanos(1), None, said, &[]));
         let mut subject = crate::subject::Subject::default();
-        (subject.longest_pause, subject.pause_flag) = (Nanos::from_secs(5), Some("--think"));
+        (subject.longest_pause, subject.pause_flag) = (Nanos::from_secs(5), Some("--think".into()));
         Evidence { words: crate::words::Words::of(&samples), subject, ..Evidence::default() }
     };
     let outlast = "raise its idle timeout above 5 s, or send more often";

@@ -364,10 +364,10 @@ fn a_number_of_responses_closes_a_connection() {
 
 #[test]
 fn an_idle_timeout_must_be_above_the_longest_pause() {
-    let fix = |silence_ms, pause_s, flag| {
+    let fix = |silence_ms, pause_s, flag: Option<&'static str>| {
         let silence = Some(Nanos::from_millis(silence_ms));
         let mut e = lost(Pattern { silence, ..Pattern::default() });
-        (e.subject.longest_pause, e.subject.pause_flag) = (Nanos::from_secs(pause_s), flag);
+        (e.subject.longest_pause, e.subject.pause_flag) = (Nanos::from_secs(pause_s), flag.map(Into::into));
         limit(&stopped(0, closed()), &e).expect("something stopped it").fix
     };
     let think = Some("--think");
