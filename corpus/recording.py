@@ -18,10 +18,8 @@ import pathlib
 import resource
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 import traceback
@@ -407,14 +405,3 @@ def relabel(file, one):
     """Sets what was true in a record that exists already."""
     whole = json.loads(gzip.decompress(file.read_bytes()))
     write_record(file, one, {key: whole[key] for key in ("run", "measured")})
-
-
-def free_port():
-    """A port that nothing uses, for a second server."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def complain(text):
-    print(text, file=sys.stderr, flush=True)

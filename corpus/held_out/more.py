@@ -1,4 +1,4 @@
-"""HTTP/2 made by hand, and a few more servers of other makers."""
+"""HTTP/2 without a library, and a few more servers of other makers."""
 
 from held_out.starting import Cgroup, c, echo, go, loop, nginx
 from recording import healthy, limited, scenario

@@ -1,4 +1,4 @@
-"""ho_h2.py PORT MODE [N]: HTTP/2 with prior knowledge, made by hand. MODE: ok; refuse (RST_STREAM with REFUSED_STREAM from the Nth request
+"""ho_h2.py PORT MODE [N]: HTTP/2 with prior knowledge, without a library. MODE: ok; refuse (RST_STREAM with REFUSED_STREAM from the Nth request
 of a connection on); calm (GOAWAY with ENHANCE_YOUR_CALM at it); leave (GOAWAY without an error at it, after the response); internal
 (RST_STREAM with INTERNAL_ERROR); mute (no response from it on); cut (TCP ends at it, without GOAWAY)."""
 

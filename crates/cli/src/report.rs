@@ -43,12 +43,12 @@ pub(crate) fn report(wanted: &ReportArgs) -> Result<u8, Failure> {
 /// Gives a stored run the verdict of this version, and prints it; returns the exit status of that.
 fn rejudge(store: &Store, stored: &mut StoredRun, wanted: &ReportArgs) -> Result<u8, Failure> {
     let (id, json) = (&stored.id, wanted.json.as_deref());
-    let measured = store.measured(id).map_err(Failure::machine)?.ok_or_else(|| {
-        let why = "it did not end, or an earlier version stored it without what the judge reads";
-        Failure::usage([format!("--rejudge: run {id} cannot be judged again: {why}")])
-    })?;
-    let failed = |why| Failure::usage([format!("--rejudge: run {id} cannot be judged again: {why}")]);
-    let mut summary = run::rejudge(&measured).map_err(failed)?;
+    let refused =
+        |why: String| Failure::usage([format!("--rejudge: run {id} cannot be judged again: {why}")]);
+    let not_stored = "it did not end, or an earlier version stored it without what the judge reads";
+    let stored_record = store.measured(id).map_err(Failure::machine)?;
+    let measured = stored_record.ok_or_else(|| refused(not_stored.to_owned()))?;
+    let mut summary = run::rejudge(&measured).map_err(refused)?;
     if let Some(flags) = args::flags_of(&stored.record.words) {
         summary = with_searches(summary, &flags);
     }
