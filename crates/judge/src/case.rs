@@ -12,44 +12,12 @@ use units::Count;
 use crate::{
     evidence::{Evidence, Stall},
     say::nth,
-    seen::wrong,
     signs::Sign,
     starved::Starved,
     tolerances::FEW_RESPONSES,
+    trouble::{Trouble, is_response, trouble_of},
     words::Words,
 };
-
-/// What went wrong most of all. Of equals the first: our own doing before others', what is refused before what is only slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Trouble {
-    /// Nothing did, and yet the run is not as it should be.
-    None,
-    /// Dials that this machine could not make.
-    Ours,
-    Refused,
-    /// Dials and requests without a response.
-    Waiting,
-    /// Connections closed or reset by the peer.
-    Lost,
-    WrongAnswer,
-    /// No way, or not let through.
-    Path,
-    Other,
-}
-
-pub(crate) fn trouble_of(fault: &FaultCount) -> Trouble {
-    match (fault.side, fault.kind) {
-        (_, Kind::AddressInUse | Kind::NoMemory | Kind::OpenFiles) => Trouble::Ours,
-        (_, Kind::Unreachable | Kind::Denied) => Trouble::Path,
-        (Side::Host, _) => Trouble::Ours,
-        // Of an open connection it is a stream that was refused.
-        (_, Kind::Refused) if fault.stage == Stage::Dial => Trouble::Refused,
-        (_, Kind::Timeout) => Trouble::Waiting,
-        (_, Kind::Reset | Kind::Closed) => Trouble::Lost,
-        (_, Kind::Other) => Trouble::Other,
-        _ => Trouble::WrongAnswer,
-    }
-}
 
 /// What is judged: what others met is not why thresholds on a part of a run failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,10 +126,10 @@ impl<'a> Case<'a> {
     fn faults_of_scope(&self) -> Vec<FaultCount> {
         let of_own = self.own().map(|own| &own.faults);
         let faults = self.own_step().map(|own| &own.faults).or(of_own).unwrap_or(&self.summary.faults);
-        let responses: u64 = faults.iter().filter(|f| wrong::is_response(f)).map(|f| f.count).sum();
+        let responses: u64 = faults.iter().filter(|f| is_response(f)).map(|f| f.count).sum();
         // A few do not make the others slow by being wrong.
         let are_few = FEW_RESPONSES * responses < self.requests().answered;
-        let is_other = |f: &FaultCount| wrong::is_response(f) || f.fault().follows_response();
+        let is_other = |f: &FaultCount| is_response(f) || f.fault().follows_response();
         faults.iter().filter(|f| !(self.scope.is_latency && are_few && is_other(f))).cloned().collect()
     }
 
@@ -310,6 +278,18 @@ impl<'a> Case<'a> {
     /// Faults of the scope of this kind.
     pub(crate) fn faults_of(&self, side: Side, kind: Kind) -> u64 {
         self.faults.iter().filter(|f| f.side == side && f.kind == kind).map(|f| f.count).sum()
+    }
+
+    /// Whether enough succeeded beside those that failed, more than one for every ten, that it is not how they were asked for.
+    pub(crate) fn others_succeed(&self, succeeded: u64) -> bool {
+        succeeded * 10 > self.count
+    }
+
+    /// Whether responses began and did not end, half of those that are missing or more. Messages have no beginning of their own.
+    pub(crate) fn is_unended(&self) -> bool {
+        let subject = &self.evidence.subject;
+        let is_most = self.evidence.unended * 2 >= self.count.max(1);
+        is_most && !subject.has_messages && !subject.is_grpc
     }
 
     /// Faults of the kind of most that have its error.

@@ -4,12 +4,13 @@ use samples::{Cause as Name, Certainty, Detail, Kind, LogKind, Side, Stage};
 use units::{Count, Nanos};
 
 use crate::{
-    case::{Case, Trouble},
+    case::Case,
     cause::{Began, Cause, Entry, Found},
     closes::{RAISE, how, is_in_use, is_unannounced, outlast},
     queue,
-    say::{connections, nth, some, tenths},
+    say::{FIREWALLS, ONE_OF_SOME, connections, nth, some, tenths},
     signs::Sign,
+    trouble::Trouble,
 };
 
 macro_rules! causes {
@@ -78,8 +79,6 @@ const MORE_MEMORY: &str = "give it more memory (MemoryMax= of its unit)";
 const WORKERS: &str = "check the number of its workers or threads, and what they wait for: locks, or what it calls (gdb -p, jstack)";
 const WAY: &str =
     "check that the target's host responds (ping, mtr), then the routers and firewalls on the path";
-pub(crate) const FIREWALLS: &str =
-    "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
 
 #[cfg(test)]
 mod tests;

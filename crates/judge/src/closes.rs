@@ -3,11 +3,7 @@
 use samples::{Kind, Stage};
 use units::Nanos;
 
-use crate::{
-    case::{Case, Trouble},
-    say::tenths,
-    seen::statuses,
-};
+use crate::{case::Case, say::tenths, statuses, trouble::Trouble};
 
 /// Whether connections ended, and the target did not say why: neither so, nor by the status of its responses.
 pub(crate) fn is_unannounced(case: &Case) -> bool {

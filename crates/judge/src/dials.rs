@@ -4,8 +4,9 @@ use samples::{Stage, Summary};
 
 use crate::{
     By,
-    case::{Case, Trouble},
+    case::Case,
     tolerances::{ONE_PERCENT, SYN_AGAIN_US},
+    trouble::Trouble,
 };
 
 /// Whether it is how long dials take that failed: times of connecting, and not numbers of connections.

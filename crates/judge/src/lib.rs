@@ -55,13 +55,18 @@ pub mod segments;
 mod sent;
 pub mod signs;
 pub mod silences;
+mod slow;
 mod stall;
 mod starved;
+mod statuses;
 mod stranded;
 mod streams;
 mod subject;
 mod thresholds;
+mod throughput;
+mod tls;
 mod tolerances;
+mod trouble;
 mod verdict;
 mod words;
 

@@ -5,11 +5,12 @@ use samples::{Cause as Name, Certainty, Limit, LogKind, Side, Summary, Verdict};
 
 use crate::{
     away,
-    case::{Case, Scope, Trouble},
+    case::{Case, Scope},
     cause::{Found, find, finding},
     causes::{CAUSES, shared_processors::SharedProcessors, syn_loss, throng_too_slow::ThrongTooSlow},
     evidence::Evidence,
     honesty, queue, resolve, seen, stall,
+    trouble::Trouble,
 };
 
 /// The limit of a run with a verdict; none if nothing went wrong.

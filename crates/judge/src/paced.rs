@@ -2,10 +2,7 @@
 
 use samples::Figures;
 
-use crate::{
-    away,
-    case::{Case, Trouble},
-};
+use crate::{away, case::Case, trouble::Trouble};
 
 /// What is known of them.
 #[derive(Clone, Debug)]

@@ -5,13 +5,14 @@ use units::{Count, Nanos};
 
 use crate::{
     By,
-    case::{Case, Trouble},
+    case::Case,
     cpu,
     evidence::Evidence,
     fill::Fill,
     longer_queue::{USUAL_SOMAXCONN, longer_queue},
     say::connections,
     tolerances::{KEEPS_UP, SYN_AGAIN_US},
+    trouble::Trouble,
 };
 use samples::NetCounters;
 

@@ -2,6 +2,13 @@
 
 use units::{Count, Nanos};
 
+/// Where to look for what stands between.
+pub(crate) const FIREWALLS: &str =
+    "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
+/// Where to look if only some fail.
+pub(crate) const ONE_OF_SOME: &str =
+    "others succeeded at the same time: check each of its backends, and any proxy before them";
+
 /// `800 connections`
 pub(crate) fn connections(n: u64) -> String {
     Count(n).of("connection")

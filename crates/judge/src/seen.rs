@@ -3,22 +3,19 @@
 use samples::{Cause as Name, Certainty, Kind, Limit, Side};
 use units::Count;
 
-use crate::{
-    case::{Case, Trouble},
-    causes::{FIREWALLS, tls},
-};
+use crate::{case::Case, say::FIREWALLS, tls, trouble::Trouble};
 
 pub(crate) use reason::reason;
 
-pub(crate) mod load;
+mod against;
+mod load;
 mod lost;
 mod reason;
 mod refused;
-pub(crate) mod slow;
-pub(crate) mod statuses;
-pub(crate) mod waiting;
+mod slow;
+mod waiting;
 mod whose;
-pub(crate) mod wrong;
+mod wrong;
 
 /// In words: certainty, what it is about, the one line, what was seen, and where to look.
 pub(crate) struct Seen {
@@ -56,10 +53,10 @@ pub(crate) fn seen(case: &Case) -> Limit {
 
 /// Connections were closed in their handshakes, and none was set up.
 fn without_tls(case: &Case) -> Option<Seen> {
-    use crate::cause::Cause;
-    let found = tls::failed(case).filter(|_| case.opened() == 0)?;
-    let words = [found.sentence(), found.detail(case), found.fix(case)];
-    Some(Seen::target(Certainty::Seen, Name::Tls, case.left(), words))
+    let (what, fix) = tls::failed(case).filter(|_| case.opened() == 0)?;
+    let sentence = format!("{} failed: {what}{}", case.n().of("TLS handshake"), case.detail.suffix());
+    let fix = tls::in_place_of(fix, &case.summary.target);
+    Some(Seen::target(Certainty::Seen, Name::Tls, case.left(), [sentence.clone(), sentence, fix]))
 }
 
 /// ICMP messages whose sender is not known, or a firewall of this machine.
@@ -99,6 +96,6 @@ fn of_them(case: &Case, kind: Kind, all: Count) -> String {
 /// Faults of one kind as a [`Seen`] of the target, with whose they are and the statuses that came beside them.
 fn finish(case: &Case, certainty: Certainty, cause: Name, words: [String; 3]) -> Seen {
     let [sentence, detail, fix] = words;
-    let words = statuses::beside(case, [whose::name(case, sentence), detail, fix]);
+    let words = against::beside(case, [whose::name(case, sentence), detail, fix]);
     Seen::target(certainty, cause, case.peak(), words)
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{evidence::State, seen::slow, stall::advice, tolerances::HALF};
+use crate::{evidence::State, slow, stall::advice, tolerances::HALF};
 use samples::SlowPart;
 use units::percent;
 

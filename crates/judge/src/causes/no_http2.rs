@@ -1,5 +1,4 @@
 use super::*;
-use crate::seen::wrong::{ONE_OF_SOME, others_succeed};
 
 /// The target does not speak HTTP/2, or does not carry WebSocket over it: handshakes failed with nothing in common.
 pub(crate) struct NoHttp2 {
@@ -41,7 +40,7 @@ impl Cause for NoHttp2 {
         } else {
             Lacks::Http2
         };
-        let is_of_some = others_succeed(case, case.summary.handshake_us.count);
+        let is_of_some = case.others_succeed(case.summary.handshake_us.count);
         let found = NoHttp2 { lacks, connections: is_of_some.then_some(case.count) };
         Some(Found::seen(found, case.left()))
     }

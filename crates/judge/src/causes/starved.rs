@@ -1,5 +1,5 @@
 use super::*;
-use crate::{probe, seen::waiting::is_unended, starved};
+use crate::{probe, starved};
 
 /// Three or more connections, and at least 1 % of them, had no response, or no handshake, by the end of the load, while the others had ten or
 /// more each.
@@ -29,7 +29,7 @@ impl Cause for Starved {
     ];
 
     fn find(case: &Case) -> Option<Found<Starved>> {
-        let most = case.most_starved().filter(|_| case.is_waiting() && !is_unended(case))?.clone();
+        let most = case.most_starved().filter(|_| case.is_waiting() && !case.is_unended())?.clone();
         let (has_probe, served) = (case.summary.probe.as_ref().is_some_and(probe::is_served), most.served);
         Some(Found::inferred(Starved { most, has_probe }, served))
     }

@@ -22,7 +22,7 @@ impl Cause for ThrongStopped {
         let explains = match case.trouble {
             // That a load is too small for a threshold is no stall's doing.
             Trouble::None => {
-                2.0 * stall_us >= longest_us(times, ramp) && crate::seen::load::too_little(case).is_none()
+                2.0 * stall_us >= longest_us(times, ramp) && crate::throughput::too_little(case).is_none()
             }
             Trouble::Waiting => honesty::is_of_timeout(case.evidence, stall_us),
             _ => false,

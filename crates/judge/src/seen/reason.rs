@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     case::Case,
-    causes::tls,
     closes::how as ended,
     say::{after, some},
+    tls,
+    trouble::is_response,
 };
 
 /// A fault as a reason for a verdict: the sentence of its kind, or one of its parts.
@@ -22,7 +23,7 @@ pub(crate) fn reason(fault: &FaultCount, case: &Case) -> String {
 
 fn in_words(fault: &FaultCount, case: &Case) -> Option<String> {
     let (count, s, e) = (fault.count, case.summary, case.evidence);
-    if wrong::is_response(fault) {
+    if is_response(fault) {
         return wrong::wrong_response(fault, case);
     }
     if fault.side == Side::Target && fault.detail == Detail::ANNOUNCED {

@@ -1,14 +1,17 @@
 //! Responses that are slow, and nothing else that is wrong.
 
-use samples::{Cause as Name, Certainty, Kind, Side, SlowPart, Stage, ThresholdResult};
-use units::{Count, Unit, percent};
+use samples::{Cause as Name, Certainty, Kind, Side, Stage};
+use units::{Count, Unit};
 
 use super::{Seen, load, whose};
 use crate::{
-    case::{Case, Trouble},
+    case::Case,
     evidence::TargetSeen,
     say::{some, tenths},
+    slow,
+    throughput::wanted,
     tolerances::ONE_IN_TWENTY_OF,
+    trouble::Trouble,
 };
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
@@ -36,26 +39,6 @@ pub(super) fn took_longer(case: &Case) -> Option<Seen> {
     Some(Seen::target(Certainty::Seen, Name::Timeout, case.peak(), words))
 }
 
-/// Responses that are far slower than the others, where a threshold on latency failed by them, and nothing else is wrong.
-pub(crate) fn part(case: &Case) -> Option<SlowPart> {
-    let part = case.slow().filter(|_| case.trouble == Trouble::None)?;
-    let slow_us = part.slow.0 as f64 / 1e3;
-    let is_of_it = |expr: &str| {
-        expr.split(|c: char| c != '_' && !c.is_alphanumeric())
-            .any(|word| ["latency", "latency_us"].contains(&word))
-    };
-    let fails_by_it = |t: &ThresholdResult| {
-        !t.pass && is_of_it(&t.expr) && t.value.is_some_and(|value| 2.0 * value >= slow_us)
-    };
-    case.summary.thresholds.iter().any(fails_by_it).then_some(part)
-}
-
-/// `5.0 % of responses took 4.0 s, the others 21 ms`
-pub(crate) fn sentence(part: &SlowPart) -> String {
-    let (slow, usual) = (part.slow.brief(), part.usual.brief());
-    format!("{} of responses took {slow}, the others {usual}", percent(part.share))
-}
-
 const IN_COMMON: &str = "check what the slow ones have in common, in the target's log or its traces (a lock, a cache, a query, one backend \
 of several)";
 
@@ -68,7 +51,7 @@ pub(super) fn unknown(case: &Case) -> Seen {
     let is_strict = case.trouble == Trouble::None && case.summary.thresholds.iter().any(|t| !t.pass);
     let what = if is_strict { "no limit was reached" } else { "unknown" };
     let detail = format!("{what}; seen: {}", counted(case));
-    let (sentence, detail, fix) = match part(case) {
+    let (sentence, detail, fix) = match slow::part(case) {
         None => {
             let nothing = "no cause was found: no resource that throng sees was exhausted".to_owned();
             (nothing, detail, look_into(case))
@@ -76,9 +59,9 @@ pub(super) fn unknown(case: &Case) -> Seen {
         Some(part) => match in_seconds(case.slow_seconds()) {
             Some(when) => {
                 let detail = format!("{detail}; the slow ones came {when}");
-                (sentence(&part), detail, AT_THOSE_TIMES.to_owned())
+                (slow::sentence(&part), detail, AT_THOSE_TIMES.to_owned())
             }
-            None => (sentence(&part), detail, IN_COMMON.to_owned()),
+            None => (slow::sentence(&part), detail, IN_COMMON.to_owned()),
         },
     };
     let of = (Side::Unknown, Name::Unknown);
@@ -113,7 +96,7 @@ fn look_into(case: &Case) -> String {
             "the target waits for something else (its CPU was idle): look at what it calls".to_owned()
         }
         (Some(_), Trouble::None) if case.evidence.search.is_some() => "profile the target".to_owned(),
-        (Some(_), Trouble::None) if load::throughput_wanted(s).is_some() => load::more_throughput(case),
+        (Some(_), Trouble::None) if wanted(s).is_some() => load::more_throughput(case),
         (Some(failed), Trouble::None) => match case.evidence.subject.search(&failed.expr) {
             Some(command) => {
                 format!("search the highest load that meets it ({command}), or profile the target")

@@ -5,8 +5,9 @@ use units::{Bytes, Count};
 
 use super::{Seen, finish};
 use crate::{
-    case::{Case, Trouble, trouble_of},
+    case::Case,
     say::{after, dials_and_requests, some, within},
+    trouble::{Trouble, trouble_of},
 };
 
 /// Where to look for a target that may only be slow.
@@ -23,7 +24,7 @@ pub(super) fn waiting(case: &Case) -> Option<Seen> {
     let seen = |certainty, [sentence, detail, fix]: [String; 3]| {
         Some(finish(case, certainty, Name::Timeout, [sentence, detail, fix]))
     };
-    if case.stage == Some(Stage::Exchange) && is_unended(case) {
+    if case.stage == Some(Stage::Exchange) && case.is_unended() {
         return seen(Certainty::Inferred, unended(case));
     }
     if case.detail == Detail::WINDOW {
@@ -105,13 +106,6 @@ pub(super) fn waits(stage: Stage) -> (&'static str, &'static str) {
         Stage::Hold => ("idle connection", SILENT),
         _ => ("request", IS_BUSY),
     }
-}
-
-/// Whether responses began and did not end, half of those that are missing or more. Messages have no beginning of their own.
-pub(crate) fn is_unended(case: &Case) -> bool {
-    let subject = &case.evidence.subject;
-    let is_most = case.evidence.unended * 2 >= case.count.max(1);
-    is_most && !subject.has_messages && !subject.is_grpc
 }
 
 /// As of server-sent events, which are a response without an end.

@@ -2,10 +2,10 @@
 
 use samples::{FaultCount, PopulationSummary};
 
-use super::wrong;
 use crate::{
-    case::{Case, Trouble, trouble_of},
+    case::Case,
     tolerances::NEARLY_ALL,
+    trouble::{Trouble, is_response, trouble_of},
 };
 
 /// The sentence, and the step that has nearly all of what went wrong, or the population, of several: `…, all in step look`.
@@ -51,7 +51,7 @@ fn count_of(case: &Case, own: &PopulationSummary) -> u64 {
 /// Those of the kind that the case is about.
 fn count(case: &Case, faults: &[FaultCount]) -> u64 {
     let is_one = |f: &&FaultCount| match trouble_of(f) {
-        Trouble::WrongAnswer => case.trouble == Trouble::WrongAnswer && wrong::is_response(f),
+        Trouble::WrongAnswer => case.trouble == Trouble::WrongAnswer && is_response(f),
         trouble => trouble == case.trouble,
     };
     faults.iter().filter(is_one).map(|f| f.count).sum()

@@ -3,14 +3,13 @@
 use samples::{Cause as Name, Certainty, FaultCount, Kind, Rule, Stage};
 use units::{Count, Status};
 
-use super::{
-    Seen, finish, of_them,
-    statuses::{self, counted},
-};
+use super::{Seen, against, finish, of_them};
 use crate::{
-    case::{Case, Trouble, trouble_of},
+    case::Case,
     say::some,
+    statuses::{self, counted},
     subject::Subject,
+    trouble::{is_response, trouble_of},
     words::Words,
 };
 
@@ -42,7 +41,7 @@ pub(super) fn wrong(case: &Case) -> Option<Seen> {
     };
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
-            let (reason, fix) = match others_succeed(case, case.summary.handshake_us.count) {
+            let (reason, fix) = match case.others_succeed(case.summary.handshake_us.count) {
                 true => REFUSES_SOME,
                 false => upgrade_advice(subject, *status),
             };
@@ -50,7 +49,7 @@ pub(super) fn wrong(case: &Case) -> Option<Seen> {
             (sentence, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
-            let fix = statuses::against(case, &statuses, *status);
+            let fix = against::status(case, &statuses, *status);
             // One more of the same request would most likely be served.
             let is_known = statuses::is_part(case, &statuses) && subject.curl.is_some();
             let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
@@ -151,14 +150,6 @@ fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
     (count, others.into_iter().map(what).collect())
 }
 
-/// Whether enough succeeded beside those that failed, more than one for every ten, that it is not how they were asked for.
-pub(crate) fn others_succeed(case: &Case, succeeded: u64) -> bool {
-    succeeded * 10 > case.count
-}
-
-/// What to look at then.
-pub(crate) const ONE_OF_SOME: &str =
-    "others succeeded at the same time: check each of its backends, and any proxy before them";
 const REFUSES_SOME: (&str, &str) = (
     "it accepted others at the same time",
     "check the log of the target, and of any proxy before it, and their limits",
@@ -177,12 +168,6 @@ fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str
         }
         _ => refused_upgrade(status),
     }
-}
-
-/// Whether it is a response, and a wrong one. A connection that ends because of a response is counted with that response.
-pub(crate) fn is_response(fault: &FaultCount) -> bool {
-    let is_other = matches!(fault.stage, Stage::Tls | Stage::Hold) || fault.kind == Kind::Refused;
-    !is_other && trouble_of(fault) == Trouble::WrongAnswer
 }
 
 /// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.

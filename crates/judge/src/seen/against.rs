@@ -1,48 +1,19 @@
-//! Statuses that are not expected: which, and what helps against them, alone and beside another failure.
+//! Statuses that are not expected: what helps against them, alone and beside another failure.
 
-use samples::{Detail, FaultCount, Kind, Stage};
-use units::{Count, Status};
+use samples::Detail;
+use units::Count;
 
 use crate::{
-    case::{Case, Trouble},
+    case::Case,
     evidence::Evidence,
     say::tenths,
+    statuses::{counted, explaining, is_part, total},
     subject::Subject,
+    trouble::Trouble,
 };
 
-/// More statuses are not named.
-const MAX_STATUSES: usize = 3;
-
-/// `404 × 208,232, 503 × 12`
-pub(super) fn counted(statuses: &[(u16, u64)]) -> String {
-    let shown =
-        statuses.iter().take(MAX_STATUSES).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
-    let others = statuses.len().saturating_sub(MAX_STATUSES);
-    let more = if others > 0 { format!(" and {}", Count(others as u64).of("other")) } else { String::new() };
-    shown.collect::<Vec<_>>().join(", ") + &more
-}
-
-/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: those of refused upgrades, whatever they are; where
-/// requests are counted with them, without the statuses that these expect.
-pub(super) fn unexpected(case: &Case, is_upgrade: bool) -> Vec<(u16, u64)> {
-    let refused = |f: &&FaultCount| (f.stage, f.kind) == (Stage::Handshake, Kind::WrongStatus);
-    let refused: u64 = case.faults.iter().filter(refused).map(|f| f.count).sum();
-    let has_only_upgrades = is_upgrade && case.statuses().map(|(_, n)| n).sum::<u64>() <= refused;
-    let is_one = |(status, _): &(u16, u64)| has_only_upgrades || case.evidence.subject.is_unexpected(*status);
-    let mut statuses: Vec<(u16, u64)> = case.statuses().filter(is_one).collect();
-    statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    statuses
-}
-
-/// Whether other responses had the right status: more than a tenth. In a step of a search only new connections may have sent anything.
-pub(super) fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
-    let all: u64 = case.statuses().map(|(_, n)| n).sum();
-    let wrong: u64 = unexpected.iter().map(|(_, n)| n).sum();
-    case.evidence.has_passed || wrong * 10 < all * 9
-}
-
 /// What helps against one of these statuses.
-pub(super) fn against(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
+pub(super) fn status(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
     match status {
         _ if case.detail.is_of_redirect() => not_followed(case.detail).to_owned(),
         429 => case.or_less(LIMITS_RATE, "send fewer requests"),
@@ -96,22 +67,11 @@ fn rejects_part(program: &str) -> String {
     format!("the target rejects part of the requests: {limit}, or overload; check its log")
 }
 
-/// Unexpected statuses that about as many responses had as went wrong otherwise: they say why, and not what became of connections.
-pub(crate) fn explaining(case: &Case) -> Option<Vec<(u16, u64)>> {
-    let statuses = unexpected(case, false);
-    let count = total(&statuses);
-    (count > 0 && count >= case.count / 2).then_some(statuses)
-}
-
-fn total(statuses: &[(u16, u64)]) -> u64 {
-    statuses.iter().map(|(_, n)| n).sum()
-}
-
 /// A sentence with its detail and its fix, and unexpected statuses where about as many other requests had one.
 pub(super) fn beside(case: &Case, [sentence, detail, fix]: [String; 3]) -> [String; 3] {
     let is_other = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
     let Some(statuses) = explaining(case).filter(|_| is_other) else { return [sentence, detail, fix] };
-    let fix = format!("{}; then {fix}", against(case, &statuses, statuses[0].0));
+    let fix = format!("{}; then {fix}", status(case, &statuses, statuses[0].0));
     let responses = Count(total(&statuses)).of("response");
     let detail = format!("{detail}; {responses} had an unexpected status, {}", counted(&statuses));
     // Without a colon, after which it would be said to be probable.
