@@ -42,23 +42,31 @@ class Skipped(Exception):
 # --- what was true ------------------------------------------------------------------------------------------------
 
 
-def limited(side, *causes, at=None, says=None, verdicts=("fail",)):
+def limited(side, *causes, at=None, says=None, verdicts=("fail",), **more):
     """Something stopped the run. `side`: target, path, host (this machine and throng itself); `causes`: names of the JSON's
     `limit.cause`, any of which is right; none where no such name fits: then throng has to say `unknown`, or be silent. `at`: lowest and
     highest right number of connections, where the cause has one; `says`: a regular expression that sentence, detail or fix must
-    match (case is ignored); `verdicts`: those that are right."""
-    return {"is": "limited", "side": side, "causes": list(causes), "at": at, "says": says, "verdicts": list(verdicts)}
+    match (case is ignored); `verdicts`: those that are right; `more`: as `also` reads it."""
+    return {"is": "limited", "side": side, "causes": list(causes), "at": at, "says": says, "verdicts": list(verdicts), **also(**more)}
 
 
-def healthy(may=()):
+def healthy(may=(), **more):
     """Nothing was wrong: the run passes, however odd the server looks, and no cause is named but those of `may`, which were there and did
     no harm."""
-    return {"is": "healthy", "causes": list(may), "verdicts": ["pass"]}
+    return {"is": "healthy", "causes": list(may), "verdicts": ["pass"], **also(**more)}
 
 
-def unknowable(verdicts=("fail",), may=()):
+def unknowable(verdicts=("fail",), may=(), **more):
     """Something was wrong, and from here it cannot be known what: any cause but those of `may` is a wrong one."""
-    return {"is": "unknowable", "causes": list(may), "verdicts": list(verdicts)}
+    return {"is": "unknowable", "causes": list(may), "verdicts": list(verdicts), **also(**more)}
+
+
+def also(sentence=None, detail=None, fix=None, reason=None, never=None, certainty=None, held=None):
+    """What else is right, of a scenario of any kind. `sentence`, `detail`, `fix`: regular expressions that this part of the limit must
+    match; `reason`: one that the last line or a reason of the verdict must match; `never`: one that none of them may match; `certainty`:
+    that of the cause, as the evidence allows it; `held`: lowest and highest right number of connections that were held."""
+    given = locals()
+    return {key: value for key, value in given.items() if value is not None}
 
 
 @dataclasses.dataclass(frozen=True)

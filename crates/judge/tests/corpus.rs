@@ -35,6 +35,23 @@ struct Truth {
     at: Option<(u64, u64)>,
     /// A regular expression that sentence, detail or fix must match.
     says: Option<String>,
+    /// The same of a part of the limit.
+    sentence: Option<String>,
+    detail: Option<String>,
+    fix: Option<String>,
+    /// The same of the last line and the reasons of the verdict.
+    reason: Option<String>,
+    /// What none of all these may match.
+    never: Option<String>,
+    certainty: Option<String>,
+    /// The lowest and the highest right number of connections held.
+    held: Option<(u64, u64)>,
+}
+
+/// Whether a text matches a regular expression, whatever its case; without one it does.
+fn matches(pattern: &Option<String>, text: &str) -> bool {
+    let one = |pattern: &String| RegexBuilder::new(pattern).case_insensitive(true).build();
+    pattern.as_ref().is_none_or(|pattern| one(pattern).expect("a regular expression").is_match(text))
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
@@ -60,7 +77,10 @@ impl Truth {
             (false, Kind::Healthy, _) => Score::Wrong("false fail"),
             (false, _, "pass") => Score::Wrong("false pass"),
             (false, ..) => Score::Wrong("other verdict"),
-            (true, ..) => limit.map_or_else(|| self.without_cause(), |limit| self.of(limit)),
+            (true, ..) => match limit.map_or_else(|| self.without_cause(), |limit| self.of(limit)) {
+                Score::Right => self.further(summary),
+                other => other,
+            },
         }
     }
 
@@ -69,18 +89,33 @@ impl Truth {
     }
 
     fn of(&self, limit: &Limit) -> Score {
-        let text = format!("{}\n{}\n{}", limit.sentence, limit.detail, limit.fix);
-        let says = |pattern: &String| {
-            let pattern = RegexBuilder::new(pattern).case_insensitive(true).build();
-            pattern.expect("a regular expression").is_match(&text)
-        };
         let is_other = self.kind == Kind::Limited && limit.side.name() != self.side;
         if is_other || !self.causes.iter().any(|cause| cause == limit.cause.name()) {
             return Score::Wrong("cause");
         }
+        let text = format!("{}\n{}\n{}", limit.sentence, limit.detail, limit.fix);
         match self.at {
             Some((least, most)) if !(least..=most).contains(&limit.at_connections) => Score::Wrong("number"),
-            _ if self.says.as_ref().is_some_and(|pattern| !says(pattern)) => Score::Wrong("sentence"),
+            _ if !matches(&self.says, &text) => Score::Wrong("sentence"),
+            _ => Score::Right,
+        }
+    }
+
+    /// What has to be right whatever the cause is, and where there is none.
+    fn further(&self, summary: &Summary) -> Score {
+        let limit = summary.limit.as_ref();
+        let [sentence, detail, fix, certainty] = limit.map_or([""; 4], |limit| {
+            [&limit.sentence, &limit.detail, &limit.fix, limit.certainty.name()]
+        });
+        let reasons = format!("{}\n{}", summary.headline, summary.reasons.join("\n"));
+        let parts = [(&self.sentence, sentence), (&self.detail, detail), (&self.fix, fix), (&self.reason, &*reasons)];
+        let is_said = parts.iter().all(|(pattern, text)| matches(pattern, text));
+        let all = parts.map(|(_, text)| text).join("\n");
+        let held = summary.connections.held;
+        match self.held {
+            Some((least, most)) if !(least..=most).contains(&held) => Score::Wrong("number held"),
+            _ if self.certainty.as_deref().is_some_and(|right| right != certainty) => Score::Wrong("certainty"),
+            _ if !is_said || self.never.is_some() && matches(&self.never, &all) => Score::Wrong("sentence"),
             _ => Score::Right,
         }
     }
