@@ -250,7 +250,8 @@ class Rig:
         return name
 
     def behind_router(self, router="router", far="far"):
-        """A host two links away, and the router between them: rules of nftables there are the path's. Returns their names."""
+        """A host two links away, and the router between them: rules of nftables there are the path's. Returns their names. Addresses of
+        IPv6 are the same with fd77:1:: and fd77:2::."""
         for name in (router, far):
             run_quietly("ip", "netns", "add", name)
             run_quietly("ip", "-n", name, "link", "set", "lo", "up")
@@ -258,12 +259,16 @@ class Rig:
         run_quietly("ip", "-n", router, "link", "add", "next0", "type", "veth", "peer", "name", "next1", "netns", far)
         run_quietly("ip", "addr", "add", "10.77.1.1/24", "dev", "near0")
         run_quietly("ip", "link", "set", "near0", "up")
-        for name, link, address in ((router, "near1", "10.77.1.2"), (router, "next0", "10.77.2.1"), (far, "next1", "10.77.2.2")):
-            run_quietly("ip", "-n", name, "addr", "add", f"{address}/24", "dev", link)
+        run_quietly("ip", "addr", "add", "fd77:1::1/64", "dev", "near0", "nodad")
+        for name, link, net, host in ((router, "near1", 1, 2), (router, "next0", 2, 1), (far, "next1", 2, 2)):
+            run_quietly("ip", "-n", name, "addr", "add", f"10.77.{net}.{host}/24", "dev", link)
+            run_quietly("ip", "-n", name, "addr", "add", f"fd77:{net}::{host}/64", "dev", link, "nodad")
             run_quietly("ip", "-n", name, "link", "set", link, "up")
         run_quietly("ip", "route", "add", "10.77.2.0/24", "via", "10.77.1.2")
         run_quietly("ip", "-n", far, "route", "add", "default", "via", "10.77.2.1")
-        run_quietly("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        run_quietly("ip", "route", "add", "fd77:2::/64", "via", "fd77:1::2")
+        run_quietly("ip", "-n", far, "route", "add", "default", "via", "fd77:2::1")
+        run_quietly("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
         self.host = "10.77.2.2"
         return router, far
 

@@ -104,17 +104,19 @@ impl Truth {
     /// What has to be right whatever the cause is, and where there is none.
     fn further(&self, summary: &Summary) -> Score {
         let limit = summary.limit.as_ref();
-        let [sentence, detail, fix, certainty] = limit.map_or([""; 4], |limit| {
-            [&limit.sentence, &limit.detail, &limit.fix, limit.certainty.name()]
-        });
+        let [sentence, detail, fix, certainty] = limit
+            .map_or([""; 4], |limit| [&limit.sentence, &limit.detail, &limit.fix, limit.certainty.name()]);
         let reasons = format!("{}\n{}", summary.headline, summary.reasons.join("\n"));
-        let parts = [(&self.sentence, sentence), (&self.detail, detail), (&self.fix, fix), (&self.reason, &*reasons)];
+        let parts =
+            [(&self.sentence, sentence), (&self.detail, detail), (&self.fix, fix), (&self.reason, &*reasons)];
         let is_said = parts.iter().all(|(pattern, text)| matches(pattern, text));
         let all = parts.map(|(_, text)| text).join("\n");
         let held = summary.connections.held;
         match self.held {
             Some((least, most)) if !(least..=most).contains(&held) => Score::Wrong("number held"),
-            _ if self.certainty.as_deref().is_some_and(|right| right != certainty) => Score::Wrong("certainty"),
+            _ if self.certainty.as_deref().is_some_and(|right| right != certainty) => {
+                Score::Wrong("certainty")
+            }
             _ if !is_said || self.never.is_some() && matches(&self.never, &all) => Score::Wrong("sentence"),
             _ => Score::Right,
         }
@@ -164,12 +166,23 @@ fn said(summary: &Summary) -> String {
     format!("{}, {}", summary.verdict.name(), limit.unwrap_or_else(|| "no cause".to_owned()))
 }
 
+/// The rest of the limit, and the last line with its reasons.
+fn details(summary: &Summary) -> String {
+    let limit = summary.limit.as_ref();
+    let parts =
+        limit.map(|limit| format!("{}\n    {}\n    {}", limit.certainty.name(), limit.detail, limit.fix));
+    let held = summary.connections.held;
+    format!("    {}\n    {held} held; {}; {:?}", parts.unwrap_or_default(), summary.headline, summary.reasons)
+}
+
 /// Judges all records of a part, and prints what is not right, where that may be looked into.
 fn judge_all(part: &str, is_open: bool) -> Counts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/records").join(part);
     let mut files: Vec<_> =
         folder.read_dir().expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
+    // To write labels by.
+    let is_wordy = std::env::var_os("THRONG_SAID").is_some();
     let (mut by_truth, mut whole) = (BTreeMap::<String, Counts>::new(), Counts::default());
     let mut wrong = BTreeMap::<&str, u64>::new();
     for file in files {
@@ -191,11 +204,15 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
         let Recorded { name, truth, .. } = &recorded;
         match score {
             _ if !is_open => {}
-            Score::Right => {}
+            Score::Right if !is_wordy => {}
+            Score::Right => println!("  right    {name}: {}", said(&summary)),
             Score::Unknown => println!("  unknown  {name}: {}", truth.name()),
             Score::Wrong(what) => {
                 println!("  wrong    {name} ({what}): {}; said: {}", truth.name(), said(&summary))
             }
+        }
+        if is_open && is_wordy {
+            println!("{}", details(&summary));
         }
     }
     let how: Vec<String> = wrong.iter().map(|(what, n)| format!("{n} by its {what}")).collect();
@@ -209,7 +226,7 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
 
 /// Right at the least and wrong at the most, tuned and held out: what was reached once is not lost. With further records, or a better
 /// judge, to be set again.
-const REACHED: [(u64, u64); 2] = [(245, 3), (229, 24)];
+const REACHED: [(u64, u64); 2] = [(327, 10), (229, 24)];
 
 #[test]
 fn stored_runs_are_judged_as_they_were() {
