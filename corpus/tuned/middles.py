@@ -7,7 +7,7 @@ from tuned.paths import acted, routed, rules_later
 from tuned.processors import SPIN
 
 QUICK = ("--think", "100ms..300ms", "--timeout", "3s")
-JAVA = FOLDER.parent / "crates/cli/tests/interop/java"
+ACCEPTS = FOLDER.parent / "crates/cli/tests/interop/java/Accepts.java"
 
 
 # --- stops ---
@@ -165,12 +165,12 @@ def memory_of_its_group_by_requests(rig):
 # --- a JVM ---
 
 
-def java(rig, name, *options, heap, more=()):
-    """A server of the interop tests in Java, with its log in a file; its output."""
+def java(rig, source, *options, heap, more=()):
+    """A server in Java, with standard error in a plain file, as a service has that logs to one."""
     rig.needs("java", "javac")
-    rig.check(rig.start("javac", "-d", rig.folder, JAVA / f"{name}.java", wait=False).wait(60) == 0, "compiled")
+    rig.check(rig.start("javac", "-d", rig.folder, source, wait=False).wait(60) == 0, "compiled")
     script = 'exec java "$@" 2> error.log'
-    words = ("-XX:+UseSerialGC", *more, f"-Xmx{heap}", "-cp", rig.folder, name, *options)
+    words = ("-XX:+UseSerialGC", *more, f"-Xmx{heap}", "-cp", rig.folder, source.stem, *options)
     rig.start("sh", "-c", script, "sh", *words, wait=False, log="out.log")
     for _ in range(600):
         if "listening on" in rig.output("out.log"):
@@ -186,7 +186,7 @@ SIMPLE = ("-c", "200", "--ramp", "100/s", "--think", "300ms", "-d", "1s", "--tim
 @scenario(limited("target", "heap", certainty="seen", at=(20, 64), fix="-Xmx", detail='its log: Exception in thread "my-acceptor" java.lang.OutOfMemoryError'))
 def java_acceptor_finds_no_heap(rig):
     """256 KiB of 16 MiB for each connection: the accept thread dies of an OutOfMemoryError, and the process lives on."""
-    java(rig, "Accepts", "hoard", 262_144, heap="16m", more=("-XX:TieredStopAtLevel=1",))
+    java(rig, ACCEPTS, "hoard", 262_144, heap="16m", more=("-XX:TieredStopAtLevel=1",))
     rig.throng("run", rig.url, *SIMPLE)
     rig.check("OutOfMemoryError" in rig.output("error.log"), "in its log")
 
@@ -195,13 +195,13 @@ def java_acceptor_finds_no_heap(rig):
                   detail='(?s)thread "my-acceptor" of process .*connections in its accept queue are not accepted.*IllegalStateException: no place for'))
 def java_acceptor_dies(rig):
     """The accept thread dies of an exception at the 60th connection; the process lives on."""
-    java(rig, "Accepts", "throw", 60, heap="64m", more=("-XX:TieredStopAtLevel=1",))
+    java(rig, ACCEPTS, "throw", 60, heap="64m", more=("-XX:TieredStopAtLevel=1",))
     rig.throng("run", rig.url, *SIMPLE)
     rig.check("IllegalStateException" in rig.output("error.log"), "in its log")
 
 
 def collecting(rig, millis, most):
-    java(rig, "Pauses", millis, heap="3g")
+    java(rig, rig.server("Pauses.java"), millis, heap="3g")
     rig.later(3, "python3", "-c", f'import urllib.request as r; r.urlopen("{rig.url}collect")')
     rig.throng("run", rig.url, "-c", "20", "--think", "20ms", "-d", "5s", "--timeout", "10s", "--threshold", f"latency.max < {most}")
 
