@@ -217,7 +217,10 @@ class Rig:
 
     def cgroup(self, controller, **settings):
         """A control group of version 1 in which a program runs: the words to put before it. `memory_limit_in_bytes=N` and the like."""
-        mount = pathlib.Path(f"/run/cgroup-{controller}")
+        # Where systems have it: sysfs is mounted anew in each namespace.
+        mount = pathlib.Path(f"/sys/fs/cgroup/{controller}")
+        if not os.path.ismount(mount.parent):
+            run_quietly("mount", "-t", "tmpfs", "none", str(mount.parent))
         mount.mkdir()
         made = subprocess.run(["mount", "-t", "cgroup", "-o", controller, "cgroup", str(mount)], capture_output=True, text=True)
         if made.returncode:
