@@ -85,7 +85,8 @@ def handshakes_without_a_processor(rig):
 # --- thresholds ---
 
 
-@scenario(limited("target", fix="^search the highest load that meets it .throng find http://127.0.0.1:8080/ --threshold 'latency.p99 < 1ns'., or profile", never="strace"))
+@scenario(limited("target",
+                  fix="^search the highest load that meets it .throng find http://127.0.0.1:8080/ --threshold 'latency.p99 < 1ns'., or profile", never="strace"))
 def a_threshold_below_any_latency(rig):
     """1 ns for the slowest in a hundred: no cause, and a load that meets it is to be searched."""
     rig.odd()
@@ -183,7 +184,8 @@ def java(rig, source, *options, heap, more=()):
 SIMPLE = ("-c", "200", "--ramp", "100/s", "--think", "300ms", "-d", "1s", "--timeout", "2s")
 
 
-@scenario(limited("target", "heap", certainty="seen", at=(20, 64), fix="-Xmx", detail='its log: Exception in thread "my-acceptor" java.lang.OutOfMemoryError'))
+@scenario(limited("target", "heap", certainty="seen", at=(20, 64), fix="-Xmx",
+                  detail='its log: Exception in thread "my-acceptor" java.lang.OutOfMemoryError'))
 def java_acceptor_finds_no_heap(rig):
     """256 KiB of 16 MiB for each connection: the accept thread dies of an OutOfMemoryError, and the process lives on."""
     java(rig, ACCEPTS, "hoard", 262_144, heap="16m", more=("-XX:TieredStopAtLevel=1",))
