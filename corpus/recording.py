@@ -75,19 +75,21 @@ class Scenario:
     run: object
     truth: dict
     about: str
+    alone: bool
 
 
 SCENARIOS = {}
 
 
-def scenario(truth):
-    """Adds a function. Its docstring says what the server or the path does."""
+def scenario(truth, alone=False):
+    """Adds a function. Its docstring says what the server or the path does. `alone`: it measures CPU or lag, and nothing else may run
+    while it is recorded."""
 
     def add(function):
         if function.__name__ in SCENARIOS:
             raise SystemExit(f"two scenarios are called {function.__name__}")
         about = inspect.getdoc(function) or ""
-        SCENARIOS[function.__name__] = Scenario(function.__name__, function, truth, about)
+        SCENARIOS[function.__name__] = Scenario(function.__name__, function, truth, about, alone)
         return function
 
     return add
