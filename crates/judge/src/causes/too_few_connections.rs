@@ -55,7 +55,8 @@ impl Cause for TooFewConnections {
     fn fix(&self, case: &Case) -> String {
         // Each carries as much as it did: as many as the rate asks for at this response time (Little's law). Those that the target had
         // closed with an announcement took their part.
-        let needed = Count((self.missed.all as f64 * self.due / self.carried).ceil() as u64);
+let sent = self.carried * self.missed.time_s;
+        let needed = Count((self.missed.all as f64 * self.missed.due() as f64 / sent.round()).ceil() as u64);
         let more = match (case.evidence.search, &self.missed.population) {
             // It tries fewer connections still.
             (Some(By::Connections | By::Burst), _) => {
