@@ -20,15 +20,27 @@ pub(crate) fn is_served(probe: &ProbeSummary) -> bool {
 /// which were open, are not.
 pub(crate) fn shut_out(probe: &ProbeSummary) -> Option<(u64, u64)> {
     let (served, new) = (probe.kept_us.count, probe.fresh_us.censored_count());
-    let is_kept = served >= FEW && probe.kept_us.censored_count() * EXCEPT <= served;
     // Some of them may have been opened in the step before.
     let are_open = 2 * probe.connect_us.count >= new;
     let is_shut = new >= FEW && probe.fresh_us.count * EXCEPT <= new && are_open;
-    (is_kept && is_shut).then_some((new, served))
+    (is_kept(probe) && is_shut).then_some((new, served))
+}
+
+/// New connections of the probe that the target closed or reset, most of them, while nearly all requests on those that it keeps are served. The
+/// others may have been opened before the load was.
+pub(crate) fn turned_away(probe: &ProbeSummary) -> Option<u64> {
+    let new = probe.fresh_us.censored_count();
+    let is_shut = new >= FEW && 2 * probe.fresh_us.count <= new;
+    (is_shut && is_kept(probe) && turns_away(probe, new)).then_some(new)
+}
+
+/// Whether nearly all requests on the connections that it keeps are served.
+fn is_kept(probe: &ProbeSummary) -> bool {
+    probe.kept_us.count >= FEW && probe.kept_us.censored_count() * EXCEPT <= probe.kept_us.count
 }
 
 /// Whether the target closed or reset most of these `new` connections, instead of letting them wait.
-pub(crate) fn turns_away(probe: &ProbeSummary, new: u64) -> bool {
+fn turns_away(probe: &ProbeSummary, new: u64) -> bool {
     let ends = [Kind::Closed, Kind::Reset].map(Kind::name);
     let failures = probe.failures.iter().filter(|failure| ends.iter().any(|end| failure.what.ends_with(end)));
     2 * failures.map(|failure| failure.count).sum::<u64>() > new

@@ -27,7 +27,7 @@ impl Cause for ProbeStarved {
     fn find(case: &Case) -> Option<Found<ProbeStarved>> {
         let own = case.summary.probe.as_ref().filter(|_| case.is_waiting())?;
         let (new, served) = probe::shut_out(own)?;
-        if probe::turns_away(own, new) || probe::status_of(own, new).is_some() {
+        if probe::turned_away(own).is_some() || probe::status_of(own, new).is_some() {
             return None;
         }
         // Requests of the load that wait are on connections that it does not serve either.

@@ -17,10 +17,12 @@ impl Cause for ProbeTurnedAway {
     fn find(case: &Case) -> Option<Found<ProbeTurnedAway>> {
         let fits = case.is_waiting() || case.trouble == Trouble::Lost;
         let own = case.summary.probe.as_ref().filter(|_| fits)?;
-        let (new, _) = probe::shut_out(own)?;
-        let status = match probe::turns_away(own, new) {
-            true => None,
-            false => Some(probe::status_of(own, new).filter(|_| case.is_waiting())?),
+        let (new, status) = match probe::turned_away(own) {
+            Some(new) => (new, None),
+            None => {
+                let (new, _) = probe::shut_out(own).filter(|_| case.is_waiting())?;
+                (new, Some(probe::status_of(own, new)?))
+            }
         };
         let beyond = case.left();
         Some(Found::inferred(ProbeTurnedAway { beyond, new, status }, beyond))
