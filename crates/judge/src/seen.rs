@@ -72,6 +72,18 @@ fn not_let_through(case: &Case) -> Seen {
             fix: "check this host's firewall".to_owned(),
         };
     }
+    // Nothing else is on the way.
+    if case.evidence.subject.is_loopback {
+        let since = case.since();
+        return Seen {
+            certainty: Certainty::Seen,
+            of: (Side::Host, Name::Denied),
+            at,
+            sentence: format!("this machine's firewall rejected {}", n.of("dial")),
+            detail: format!("{} rejected with ICMP by this machine itself{since}", n.were("dial")),
+            fix: "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
+        };
+    }
     let fix = match case.opened() {
         0 => "check the route (ip route get) and the firewalls on the path",
         _ => FIREWALLS,
