@@ -195,11 +195,15 @@ impl<'a> Case<'a> {
         self.evidence.timeline.failing(|fault| trouble_of(fault) == self.trouble)
     }
 
+    /// Whether there is a path to the target, and its host is not seen.
+    pub(crate) fn is_far(&self) -> bool {
+        self.evidence.there.is_none() && !self.evidence.subject.is_loopback
+    }
+
     /// Whether connections were reset, and none was closed, of a target whose host is not seen: a router or a firewall may have sent the
     /// resets as well. Neither closes a connection.
     pub(crate) fn may_be_of_the_path(&self) -> bool {
-        let is_far = self.evidence.there.is_none() && !self.evidence.subject.is_loopback;
-        is_far && self.kind == Some(Kind::Reset) && self.faults_of(Side::Target, Kind::Closed) == 0
+        self.is_far() && self.kind == Some(Kind::Reset) && self.faults_of(Side::Target, Kind::Closed) == 0
     }
 
     /// Responses from this second of the run on.

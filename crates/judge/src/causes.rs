@@ -6,7 +6,7 @@ use units::{Count, Nanos};
 use crate::{
     case::Case,
     cause::{Began, Cause, Entry, Found},
-    closes::{RAISE, how, is_in_use, is_unannounced, outlast},
+    closes::{By, RAISE, how, is_in_use, is_unannounced, outlast},
     queue,
     say::{FIREWALLS, ONE_OF_SOME, connections, nth, some, tenths},
     signs::Sign,

@@ -1,9 +1,41 @@
 //! Connections that the target ends: whether it said why, and what those that it ended had in common.
 
-use samples::{Kind, Stage};
+use std::fmt;
+
+use samples::{Kind, Side, Stage};
 use units::Nanos;
 
 use crate::{case::Case, say::tenths, statuses, trouble::Trouble};
+
+/// Who ended connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Target,
+    /// Resets do not say who sent them.
+    TargetOrPath,
+}
+
+impl By {
+    pub(crate) fn of(case: &Case) -> By {
+        if case.may_be_of_the_path() { By::TargetOrPath } else { By::Target }
+    }
+
+    pub(crate) const fn side(self) -> Side {
+        match self {
+            By::Target => Side::Target,
+            By::TargetOrPath => Side::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            By::Target => "the target",
+            By::TargetOrPath => "the target, or something on the path,",
+        })
+    }
+}
 
 /// Whether connections ended, and the target did not say why: neither so, nor by the status of its responses.
 pub(crate) fn is_unannounced(case: &Case) -> bool {

@@ -89,6 +89,10 @@ impl Truth {
     }
 
     fn of(&self, limit: &Limit) -> Score {
+        // Whose it is, is left open.
+        if self.kind == Kind::Limited && limit.side == samples::Side::Unknown {
+            return Score::Unknown;
+        }
         let is_other = self.kind == Kind::Limited && limit.side.name() != self.side;
         if is_other || !self.causes.iter().any(|cause| cause == limit.cause.name()) {
             return Score::Wrong("cause");

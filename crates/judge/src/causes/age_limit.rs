@@ -6,6 +6,7 @@ use crate::tolerances::CONFIGURED;
 pub(crate) struct AgeLimit {
     pub(crate) time: Nanos,
     pub(crate) count: u64,
+    pub(crate) by: By,
 }
 
 /// The age that all lost connections have in common.
@@ -27,12 +28,16 @@ impl Cause for AgeLimit {
 
     fn find(case: &Case) -> Option<Found<AgeLimit>> {
         let time = age(case)?;
-        Some(Found::inferred(AgeLimit { time, count: case.count }, case.peak()))
+        Some(Found::inferred(AgeLimit { time, count: case.count, by: By::of(case) }, case.peak()))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        (self.by.side(), Self::OF.1)
     }
 
     fn sentence(&self) -> String {
         let (time, n) = (tenths(self.time), Count(self.count));
-        format!("the target ends connections {time} after they are opened ({n} ended)")
+        format!("{} ends connections {time} after they are opened ({n} ended)", self.by)
     }
 
     fn detail(&self, case: &Case) -> String {

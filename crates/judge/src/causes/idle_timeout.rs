@@ -6,6 +6,7 @@ use crate::tolerances::CONFIGURED;
 pub(crate) struct IdleTimeout {
     pub(crate) time: Nanos,
     pub(crate) count: u64,
+    pub(crate) by: By,
 }
 
 /// The silence that all lost connections have in common. For a connection with traffic only at its start its age is the same: an idle timeout
@@ -25,12 +26,16 @@ impl Cause for IdleTimeout {
 
     fn find(case: &Case) -> Option<Found<IdleTimeout>> {
         let time = silence(case).filter(|_| case.stage != Some(Stage::Exchange))?;
-        Some(Found::inferred(IdleTimeout { time, count: case.count }, case.peak()))
+        Some(Found::inferred(IdleTimeout { time, count: case.count, by: By::of(case) }, case.peak()))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        (self.by.side(), Self::OF.1)
     }
 
     fn sentence(&self) -> String {
         let (time, n) = (tenths(self.time), Count(self.count));
-        format!("the target closes connections after {time} of inactivity ({n} closed)")
+        format!("{} closes connections after {time} of inactivity ({n} closed)", self.by)
     }
 
     fn detail(&self, case: &Case) -> String {

@@ -131,7 +131,7 @@ fn closes() -> Vec<Row> {
     let expects = |how| tls_expected::TlsExpected { count: 5, how };
     vec![
         said(
-            idle_timeout::IdleTimeout { time: s(30_020), count: 800 },
+            idle_timeout::IdleTimeout { time: s(30_020), count: 800, by: By::Target },
             "the target closes connections after 30 s of inactivity (800 closed)",
         ),
         said(
@@ -139,7 +139,7 @@ fn closes() -> Vec<Row> {
             "the target closes connections 3.2 s after a request, without a response (50 closed)",
         ),
         said(
-            age_limit::AgeLimit { time: s(2_090), count: 800 },
+            age_limit::AgeLimit { time: s(2_090), count: 800, by: By::Target },
             "the target ends connections 2.1 s after they are opened (800 ended)",
         ),
         said(
@@ -156,11 +156,11 @@ fn closes() -> Vec<Row> {
         ),
         said(room(None, 1), "the target closed 1 idle connection to admit new ones"),
         said(
-            turns_away::TurnsAway { beyond: 500, count: 9, are_new: true },
-            "the target immediately closes connections beyond 500",
+            turns_away::TurnsAway { beyond: 500, count: 9, are_new: true, by: By::TargetOrPath },
+            "the target, or something on the path, immediately closes connections beyond 500",
         ),
         said(
-            turns_away::TurnsAway { beyond: 472, count: 1, are_new: false },
+            turns_away::TurnsAway { beyond: 472, count: 1, are_new: false, by: By::Target },
             "the target closed 1 connection as others opened, and keeps about 472",
         ),
         said(stranded::Stranded { count: 90 }, "the target closed 90 connections after announcing it"),

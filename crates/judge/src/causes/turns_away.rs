@@ -8,6 +8,7 @@ pub(crate) struct TurnsAway {
     pub(crate) count: u64,
     /// Whether they were new; else that is not known.
     pub(crate) are_new: bool,
+    pub(crate) by: By,
 }
 
 /// Whether connections were lost from some number on; and if they had been open for a while, where that is known.
@@ -40,15 +41,20 @@ impl Cause for TurnsAway {
             were_old => were_old.is_some(),
         };
         let beyond = case.held();
-        Some(Found::inferred(TurnsAway { beyond, count: case.count, are_new }, beyond))
+        Some(Found::inferred(TurnsAway { beyond, count: case.count, are_new, by: By::of(case) }, beyond))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        (self.by.side(), Self::OF.1)
     }
 
     fn sentence(&self) -> String {
         let beyond = Count(self.beyond);
         match self.are_new {
-            true => format!("the target immediately closes connections beyond {beyond}"),
+            true => format!("{} immediately closes connections beyond {beyond}", self.by),
             false => format!(
-                "the target closed {} as others opened, and keeps about {beyond}",
+                "{} closed {} as others opened, and keeps about {beyond}",
+                self.by,
                 connections(self.count)
             ),
         }

@@ -1,6 +1,6 @@
 //! Dials that were refused: nothing is listening, or no longer.
 
-use samples::{Cause as Name, Certainty};
+use samples::{Cause as Name, Certainty, Side};
 use units::{Count, Nanos};
 
 use super::Seen;
@@ -55,12 +55,18 @@ fn stopped_listening(case: &Case) -> Seen {
     let accepted = case.opened() + c.redialled;
     // In a step of a search those before it may all be lost, and none have come since.
     let at = if c.opened + c.held > 0 { case.left() } else { 0 };
+    // While those that are open stay, a firewall may refuse the others as well.
+    let may_be_of_the_path = case.is_far() && c.held > 0 && c.dropped == 0;
+    let (side, certainty, by) = match may_be_of_the_path {
+        true => (Side::Unknown, Certainty::Inferred, ", by it or by something on the path"),
+        false => (Side::Target, Certainty::Seen, ""),
+    };
     let words = [
-        format!("connection refused after the target had accepted {}", connections(accepted)),
+        format!("connection refused after the target had accepted {}{by}", connections(accepted)),
         format!("{} refused after {} had been accepted{since}", case.n().were("dial"), Count(accepted)),
         fix.to_owned(),
     ];
-    Seen::target(Certainty::Seen, Name::Refused, at, words)
+    Seen { of: (side, Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) }
 }
 
 /// Nothing was listening until then.

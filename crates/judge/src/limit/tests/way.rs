@@ -433,11 +433,13 @@ fn a_refusal_depends_on_whether_any_dial_succeeded() {
     (none.connections.opened, none.connections.peak) = (0, 0);
     check(&none, &Evidence::default(), ("target", "refused", 0, "nothing is listening", "start the server"));
     let some = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
-    check(
-        &some,
-        &Evidence::default(),
-        ("target", "refused", 800, "after 800 had been accepted", "stopped listening"),
-    );
+    let expected = |side| (side, "refused", 800, "after 800 had been accepted", "stopped listening");
+    check(&some, &lost(Pattern::default()), expected("target"));
+    // From afar a firewall looks the same; not where those that were open are lost as well.
+    check(&some, &Evidence::default(), expected("unknown"));
+    let mut gone = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
+    gone.connections.dropped = 1;
+    check(&gone, &Evidence::default(), expected("target"));
     // All of them before the first that was accepted, whether that was dialled for the first time or not.
     let late = lost(Pattern { refused_at_first: Some(Nanos::from_millis(200)), ..Pattern::default() });
     let expected = (
