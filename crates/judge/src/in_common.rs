@@ -181,7 +181,7 @@ fn candidate(by: Trait, of: Share, shares: &Shares) -> Option<Candidate> {
         Trait::Of(dimension) => shares.all.buckets(dimension).iter().map(|one| of.split(one)).collect(),
         _ => shares.bins.iter().map(|(_, one)| of.split(one)).collect(),
     };
-    let p = Homogeneity::of(buckets.iter().copied())?.p(dispersion);
+    let p = Homogeneity::of(&buckets)?.p(dispersion);
     let inside: u64 = buckets.iter().map(|(bad, _)| bad).sum();
     let is_sample = matches!(by, Trait::Of(Dimension::Connection | Dimension::Source | Dimension::Number));
     if inside < ENOUGH || !is_sample && (inside as f64) < COVERED * of.count as f64 {
@@ -198,15 +198,15 @@ fn by_connection(of: &Share, all: &Breakdown) -> Dispersion {
     let sum = |dimension| all.buckets(dimension).iter().map(Outcomes::all).sum::<u64>();
     let each_is_seen = sum(Dimension::Connection) as f64 >= NEARLY_ALL * sum(Dimension::Group) as f64;
     let dimension = if each_is_seen { Dimension::Connection } else { Dimension::Group };
-    dispersion(all.buckets(dimension).iter().map(|one| of.split(one)))
+    dispersion(&all.buckets(dimension).iter().map(|one| of.split(one)).collect::<Vec<_>>())
 }
 
 /// The same of moments.
 fn by_moment(of: &Share, shares: &Shares) -> Dispersion {
-    dispersion(shares.bins.iter().map(|(_, one)| of.split(one)))
+    dispersion(&shares.bins.iter().map(|(_, one)| of.split(one)).collect::<Vec<_>>())
 }
 
-fn dispersion(groups: impl Iterator<Item = (u64, u64)> + Clone) -> Dispersion {
+fn dispersion(groups: &[(u64, u64)]) -> Dispersion {
     Homogeneity::of(groups).map_or(Dispersion::INDEPENDENT, |groups| groups.dispersion())
 }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
-    backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides, in_common::Shares, losses::Losses,
-    moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad, rejection::Rejection,
+    backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides, in_common::Shares,
+    losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad, rejection::Rejection,
     silences::Silences,
 };
 

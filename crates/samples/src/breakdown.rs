@@ -1,7 +1,7 @@
 //! Requests broken down by what they may have in common: by each of some dimensions, how many were in time, slow, wrong and missing. A
 //! table of fixed size, so that counting allocates nothing and costs some nanoseconds.
 
-use std::{array, collections::BTreeMap, ops::AddAssign};
+use std::{collections::BTreeMap, ops::AddAssign};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Nanos;
@@ -366,7 +366,7 @@ pub(crate) fn drawn(seed: u64) -> Breakdown {
     let mut breakdown = Breakdown::default();
     for n in 0..=seed % 5 {
         let mut buckets = Buckets::NONE;
-        let each: [u64; Dimension::ALL.len()] = array::from_fn(|at| (seed + n) * (at as u64 + 3) % 70);
+        let each: [u64; Dimension::ALL.len()] = std::array::from_fn(|at| (seed + n) * (at as u64 + 3) % 70);
         Dimension::ALL.iter().zip(each).for_each(|(dimension, at)| buckets.set(*dimension, at as usize));
         let took = Outcome::Took(Nanos((seed + n).pow(5)));
         breakdown.count(buckets, [Outcome::InRamp, Outcome::Wrong, Outcome::Missing, took][n as usize % 4]);

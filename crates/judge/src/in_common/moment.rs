@@ -33,7 +33,8 @@ pub(super) fn weighed(one: Candidate, bins: &Bins) -> Candidate {
 
 /// The chosen bins; a bin without any between two joins them, as a tick may be late.
 pub(super) fn episodes(one: &Candidate, bins: &Bins) -> Vec<Episode> {
-    let all: Vec<(Nanos, (u64, u64))> = bins.iter().map(|(from, _)| from).zip(one.buckets.iter().copied()).collect();
+    let all: Vec<(Nanos, (u64, u64))> =
+        bins.iter().map(|(from, _)| from).zip(one.buckets.iter().copied()).collect();
     let mut episodes: Vec<Episode> = Vec::new();
     for at in &one.chosen {
         let (from, (bad, others)) = all[*at];
@@ -56,7 +57,8 @@ fn are_in_step(episodes: &[Episode], of: &Share) -> bool {
 /// The mean time from one to the next.
 fn interval(episodes: &[Episode]) -> Option<Nanos> {
     let (first, last) = (episodes.first()?, episodes.last()?);
-    Some(Nanos(last.from.since(first.from).0 / (episodes.len() as u64 - 1).max(1))).filter(|_| episodes.len() > 1)
+    Some(Nanos(last.from.since(first.from).0 / (episodes.len() as u64 - 1).max(1)))
+        .filter(|_| episodes.len() > 1)
 }
 
 /// The time from one to the next, where that is always the same, of three at least.

@@ -34,7 +34,7 @@ pub(super) fn candidate(of: Share, shares: &Shares, dispersion: Dispersion) -> O
 /// The probability that a share differs as much from a half by chance; as if the half had been counted, which is on the safe side.
 fn against_half(own: u64, others: u64, dispersion: Dispersion) -> f64 {
     let half = [(own, others), (own + others, own + others)];
-    Homogeneity::of(half.into_iter()).map_or(1.0, |groups| groups.p(dispersion))
+    Homogeneity::of(&half).map_or(1.0, |groups| groups.p(dispersion))
 }
 
 /// The octave that half of the first bytes of the slow have reached.
@@ -73,9 +73,13 @@ pub(super) fn all_late(all: &Breakdown, totals: &Tick) -> Option<InCommon> {
     let is_delayed = (DELAYED[0]..=DELAYED[1]).contains(&rest);
     let like = if is_delayed { ", as with Nagle's algorithm and delayed ACK" } else { "" };
     let share = late as f64 / timed as f64;
-    let who = if late == timed { "all responses".to_owned() } else { format!("{} of responses", percent(share)) };
-    let sentence =
-        format!("the first byte of {who} came after {}, the rest {} later{like}", first.brief(), rest.brief());
+    let who =
+        if late == timed { "all responses".to_owned() } else { format!("{} of responses", percent(share)) };
+    let sentence = format!(
+        "the first byte of {who} came after {}, the rest {} later{like}",
+        first.brief(),
+        rest.brief()
+    );
     let row = |name: &str, bad, others| InCommonRow { name: name.to_owned(), bad, others };
     Some(InCommon {
         of: Bad::Slow,

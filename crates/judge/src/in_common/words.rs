@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use plan::{Plan, Sources};
-use samples::{Bad, InCommon, InCommonRow, breakdown::{Dimension, Outcomes}};
+use samples::{
+    Bad, InCommon, InCommonRow,
+    breakdown::{Dimension, Outcomes},
+};
 use units::{Bytes, Count, Nanos, percent};
 
 use super::{
@@ -65,18 +68,26 @@ impl Words<'_> {
         let used = one.buckets.iter().enumerate().filter(|(_, (bad, others))| bad + others > 0);
         let used: Vec<usize> = used.map(|(at, _)| at).collect();
         let (first, last) = (*one.chosen.first()?, *one.chosen.last()?);
-        let is_run = last - first < used.len() && used.iter().filter(|at| (first..=last).contains(*at)).eq(&one.chosen);
+        let is_run = used.iter().filter(|at| (first..=last).contains(*at)).eq(&one.chosen);
         let from_first = is_run && used.first() == Some(&first);
         let to_last = is_run && used.last() == Some(&last);
         Some(match dimension {
-            Dimension::Number if first == last && first == 0 => "were the first request on their connection".to_owned(),
-            Dimension::Number if from_first => format!("were among the first {} requests on their connection", Count(1 << last)),
-            Dimension::Number if to_last => format!("came after the first {} requests on their connection", Count(up_to(first - 1))),
+            Dimension::Number if first == last && first == 0 => {
+                "were the first request on their connection".to_owned()
+            }
+            Dimension::Number if from_first => {
+                format!("were among the first {} requests on their connection", Count(1 << last))
+            }
+            Dimension::Number if to_last => {
+                format!("came after the first {} requests on their connection", Count(up_to(first - 1)))
+            }
             Dimension::Number => format!("were request {} on their connection", self.list(one)?),
             Dimension::Size if from_first => format!("had a response of at most {}", bytes(last)),
             Dimension::Size if to_last => format!("had a response of more than {}", bytes(first - 1)),
             Dimension::Size => format!("had a response of {}", self.list(one)?),
-            Dimension::Open if from_first => format!("ended with at most {}/8 of the connections open", last + 1),
+            Dimension::Open if from_first => {
+                format!("ended with at most {}/8 of the connections open", last + 1)
+            }
             Dimension::Open if to_last => format!("ended with more than {first}/8 of the connections open"),
             Dimension::Open => format!("ended with {} of the connections open", self.list(one)?),
             Dimension::Step => format!("were {}", self.list(one)?),
@@ -101,7 +112,9 @@ impl Words<'_> {
     /// Of a bucket.
     fn name(&self, one: &Candidate, at: usize) -> String {
         match one.by {
-            Trait::Of(Dimension::Destination) => destinations::names(self.plan).into_iter().nth(at).unwrap_or_default(),
+            Trait::Of(Dimension::Destination) => {
+                destinations::names(self.plan).into_iter().nth(at).unwrap_or_default()
+            }
             Trait::Of(Dimension::Step) => step(self.plan, at),
             Trait::Of(Dimension::Source) => source(&self.plan.sources, at),
             Trait::Of(Dimension::Number) if at < 2 => (at + 1).to_string(),
@@ -118,7 +131,8 @@ impl Words<'_> {
         let sum = |dimension| self.shares.all.buckets(dimension).iter().map(Outcomes::all).sum::<u64>();
         let seen = one.buckets.iter().filter(|(bad, others)| bad + others > 0).count();
         let are_all = sum(Dimension::Connection) as f64 >= NEARLY_ALL * sum(Dimension::Group) as f64;
-        let of = if are_all { Count(seen as u64).of("connection") } else { format!("{seen} sampled connections") };
+        let of =
+            if are_all { Count(seen as u64).of("connection") } else { format!("{seen} sampled connections") };
         format!("were on the same {} of {of} each time", one.chosen.len())
     }
 
@@ -131,7 +145,12 @@ impl Words<'_> {
                 format!("came at {} moments, one each {:.1} s", all.len(), period.secs_f64())
             }
             ([first, .., last], None) => {
-                format!("came at {} moments between {} s and {} s", episodes.len(), at(first.from), at(last.until))
+                format!(
+                    "came at {} moments between {} s and {} s",
+                    episodes.len(),
+                    at(first.from),
+                    at(last.until)
+                )
             }
             ([], None) => String::new(),
         };
@@ -147,8 +166,10 @@ impl Words<'_> {
             return self.rows_of_moments(one);
         }
         let used = one.buckets.iter().enumerate().filter(|(_, (bad, others))| bad + others > 0);
-        let row = |(at, (bad, others)): (usize, &(u64, u64))| {
-            InCommonRow { name: self.name(one, at), bad: *bad, others: *others }
+        let row = |(at, (bad, others)): (usize, &(u64, u64))| InCommonRow {
+            name: self.name(one, at),
+            bad: *bad,
+            others: *others,
         };
         limited(used.map(row).collect())
     }
@@ -156,11 +177,20 @@ impl Words<'_> {
     /// And the time outside of them.
     fn rows_of_moments(&self, one: &Candidate) -> Vec<InCommonRow> {
         let at = |time: Nanos| format!("{:.1} s", time.since(self.started).secs_f64());
-        let row = |own: Episode| InCommonRow { name: format!("{} to {}", at(own.from), at(own.until)), bad: own.bad, others: own.others };
-        let mut rows: Vec<InCommonRow> = moment::episodes(one, &self.shares.bins).into_iter().map(row).collect();
+        let row = |own: Episode| InCommonRow {
+            name: format!("{} to {}", at(own.from), at(own.until)),
+            bad: own.bad,
+            others: own.others,
+        };
+        let mut rows: Vec<InCommonRow> =
+            moment::episodes(one, &self.shares.bins).into_iter().map(row).collect();
         let all = one.buckets.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let inside = rows.iter().fold((0, 0), |sum, own| (sum.0 + own.bad, sum.1 + own.others));
-        rows.push(InCommonRow { name: "at other times".to_owned(), bad: all.0 - inside.0, others: all.1 - inside.1 });
+        rows.push(InCommonRow {
+            name: "at other times".to_owned(),
+            bad: all.0 - inside.0,
+            others: all.1 - inside.1,
+        });
         limited(rows)
     }
 }
