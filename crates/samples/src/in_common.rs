@@ -37,7 +37,7 @@ pub struct InCommon {
     pub p: f64,
     /// It in one sentence: `all of the 33 % that took 301 ms went to 127.0.0.3:80`.
     pub sentence: String,
-    /// The buckets of the dimension, those with the largest shares of bad ones first.
+    /// The buckets of the dimension, those with the largest shares of bad ones first; moments in the order of time.
     pub rows: Vec<InCommonRow>,
 }
 

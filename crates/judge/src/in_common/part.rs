@@ -81,6 +81,7 @@ pub(super) fn all_late(all: &Breakdown, totals: &Tick) -> Option<InCommon> {
         rest.brief()
     );
     let row = |name: &str, bad, others| InCommonRow { name: name.to_owned(), bad, others };
+    let rows = [row(NAMES[0], late, 0), row(NAMES[2], 0, timed - late)];
     Some(InCommon {
         of: Bad::Slow,
         count: late,
@@ -88,6 +89,6 @@ pub(super) fn all_late(all: &Breakdown, totals: &Tick) -> Option<InCommon> {
         dimension: Trait::Part.name().to_owned(),
         p: against_half(late, timed - late, Dispersion::INDEPENDENT),
         sentence,
-        rows: vec![row(NAMES[0], late, 0), row(NAMES[2], 0, timed - late)],
+        rows: rows.into_iter().filter(|row| row.bad + row.others > 0).collect(),
     })
 }

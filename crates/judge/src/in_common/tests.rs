@@ -149,7 +149,7 @@ fn what_they_have_in_common_is_said() {
         pause,
         &[(
             "moment",
-            "all of the 2.5 % that took 301 ms came at 5 moments, one each 2.0 s, on every connection",
+            "all of the 2.5 % that took 301 ms came at 5 moments, one each 2.0 s, on every connection at once",
         )],
     );
     let once =
@@ -159,7 +159,7 @@ fn what_they_have_in_common_is_said() {
         once,
         &[(
             "moment",
-            "all of the 4.0 % that had no response came between 4.2 s and 4.6 s, on every connection",
+            "all of the 4.0 % that had no response came between 4.2 s and 4.6 s, on every connection at once",
         )],
     );
     let step = |one: One, _: &mut Random| if one.step == 1 { SLOW } else { QUICK };

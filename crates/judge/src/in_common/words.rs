@@ -158,7 +158,7 @@ impl Words<'_> {
         let used = rows.clone().filter(|(bad, others)| bad + others > 0).count();
         let hit = rows.filter(|(bad, _)| *bad > 0).count();
         let is_every = used > 1 && hit as f64 >= NEARLY_ALL * used as f64;
-        when + if is_every { ", on every connection" } else { "" }
+        when + if is_every { ", on every connection at once" } else { "" }
     }
 
     fn rows(&self, one: &Candidate) -> Vec<InCommonRow> {
@@ -171,7 +171,10 @@ impl Words<'_> {
             bad: *bad,
             others: *others,
         };
-        limited(used.map(row).collect())
+        let share = |row: &InCommonRow| row.bad as f64 / (row.bad + row.others).max(1) as f64;
+        let mut rows: Vec<InCommonRow> = used.map(row).collect();
+        rows.sort_by(|a, b| share(b).total_cmp(&share(a)));
+        limited(rows)
     }
 
     /// And the time outside of them.
@@ -195,10 +198,8 @@ impl Words<'_> {
     }
 }
 
-/// The first rows in the order of their shares of bad ones, and what all others are together.
+/// The first rows, and what all others are together.
 fn limited(mut rows: Vec<InCommonRow>) -> Vec<InCommonRow> {
-    let share = |row: &InCommonRow| row.bad as f64 / (row.bad + row.others).max(1) as f64;
-    rows.sort_by(|a, b| share(b).total_cmp(&share(a)));
     if rows.len() > MOST_ROWS {
         let rest = rows.split_off(MOST_ROWS);
         let sum = |of: fn(&InCommonRow) -> u64| rest.iter().map(of).sum();
