@@ -1,5 +1,5 @@
 //! What the slow, the wrong and the missing have in common: each dimension of [`Shares`] is tested for whether they are spread over it as
-//! the others are. The statistics are in `docs/decisions/0065-what-the-slow-have-in-common.md`.
+//! the others are. The statistics are in `docs/decisions/0058-what-the-slow-have-in-common.md`.
 
 use plan::Plan;
 use samples::{
@@ -18,7 +18,7 @@ use words::Words;
 
 /// The probability that anything is said of a run in which nothing is in common (the family-wise error rate).
 const ERROR: f64 = 0.001;
-/// Fewer have nothing in common that can be told from chance in many dimensions.
+/// What fewer have in common may be chance in one of many dimensions.
 const ENOUGH: u64 = 20;
 /// What they have in common, nearly all of them have.
 const NEARLY_ALL: f64 = 0.95;

@@ -16,14 +16,14 @@ export function commonTables(run: Run): Table[] {
   return (run.summary?.in_common ?? []).map((one) => {
     const of = one.of ?? "slow";
     const dimension = one.dimension ?? "";
-    const rows = (one.rows ?? []).map(({ name = "", bad = 0, others = 0 }) => [name, grouped(bad), grouped(others), percent(bad / Math.max(bad + others, 1))]);
+    const buckets = (one.rows ?? []).map((row) => ({ name: row.name ?? "", bad: row.bad ?? 0, others: row.others ?? 0 }));
     return {
       id: `common-${of}`,
       title: `What the ${of} ones have in common`,
-      says: one.sentence,
+      says: one.sentence ?? "",
       columns: [{ name: DIMENSIONS[dimension] ?? dimension }, ...[of, "others", "share"].map((name) => ({ name, numeric: true }))],
-      rows,
-      bad: (one.rows ?? []).flatMap(({ bad = 0, others = 0 }, place) => (bad > others ? [place] : [])),
+      rows: buckets.map(({ name, bad, others }) => [name, grouped(bad), grouped(others), percent(bad / Math.max(bad + others, 1))]),
+      bad: buckets.flatMap(({ bad, others }, place) => (bad > others ? [place] : [])),
     };
   });
 }

@@ -2233,7 +2233,7 @@ p: number,
  */
 sentence: string, 
 /**
- * The buckets of the dimension, those with the largest shares of bad ones first.
+ * The buckets of the dimension, those with the largest shares of bad ones first; moments in the order of time.
  */
 rows: Array<InCommonRow>, };
 

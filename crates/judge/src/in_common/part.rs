@@ -12,7 +12,7 @@ use super::{Candidate, ENOUGH, NEARLY_ALL, Share, Shares, Trait};
 /// The buckets of a candidate: those whose first byte came in time and whose rest was late, those whose first byte was late, the others.
 pub(super) const NAMES: [&str; 3] = ["rest late", "first byte late", "neither late"];
 
-/// A late rest is told from chance if more than half of the slow have one.
+/// A late rest is more than chance if more than half of the slow have one.
 pub(super) fn candidate(of: Share, shares: &Shares, dispersion: Dispersion) -> Option<Candidate> {
     let rows = shares.all.buckets(Dimension::FirstByte);
     if of.bad != Bad::Slow || rows.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn first_byte(of: &Share, shares: &Shares) -> Nanos {
 
 /// Responses that are quicker than this are not slow.
 const NOTICED: Nanos = Nanos::from_millis(10);
-/// The first byte comes in a quarter of the time, or less: so many octaves before the last.
+/// The first byte comes in a quarter of the time, or less: this many octaves before the last.
 const OCTAVES: usize = 3;
 /// A response of up to 16 KiB is not held up by the window of its path (RFC 6928: ten segments, 14.6 kB).
 const AT_ONCE: usize = 9;

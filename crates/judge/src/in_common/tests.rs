@@ -26,7 +26,7 @@ type End = Result<Nanos, Bad>;
 const QUICK: End = Ok(Nanos::from_millis(2));
 const SLOW: End = Ok(Nanos::from_millis(301));
 
-/// A run of 10 s in ticks of 200 ms, of so many connections to three destinations, with four requests of each in each tick.
+/// A run of 10 s in ticks of 200 ms, of connections to three destinations, with four requests of each in each tick.
 struct Model {
     connections: u64,
     /// Requests of a connection in a tick.
@@ -35,7 +35,7 @@ struct Model {
     first_byte: u64,
     /// Octaves of sizes.
     sizes: u64,
-    /// After so many requests another connection takes the place of one.
+    /// After this many requests another connection takes the place of one.
     calls: u64,
     random: Random,
 }
@@ -209,7 +209,7 @@ fn of_responses_that_are_all_alike_the_rest_may_be_late() {
     assert_eq!(all(2, 1, 8), [], "nothing is slow");
 }
 
-/// Of so many draws no more than this say anything beside what is the cause: the stated error rate.
+/// Draws, of which no more than this say anything beside what is the cause: the stated error rate.
 const DRAWS: u64 = 1_000;
 const MOST: usize = 1;
 

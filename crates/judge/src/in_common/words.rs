@@ -38,6 +38,7 @@ impl Words<'_> {
         let beside = match one.by {
             Trait::Moment | Trait::Part => String::new(),
             _ if one.beside < LITTLE => String::new(),
+            _ if predicate.starts_with("were ") => format!(", as were {} of the others", percent(one.beside)),
             _ => format!(", as did {} of the others", percent(one.beside)),
         };
         let sentence = format!("{} {predicate}{beside}", subject(one));
