@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture::scenario;
+use plan::Sources;
 use samples::{
     Took,
     breakdown::{Buckets, Outcome},
@@ -77,6 +78,8 @@ impl Model {
         set(Dimension::Destination, one.destination);
         set(Dimension::Number, u64::from(one.number.next_power_of_two().ilog2()));
         set(Dimension::Step, one.step);
+        set(Dimension::Open, one.tick % 8);
+        set(Dimension::Source, 2 + one.connection % 5);
         let outcome = match end {
             Ok(took) => {
                 let first = Nanos(took.0 * self.first_byte / 100);
@@ -166,6 +169,42 @@ fn what_they_have_in_common_is_said() {
     check(40, step, &[("step", "all of the 50 % that took 301 ms were step get-b")]);
     let large = |one: One, _: &mut Random| if one.size > 2_048 { SLOW } else { QUICK };
     check(40, large, &[("size", "all of the 25 % that took 301 ms had a response of more than 2.0 KiB")]);
+}
+
+#[test]
+fn connections_that_are_open_and_local_addresses_are_named() {
+    let full = |one: One, _: &mut Random| if one.tick % 8 > 5 { SLOW } else { QUICK };
+    let open = "all of the 24 % that took 301 ms ended with more than 6/8 of the connections open";
+    check(40, full, &[("open", open)]);
+    // A source address is tied to its connections, of which there must be enough.
+    let one_of_five =
+        |one: One, _: &mut Random| if one.connection % 5 == 3 { Err(Bad::Wrong) } else { QUICK };
+    let source = "all of the 20 % that failed came from local addresses whose last byte is 5 modulo 16";
+    check(200, one_of_five, &[("source", source)]);
+    let listed = Plan { sources: Sources::parse("127.0.0.2,127.0.1.4/30").unwrap(), ..plan() };
+    let (shares, totals) = Model::new(200, 7).run(one_of_five);
+    let said = in_common(&listed, &shares, &totals, Nanos::ZERO);
+    assert_eq!(said[0].sentence, "all of the 20 % that failed came from 127.0.1.5");
+    let rows: Vec<&str> = said[0].rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(rows[..3], ["127.0.1.5", "127.0.0.2", "local addresses whose last byte is 3 modulo 16"]);
+}
+
+#[test]
+fn of_two_dimensions_that_are_equally_clear_the_first_is_said() {
+    // Each destination has a local address of its own.
+    let third = |one: One, _: &mut Random| if one.destination == 2 { SLOW } else { QUICK };
+    let (mut shares, totals) = Model::new(60, 7).run(third);
+    let said = |shares: &Shares| in_common(&plan(), shares, &totals, Nanos::ZERO)[0].dimension.clone();
+    assert_eq!(said(&shares), "destination");
+    shares.all = only(&shares.all, &[Dimension::Connection, Dimension::Group]);
+    assert_eq!(said(&shares), "connection");
+}
+
+/// With some of its dimensions only.
+fn only(all: &Breakdown, dimensions: &[Dimension]) -> Breakdown {
+    let mut written = serde_json::to_value(all).unwrap();
+    written.as_object_mut().unwrap().retain(|name, _| dimensions.iter().any(|one| one.name() == name));
+    serde_json::from_value(written).unwrap()
 }
 
 #[test]
