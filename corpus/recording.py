@@ -42,23 +42,31 @@ class Skipped(Exception):
 # --- what was true ------------------------------------------------------------------------------------------------
 
 
-def limited(side, *causes, at=None, says=None, verdicts=("fail",)):
+def limited(side, *causes, at=None, says=None, verdicts=("fail",), **more):
     """Something stopped the run. `side`: target, path, host (this machine and throng itself); `causes`: names of the JSON's
     `limit.cause`, any of which is right; none where no such name fits: then throng has to say `unknown`, or be silent. `at`: lowest and
     highest right number of connections, where the cause has one; `says`: a regular expression that sentence, detail or fix must
-    match (case is ignored); `verdicts`: those that are right."""
-    return {"is": "limited", "side": side, "causes": list(causes), "at": at, "says": says, "verdicts": list(verdicts)}
+    match (case is ignored); `verdicts`: those that are right; `more`: as `also` reads it."""
+    return {"is": "limited", "side": side, "causes": list(causes), "at": at, "says": says, "verdicts": list(verdicts), **also(**more)}
 
 
-def healthy(may=()):
+def healthy(may=(), **more):
     """Nothing was wrong: the run passes, however odd the server looks, and no cause is named but those of `may`, which were there and did
     no harm."""
-    return {"is": "healthy", "causes": list(may), "verdicts": ["pass"]}
+    return {"is": "healthy", "causes": list(may), "verdicts": ["pass"], **also(**more)}
 
 
-def unknowable(verdicts=("fail",), may=()):
+def unknowable(verdicts=("fail",), may=(), **more):
     """Something was wrong, and from here it cannot be known what: any cause but those of `may` is a wrong one."""
-    return {"is": "unknowable", "causes": list(may), "verdicts": list(verdicts)}
+    return {"is": "unknowable", "causes": list(may), "verdicts": list(verdicts), **also(**more)}
+
+
+def also(sentence=None, detail=None, fix=None, reason=None, never=None, certainty=None, held=None):
+    """What else is right, of a scenario of any kind. `sentence`, `detail`, `fix`: regular expressions that this part of the limit must
+    match; `reason`: one that the last line or a reason of the verdict must match; `never`: one that none of them may match; `certainty`:
+    that of the cause, as the evidence allows it; `held`: lowest and highest right number of connections that were held."""
+    given = locals()
+    return {key: value for key, value in given.items() if value is not None}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,7 +250,8 @@ class Rig:
         return name
 
     def behind_router(self, router="router", far="far"):
-        """A host two links away, and the router between them: rules of nftables there are the path's. Returns their names."""
+        """A host two links away, and the router between them: rules of nftables there are the path's. Returns their names. Addresses of
+        IPv6 are the same with fd77:1:: and fd77:2::."""
         for name in (router, far):
             run_quietly("ip", "netns", "add", name)
             run_quietly("ip", "-n", name, "link", "set", "lo", "up")
@@ -250,12 +259,16 @@ class Rig:
         run_quietly("ip", "-n", router, "link", "add", "next0", "type", "veth", "peer", "name", "next1", "netns", far)
         run_quietly("ip", "addr", "add", "10.77.1.1/24", "dev", "near0")
         run_quietly("ip", "link", "set", "near0", "up")
-        for name, link, address in ((router, "near1", "10.77.1.2"), (router, "next0", "10.77.2.1"), (far, "next1", "10.77.2.2")):
-            run_quietly("ip", "-n", name, "addr", "add", f"{address}/24", "dev", link)
+        run_quietly("ip", "addr", "add", "fd77:1::1/64", "dev", "near0", "nodad")
+        for name, link, net, host in ((router, "near1", 1, 2), (router, "next0", 2, 1), (far, "next1", 2, 2)):
+            run_quietly("ip", "-n", name, "addr", "add", f"10.77.{net}.{host}/24", "dev", link)
+            run_quietly("ip", "-n", name, "addr", "add", f"fd77:{net}::{host}/64", "dev", link, "nodad")
             run_quietly("ip", "-n", name, "link", "set", link, "up")
         run_quietly("ip", "route", "add", "10.77.2.0/24", "via", "10.77.1.2")
         run_quietly("ip", "-n", far, "route", "add", "default", "via", "10.77.2.1")
-        run_quietly("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        run_quietly("ip", "route", "add", "fd77:2::/64", "via", "fd77:1::2")
+        run_quietly("ip", "-n", far, "route", "add", "default", "via", "fd77:2::1")
+        run_quietly("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
         self.host = "10.77.2.2"
         return router, far
 

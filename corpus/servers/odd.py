@@ -25,7 +25,7 @@ for name, kind, value in (
     # Connections
     ("most", int, 0), ("beyond", str, "close"), ("responses", int, 0), ("announce", int, 0), ("idle", float, 0), ("age", float, 0),
     ("age-spread", float, 0), ("first", float, 0), ("end-by", str, "close"), ("accept-rate", float, 0), ("per-address", int, 0), ("bytes", int, 0),
-    ("pool", int, 0), ("say", str, ""), ("stall-every", float, 0), ("stall-for", float, 0), ("exit-status", int, 1), ("spin-at", float, 0), ("spin-for", float, 0),
+    ("linger", float, 0), ("pool", int, 0), ("say", str, ""), ("stall-every", float, 0), ("stall-for", float, 0), ("exit-status", int, 1), ("spin-at", float, 0), ("spin-for", float, 0),
 ):
     options.add_argument(f"--{name}", type=kind, default=value)
 options = options.parse_args()
@@ -65,6 +65,17 @@ def is_odd():
     return state["requests"] % options.every == 0 if options.every else random.random() < options.share
 
 
+def kind():
+    """What happens to an odd request."""
+    match options.then:
+        case "mixed":
+            return random.choice(["close", "half", "error"])
+        case "half-or-reset":
+            return "half" if counts["odd"] % 3 else "reset"
+        case other:
+            return other
+
+
 def end(writer, how):
     counts["closed"] += 1
     if how == "reset":
@@ -86,7 +97,7 @@ async def exchange(reader, writer, pool, served):
         counts["odd"] += 1
         if options.say:
             print(options.say, flush=True)
-        match random.choice(["close", "half", "error"]) if options.then == "mixed" else options.then:
+        match kind():
             case "hang":
                 counts["silent"] += 1
                 await asyncio.sleep(1e6)
@@ -146,6 +157,7 @@ async def exchange(reader, writer, pool, served):
         writer.write(options.after_response.encode().decode("unicode_escape").encode("latin-1"))
         await asyncio.sleep(1e6)
     if last:
+        await asyncio.sleep(options.linger)
         end(writer, options.end_by)
         return False
     return True

@@ -10,7 +10,7 @@ def turned_away(rig):
     return rig.check(rig.counted()["turned_away"] > 0, "it turned connections away")
 
 
-@scenario(limited("target", "connection-limit", at=(295, 305)))
+@scenario(limited("target", "connection-limit", at=(295, 305), fix="maxconn"))
 def closes_beyond_300(rig):
     """Accepts and closes connections beyond 300."""
     rig.odd("--most", 300)
@@ -34,7 +34,7 @@ def answers_503_beyond_200(rig):
     turned_away(rig)
 
 
-@scenario(limited("target", "connection-limit", "accept-queue", at=(95, 105)))
+@scenario(limited("target", "connection-limit", "accept-queue", at=(95, 105), held=(100, 100), certainty="seen", detail="^50 connections were in its accept queue of 500"))
 def leaves_beyond_100_in_the_queue(rig):
     """Accepts 100 at a time; the others wait in the accept queue of 500."""
     rig.odd("--most", 100, "--beyond", "leave", "--backlog", 500)
@@ -50,7 +50,7 @@ def serves_100_and_holds_the_others(rig):
     turned_away(rig)
 
 
-@scenario(limited("target", "connection-limit", at=(95, 105)))
+@scenario(limited("target", "connection-limit", at=(95, 105), certainty="inferred", detail="as others opened", sentence="to admit new ones, and keeps about 100$"))
 def evicts_the_longest_idle_beyond_100(rig):
     """Beyond 100 it closes the connection that was idle for longest, to make room."""
     rig.odd("--most", 100, "--beyond", "evict")
@@ -90,7 +90,7 @@ def limits_each_address_with_enough_addresses(rig):
     rig.check(rig.counted()["turned_away"] == 0, "none was turned away")
 
 
-@scenario(limited("target", "idle-cut"))
+@scenario(limited("target", "idle-cut", detail=r"^50 connections were closed after 2(\.\d)? s of inactivity$", fix="idle timeout"))
 def idle_timeout_of_2_s(rig):
     """Closes connections after 2 s without a request, without a notice."""
     rig.odd("--idle", 2)
@@ -130,7 +130,7 @@ def closes_those_that_never_send(rig):
     rig.check(rig.counted()["closed"] > 0, "it closed some")
 
 
-@scenario(limited("target", "reset-after"))
+@scenario(limited("target", "reset-after", detail=r"(1\.9|2|2\.[0-3]) s after they were opened", fix="maximum connection age"))
 def maximum_age_of_2_s(rig):
     """Closes each connection 2 s after it was opened, in use or not."""
     rig.odd("--age", 2)
@@ -162,7 +162,7 @@ def maximum_age_longer_than_the_run(rig):
     rig.check(rig.counted()["closed"] == 0, "it closed none")
 
 
-@scenario(limited("target", "requests-per-connection", says="10 responses"))
+@scenario(limited("target", "requests-per-connection", detail="after 10 responses", certainty="inferred"))
 def ten_requests_a_connection(rig):
     """Closes each connection after 10 responses, without a notice."""
     rig.odd("--responses", 10)
@@ -170,7 +170,7 @@ def ten_requests_a_connection(rig):
     rig.check(rig.counted()["closed"] > 0, "it closed some")
 
 
-@scenario(limited("target", "requests-per-connection"))
+@scenario(limited("target", "requests-per-connection", detail="^it closes each connection after its response without announcing it$"))
 def one_request_a_connection(rig):
     """Closes each connection after its first response, without a notice."""
     rig.odd("--responses", 1)

@@ -39,7 +39,7 @@ def event_loop_with_a_few_files_left(rig):
     rig.check(rig.counted()["accept_errors"] == 0, "all accepted")
 
 
-@scenario(limited("target", "open-files", at=(180, 200)))
+@scenario(limited("target", "open-files", at=(180, 200), detail="200 of 200 files open", fix=r"prlimit --pid \d+ --nofile="))
 def event_loop_out_of_files_idle(rig):
     """200 open files, idle connections over raw TCP: the others wait in the accept queue."""
     rig.odd(files=200)
@@ -96,7 +96,7 @@ def no_more_threads_in_a_group(rig):
     rig.check("can't start new thread" in rig.output(), "no thread could be started")
 
 
-@scenario(limited("target", "memory"))
+@scenario(limited("target", "memory", detail="OOM killer", fix="MemoryMax", never="its host was"))
 def memory_of_its_group(rig):
     """A control group with 60 MiB, and 1 MB for each connection: the OOM killer ends it."""
     around, group = rig.cgroup("memory", limit_in_bytes=60 << 20)
@@ -130,7 +130,7 @@ def exits_at_a_request(rig):
     rig.check(server.poll() == 1, "it ended with status 1")
 
 
-@scenario(limited("target", "ended"))
+@scenario(limited("target", "ended", at=(100, 100), sentence="^the target's process exited at 100 connections$", fix="^check its log and exit status$"))
 def killed_in_the_middle(rig):
     """SIGKILL in second 2."""
     server = rig.odd()
@@ -147,7 +147,8 @@ def ends_with_status_0(rig):
     rig.check(server.poll() == 0, "it ended with status 0")
 
 
-@scenario(limited("target", "ended"))
+@scenario(limited("target", "ended", held=(50, 50), sentence="^the target at 127.0.0.2:8080 is gone: nothing listens there any more$",
+                  fix="^at 127.0.0.2:8080: check its log and exit status$"))
 def one_of_two_is_killed(rig):
     """Two servers at two addresses; the second one is killed in second 2."""
     rig.odd("--address", "127.0.0.1")

@@ -61,7 +61,7 @@ def http2_enhance_your_calm(rig):
     rig.check(rig.counted()["goaways"] > 10, "GOAWAYs")
 
 
-@scenario(limited("target", "wrong-answer", says="REFUSED_STREAM"))
+@scenario(limited("target", "wrong-answer", says="REFUSED_STREAM", never="--streams"))
 def http2_refuses_some_streams(rig):
     """One request in five is refused (REFUSED_STREAM), though each connection has one stream at a time."""
     h2(rig, "--reset-code", 7, "--reset-every", 5)
@@ -257,7 +257,7 @@ def tls_to_a_plain_port(rig):
     rig.throng("run", f"https://127.0.0.1:{rig.port}/", "-k", "-c", "50", "--ramp", "100/s", "-d", "2s", *PACED)
 
 
-@scenario(limited("target", "slow-accept", "accept-queue"))
+@scenario(limited("target", "slow-accept", "accept-queue", detail=r"it accepts a steady (4[5-9]|5[0-5])(\.\d)?/s", fix="--ramp "))
 def slow_accepts_of_the_reference(rig):
     """Accepts 50 a second; all are dialled at once."""
     reference(rig, "--slow-accept", "50/s")
@@ -271,7 +271,7 @@ def resets_of_the_reference(rig):
     rig.throng("run", rig.url, "-c", "60", "--ramp", "40/s", "-d", "5s", "--think", "50ms..150ms", "--timeout", "3s")
 
 
-@scenario(healthy())
+@scenario(healthy(held=(1_000, 1_000), reason="no requests sent"))
 def raw_tcp_held(rig):
     """1,000 idle connections over raw TCP."""
     rig.odd()

@@ -29,7 +29,7 @@ def some_responses_later_than_our_timeout(rig):
     rig.throng("run", rig.url, "-c", "50", "--ramp", "100/s", "-d", "4s", "--think", "100ms..300ms", "--timeout", "1s")
 
 
-@scenario(limited("target", "timeout"))
+@scenario(limited("target", "timeout", sentence="50 requests timed out"))
 def never_responds(rig):
     """Accepts and reads, and does not respond."""
     rig.odd("--then", "hang")
@@ -155,7 +155,7 @@ def a_pool_that_suffices(rig):
     rig.throng("run", rig.url, "-c", "100", "--rate", "100/s", "-d", "4s", "--timeout", "3s", "--threshold", "latency.p99 < 1s")
 
 
-@scenario(limited("host", "too-few-connections"))
+@scenario(limited("host", "too-few-connections", sentence="10 carried 10 of the 50 requests that were due each second$", fix="^use -c 50 or more", never="strace"))
 def a_rate_with_too_few_connections(rig):
     """Each response takes 1 s, whatever the load; 10 connections are to carry 50/s."""
     rig.odd("--delay", "1")
@@ -187,7 +187,7 @@ def trickles_its_responses(rig):
 # --- wrong, or allowed ---
 
 
-@scenario(limited("target", "closed"))
+@scenario(limited("target", "closed", detail="connections were lost: closed by the peer", fix="it closed them instead of responding"))
 def closes_instead_of_responding(rig):
     """Closes one connection in five at a request."""
     rig.odd("--then", "close", "--every", 5)
@@ -195,7 +195,7 @@ def closes_instead_of_responding(rig):
     went_odd(rig)
 
 
-@scenario(limited("target", "closed"))
+@scenario(limited("target", "closed", detail="connections were lost: reset by the peer", fix="it closed them instead of responding"))
 def resets_instead_of_responding(rig):
     """Resets one connection in five at a request."""
     rig.odd("--then", "reset", "--every", 5)
@@ -203,7 +203,7 @@ def resets_instead_of_responding(rig):
     went_odd(rig)
 
 
-@scenario(limited("target", "wrong-answer"))
+@scenario(limited("target", "wrong-answer", detail="responses were wrong: cut off in the middle", fix="curl -i"))
 def half_a_response(rig):
     """One response in ten ends in the middle."""
     rig.odd("--then", "half", "--every", 10)
@@ -227,7 +227,7 @@ def one_in_a_hundred_is_503(rig):
     went_odd(rig)
 
 
-@scenario(limited("target", "wrong-answer", says="404"))
+@scenario(limited("target", "wrong-answer", sentence=r"^unexpected status: 404 × \d+$", fix="^check the path of the target; reproduce it with: curl -i -H User-Agent: -H Accept: http://127.0.0.1:8080/$"))
 def no_such_page(rig):
     """404 to all."""
     rig.odd("--status", "404 Not Found")
@@ -241,21 +241,21 @@ def a_404_that_is_expected(rig):
     rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "2s", *PACED, "--expect", "status=404")
 
 
-@scenario(limited("target", "wrong-answer", says="302|30[0-9]|redirect"))
+@scenario(limited("target", "wrong-answer", says="302|30[0-9]|redirect", fix='it redirects to "/login"'))
 def redirects_to_a_login(rig):
     """302 to all."""
     rig.odd("--status", "302 Found", "--header", "Location: /login")
     rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "2s", *PACED)
 
 
-@scenario(limited("target", "wrong-answer"))
+@scenario(limited("target", "wrong-answer", detail="responses were wrong: not allowed by the protocol", fix='it begins with "220 mail.example ESMTP"'))
 def another_protocol(rig):
     """A greeting of SMTP instead of HTTP."""
     rig.odd("--response", "220 mail.example ESMTP\\r\\n")
     rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "2s", *PACED)
 
 
-@scenario(limited("target", "wrong-answer"))
+@scenario(limited("target", "wrong-answer", detail="responses were wrong: not allowed by the protocol"))
 def two_lengths(rig):
     """Two different Content-Length fields in one response."""
     rig.odd("--response", "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\nContent-Length: 6\\r\\n\\r\\nHello!")

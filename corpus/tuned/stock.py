@@ -78,6 +78,42 @@ def nginx_out_of_connections(rig):
     rig.check("worker_connections are not enough" in rig.output(), "its log says so")
 
 
+@scenario(limited("target", "connection-limit", certainty="seen", at=(185, 256), detail="worker_connections are not enough", fix="worker_connections", never="idle timeout"))
+def nginx_out_of_connections_in_use(rig):
+    """The same with requests each 1 s to 3 s: it closes those between two requests, which is no idle timeout."""
+    nginx(rig, http="keepalive_timeout 1h; keepalive_requests 1000000;", events="worker_connections 256;")
+    rig.throng("run", rig.url, "-c", "300", "-d", "4s", "--think", "1s..3s", "--timeout", "3s")
+    rig.check("worker_connections are not enough" in rig.output(), "its log says so")
+
+
+@scenario(limited("target", "closed", held=(0, 0)))
+def nginx_returns_444(rig):
+    """`return 444`: a close instead of a response."""
+    nginx(rig, location="return 444;")
+    rig.throng("run", rig.url, "-c", "10", "-d", "200ms")
+
+
+@scenario(limited("target", "wrong-answer", says="504"))
+def haproxy_before_a_silent_backend(rig):
+    """timeout server 0.5s, and the backend takes 3 s: 504 to all."""
+    haproxy(rig, defaults="timeout client 30s\n timeout server 500ms\n timeout connect 3s", delay=3)
+    rig.throng("run", rig.url, "-c", "3", "-d", "700ms")
+
+
+@scenario(limited("target", "accept-queue", certainty="seen", at=(180, 200), says="maxconn", never="CPU|open files"))
+def haproxy_full_of_idle_ones(rig):
+    """maxconn 200 of its frontend, for 260 idle connections: the others wait in the accept queue."""
+    haproxy(rig, frontend="maxconn 200")
+    rig.throng("run", rig.url, "-c", "260", "--ramp", "1k/s", "-d", "3s", "--think", "1m", "--timeout", "1s")
+
+
+@scenario(limited("target", "accept-queue", certainty="seen", at=(180, 200), says="maxconn", never="CPU|open files"))
+def haproxy_full_of_busy_ones(rig):
+    """The same with requests each 50 ms; those that wait do so to the end."""
+    haproxy(rig, frontend="maxconn 200")
+    rig.throng("run", rig.url, "-c", "260", "--ramp", "1k/s", "-d", "1500ms", "--think", "50ms")
+
+
 @scenario(limited("target", "open-files"))
 def nginx_out_of_files(rig):
     """worker_rlimit_nofile 200 below worker_connections: accept4 fails with EMFILE."""

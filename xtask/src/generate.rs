@@ -1,6 +1,7 @@
 //! `cargo xtask gen`: Grafana's dashboards for InfluxDB and for Prometheus, and what the guide says of their panels: all
-//! of one table (`generate/panels.rs`); and what a fleet takes in machines. A test holds the files against them.
+//! of one table (`generate/panels.rs`); what a fleet takes in machines; and the causes of limits. A test holds the files against them.
 
+mod causes;
 mod dashboard;
 mod figure;
 mod guide;
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 const GUIDE: &str = "docs/guide/grafana.md";
 const MACHINES: &str = "docs/guide/machines.md";
+const LIMITS: &str = "docs/reference/limits.md";
+const CAUSES: &str = "crates/judge/src/causes";
 /// What the sizes of a fleet follow from.
 const HELD: &str = "bench/results/hold-1m.json";
 
@@ -38,6 +41,9 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let held = fs::read_to_string(root.join(HELD)).with_context(|| HELD.to_owned())?;
     let held = serde_json::from_str(&held).with_context(|| HELD.to_owned())?;
     files.push((machines, sizes::with_sizes(&text, &held).context(MACHINES)?));
+    let limits = root.join(LIMITS);
+    let text = fs::read_to_string(&limits).with_context(|| LIMITS.to_owned())?;
+    files.push((limits, causes::with_causes(&text, &root.join(CAUSES)).context(LIMITS)?));
     Ok(files)
 }
 

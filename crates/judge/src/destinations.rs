@@ -1,10 +1,10 @@
 //! Each destination separately, and which of them the faults belong to.
 
 use plan::Plan;
-use samples::{DestinationSummary, MAX_DESTINATIONS, Tick, name_of, row_of};
+use samples::{Cause, DestinationSummary, Limit, MAX_DESTINATIONS, Tick, name_of, row_of};
+use units::Count;
 
-/// Destinations that have this share of all faults are named for them.
-const NEARLY_ALL: f64 = 0.95;
+use crate::tolerances::NEARLY_ALL;
 
 /// Of a plan with several destinations, in the plan's order.
 pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
@@ -49,6 +49,34 @@ pub fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
 /// The first of `n` destinations that is counted in this row, or in a later one.
 pub fn first_of(row: usize, n: usize) -> usize {
     (0..n).find(|at| row_of(*at, n) >= row).unwrap_or(n)
+}
+
+/// More are not named one by one.
+const MAX_NAMED: usize = 3;
+
+/// Names the destinations that have nearly all faults, where others serve without.
+pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
+    let Some((bad, rest)) = at_fault(all) else { return };
+    let names = match bad.len() {
+        0..=MAX_NAMED => bad.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "),
+        n => format!("{} and {}", bad[0].name(), Count(n as u64 - 1).of("other destination")),
+    };
+    let faults: u64 = bad.iter().map(|own| own.fault_count()).sum();
+    let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
+    let serves: u64 = rest.iter().map(|own| own.opened).sum();
+    if limit.cause == Cause::Refused && bad.iter().all(|own| own.opened == 0) {
+        let (dials, serves) = (Count(faults).of("dial"), Count(serves));
+        let were = Count(faults).one_or("was", "were");
+        let others = format!("the other destinations accepted {serves}");
+        limit.detail = format!("{dials} to {names} {were} refused: nothing is listening there; {others}");
+        limit.sentence = format!("connection refused: nothing listens on {names}");
+        limit.fix = format!("start the server at {names}, or check the address and port");
+        return;
+    }
+    let share =
+        if faults == total { "all".to_owned() } else { format!("{} of {}", Count(faults), Count(total)) };
+    limit.detail = format!("{}; {share} faults are at {names}", limit.detail);
+    limit.fix = format!("at {names}: {}", limit.fix);
 }
 
 #[cfg(test)]

@@ -96,8 +96,8 @@ pub(crate) struct Evidence {
     pub(crate) is_cut_short: bool,
     /// Responses at full load that took far longer than the others.
     pub(crate) slow_part: Option<SlowPart>,
-    /// The same of each population, and of each step of those that have several, by its name.
-    pub(crate) slow_parts: Vec<(String, SlowPart)>,
+    /// The same of each population, and of each step of those that have several, by the names of both.
+    pub(crate) slow_parts: Vec<((String, Option<String>), SlowPart)>,
     /// The longest time in which no connection received a response.
     pub(crate) stall: Option<Stall>,
     /// The population that it was of, where there are several.

@@ -83,10 +83,12 @@ fn wrong_messages(plan: &Plan, r: &Record) -> bool {
 }
 
 /// Responses that were far slower than the others of the same population, or the same step.
-fn slow_parts(plan: &Plan, r: &Record) -> Vec<(String, SlowPart)> {
+fn slow_parts(plan: &Plan, r: &Record) -> Vec<((String, Option<String>), SlowPart)> {
     let populations = plan.populations.iter().zip(&r.populations);
-    let of_populations = populations.map(|(own, measured)| (own.name.clone(), &measured.totals.latency));
-    let full = |(of, step): (u16, &str)| format!("{}.{step}", plan.populations[usize::from(of)].name);
+    let of_populations =
+        populations.map(|(own, measured)| ((own.name.clone(), None), &measured.totals.latency));
+    let full =
+        |(of, step): (u16, &str)| (plan.populations[usize::from(of)].name.clone(), Some(step.to_owned()));
     let of_steps = plan.steps().map(full).zip(&r.totals.steps);
     of_populations.chain(of_steps).filter_map(|(name, times)| Some((name, times.slow_part()?))).collect()
 }

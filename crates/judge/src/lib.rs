@@ -20,8 +20,14 @@ pub mod accepts;
 mod away;
 mod backlog;
 mod broadcasts;
+mod case;
+mod cause;
+mod causes;
+mod closes;
+mod cpu;
 pub mod curve;
 pub mod destinations;
+mod dials;
 pub mod ends;
 mod evidence;
 pub mod fill;
@@ -37,21 +43,35 @@ mod measured;
 pub mod moments;
 pub mod observed;
 mod own_part;
+mod paced;
+mod probe;
 pub mod probe_at_load;
+mod queue;
 pub mod record;
 pub mod rejection;
+mod resolve;
+mod say;
+mod seen;
 pub mod segments;
 mod sent;
 pub mod signs;
 pub mod silences;
+mod slow;
+mod stall;
 mod starved;
+mod statuses;
 mod stranded;
 mod streams;
 mod subject;
 mod thresholds;
+mod throughput;
+mod tls;
+mod tolerances;
+mod trouble;
 mod verdict;
 mod words;
 
+use case::Scope;
 use evidence::{Evidence, Paced};
 use gather::gather;
 use record::PopulationRecord;
@@ -91,7 +111,7 @@ pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: O
 /// were closed as others were opened made room for them.
 pub fn idle_timeout(r: &Record) -> Option<Nanos> {
     let pattern = evidence::Pattern::of(r, false);
-    pattern.silence.filter(|time| *time >= limit::closes::SET && !pattern.is_surplus)
+    pattern.silence.filter(|time| *time >= tolerances::CONFIGURED && !pattern.is_surplus)
 }
 
 /// None where it is not one population whose connections carry one request at a time.
@@ -118,7 +138,7 @@ fn judged(plan: &Plan, r: &Record, evidence: Evidence) -> Summary {
 
 /// What is said where a search comes to a limit of this machine: `ports: 676 free, 1,000 needed`.
 pub fn not_enough_here(what: String) -> String {
-    limit::Sentence::RefusedHere { what }.to_string()
+    format!("this machine does not have enough {what}")
 }
 
 /// Of the JSON.
@@ -313,12 +333,11 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
         summary.verdict = Verdict::Invalid;
     }
     summary.reasons.extend(gave_up(plan, summary));
-    let judged = limit::Judged::of(&plan.thresholds, &summary.thresholds);
-    summary.limit = limit::limit_of(judged, summary, evidence);
+    let scope = Scope::of(&plan.thresholds, summary);
+    summary.limit = limit::limit(summary, evidence, scope);
     // The destinations of a population are not counted by themselves.
-    if let Some(limit) = summary.limit.as_mut().filter(|_| !judged.is_some_and(|judged| judged.is_of_part()))
-    {
-        limit::at_destinations(limit, &summary.destinations);
+    if let Some(limit) = summary.limit.as_mut().filter(|_| scope.population.is_none()) {
+        destinations::name(limit, &summary.destinations);
     }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
     if r.is_translated && summary.verdict != Verdict::Pass {

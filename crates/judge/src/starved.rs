@@ -20,8 +20,8 @@ const LEAST: Nanos = Nanos::from_secs(1);
 /// Those of a population.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Starved {
-    /// The population's, where there are several; of those that are judged together, the names of all.
-    pub(crate) name: Option<String>,
+    /// The populations that are judged together, where there are several.
+    pub(crate) names: Vec<String>,
     pub(crate) count: u64,
     /// The others, and the responses that they had at full load.
     pub(crate) served: u64,
@@ -61,16 +61,16 @@ pub(super) fn starved(plan: &Plan, r: &Record) -> Vec<Starved> {
         }
     }
     if is_alone {
-        found.iter_mut().for_each(|own| own.name = None);
+        found.iter_mut().for_each(|own| own.names.clear());
     }
     found
 }
 
 /// As reasons of a verdict.
 pub(super) fn reasons(starved: &[Starved]) -> Vec<String> {
-    let reason = |own: &Starved| match &own.name {
-        Some(name) => format!("{name}: {own}"),
-        None => own.to_string(),
+    let reason = |own: &Starved| match own.names.is_empty() {
+        false => format!("{}: {own}", own.names.join(" and ")),
+        true => own.to_string(),
     };
     starved.iter().map(reason).collect()
 }
@@ -207,6 +207,40 @@ impl Starved {
         self.count <= self.served
     }
 
+    /// ` of population users`, where there are several.
+    pub(crate) fn of_population(&self) -> String {
+        let names = self.names.join(" and ");
+        if names.is_empty() { String::new() } else { format!(" of population {names}") }
+    }
+
+    pub(crate) fn at_most(&self) -> &'static str {
+        if self.in_turns { "at most " } else { "" }
+    }
+
+    /// `the target serves 4 connections at a time`
+    pub(crate) fn serves(&self) -> String {
+        let served = Count(self.served).of("connection");
+        format!("the target serves {}{served}{} at a time", self.at_most(), self.of_population())
+    }
+
+    /// The same where this many of the others wait in the accept queue.
+    pub(crate) fn of_which_queued(&self, queued: u64) -> String {
+        match queued.min(self.count) {
+            queued if queued >= self.count => format!(
+                "{}: {} {} in its accept queue",
+                self.serves(),
+                Count(self.count),
+                Count(self.count).one_or("other waits", "others wait")
+            ),
+            queued => format!(
+                "{}: {} had no response by the end of the load, {} of them in its accept queue",
+                self.serves(),
+                Count(self.count).of("other"),
+                Count(queued)
+            ),
+        }
+    }
+
     /// All of these together, if they are.
     fn of(shares: &[&Share]) -> Option<Starved> {
         let sum = |of: fn(&Share) -> u64| shares.iter().map(|own| of(own)).sum::<u64>();
@@ -224,9 +258,8 @@ impl Starved {
         let are_under_way = silent().any(|own| own.is_paced && own.lost + own.beside > 2 * own.own_lost);
         let are_theirs = more <= (theirs / 10).min(others / 10 + FEW) && !are_under_way;
         let are_many = count >= FEW && count * SHARE >= count + served && responses >= MANY * others;
-        let names: Vec<&str> = shares.iter().map(|own| own.population.name.as_str()).collect();
         let found = Starved {
-            name: Some(names.join(" and ")),
+            names: shares.iter().map(|own| own.population.name.clone()).collect(),
             count,
             served,
             responses,

@@ -6,11 +6,16 @@ use units::Count;
 
 use super::{
     evidence::Facts,
-    honesty, limit,
+    honesty,
     own_part::{OwnPart, own_part},
     sent, starved,
 };
-use crate::record::{LOST_WORKER, PopulationRecord};
+use crate::{
+    case::{Case, Scope},
+    queue,
+    record::{LOST_WORKER, PopulationRecord},
+    seen,
+};
 
 /// Sets the verdict and the reasons for it, and which thresholds are not judged because throng was late.
 pub(super) fn pronounce(facts: &Facts, s: &mut Summary) {
@@ -29,11 +34,11 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     let few = sent::too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
     let unserved = [facts.evidence.stranded.clone(), starved::reasons(&facts.evidence.starved)].concat();
-    let outrun = limit::outrun(facts.evidence, c.held);
+    let outrun = queue::outrun(facts.evidence, c.held);
     let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
     let is_short = !few.is_empty() || ends_early;
     reasons.extend(few.into_iter().chain(unsent).chain(unserved));
-    reasons.extend(outrun.map(|why| why.to_string()));
+    reasons.extend(outrun.map(|why| why.sentence()));
     reasons.extend(sent::missed(facts, s));
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
@@ -132,7 +137,8 @@ fn interruption(whom: &str, lost: Option<&AgentSummary>) -> String {
 /// What went wrong; of faults that are counted together once.
 fn faults(facts: &Facts, s: &Summary) -> Vec<String> {
     let mut reasons = Vec::new();
-    for reason in s.faults.iter().map(|fault| limit::reason(fault, s, facts.evidence)) {
+    let case = Case::of(s, facts.evidence, Scope::default());
+    for reason in s.faults.iter().map(|fault| seen::reason(fault, &case)) {
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }

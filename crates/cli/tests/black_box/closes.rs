@@ -47,21 +47,6 @@ fn keeps_for_a_second(peer: &mut Peer) {
 }
 
 #[test]
-fn an_announced_timeout_is_no_loss() {
-    let pass = Expected {
-        status: 0,
-        verdict: "pass",
-        faults: &[],
-        counts: &[("connections.dropped", 0), ("connections.failed", 0)],
-    };
-    let s = check(keeps_for_a_second, &["-d", "3s", "--think", "1600ms"], &pass);
-    let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
-    // At 0 and at 1.6 s, with closes a second later; at 3.2 s it is over.
-    assert_eq!((sent, s.count("requests.answered")), (8, 8));
-    assert_eq!((s.count("connections.redialled"), closed), (4, 8), "each request had to dial again");
-}
-
-#[test]
 fn never_means_not_even_after_an_announcement() {
     let counts = [
         ("connections.closed", 4),
@@ -104,42 +89,6 @@ fn a_target_that_closes_without_a_byte_is_probed_for_tls() {
     let hangs_up = |peer: &mut Peer| assert!(peer.wait_for_more());
     let s = check_lost(hangs_up, &[], "target·exchange·closed");
     assert_eq!(s.text("limit.cause"), "closed", "{:#}", s.at("limit"));
-}
-
-/// Responds after a while, reads no second request, and resets after a while: as a busy event loop closes finished
-/// connections (cl-async).
-fn closes_when_it_gets_to_it(after: Duration, linger: Duration) -> impl Fn(&mut Peer) + Send + Sync {
-    move |peer| {
-        peer.request();
-        peer.is_silent_for(after);
-        peer.send(&ok("x"));
-        std::thread::sleep(linger);
-        peer.reset();
-    }
-}
-
-#[test]
-fn a_close_after_each_response_is_no_age_limit() {
-    let check = |after_ms: u64, linger_ms: u64, args: &[&str]| {
-        let (after, linger) = (Duration::from_millis(after_ms), Duration::from_millis(linger_ms));
-        let server = Scripted::start(closes_when_it_gets_to_it(after, linger));
-        let (ended, s) = run(&server.url("/"), args);
-        assert!(s.count("connections.dropped") >= 20, "{}", ended.stderr);
-        assert!(!s.at("limit").is_null(), "{}", ended.stderr);
-        let (cause, detail) = (s.text("limit.cause"), s.text("limit.detail"));
-        let expected = "it closes each connection after its response without announcing it";
-        assert_eq!((cause, detail), ("requests-per-connection", expected), "{}", s.at("limit"));
-    };
-    let arrive: &[&str] = &["--arrive", "60/s", "--total", "60", "--calls", "10", "-d", "3s"];
-    std::thread::scope(|all| {
-        for (after, linger, args) in [
-            (1_000, 0, arrive),
-            (1_000, 200, arrive),
-            (1_000, 200, &["-c", "20", "-d", "2s", "--ramp", "40/s"]),
-        ] {
-            all.spawn(move || check(after, linger, args));
-        }
-    });
 }
 
 #[test]

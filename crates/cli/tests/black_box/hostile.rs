@@ -149,24 +149,3 @@ fn servers_that_break_http2_are_faults_and_others_go_on() {
     assert!(sent == answered && sent.as_u64() >= Some(8), "{own:#}");
     ended.assert_status(1);
 }
-
-#[test]
-fn what_the_target_lacks_is_named() {
-    for (scheme, bytes, detail, cure) in [
-        ("ws", after_settings(b""), "does not offer WebSocket over HTTP/2 (RFC 8441)", "leave out --http2"),
-        (
-            "http",
-            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
-            "does not speak HTTP/2 without TLS",
-            "https://",
-        ),
-    ] {
-        let server = says(bytes);
-        let target = format!("{scheme}://{}/", server.address);
-        let (ended, s) = run(&target, &["--http2", "-c", "3", "-d", "20s"]);
-        ended.assert_status(1);
-        assert_eq!(s.faults(), [("target·handshake·nothing-in-common".to_owned(), 3)], "{}", ended.stderr);
-        assert_eq!(s.text("limit.detail"), format!("3 handshakes failed: the target {detail}"));
-        assert!(s.text("limit.cure").contains(cure), "{}", s.text("limit.cure"));
-    }
-}

@@ -53,7 +53,6 @@ mod serving;
 mod serving_ends;
 mod signals;
 mod silence;
-mod silences;
 mod stores;
 mod summary;
 mod terminal;

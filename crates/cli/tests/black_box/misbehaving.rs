@@ -194,50 +194,6 @@ fn a_trickling_request_is_given_up_in_time() {
 }
 
 #[test]
-fn three_patterns_of_losing_idle_connections() {
-    let after_the_answer = |then: fn(&mut Peer)| {
-        move |peer: &mut Peer| {
-            let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
-            wait_for_all(peer);
-            peer.is_silent_for(WHILE_READ);
-            then(peer);
-        }
-    };
-    let args = ["--think", "1m"];
-    let cure = "idle timeout";
-    let closed = Misdeed { fault: "target·hold·closed", cure, ..CLOSED };
-    closed.check(after_the_answer(|_| {}), &args);
-    let reset = Misdeed { fault: "target·hold·reset", cure, ..RESET };
-    reset.check(after_the_answer(Peer::reset), &args);
-    // The usual one: a timeout, sent to a client that has no request.
-    let tells = |peer: &mut Peer| {
-        peer.send("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-        peer.wait_gone();
-    };
-    closed.check(after_the_answer(tells), &args);
-}
-
-#[test]
-fn the_limit_is_the_most_frequent_fault() {
-    // Of each three connections one is reset, two have half a response.
-    let server = Scripted::start(|peer| {
-        peer.request();
-        let at = peer.log.times.lock().map(|mut times| (times.push(Duration::ZERO), times.len()).1).unwrap();
-        if at % 3 == 0 {
-            peer.reset();
-        } else {
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
-        }
-    });
-    let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "20s"]);
-    let expected = [("target·exchange·reset", 3), ("target·exchange·truncated", 6)];
-    assert_eq!(s.faults(), expected.map(|(kind, n)| (kind.to_owned(), n)), "{}", ended.stderr);
-    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "wrong-answer"));
-    assert!(s.text("limit.detail").starts_with("6 responses"), "{}", s.text("limit.detail"));
-    assert_eq!(ended.status, Some(1));
-}
-
-#[test]
 fn one_bad_server_among_good_ones_is_counted_alone() {
     let is_first = AtomicBool::new(true);
     let server = Scripted::start(move |peer| {

@@ -19,24 +19,31 @@ fn a_target_of_another_protocol_is_quoted() {
         peer.send("220 mail ESMTP\r\n");
         peer.wait_gone();
     });
-    let quote = "it begins with \"220 mail ESMTP\"";
-    for scheme in ["http", "ws"] {
-        check(&mail, scheme, &[], quote);
-    }
-    check(&mail, "http", &["--http2"], quote);
-    for scheme in ["https", "wss", "tls"] {
-        check(&mail, scheme, &["-k"], quote);
-    }
     let redis = Scripted::start(|peer| {
         peer.wait_for_more();
         peer.send("-NOAUTH\r\n");
         peer.wait_gone();
     });
-    check(&redis, "http", &[], "it begins with \"-NOAUTH\"");
-    check(&redis, "http", &["--http2"], "it begins with \"-NOAUTH\"");
-    let ping = ["--ping", "100ms", "--message", "a message that is longer than the reply"];
-    check(&redis, "tcp", &ping, "it begins with \"-NOAUTH\"");
-    check(&mail, "tcp", &ping, quote);
+    let (greeting, error) = ("it begins with \"220 mail ESMTP\"", "it begins with \"-NOAUTH\"");
+    let ping: &[&str] = &["--ping", "100ms", "--message", "a message that is longer than the reply"];
+    let checks: [(&Scripted, &str, &[&str], &str); 10] = [
+        (&mail, "http", &[], greeting),
+        (&mail, "ws", &[], greeting),
+        (&mail, "http", &["--http2"], greeting),
+        (&mail, "https", &["-k"], greeting),
+        (&mail, "wss", &["-k"], greeting),
+        (&mail, "tls", &["-k"], greeting),
+        (&mail, "tcp", ping, greeting),
+        (&redis, "http", &[], error),
+        (&redis, "http", &["--http2"], error),
+        (&redis, "tcp", ping, error),
+    ];
+    // At the same time: most of it is waiting.
+    std::thread::scope(|all| {
+        for (server, scheme, args, quote) in checks {
+            all.spawn(move || check(server, scheme, args, quote));
+        }
+    });
 }
 
 #[test]

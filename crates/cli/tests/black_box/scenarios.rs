@@ -1,11 +1,14 @@
 //! `throng run X.toml`: the file and all that it names are read, mistakes are reported, and it is run.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{
     program::{Program, Serving, Signal, until},
     scripted::Scripted,
-    silences::limited,
     summary::{Summary, run},
     usage::check,
 };
@@ -102,10 +105,18 @@ file = "{}"
     )
 }
 
+/// A server that has this many connections at once, and leaves the others in its accept queue.
+fn accepting(most: &str) -> Serving {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/accepts.py");
+    let mut command = Command::new("python3");
+    command.arg(script).arg(most);
+    Serving::from(command, &[])
+}
+
 /// Each that is served has one response; the server has four at once, and leaves the others in its accept queue to the end.
 #[test]
 fn what_each_population_has_held_is_its_own() {
-    let server = limited("accepts", "4");
+    let server = accepting("4");
     let text = format!(
         "target = \"{}\"\nduration = \"2s\"\ntimeout = \"4s\"\nthink = \"1m\"\n\
          [[population]]\nname = \"readers\"\nconnections = 3\n\

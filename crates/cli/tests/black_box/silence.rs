@@ -1,5 +1,5 @@
-//! Silence is a failure: every load model against every way in which a server stops responding, with and without thresholds. No
-//! run passes that should not, and each request has exactly one outcome.
+//! Silence is a failure: every way in which a server stops responding over real sockets, with and without thresholds. No run passes
+//! that should not, and each request has exactly one outcome. Each load model has the same in virtual time, in `simulation/matrix.rs`.
 
 use std::{thread, time::Duration};
 
@@ -29,20 +29,17 @@ const ALL: [Trouble; 6] =
 /// Longer than any correct response here takes, and shorter than any stop of the server.
 const THRESHOLD: &str = "latency.max < 500ms";
 
-struct Cell<'a> {
-    path: &'a str,
-    load: &'a [&'a str],
+struct Cell {
     trouble: Trouble,
     judged: bool,
 }
 
-impl Cell<'_> {
+impl Cell {
     fn check(&self) {
-        let Cell { path, trouble, judged, .. } = *self;
+        let Cell { trouble, judged } = *self;
         let (server, summary, status) = self.run();
         drop(server);
-        let place =
-            format!("{path} {:?}, {trouble:?}, judged {judged}: {:#}", self.load, summary.0["reasons"]);
+        let place = format!("{trouble:?}, judged {judged}: {:#}", summary.0["reasons"]);
         let count = |name: &str| summary.count(&format!("requests.{name}"));
         let (sent, answered, unanswered) = (count("sent"), count("answered"), count("unanswered"));
         assert!(sent > 0, "{place}");
@@ -75,11 +72,11 @@ impl Cell<'_> {
             _ => &[],
         };
         let server = Serving::start(&[&["--threads", "1"], knobs].concat());
-        let scheme = if self.path.starts_with("/ws") { "ws" } else { "http" };
-        let target = format!("{scheme}://{}{}", server.address, self.path);
+        // As fast as it can it would keep both processors from the eleven others of its kind.
+        let target = server.url("/delay?for=20ms");
         let timeout = if self.trouble == StopsAndGoesOn { "8s" } else { "700ms" };
         let mut args = vec!["run", &target, "--json", "-", "--live", "line", "--timeout", timeout];
-        args.extend(self.load);
+        args.extend(["-c", "4", "--ramp", "0s", "-d", "2900ms"]);
         if self.judged {
             args.extend(["--threshold", THRESHOLD]);
         }
@@ -105,11 +102,12 @@ impl Cell<'_> {
     }
 }
 
-/// All troubles of a load, at the same time: most of it is waiting.
-fn check(path: &str, load: &[&str]) {
+#[test]
+fn no_trouble_of_a_target_is_a_pass() {
+    // All at the same time: most of it is waiting.
     thread::scope(|scope| {
         for (trouble, judged) in ALL.into_iter().flat_map(|trouble| [(trouble, false), (trouble, true)]) {
-            scope.spawn(move || Cell { path, load, trouble, judged }.check());
+            scope.spawn(move || Cell { trouble, judged }.check());
         }
     });
 }
@@ -121,18 +119,15 @@ fn a_stall_of_throng_is_lag() {
     let server = Serving::start(&["--threads", "1"]);
     // A closed loop of some hundreds a second: faster shows no more.
     let target = server.url("/delay?for=10ms");
-    let run = |load: &[&str]| {
-        let args = ["run", &target, "--json", "-", "--live", "line", "-d", "2s", "--ramp", "0s"];
-        let mut run = Program::start(&[&args, load].concat());
-        run.wait_for_second(1);
-        run.signal(Signal::STOP);
-        // The experiment itself: it is stopped for this long.
-        thread::sleep(STOP);
-        run.signal(Signal::CONT);
-        let ended = run.end();
-        Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")))
-    };
-    let s = run(&["-c", "8"]);
+    let args = ["run", &target, "--json", "-", "--live", "line", "-d", "2s", "--ramp", "0s", "-c", "8"];
+    let mut run = Program::start(&args);
+    run.wait_for_second(1);
+    run.signal(Signal::STOP);
+    // The experiment itself: it is stopped for this long.
+    thread::sleep(STOP);
+    run.signal(Signal::CONT);
+    let ended = run.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
     let (latency, lag) = (s.number("latency_us.max"), s.number("lag_us.max"));
     assert!(lag >= 550e3, "lag {lag} us");
     // Were the stop part of it, it would be longer.
@@ -141,36 +136,4 @@ fn a_stall_of_throng_is_lag() {
     let (bounds, most) = (s.count("latency_us.stalled.count"), s.number("latency_us.stalled.most"));
     assert!((1..100).contains(&bounds) && most >= 550e3, "{bounds}, {most} us");
     assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
-    // Judged by the maximum, such a run has no result; nor has one in which it was long for one in a hundred.
-    let s = run(&["-c", "8", "--threshold", "latency.max < 100ms"]);
-    assert_eq!(s.text("verdict"), "invalid", "{:#}", s.0["reasons"]);
-    let s = run(&["-c", "8", "--rate", "200/s", "--threshold", "latency.p99 < 100ms"]);
-    assert_eq!(s.text("verdict"), "invalid", "{:#}", s.0["reasons"]);
-    assert!(s.number("lag_us.p99") > 300e3, "{:#}", s.0["lag_us"]);
-}
-
-#[test]
-fn in_closed_loop() {
-    // As fast as it can it would keep both processors from the eleven others of its kind.
-    check("/delay?for=20ms", &["-c", "4", "--ramp", "0s", "-d", "2900ms"]);
-}
-
-#[test]
-fn with_think_time() {
-    check("/", &["-c", "20", "--ramp", "0s", "--think", "50ms..150ms", "-d", "2900ms"]);
-}
-
-#[test]
-fn at_a_rate() {
-    check("/", &["-c", "20", "--ramp", "0s", "--rate", "150/s", "-d", "2900ms"]);
-}
-
-#[test]
-fn of_connections_that_come_and_go() {
-    check("/", &["--arrive", "100/s", "--total", "290", "--calls", "2"]);
-}
-
-#[test]
-fn of_messages() {
-    check("/ws/echo", &["-c", "20", "--ramp", "0s", "--ping", "100ms", "-d", "2900ms"]);
 }

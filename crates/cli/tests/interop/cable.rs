@@ -68,21 +68,6 @@ fn a_cable_that_is_put_back_in_time_is_no_fault() {
     assert!(slowest > 500e3, "the time without a cable is latency: {slowest} us");
 }
 
-#[test]
-fn no_host_at_an_address_is_unreachable_or_silent() {
-    let Some(pair) = Pair::new() else { return };
-    // The kernel sends three requests, a second apart, before it gives up the neighbour.
-    let unreachable = "path·dial·unreachable";
-    let (patient, hasty) = (["--timeout", "8s"], ["--timeout", "500ms"]);
-    std::thread::scope(|both| {
-        for address in ["10.77.0.99", "[fd77::99]"] {
-            let (pair, target) = (&pair, format!("http://{address}:80/"));
-            both.spawn(move || check_dials(pair, &target, &patient, unreachable, "unreachable"));
-        }
-    });
-    check_dials(&pair, "http://10.77.0.98:80/", &hasty, "target·dial·timeout", "no-syn-ack");
-}
-
 /// The server's side becomes a router for 10.90.0.0/16. It sends each sender five errors, then one a
 /// second: with 10.78.0.0/24 the client has enough senders.
 fn route_to_nowhere(pair: &Pair) {

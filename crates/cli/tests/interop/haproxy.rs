@@ -4,7 +4,6 @@ use std::fs;
 
 use crate::{
     nginx::nginx,
-    program::Serving,
     right::{self, LOOPS},
     server::{Server, fetch, folder, program},
 };
@@ -118,58 +117,10 @@ fn a_proxy_without_keep_alive_is_reported() {
 }
 
 #[test]
-fn its_idle_timeout_comes_without_announcement() {
-    let behind = nginx("idle-behind-haproxy", HELLO);
-    let server = haproxy("idle", &behind.address.to_string(), "timeout http-keep-alive 1s");
-    let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
-    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);
-    assert_eq!(s.count("requests.answered"), 10);
-}
-
-#[test]
 fn a_proxy_without_a_backend_is_a_wrong_status() {
     // The discard port: nothing listens there.
     let server = haproxy("down", "127.200.0.1:9", "retries 0");
     let args = ["-c", "5", "-d", "300ms", "--think", "20ms"];
     let s = right::check_wrong(&server.url("/"), &args, "wrong-status");
     assert_eq!(s.count("requests.status.503"), s.count("requests.answered"));
-}
-
-#[test]
-fn a_response_that_it_waits_for_in_vain_is_a_wrong_status() {
-    let silent = crate::scripted::Scripted::start(crate::scripted::Peer::wait_gone);
-    let server = haproxy("silent", &silent.address.to_string(), "timeout server 500ms");
-    let s = right::check_wrong(&server.url("/"), &["-c", "3", "-d", "700ms"], "wrong-status");
-    assert_eq!(s.count("requests.status.504"), s.count("requests.answered"));
-}
-
-/// 260 connections to a proxy that serves 200 at once, and leaves the others in its accept queue. They come one by one: all at once
-/// would overflow that before it has accepted the first.
-fn check_full(lines: &str, args: &[&str]) {
-    let behind = Serving::start(&["--threads", "1"]);
-    let server = haproxy("full", &behind.address.to_string(), lines);
-    let (ended, s) =
-        crate::summary::run(&server.url("/"), &[&["-c", "260", "--ramp", "1k/s"], args].concat());
-    ended.assert_status(1);
-    let limit = ["side", "cause", "certainty"].map(|key| s.text(&format!("limit.{key}")));
-    assert_eq!(limit, ["target", "accept-queue", "seen"], "{:#}", s.at("limit"));
-    // Those that it serves; on a busy machine a few may be missing at the time of the sample.
-    assert!((180..=200).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
-    let output = format!("{} {}", s.text("limit.detail"), s.text("limit.cure"));
-    // Of the 60 some may have been given up before the final sample.
-    let waited: u64 = output.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-    assert!(
-        (1..=60).contains(&waited) && output.contains("connections") && output.contains("maxconn"),
-        "{output}"
-    );
-    assert!(!output.contains("CPU") && !output.contains("open files"), "{output}");
-}
-
-#[test]
-fn its_limit_on_connections_is_its_accept_queue() {
-    // Those that wait are given up after a second, or wait to the end.
-    for args in [&["-d", "3s", "--think", "1m", "--timeout", "1s"][..], &["-d", "1500ms", "--think", "50ms"]]
-    {
-        check_full("maxconn 200", args);
-    }
 }

@@ -3,18 +3,14 @@
 use std::fs;
 
 use crate::{
-    program::Program,
     right,
-    server::{Server, fetch, folder, program, source},
+    server::{Server, folder, program, source},
     summary::{Summary, run},
 };
 
 /// Options with which a virtual machine takes the least of a processor to start and to warm up; none of these tests is about its
 /// speed.
 pub(crate) const CHEAP: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
-
-/// After those, for a program that computes for seconds.
-const WARM: &str = "-XX:TieredStopAtLevel=4";
 
 /// JDK's own `HttpServer`, from source (JEP 330), with a heap so small that it has to be collected.
 fn hello() -> Server {
@@ -105,65 +101,6 @@ fn a_full_heap_is_the_cause_of_later_failures() {
     let at = s.number("limit.first_seen_s");
     assert!((0.2..=s.number("elapsed_s")).contains(&at), "{at}");
     assert_eq!(s.at("observed.target.threads_gone")[0].as_str(), Some("my-acceptor"));
-}
-
-#[test]
-fn an_accept_thread_that_has_died_is_named() {
-    let (server, log) = logging("Accepts", &["-Xmx64m"], &["throw", "60"]);
-    let parts = [
-        "thread \"my-acceptor\" of process ",
-        "connections in its accept queue are not accepted",
-        "its log: Exception in thread \"my-acceptor\" java.lang.IllegalStateException: no place for",
-        &log,
-    ];
-    let s = check_cause(&server, LOAD, "thread", &parts);
-    // One more, by the server itself.
-    assert!((55..=60).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
-}
-
-/// A run in which the server collects once, and no response may take `most`; none if the load had ended before the collection had.
-fn while_it_collects(server: &Server, most: &str) -> Option<Summary> {
-    let url = server.url("/");
-    let load = ["-c", "20", "--think", "20ms", "-d", "5s", "--timeout", "10s"];
-    let threshold = format!("latency.max < {most}");
-    let judged = ["--json", "-", "--threshold", &threshold];
-    let mut running = Program::start(&[&["run", &url], &load[..], &judged].concat());
-    running.wait_for("open 20 of 20");
-    fetch(&server.url("/collect"));
-    let is_in_time = !running.is_ended() && !running.stderr().contains("s drain ");
-    let ended = running.end();
-    let json = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
-    is_in_time.then_some(Summary(json))
-}
-
-/// The target's stall is the limit of one of three such runs, and `is_right`: where other programs keep the machine busy,
-/// the collection takes longer, or throng itself gets no processor, and reports that.
-fn collecting(millis: &str, most: &str, is_right: impl Fn(&Summary) -> bool) {
-    let (server, _) = logging("Pauses", &["-Xmx3g", WARM], &[millis]);
-    let mut seen = Vec::new();
-    for _ in 0..3 {
-        let Some(s) = while_it_collects(&server, most) else { continue };
-        let is_stall = (s.text("limit.side"), s.text("limit.cause")) == ("target", "stall");
-        if is_stall && is_right(&s) {
-            return;
-        }
-        seen.push(s.at("limit").clone());
-    }
-    panic!("none of three runs is right: {seen:#?}");
-}
-
-#[test]
-fn responses_that_waited_for_a_short_collection_are_explained_by_it() {
-    // Shorter than three periods of 0.2 s: no silence.
-    let says = " ms, while the target collected garbage";
-    collecting("250", "125ms", |s| s.text("limit.sentence").ends_with(says));
-}
-
-#[test]
-fn a_silence_during_a_long_collection_is_its_pause() {
-    let says = "the target was collecting garbage";
-    let is_silent = |s: &Summary| s.number("latency_us.max") > 5e5;
-    collecting("1000", "500ms", |s| s.text("limit.detail").contains(says) && is_silent(s));
 }
 
 #[test]

@@ -192,9 +192,4 @@ impl Namespace {
         self.run(&format!("nft add chain inet guard {hook} {{ type filter hook {hook} priority 0 ; }}"));
         self.run(&format!("nft add rule inet guard {hook} {rule}"));
     }
-
-    /// No rule is left.
-    pub(crate) fn allow(&self) {
-        self.run("nft flush ruleset");
-    }
 }

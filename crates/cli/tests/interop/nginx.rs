@@ -84,14 +84,6 @@ fn a_timeout_that_it_announces_is_no_fault() {
 }
 
 #[test]
-fn a_timeout_that_it_keeps_to_itself_is_a_loss() {
-    let server = nginx("unannounced", &format!("keepalive_timeout 1s; {HELLO}"));
-    let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
-    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);
-    assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 10));
-}
-
-#[test]
 fn its_last_response_on_a_connection_announces_the_close() {
     const MOST: u64 = 5;
     let server = nginx("requests", &format!("keepalive_requests {MOST}; {HELLO}"));
@@ -153,37 +145,4 @@ fn its_errors_are_wrong_responses() {
             all.spawn(move || check(path, status));
         }
     });
-}
-
-#[test]
-fn its_closes_without_a_response_are_losses() {
-    let server = nginx("hangs-up", "location / { return 444; }");
-    let s = right::check_lost(
-        &server.url("/"),
-        &["-c", "10", "-d", "200ms"],
-        "target·exchange·closed",
-        "closed",
-        10,
-    );
-    assert_eq!(s.count("requests.answered"), 0);
-}
-
-#[test]
-fn its_worker_connections_are_no_idle_timeout() {
-    for connections in ["540", "600"] {
-        for think in ["1m", "1s..3s"] {
-            let server =
-                nginx(&format!("full-{connections}"), &format!("keepalive_timeout 1h; {FOR_EVER} {HELLO}"));
-            let args = ["-c", connections, "-d", "4s", "--think", think];
-            let (ended, s) = crate::summary::run(&server.url("/"), &args);
-            ended.assert_status(1);
-            let limit = ["side", "cause", "certainty"].map(|key| s.text(&format!("limit.{key}")));
-            let all = format!("{connections}, {think}: {:#}", s.at("limit"));
-            assert_eq!(limit, ["target", "connection-limit", "inferred"], "{all}");
-            assert!(s.text("limit.cure").contains("worker_connections"), "{all}");
-            assert!(!all.contains("idle timeout"), "{all}");
-            let at = s.count("limit.at_connections");
-            assert!((450..=512).contains(&at), "{all}");
-        }
-    }
 }

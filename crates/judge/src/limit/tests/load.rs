@@ -77,7 +77,7 @@ fn a_rate_that_was_met_is_raised_for_more_throughput() {
 fn a_rate_is_not_raised_where_that_would_not_help() {
     let check = |s: &Summary, e: &Evidence, expected: &str| {
         let found = limit(s, e).expect("a threshold failed");
-        assert_eq!((found.fix.as_str(), found.certainty), (expected, Guess), "{found:?}");
+        assert_eq!((found.fix.as_str(), found.certainty), (expected, Certainty::Guess), "{found:?}");
     };
     let fast = ("per_s > 1000", 150.0);
     let mut behind = answered(&[fast]);

@@ -79,7 +79,7 @@ fn a_destination_that_holds_none_has_no_limit_on_them() {
 fn responses_that_do_not_end_are_named_beside_others() {
     let mut s = half(vec![fault(Stage::Exchange, Kind::Timeout, 25)]);
     s.connections.dropped = 25;
-    let most = Starved { name: None, count: 25, served: 25, responses: 500, in_turns: false };
+    let most = Starved { names: Vec::new(), count: 25, served: 25, responses: 500, in_turns: false };
     let e = |unended| Evidence {
         unended,
         starved: vec![most.clone()],

@@ -65,7 +65,7 @@ fn no_queue_is_long_enough_for_more_than_is_accepted() {
     check(&timed_out(), &full(199.0, Some(200.0)), queue);
     // A run that passes is warned of the same.
     let passed = Summary { verdict: Verdict::Pass, ..Summary::default() };
-    let warned = |e: &Evidence| accept_queue::overflow_warning(&passed, e).expect("it overflowed");
+    let warned = |e: &Evidence| crate::queue::overflow_warning(&passed, e).expect("it overflowed");
     let pace = "; 200 connections/s arrive, and the target accepts no more than 98/s: use --arrive 88/s, or ";
     let warning = warned(&full(98.4, Some(200.0)));
     assert!(warning.contains(pace) && !warning.contains("backlog"), "{warning}");

@@ -43,7 +43,7 @@ fn what_limits_a_queue_is_raised() {
         assert_eq!(found.fix, format!("{own_limit}; otherwise {expected}"), "{limit} of {somaxconn:?}");
         // A run that passes is warned of the same.
         let passed = Summary { verdict: Verdict::Pass, ..Summary::default() };
-        let warning = accept_queue::overflow_warning(&passed, &evidence).expect("it overflowed");
+        let warning = crate::queue::overflow_warning(&passed, &evidence).expect("it overflowed");
         assert!(warning.ends_with(&format!(" is retransmitted after 1 s; {expected}")), "{warning}");
     };
     let nginx =
@@ -115,11 +115,11 @@ fn what_a_listener_dropped_is_why_the_connections_without_a_response_timed_out()
         ("target", "accept-queue", 759, "it overflowed 90 times", "call of listen()"),
     );
     // They had had a response before; or the queue dropped fewer.
-    check(&s, &e(90, 20, Some(0)), ("target", "timeout", 759, "", ""));
-    check(&s, &e(40, 41, Some(0)), ("target", "timeout", 759, "", ""));
+    check(&s, &e(90, 20, Some(0)), ("target", "timeout", 800, "", ""));
+    check(&s, &e(40, 41, Some(0)), ("target", "timeout", 800, "", ""));
     // They waited to the end of the load, and the target has all of them.
     s.connections.dropped_in_drain = 41;
-    check(&s, &e(90, 41, Some(0)), ("target", "timeout", 759, "", ""));
+    check(&s, &e(90, 41, Some(0)), ("target", "timeout", 800, "", ""));
     check(&s, &e(90, 41, None), ("target", "accept-queue", 759, "", ""));
 }
 

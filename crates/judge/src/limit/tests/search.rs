@@ -170,7 +170,7 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
         accept_queue,
         ..here(NetCounters::default())
     };
-    let said = |e: &Evidence| outrun(e, 0).map(|why| why.to_string());
+    let said = |e: &Evidence| crate::queue::outrun(e, 0).map(|why| why.sentence());
     let queued = e(Some(By::Arrival), Some(430));
     let detail = "it accepts a steady 100/s; 430 connections were in its accept queue of 4,096 when the last one arrived";
     let s = stopped(0, Vec::new());
@@ -261,7 +261,7 @@ fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate(
     let sentence = "requests come faster than the target serves them on 50 connections: 42 waited at the end";
     assert_eq!((found.sentence.as_str(), found.detail.as_str()), (sentence, detail));
     assert!(found.fix.ends_with("use more connections (-c)"), "{found:?}");
-    let said = |by| outrun(&e(by), 50).map(|why| why.to_string());
+    let said = |by| crate::queue::outrun(&e(by), 50).map(|why| why.sentence());
     assert_eq!(said(Some(By::Rate)).as_deref(), Some(sentence), "that is why it fails, too");
     assert_eq!([None, Some(By::Connections)].map(said), [None, None]);
     s.verdict = Verdict::Pass;

@@ -70,7 +70,7 @@ fn no_syn_ack_ever_is_the_path() {
         &later,
         ("target", "timeout", 400, "the 401st and all after it; 600 SYN retransmissions", "firewalls"),
     );
-    assert_eq!(limit(&s, &later).unwrap().certainty, Guess);
+    assert_eq!(limit(&s, &later).unwrap().certainty, Certainty::Guess);
 }
 
 /// Of 800 dials, 200 waited for a SYN to be sent again.
@@ -396,7 +396,7 @@ fn eviction_is_no_idle_timeout() {
     check_at(512, inactive);
     let limit = limit(&stopped(512, closed()), &lost(pattern)).expect("something stopped it");
     assert!(limit.sentence.ends_with(" idle connections to admit new ones"), "{limit:?}");
-    check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 512, "", ""));
+    check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 800, "", ""));
 }
 
 /// As others were dialled again, and beyond those that were left, by accident.
@@ -423,7 +423,7 @@ fn what_ends_while_a_response_is_due_is_no_limit_on_connections() {
 
 #[test]
 fn numbers_are_spoken() {
-    let spoken = [1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001].map(path::nth);
+    let spoken = [1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001].map(crate::say::nth);
     assert_eq!(spoken, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "1,001st"]);
 }
 

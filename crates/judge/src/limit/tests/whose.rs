@@ -83,8 +83,8 @@ fn what_waits_still_when_the_run_ends_is_no_steps() {
 
 /// The cause and the sentence where only thresholds of a population failed, or of one of its steps.
 fn found(step: Option<&str>, is_latency: bool, s: &Summary, evidence: &Evidence) -> (&'static str, String) {
-    let judged = Judged { population: Some("slow"), step, is_latency };
-    let limit = limit_of(Some(judged), s, evidence).expect("a threshold failed");
+    let scope = Scope { population: Some("slow"), step, is_latency };
+    let limit = super::super::limit(s, evidence, scope).expect("a threshold failed");
     (limit.cause.name(), limit.sentence)
 }
 
@@ -113,8 +113,9 @@ fn what_another_population_met_is_not_why_the_thresholds_of_one_failed() {
     let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, ..Stall::default() };
     let silent =
         |of: &str| Evidence { stall: Some(stall), stall_of: Some(of.to_owned()), ..Evidence::default() };
-    let own = Judged { population: Some("slow"), step: None, is_latency: true };
-    assert!(own.evidence(&silent("slower")).stall.is_none() && own.evidence(&silent("slow")).stall.is_some());
+    let own = Scope { population: Some("slow"), step: None, is_latency: true };
+    let stall = |of: &str| Case::of(&s, &silent(of), own).stall();
+    assert!(stall("slower").is_none() && stall("slow").is_some());
     // Its own are a cause: of a slow threshold only if there are many.
     let own = fault(Stage::Exchange, Kind::WrongBody, 3);
     s.populations.get_mut("slow").expect("it is there").faults.push(own);
@@ -143,7 +144,10 @@ fn what_another_step_met_is_not_why_the_thresholds_of_one_failed() {
 fn slow_responses_are_those_of_what_is_judged() {
     let part = |ms| SlowPart { share: 0.2, slow: Nanos::from_millis(ms), usual: Nanos::from_millis(1) };
     let e = Evidence {
-        slow_parts: vec![("slow".to_owned(), part(300)), ("slow.look".to_owned(), part(400))],
+        slow_parts: vec![
+            (("slow".to_owned(), None), part(300)),
+            (("slow".to_owned(), Some("look".to_owned())), part(400)),
+        ],
         ..Evidence::default()
     };
     let steps: &[(&str, &[FaultCount])] = &[("buy", &[]), ("look", &[])];

@@ -1,0 +1,309 @@
+//! What is to be explained: a run that something stopped, or the part of it that failed thresholds are about.
+
+use std::cmp::Reverse;
+
+use plan::Threshold;
+use samples::{
+    Detail, Fault, FaultCount, Kind, LogKind, LogLine, PopulationSummary, Quantiles, Requests, Side,
+    SlowPart, Stage, StepSummary, Summary, ThresholdResult, Verdict,
+};
+use units::Count;
+
+use crate::{
+    evidence::{Evidence, Stall},
+    say::nth,
+    signs::Sign,
+    starved::Starved,
+    tolerances::FEW_RESPONSES,
+    trouble::{Trouble, is_response, trouble_of},
+    words::Words,
+};
+
+/// What is judged: what others met is not why thresholds on a part of a run failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scope<'a> {
+    /// The population that all failed thresholds are of.
+    pub(crate) population: Option<&'a str>,
+    /// The step that they are of.
+    pub(crate) step: Option<&'a str>,
+    /// Whether they ask for nothing but short times.
+    pub(crate) is_latency: bool,
+}
+
+impl Scope<'_> {
+    /// What the failed thresholds of a run have in common; all of it where none has failed, or what fails is not of a part alone.
+    pub(crate) fn of<'a>(thresholds: &'a [Threshold], s: &Summary) -> Scope<'a> {
+        let results = &s.thresholds;
+        // Those that throng's lateness leaves open only where none else failed.
+        let has_failed = results.iter().any(|result| result.fails());
+        let counts = |result: &ThresholdResult| !result.pass && (!has_failed || !result.unreliable);
+        let failed = thresholds.iter().zip(results).filter(|(_, result)| counts(result));
+        let each = failed.map(|(threshold, _)| {
+            let figure = &threshold.figure;
+            Scope { population: figure.population(), step: figure.step(), is_latency: figure.is_latency }
+        });
+        let scope = each.reduce(|all, own| {
+            let population = all.population.filter(|_| all.population == own.population);
+            let step = all.step.filter(|_| population.is_some() && all.step == own.step);
+            Scope { population, step, is_latency: all.is_latency && own.is_latency }
+        });
+        let scope = scope.unwrap_or_default();
+        // Without a response in the end, the run fails for the others, too.
+        let is_of_others = scope.population.is_some_and(|name| {
+            s.populations.get(name).is_none_or(|own| s.requests.unanswered > own.requests.unanswered)
+        });
+        if is_of_others { Scope::default() } else { scope }
+    }
+}
+
+/// A run that something stopped.
+pub(crate) struct Case<'a> {
+    pub(crate) summary: &'a Summary,
+    pub(crate) evidence: &'a Evidence,
+    pub(crate) scope: Scope<'a>,
+    /// Those of the scope.
+    pub(crate) faults: Vec<FaultCount>,
+    pub(crate) trouble: Trouble,
+    /// Faults of that kind; of lost connections no more than there were, where each had several requests.
+    pub(crate) count: u64,
+    /// The most frequent of them.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) stage: Option<Stage>,
+    /// The kernel's error with it.
+    pub(crate) detail: Detail,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn of(summary: &'a Summary, evidence: &'a Evidence, scope: Scope<'a>) -> Case<'a> {
+        let mut case = Case {
+            summary,
+            evidence,
+            scope,
+            faults: Vec::new(),
+            trouble: Trouble::None,
+            count: 0,
+            kind: None,
+            stage: None,
+            detail: Detail::NONE,
+        };
+        case.faults = case.faults_of_scope();
+        // What waits still when the run ends waits as what ran into its timeout; unless it is not waited for that long.
+        let is_cut_short = summary.verdict == Verdict::Interrupted || evidence.is_cut_short;
+        let waiting = if is_cut_short { 0 } else { case.requests().unanswered };
+        let unanswered = FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), waiting);
+        let faults: Vec<FaultCount> =
+            case.faults.iter().chain([&unanswered]).filter(|f| f.count > 0).cloned().collect();
+        let of = |trouble: Trouble| faults.iter().filter(move |f| trouble_of(f) == trouble);
+        let count = |trouble: Trouble| of(trouble).map(|f| f.count).sum::<u64>();
+        let most = faults.iter().map(trouble_of).max_by_key(|trouble| (count(*trouble), Reverse(*trouble)));
+        let trouble = most.unwrap_or(Trouble::None);
+        // The wrong response, and not the loss that follows from it.
+        let rank = |f: &&FaultCount| (!f.fault().follows_response(), f.count, f.kind.is_wrong_response());
+        let worst = of(trouble).max_by_key(rank);
+        let at_most = match summary.connections.dropped + summary.connections.failed {
+            lost if trouble == Trouble::Lost && lost > 0 => lost,
+            _ => u64::MAX,
+        };
+        Case {
+            trouble,
+            count: count(trouble).min(at_most),
+            kind: worst.map(|f| f.kind),
+            stage: worst.map(|f| f.stage),
+            detail: worst.map_or(Detail::NONE, |f| f.detail),
+            ..case
+        }
+    }
+
+    /// The population of the scope.
+    fn own(&self) -> Option<&'a PopulationSummary> {
+        self.scope.population.and_then(|name| self.summary.populations.get(name))
+    }
+
+    fn own_step(&self) -> Option<&'a StepSummary> {
+        self.own()?.steps.get(self.scope.step?)
+    }
+
+    fn faults_of_scope(&self) -> Vec<FaultCount> {
+        let of_own = self.own().map(|own| &own.faults);
+        let faults = self.own_step().map(|own| &own.faults).or(of_own).unwrap_or(&self.summary.faults);
+        let responses: u64 = faults.iter().filter(|f| is_response(f)).map(|f| f.count).sum();
+        // A few do not make the others slow by being wrong.
+        let are_few = FEW_RESPONSES * responses < self.requests().answered;
+        let is_other = |f: &FaultCount| is_response(f) || f.fault().follows_response();
+        faults.iter().filter(|f| !(self.scope.is_latency && are_few && is_other(f))).cloned().collect()
+    }
+
+    /// Requests of the scope.
+    pub(crate) fn requests(&self) -> &'a Requests {
+        self.own().map_or(&self.summary.requests, |own| &own.requests)
+    }
+
+    /// Response times of the scope: at full load, and in the ramp.
+    pub(crate) fn latency_us(&self) -> (&'a Quantiles, &'a Quantiles) {
+        match (self.own_step(), self.own()) {
+            (Some(own), _) => (&own.latency_us, &own.ramp_latency_us),
+            (_, Some(own)) => (&own.latency_us, &own.ramp_latency_us),
+            _ => (&self.summary.latency_us, &self.summary.ramp_latency_us),
+        }
+    }
+
+    /// Responses by status: of a step that met only a part of its population's faults, those statuses that may be its own.
+    pub(crate) fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + use<'a> {
+        let is_part =
+            self.own_step().is_some_and(|step| self.own().is_some_and(|own| own.faults != step.faults));
+        let all = self.requests().status.iter().map(|(status, n)| (*status, *n));
+        all.filter(move |(status, _)| !is_part || (200..300).contains(status))
+    }
+
+    /// The populations of the scope.
+    pub(crate) fn populations(&self) -> impl Iterator<Item = (&'a str, &'a PopulationSummary)> + use<'a> {
+        let of = self.scope.population;
+        let all = self.summary.populations.iter().map(|(name, own)| (name.as_str(), own));
+        all.filter(move |(name, _)| of.is_none_or(|of| of == *name))
+    }
+
+    /// Responses of the scope that are far slower than all others.
+    pub(crate) fn slow(&self) -> Option<SlowPart> {
+        let Some(population) = self.scope.population else { return self.evidence.slow_part };
+        let is_own = |of: &(String, Option<String>)| of.0 == population && of.1.as_deref() == self.scope.step;
+        self.evidence.slow_parts.iter().find(|(of, _)| is_own(of)).map(|(_, part)| *part)
+    }
+
+    /// Seconds with slow responses: of all populations together.
+    pub(crate) fn slow_seconds(&self) -> &'a [u64] {
+        if self.scope.population.is_some() { &[] } else { &self.evidence.slow_seconds }
+    }
+
+    fn is_of(&self, name: &str) -> bool {
+        self.scope.population.is_none_or(|own| own == name)
+    }
+
+    /// The longest time without a response, of the scope.
+    pub(crate) fn stall(&self) -> Option<Stall> {
+        let is_own = self.evidence.stall_of.as_ref().is_none_or(|name| self.is_of(name));
+        self.evidence.stall.filter(|_| is_own)
+    }
+
+    /// Those of the scope that had no response while the others had many; of several populations, the one with the most.
+    pub(crate) fn most_starved(&self) -> Option<&'a Starved> {
+        let is_own = |own: &&Starved| own.names.is_empty() || own.names.iter().any(|name| self.is_of(name));
+        self.evidence.starved.iter().filter(is_own).max_by_key(|own| own.count)
+    }
+
+    /// From and until when what went wrong began to, seconds of the run.
+    pub(crate) fn failing(&self) -> Option<(f64, f64)> {
+        self.evidence.timeline.failing(|fault| trouble_of(fault) == self.trouble)
+    }
+
+    /// Whether nothing went wrong but that responses were slow, or did not come.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.trouble, Trouble::None | Trouble::Waiting)
+    }
+
+    /// Whether nothing went wrong but that there was nothing to hold thresholds against.
+    pub(crate) fn is_unmeasured(&self) -> bool {
+        let mut failed = self.summary.thresholds.iter().filter(|t| !t.pass).peekable();
+        self.trouble == Trouble::None && failed.peek().is_some() && failed.all(|t| t.value.is_none())
+    }
+
+    /// Whether a sign was there then; where its time is not known, it may have been.
+    pub(crate) fn explains(&self, sign: Sign) -> bool {
+        self.evidence.timeline.first(sign, self.failing()).is_none_or(|(_, explains)| explains)
+    }
+
+    /// A line of this kind in the target's log that was there when things began to fail.
+    pub(crate) fn logged(&self, kind: LogKind) -> Option<&'a LogLine> {
+        let line = self.evidence.log.iter().find(|line| line.kind == kind)?;
+        self.explains(kind.into()).then_some(line)
+    }
+
+    /// What the target said in words, with most of what went wrong.
+    pub(crate) fn words(&self) -> Option<&'a Words> {
+        Words::find(&self.evidence.words, self.stage?, self.kind?)
+    }
+
+    /// Whether connections that were wanted are not there, by the target's doing or the way's. Where there is room for all of the load,
+    /// it may be only the probe's fresh ones for which there is none.
+    pub(crate) fn is_short(&self) -> bool {
+        let probes = self.summary.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref());
+        match self.trouble {
+            Trouble::Waiting | Trouble::Lost | Trouble::Refused => true,
+            Trouble::None => probes.is_some_and(|censored| censored.count > 0),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn n(&self) -> Count {
+        Count(self.count)
+    }
+
+    /// The target's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.evidence.target.map_or(0, |target| target.pid)
+    }
+
+    /// The fix, or a smaller load instead: of a search that is none, for it finds the largest.
+    pub(crate) fn or_less(&self, fix: &str, less: &str) -> String {
+        if self.evidence.search.is_some() { fix.to_owned() } else { format!("{fix}, or {less}") }
+    }
+
+    /// Connections opened so far; in a search with those of the steps before that are left.
+    pub(crate) fn opened(&self) -> u64 {
+        self.evidence.losses.before + self.summary.connections.opened
+    }
+
+    /// Connections held at the end.
+    pub(crate) fn held(&self) -> u64 {
+        self.summary.connections.held
+    }
+
+    /// Connections that were left; where none was, the most that ever were.
+    pub(crate) fn left(&self) -> u64 {
+        if self.held() > 0 { self.held().min(self.peak()) } else { self.peak() }
+    }
+
+    /// The most connections that ever were open.
+    pub(crate) fn peak(&self) -> u64 {
+        self.summary.connections.peak
+    }
+
+    /// Those that the target served: without connections in its accept queue.
+    pub(crate) fn served(&self) -> u64 {
+        // Fresh ones of the probe are in the queue too: of the load it has no more than had no response.
+        let most = if self.summary.probe.is_some() { self.count } else { u64::MAX };
+        let served = self.peak().saturating_sub(self.evidence.stood.min(most));
+        if served > 0 { self.left().min(served) } else { self.left() }
+    }
+
+    /// Faults of the scope of this kind.
+    pub(crate) fn faults_of(&self, side: Side, kind: Kind) -> u64 {
+        self.faults.iter().filter(|f| f.side == side && f.kind == kind).map(|f| f.count).sum()
+    }
+
+    /// Whether enough succeeded beside those that failed, more than one for every ten, that it is not how they were asked for.
+    pub(crate) fn others_succeed(&self, succeeded: u64) -> bool {
+        succeeded * 10 > self.count
+    }
+
+    /// Whether responses began and did not end, half of those that are missing or more. Messages have no beginning of their own.
+    pub(crate) fn is_unended(&self) -> bool {
+        let subject = &self.evidence.subject;
+        let is_most = self.evidence.unended * 2 >= self.count.max(1);
+        is_most && !subject.has_messages && !subject.is_grpc
+    }
+
+    /// Faults of the kind of most that have its error.
+    pub(crate) fn with_detail(&self) -> u64 {
+        let is_one = |f: &&FaultCount| Some(f.kind) == self.kind && f.detail == self.detail;
+        self.faults.iter().filter(is_one).map(|f| f.count).sum()
+    }
+
+    /// `: the 1,001st and all after it`, if that is so.
+    pub(crate) fn since(&self) -> String {
+        let opened = self.opened() + self.summary.connections.redialled;
+        match opened > 0 && opened == self.evidence.losses.opened_by_then {
+            true => format!(": the {} and all after it", nth(opened + 1)),
+            false => String::new(),
+        }
+    }
+}

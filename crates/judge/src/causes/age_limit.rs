@@ -1,0 +1,48 @@
+use super::*;
+use crate::tolerances::CONFIGURED;
+
+/// All were equally old when they were lost: within 0.4 s, a twentieth, or a fifth up to 0.8 s, whichever is most. Not where all were opened,
+/// or lost, in one moment.
+pub(crate) struct AgeLimit {
+    pub(crate) time: Nanos,
+    pub(crate) count: u64,
+}
+
+/// The age that all lost connections have in common.
+pub(super) fn age(case: &Case) -> Option<Nanos> {
+    case.evidence.losses.age.filter(|time| *time >= CONFIGURED && is_unannounced(case))
+}
+
+impl Cause for AgeLimit {
+    const ID: &'static str = "age-limit";
+    const OF: (Side, Name) = (Side::Target, Name::ResetAfter);
+    const YIELDS_TO: &'static [&'static str] = &[
+        "requests-per-connection",
+        "makes-room",
+        "worker-ended",
+        "idle-timeout",
+        "request-timeout",
+        "turns-away",
+    ];
+
+    fn find(case: &Case) -> Option<Found<AgeLimit>> {
+        let time = age(case)?;
+        Some(Found::inferred(AgeLimit { time, count: case.count }, case.peak()))
+    }
+
+    fn sentence(&self) -> String {
+        let (time, n) = (tenths(self.time), Count(self.count));
+        format!("the target ends connections {time} after they are opened ({n} ended)")
+    }
+
+    fn detail(&self, case: &Case) -> String {
+        let (n, how) = (Count(self.count), case.kind.map_or("closed", how));
+        let they = n.one_or("it was", "they were");
+        format!("{} {how} {} after {they} opened", n.were("connection"), tenths(self.time))
+    }
+
+    fn fix(&self, _: &Case) -> String {
+        let time = tenths(self.time);
+        format!("look for a maximum connection age of {time}, in the target and in any proxy before it")
+    }
+}

@@ -1,0 +1,56 @@
+use super::*;
+use crate::{evidence::Paced, paced};
+
+/// In a step of a search by rate, all connections wait for responses that take no longer than those of smaller loads: with more of them the target
+/// may serve more. Where it is the target that is busy, each response takes longer, and they carry less.
+pub(crate) struct BusyConnections {
+    pub(crate) held: u64,
+    /// Requests per second that they carried, and that were due.
+    pub(crate) carried: f64,
+    pub(crate) due: f64,
+    pub(crate) response: Nanos,
+}
+
+/// Connections that carry this share of what they can at the response time of an idle target are busy: between two requests they wait for
+/// the next one for a moment.
+const BUSY: f64 = 0.9;
+
+impl Cause for BusyConnections {
+    const ID: &'static str = "busy-connections";
+    const OF: (Side, Name) = (Side::Host, Name::TooFewConnections);
+    const YIELDS_TO: &'static [&'static str] = paced::YIELDS_TO;
+
+    fn find(case: &Case) -> Option<Found<BusyConnections>> {
+        let Paced { due_per_s: due, response } = case.evidence.paced?;
+        let (s, held, response_s) = (case.summary, case.held(), response.secs_f64());
+        let counted_s = s.duration_s - response_s;
+        if !case.is_waiting() || held == 0 || counted_s <= response_s {
+            return None;
+        }
+        // In the time that one takes, none has come yet.
+        let carried = case.requests().per_s * s.duration_s / counted_s;
+        let are_busy = carried * response_s >= BUSY * held as f64;
+        let found = BusyConnections { held, carried, due, response };
+        (are_busy && carried < due).then(|| Found::inferred(found, held))
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            "too few connections: {} carried {} of the {} requests that were due each second",
+            Count(self.held),
+            Count(self.carried.round() as u64),
+            Count(self.due.round() as u64)
+        )
+    }
+
+    fn detail(&self, _: &Case) -> String {
+        let response_ms = self.response.secs_f64() * 1e3;
+        let held = connections(self.held);
+        format!("a response takes {response_ms:.0} ms, also at smaller loads: {held} cannot carry more")
+    }
+
+    fn fix(&self, _: &Case) -> String {
+        let needed = (self.held as f64 * self.due / self.carried).ceil();
+        format!("use -c {needed:.0} or more, which is what the rate needs at this response time")
+    }
+}

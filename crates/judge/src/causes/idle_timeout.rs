@@ -1,0 +1,44 @@
+use super::*;
+use crate::tolerances::CONFIGURED;
+
+/// All lost connections had been idle for the same time, 0.9 s or more, and no surviving one for longer: within 0.25 s, a tenth, or a fifth
+/// up to 0.6 s, whichever is most.
+pub(crate) struct IdleTimeout {
+    pub(crate) time: Nanos,
+    pub(crate) count: u64,
+}
+
+/// The silence that all lost connections have in common. For a connection with traffic only at its start its age is the same: an idle timeout
+/// closes; a limit on age, or a restart, resets.
+pub(super) fn silence(case: &Case) -> Option<Nanos> {
+    let pattern = &case.evidence.losses;
+    let may_be_age = super::age_limit::age(case).is_some() || pattern.is_one_moment;
+    let silence = pattern.silence.filter(|time| *time >= CONFIGURED && is_unannounced(case));
+    silence.filter(|_| !may_be_age || case.kind == Some(Kind::Closed))
+}
+
+impl Cause for IdleTimeout {
+    const ID: &'static str = "idle-timeout";
+    const OF: (Side, Name) = (Side::Target, Name::IdleCut);
+    const YIELDS_TO: &'static [&'static str] =
+        &["requests-per-connection", "makes-room", "worker-ended", "turns-away"];
+
+    fn find(case: &Case) -> Option<Found<IdleTimeout>> {
+        let time = silence(case).filter(|_| case.stage != Some(Stage::Exchange))?;
+        Some(Found::inferred(IdleTimeout { time, count: case.count }, case.peak()))
+    }
+
+    fn sentence(&self) -> String {
+        let (time, n) = (tenths(self.time), Count(self.count));
+        format!("the target closes connections after {time} of inactivity ({n} closed)")
+    }
+
+    fn detail(&self, case: &Case) -> String {
+        let how = case.kind.map_or("closed", how);
+        format!("{} {how} after {} of inactivity", Count(self.count).were("connection"), tenths(self.time))
+    }
+
+    fn fix(&self, case: &Case) -> String {
+        outlast(case, self.time)
+    }
+}

@@ -1,0 +1,63 @@
+use super::*;
+
+/// The target's log says that it could get no file, no thread or no memory.
+pub(crate) struct Logged {
+    pub(crate) kind: LogKind,
+    pub(crate) at: u64,
+}
+
+impl Cause for Logged {
+    const ID: &'static str = "logged";
+    const OF: (Side, Name) = (Side::Target, Name::Memory);
+    const YIELDS_TO: &'static [&'static str] = &["open-files", "heap", "ended", "oom-killed"];
+
+    fn find(case: &Case) -> Option<Found<Logged>> {
+        if matches!(case.trouble, Trouble::Ours | Trouble::Path | Trouble::None) {
+            return None;
+        }
+        let kinds = [LogKind::OpenFiles, LogKind::Threads, LogKind::Memory];
+        let kind = kinds.into_iter().find(|kind| case.logged(*kind).is_some())?;
+        let at = case.served();
+        case.evidence.target.map(|_| Found::seen(Logged { kind, at }, at).began(Began::Seen(kind.into())))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        let name = match self.kind {
+            LogKind::OpenFiles => Name::OpenFiles,
+            LogKind::Threads => Name::Threads,
+            _ => Name::Memory,
+        };
+        (Side::Target, name)
+    }
+
+    fn sentence(&self) -> String {
+        let what = match self.kind {
+            LogKind::OpenFiles => "ran out of open files",
+            LogKind::Threads => "could not start another thread",
+            _ => "ran out of memory",
+        };
+        format!("the target {what} at {}, according to its log", connections(self.at))
+    }
+
+    fn detail(&self, case: &Case) -> String {
+        let what = match self.kind {
+            LogKind::OpenFiles => "could not open another file",
+            LogKind::Threads => "could not start another thread",
+            _ => "could not allocate memory",
+        };
+        format!("process {} {what}", case.pid())
+    }
+
+    fn fix(&self, case: &Case) -> String {
+        let pid = case.pid();
+        match self.kind {
+            LogKind::OpenFiles => format!(
+                "raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"
+            ),
+            LogKind::Threads => "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more \
+                connections per thread"
+                .to_owned(),
+            _ => case.or_less(MORE_MEMORY, FEWER),
+        }
+    }
+}

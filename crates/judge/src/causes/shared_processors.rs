@@ -1,0 +1,41 @@
+use super::*;
+use crate::evidence::Shared;
+
+/// Both ends are confined to the same processors, fewer than the machine has, and used 85 % of them, or would have used 120 %.
+pub(crate) struct SharedProcessors(pub(crate) Shared);
+
+impl Cause for SharedProcessors {
+    const ID: &'static str = "shared-processors";
+    const OF: (Side, Name) = (Side::Host, Name::Cpu);
+
+    fn find(case: &Case) -> Option<Found<SharedProcessors>> {
+        let shared = case.evidence.shared.clone()?;
+        let is_used_up = shared.own + shared.target >= SHARED || shared.wanted >= WANTED;
+        let take_part = shared.own.min(shared.target) >= TAKES_PART;
+        let is_it = case.is_waiting() && is_used_up && take_part;
+        is_it.then(|| Found::seen(SharedProcessors(shared), case.left()))
+    }
+
+    fn sentence(&self) -> String {
+        format!("throng and the target compete for the same processors ({})", self.0.list)
+    }
+
+    fn detail(&self, _: &Case) -> String {
+        let (list, own, target) = (&self.0.list, self.0.own * 100.0, self.0.target * 100.0);
+        format!(
+            "throng and the target share the same processors ({list}) and compete for them: throng used {own:.0} %, the target \
+            {target:.0} %; the figures describe both together"
+        )
+    }
+
+    fn fix(&self, _: &Case) -> String {
+        "assign separate processors to each (taskset -c), or run throng on another machine".to_owned()
+    }
+}
+
+/// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
+const SHARED: f64 = 0.85;
+/// And the processors that both would have used exceed the available ones by this factor.
+const WANTED: f64 = 1.2;
+/// The one that used less of them did not keep the other from running.
+const TAKES_PART: f64 = 0.05;

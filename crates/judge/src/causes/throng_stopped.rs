@@ -1,0 +1,67 @@
+use super::*;
+use crate::{honesty, stall::longest_us, tolerances::{OWN_STALL, STANDS_OUT}};
+use samples::{AgentSummary, Summary};
+
+/// Throng itself was stopped or had no processor for 0.1 s or more, four times the median response and half of the longest; for timeouts,
+/// half of the timeout.
+pub(crate) struct ThrongStopped {
+    /// Throng itself, or an agent.
+    pub(crate) who: String,
+    pub(crate) seconds: f64,
+}
+
+impl Cause for ThrongStopped {
+    const ID: &'static str = "throng-stopped";
+    const OF: (Side, Name) = (Side::Host, Name::Stall);
+    const YIELDS_TO: &'static [&'static str] = &["shared-processors"];
+
+    fn find(case: &Case) -> Option<Found<ThrongStopped>> {
+        let (s, (times, ramp)) = (case.summary, case.latency_us());
+        let stall_us = s.generator.stall_us;
+        let stands_out = stall_us >= OWN_STALL.0 as f64 / 1e3 && stall_us >= STANDS_OUT * times.p50;
+        let explains = match case.trouble {
+            // That a load is too small for a threshold is no stall's doing.
+            Trouble::None => {
+                2.0 * stall_us >= longest_us(times, ramp) && crate::throughput::too_little(case).is_none()
+            }
+            Trouble::Waiting => honesty::is_of_timeout(case.evidence, stall_us),
+            _ => false,
+        };
+        // Where it had no processor for most of the time, that is the reason.
+        let is_it = stands_out && explains && honesty::saturated(case.evidence).is_none();
+        let found = ThrongStopped { who: stopped_one(s), seconds: stall_us / 1e6 };
+        is_it.then(|| Found::seen(found, case.left()))
+    }
+
+    fn sentence(&self) -> String {
+        format!("{} was stopped, or had no processor, for {:.1} s", self.who, self.seconds)
+    }
+
+    fn detail(&self, case: &Case) -> String {
+        let failures =
+            if case.trouble == Trouble::None { "" } else { ", which may have caused the failures" };
+        format!("{}{failures}", self.sentence())
+    }
+
+    fn fix(&self, case: &Case) -> String {
+        let fix = match case.summary.agents.is_empty() {
+            true => "do not suspend throng or its machine, and give it its own processors",
+            false => "do not suspend agents or their machines, and give each its own processors",
+        };
+        fix.to_owned()
+    }
+}
+
+/// Who that was: of a fleet the agent that was not heard of, or late, for a good part of that time, if it was the only one.
+fn stopped_one(s: &Summary) -> String {
+    let was_away = |agent: &&AgentSummary| {
+        let away_us = (agent.away_s * 1e6).max(agent.lag_p99_us.unwrap_or_default());
+        2.0 * away_us >= s.generator.stall_us
+    };
+    let mut stopped = s.agents.iter().filter(was_away);
+    match (stopped.next(), stopped.next()) {
+        _ if s.agents.is_empty() => "throng itself".to_owned(),
+        (Some(agent), None) => format!("agent {}", agent.id),
+        _ => "an agent".to_owned(),
+    }
+}

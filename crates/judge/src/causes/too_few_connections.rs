@@ -1,0 +1,71 @@
+use super::*;
+use crate::{
+    By,
+    evidence::Queueing,
+    paced::{self, Missed},
+};
+
+/// Requests were due while all connections waited for a response (`requests.missed`), and nothing else failed: the rate needs more connections
+/// at this response time.
+pub(crate) struct TooFewConnections {
+    pub(crate) held: u64,
+    /// Requests per second that they carried, and that were due.
+    pub(crate) carried: f64,
+    pub(crate) due: f64,
+    pub(crate) missed: Missed,
+}
+
+impl Cause for TooFewConnections {
+    const ID: &'static str = "too-few-connections";
+    const OF: (Side, Name) = (Side::Host, Name::TooFewConnections);
+    const YIELDS_TO: &'static [&'static str] = paced::YIELDS_TO;
+
+    fn find(case: &Case) -> Option<Found<TooFewConnections>> {
+        let missed = paced::missed(case).filter(|_| case.evidence.paced.is_none())?;
+        if paced::is_by_interval(case) || case.evidence.queueing == Queueing::InLine {
+            return None;
+        }
+        let (held, carried, due) = (missed.held, missed.sent as f64 / missed.time_s, missed.due_per_s());
+        Some(Found::inferred(TooFewConnections { held, carried, due, missed }, held))
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            "too few connections: {} carried {} of the {} requests that were due each second",
+            Count(self.held),
+            Count(self.carried.round() as u64),
+            Count(self.due.round() as u64)
+        )
+    }
+
+    fn detail(&self, _: &Case) -> String {
+        let all = match self.held {
+            1 => "the connection".to_owned(),
+            held => format!("all {} connections", Count(held)),
+        };
+        let (missed, due) = (Count(self.missed.missed), some(self.missed.due(), "request"));
+        format!("{all} waited for a response when {missed} of {due} were due")
+    }
+
+    fn fix(&self, case: &Case) -> String {
+        // Each carries as much as it did: as many as the rate asks for at this response time (Little's law). Those that the target had
+        // closed with an announcement took their part.
+        let (sent, due) = (self.missed.sent as f64, self.missed.due() as f64);
+        let needed = Count((self.missed.all as f64 * due / sent).ceil() as u64);
+        let more = match (case.evidence.search, &self.missed.population) {
+            // It tries fewer connections still.
+            (Some(By::Connections | By::Burst), _) => {
+                format!("lower the rate, which needs {needed} connections at this response time")
+            }
+            (_, Some(name)) => format!(
+                "give {name} {needed} connections or more, which is what its rate needs at this response time"
+            ),
+            _ => format!("use -c {} or more, which is what the rate needs at this response time", needed.0),
+        };
+        let unclear = match case.evidence.queueing {
+            Queueing::Unclear => "; if they carry no more, the target is at its limit",
+            _ => "",
+        };
+        format!("{more}, or find out what delays the responses{unclear}")
+    }
+}

@@ -1,0 +1,50 @@
+use super::*;
+use crate::tolerances::{FEW, QUIET_S};
+
+/// On nine of ten waiting connections, data was retransmitted twice or more without an acknowledgement, and nothing arrived on any for 1 s
+/// (TCP_INFO of up to 2,000).
+pub(crate) struct Unacknowledged {
+    pub(crate) count: u64,
+    pub(crate) of: u64,
+    pub(crate) quiet_s: f64,
+}
+
+impl Cause for Unacknowledged {
+    const ID: &'static str = "unacknowledged";
+    const OF: (Side, Name) = (Side::Path, Name::Unacknowledged);
+    const YIELDS_TO: &'static [&'static str] = &["rejected-in-part"];
+
+    fn find(case: &Case) -> Option<Found<Unacknowledged>> {
+        let seen = &case.evidence.segments;
+        let (count, of, quiet_s) = (seen.unacknowledged, seen.connections, seen.quiet?.secs_f64());
+        let waiting = count + seen.unanswered;
+        // Nothing is between the two: the peer has no such connection, or does not take what is sent.
+        let may_be = case.trouble == Trouble::Waiting && !case.evidence.subject.is_loopback;
+        let are_most = count >= FEW.min(of).max(1) && count * 10 >= waiting * 9;
+        let is_it = may_be && are_most && quiet_s >= QUIET_S;
+        is_it.then(|| Found::inferred(Unacknowledged { count, of, quiet_s }, case.peak()))
+    }
+
+    fn sentence(&self) -> String {
+        let (n, all) = (Count(self.count), connections(self.of));
+        format!("the path is interrupted: data on {n} of {all} is not acknowledged")
+    }
+
+    fn detail(&self, _: &Case) -> String {
+        let (n, all, quiet_s) = (Count(self.count), connections(self.of), self.quiet_s);
+        format!(
+            "data sent on {n} of {all} was never acknowledged, and nothing was received on any of them for {quiet_s:.1} s: the path is \
+            interrupted, or the target's host is gone"
+        )
+    }
+
+    fn fix(&self, case: &Case) -> String {
+        // Handshakes, like pings, are small.
+        match case.requests().answered {
+            0 => format!(
+                "{WAY}; or full-size packets are dropped (path MTU, ICMP blocked): ping -M do -s 1472 HOST"
+            ),
+            _ => WAY.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Which of several causes stopped a run: not one that follows from another that was found, too; of the others the most certain, and of
+//! equally certain ones the first.
+
+use samples::{Cause as Name, Certainty, Limit};
+
+use crate::{
+    case::Case,
+    cause::{Began, Finding},
+    signs::Sign,
+};
+
+/// Maximum of consequences that are named.
+const MAX_NAMED: usize = 3;
+
+/// A finding and when it began: the second of the run, and whether it was so when things began to fail.
+struct Dated {
+    finding: Finding,
+    began: Option<(f64, bool)>,
+    how: How,
+}
+
+/// What stopped it of all that was found.
+pub(crate) fn first(case: &Case, found: Vec<Finding>) -> Option<Limit> {
+    let all: Vec<Dated> = found.into_iter().map(|finding| Dated::new(case, finding)).collect();
+    let causes = all.iter().filter(|one| !all.iter().any(|other| other.explains(one)));
+    let Dated { finding, began, .. } = causes.min_by_key(|one| one.rank())?;
+    let mut limit = finding.limit.clone();
+    if let Some((at_s, _)) = began {
+        limit.first_seen_s = Some(*at_s);
+        limit.detail += &consequences(&all, limit.cause, *at_s);
+    }
+    Some(limit)
+}
+
+/// `; first seen in second 3, followed by: accept queue (second 5)`, where anything was.
+fn consequences(all: &[Dated], cause: Name, at_s: f64) -> String {
+    let dated = all.iter().filter_map(|one| Some((second(one.began?.0), one.finding.limit.cause)));
+    let mut after: Vec<(u64, Name)> =
+        dated.filter(|(later, other)| *later > second(at_s) && *other != cause).collect();
+    after.sort_by_key(|(at, _)| *at);
+    after.dedup_by_key(|(_, cause)| *cause);
+    let describe = |(at, cause): &(u64, Name)| format!("{} (second {at})", cause.name().replace('-', " "));
+    let after: Vec<String> = after.iter().take(MAX_NAMED).map(describe).collect();
+    match after.is_empty() {
+        true => String::new(),
+        false => format!("; first seen in second {}, followed by: {}", second(at_s), after.join(", ")),
+    }
+}
+
+/// Samples are a second apart: what was seen in the same one began at the same time, as far as is known.
+fn second(at_s: f64) -> u64 {
+    at_s.max(0.0).ceil() as u64
+}
+
+/// How what was found explains what failed, the best explanation first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum How {
+    /// All was well until then: whatever else there was did no harm.
+    Ended,
+    /// It was there when things began to fail.
+    WasThere,
+    /// When it began is not known.
+    Perhaps,
+    /// It was there before the load, as the run before may have left it.
+    LeftOver,
+    /// It was seen at other times only.
+    Later,
+}
+
+impl Dated {
+    fn new(case: &Case, finding: Finding) -> Dated {
+        let failing = case.failing();
+        let overlaps = |(from, until): (f64, f64)| {
+            (from, failing.is_none_or(|(begins, ends)| from <= ends && until >= begins))
+        };
+        let began = match finding.began {
+            Began::Unknown => None,
+            Began::Seen(sign) => case.evidence.timeline.first(sign, failing),
+            Began::Silence => case.evidence.stall.map(|stall| overlaps((stall.from_s, stall.until_s))),
+            Began::Stop => case.evidence.stopped.map(overlaps),
+            Began::Failing => failing.map(|(begins, _)| (begins, true)),
+        };
+        let was_well_until = |at_s| failing.is_none_or(|(begins, _)| second(at_s) <= second(begins) + 1);
+        let how = match (began, finding.began) {
+            (None, _) => How::Perhaps,
+            (Some((at_s, _)), Began::Seen(Sign::Ended)) if was_well_until(at_s) => How::Ended,
+            (Some((at_s, true)), Began::Seen(Sign::Queue)) if at_s <= 0.0 => How::LeftOver,
+            (Some((_, true)), _) => How::WasThere,
+            (Some((_, false)), _) => How::Later,
+        };
+        Dated { finding, began, how }
+    }
+
+    /// Whether another one follows from this: nothing follows from what began after it.
+    fn explains(&self, other: &Dated) -> bool {
+        let is_before = match (self.began, other.began) {
+            (Some(_), Some(_)) => self.order() <= other.order(),
+            _ => true,
+        };
+        is_before && other.finding.yields_to.contains(&self.finding.id)
+    }
+
+    fn order(&self) -> (How, u64) {
+        (self.how, self.began.map_or(0, |(at_s, _)| second(at_s)))
+    }
+
+    /// The most certain, then the earliest first.
+    fn rank(&self) -> (u8, (How, u64)) {
+        let uncertainty = match self.finding.limit.certainty {
+            Certainty::Seen => 0,
+            Certainty::Inferred => 1,
+            Certainty::Guess => 2,
+        };
+        (uncertainty, self.order())
+    }
+}

@@ -1,0 +1,101 @@
+//! What was seen, where the evidence shows no cause: what went wrong most of all, how often, and how.
+
+use samples::{Cause as Name, Certainty, Kind, Limit, Side};
+use units::Count;
+
+use crate::{case::Case, say::FIREWALLS, tls, trouble::Trouble};
+
+pub(crate) use reason::reason;
+
+mod against;
+mod load;
+mod lost;
+mod reason;
+mod refused;
+mod slow;
+mod waiting;
+mod whose;
+mod wrong;
+
+/// In words: certainty, what it is about, the one line, what was seen, and where to look.
+pub(crate) struct Seen {
+    certainty: Certainty,
+    of: (Side, Name),
+    at: u64,
+    sentence: String,
+    detail: String,
+    fix: String,
+}
+
+impl Seen {
+    /// Of the target's side.
+    fn target(certainty: Certainty, cause: Name, at: u64, words: [String; 3]) -> Seen {
+        let [sentence, detail, fix] = words;
+        Seen { certainty, of: (Side::Target, cause), at, sentence, detail, fix }
+    }
+}
+
+/// What was seen, from the most specific to the least.
+pub(crate) fn seen(case: &Case) -> Limit {
+    let failed = match case.trouble {
+        Trouble::Refused => Some(refused::refused(case)),
+        Trouble::Waiting => slow::took_longer(case).or_else(|| waiting::waiting(case)),
+        Trouble::Lost => without_tls(case).or_else(|| lost::lost(case)),
+        Trouble::WrongAnswer => wrong::wrong(case),
+        Trouble::Path => Some(not_let_through(case)),
+        _ => None,
+    };
+    let first_seen_s = failed.as_ref().and_then(|_| case.failing()).map(|(begins, _)| begins);
+    let seen = failed.or_else(|| load::too_little(case)).unwrap_or_else(|| slow::unknown(case));
+    let Seen { certainty, of: (side, cause), at, sentence, detail, fix } = seen;
+    Limit { side, cause, at_connections: at, certainty, first_seen_s, sentence, detail, fix }
+}
+
+/// Connections were closed in their handshakes, and none was set up.
+fn without_tls(case: &Case) -> Option<Seen> {
+    let (what, fix) = tls::failed(case).filter(|_| case.opened() == 0)?;
+    let sentence = format!("{} failed: {what}{}", case.n().of("TLS handshake"), case.detail.suffix());
+    let fix = tls::in_place_of(fix, &case.summary.target);
+    Some(Seen::target(Certainty::Seen, Name::Tls, case.left(), [sentence.clone(), sentence, fix]))
+}
+
+/// ICMP messages whose sender is not known, or a firewall of this machine.
+fn not_let_through(case: &Case) -> Seen {
+    let (n, at) = (case.n(), case.peak());
+    if case.kind == Some(Kind::Denied) {
+        return Seen {
+            certainty: Certainty::Seen,
+            of: (Side::Host, Name::Denied),
+            at,
+            sentence: format!("this machine did not permit {}", n.of("operation")),
+            detail: format!("{} not permitted", n.were("operation")),
+            fix: "check this host's firewall".to_owned(),
+        };
+    }
+    let fix = match case.opened() {
+        0 => "check the route (ip route get) and the firewalls on the path",
+        _ => FIREWALLS,
+    };
+    let (were, since) = (n.were("dial"), case.since());
+    Seen {
+        certainty: Certainty::Seen,
+        of: (Side::Path, Name::Unreachable),
+        at,
+        sentence: format!("{were} rejected on the path"),
+        detail: format!("{were} rejected with ICMP (unreachable or prohibited){since}"),
+        fix: fix.to_owned(),
+    }
+}
+
+/// How many of all that went wrong are of the kind that most are; nothing where all are.
+fn of_them(case: &Case, kind: Kind, all: Count) -> String {
+    let same: u64 = case.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
+    if same < all.0 { format!(", {} of them", Count(same)) } else { String::new() }
+}
+
+/// Faults of one kind as a [`Seen`] of the target, with whose they are and the statuses that came beside them.
+fn finish(case: &Case, certainty: Certainty, cause: Name, words: [String; 3]) -> Seen {
+    let [sentence, detail, fix] = words;
+    let words = against::beside(case, [whose::name(case, sentence), detail, fix]);
+    Seen::target(certainty, cause, case.peak(), words)
+}

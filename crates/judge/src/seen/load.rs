@@ -1,0 +1,57 @@
+//! Thresholds that ask for more than the load gives.
+
+use samples::{Cause as Name, Certainty, Side};
+use units::{Nanos, Rate, Unit};
+
+use super::Seen;
+use crate::{case::Case, throughput};
+
+/// What a rate is raised by beyond what its proportion asks for, so that it is met and not just reached.
+const MARGIN: f64 = 1.01;
+
+/// The rate is too low for the thresholds.
+pub(super) fn too_little(case: &Case) -> Option<Seen> {
+    let (times, threshold) = throughput::too_little(case)?;
+    let (r, subject) = (case.requests(), &case.evidence.subject);
+    let rate = subject.rate?;
+    let bytes = match threshold.figure.path.as_str() {
+        "requests.bytes_in_per_s" => Some(r.bytes_in),
+        "requests.bytes_out_per_s" => Some(r.bytes_out),
+        _ => None,
+    };
+    let each = bytes.map_or(String::new(), |bytes| {
+        let each = bytes as f64 / r.answered as f64;
+        let is_decimal = threshold.is_decimal();
+        let each = if is_decimal { Unit::Bytes.brief_decimal(each) } else { Unit::Bytes.brief(each) };
+        format!(", with {each} each")
+    });
+    let (of, flag) = if subject.arrives { ("of connections ", "--arrive") } else { ("", "--rate") };
+    Some(Seen {
+        certainty: Certainty::Seen,
+        of: (Side::Unknown, Name::Unknown),
+        at: case.left(),
+        sentence: format!("all requests {of}at {rate} completed{each}"),
+        detail: "no limit was reached".to_owned(),
+        fix: format!("raise {flag} to {}", up_to_two_digits(rate.per_s_f64() * times * MARGIN)),
+    })
+}
+
+/// Where more throughput may come from. A smaller load has less: no load is to be searched.
+pub(super) fn more_throughput(case: &Case) -> String {
+    let subject = &case.evidence.subject;
+    let pause = subject.pause_flag.as_deref().filter(|_| subject.longest_pause > Nanos::ZERO);
+    match pause {
+        _ if subject.rate.is_some() => "profile the target".to_owned(),
+        _ if subject.is_scenario => "use a larger load, or profile the target".to_owned(),
+        Some(flag) => {
+            format!("use shorter pauses ({flag}) or more connections (-c), or profile the target")
+        }
+        None => "use more connections (-c), or profile the target".to_owned(),
+    }
+}
+
+/// A number per second that is above 0, rounded up: 530 for 526.
+fn up_to_two_digits(per_s: f64) -> Rate {
+    let unit = 10f64.powi(per_s.log10().floor() as i32 - 1);
+    Rate::from_per_s_f64((per_s / unit).ceil() * unit)
+}

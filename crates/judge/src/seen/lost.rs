@@ -1,0 +1,162 @@
+//! Connections that the peer ended, or requests on them.
+
+use samples::{Cause as Name, Certainty, Detail, Kind, Stage};
+use units::{Count, Nanos};
+
+use super::{Seen, finish, of_them};
+use crate::{
+    case::Case,
+    closes::{how, is_instead, outlast},
+    say::{connections, some},
+    words::Words,
+};
+
+const HTTP_1_1_ONLY: &str = "the target serves this path over HTTP/1.1 only: run without --http2";
+const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";
+const FEWER_PINGS_OF_GRPC: &str = "ping less often than the server allows (--ping; by default once in 5 minutes, during calls), or let it \
+allow more (grpc.http2.min_ping_interval_without_data_ms and grpc.keepalive_permit_without_calls; in Go keepalive.EnforcementPolicy)";
+
+/// Connections that the peer ended.
+pub(super) fn lost(case: &Case) -> Option<Seen> {
+    let (kind, count, e) = (case.kind?, case.count, case.evidence);
+    let c = &case.summary.connections;
+    if kind == Kind::Reset && c.dropped + c.failed == 0 {
+        let error = if case.with_detail() == count { case.detail } else { Detail::NONE };
+        return Some(finish(case, Certainty::Seen, Name::WrongAnswer, streams(count, error)));
+    }
+    let how = how(kind);
+    let detail = format!(
+        "{} lost{}: {} by the peer{}",
+        case.n().were("connection"),
+        of_them(case, kind, case.n()),
+        kind.name(),
+        if kind == Kind::Reset && case.detail.is_of_goaway() { String::new() } else { case.detail.suffix() }
+    );
+    let seen = |cause, sentence: String, fix: &str| {
+        Some(finish(case, Certainty::Seen, cause, [sentence, detail.clone(), fix.to_owned()]))
+    };
+    if let Some((frame, fix)) = ended_by(case, kind) {
+        let n = connections(case.with_detail().min(count));
+        let sentence = format!("the target ended {n} with an error ({frame}, {})", case.detail.name());
+        return match case.words().is_some_and(Words::are_of_idleness) {
+            true => seen(Name::IdleCut, sentence, &outlast(case, Nanos::ZERO)),
+            false => seen(Name::Closed, sentence, fix),
+        };
+    }
+    if case.detail == Detail::ANNOUNCED {
+        let (when, fix) = announced(case.stage?);
+        return seen(Name::Closed, closed(count, how, when), fix);
+    }
+    if case.stage? == Stage::Tls {
+        return seen(Name::Closed, closed(count, how, "in the TLS handshake, but not others"), IN_HANDSHAKES);
+    }
+    let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
+    let sentence = if asked && e.is_mute {
+        format!("the target {how} {} without sending a byte", connections(count))
+    } else if is_instead(case) {
+        let sent = super::whose::sent(case);
+        format!("the target {how} {} instead of responding{}", connections(count), one_of(count, sent))
+    } else {
+        closed(count, how, UNANNOUNCED)
+    };
+    let fix = match asked {
+        // In TLS 1.3 a client has ended its handshake before the target has its certificate (RFC 8446, section 2).
+        true if e.subject.has_certificate && case.requests().answered == 0 => CERTIFICATE,
+        true => INSTEAD,
+        false => LIMITS,
+    };
+    seen(Name::Closed, sentence, fix)
+}
+
+/// `the target closed 5 connections without notice`
+pub(super) fn closed(count: u64, how: &str, when: &str) -> String {
+    format!("the target {how} {} {when}", connections(count))
+}
+
+/// ` (1 of 10 requests)`; nothing of more than half, where each may have been its connection's only one.
+fn one_of(count: u64, all: u64) -> String {
+    let each = (all as f64 / count.max(1) as f64).round() as u64;
+    if each < 2 { String::new() } else { format!(" (1 in {})", some(each, "request")) }
+}
+
+/// The frame whose code says why the peer ended connections, and what helps.
+fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
+    let subject = &case.evidence.subject;
+    if let Some(code) = case.detail.close_code() {
+        return Some(("Close", against_close(code)));
+    }
+    if !case.detail.is_of_goaway() {
+        return None;
+    }
+    if kind == Kind::Closed {
+        let fix = match case.detail.name().as_str() {
+            // With which servers of gRPC end a connection that sends too many PINGs.
+            "ENHANCE_YOUR_CALM" if subject.has_pings && subject.is_grpc => FEWER_PINGS_OF_GRPC,
+            "ENHANCE_YOUR_CALM" if subject.has_pings => FEWER_PINGS,
+            "HTTP_1_1_REQUIRED" => HTTP_1_1_ONLY,
+            _ => A_MISTAKE,
+        };
+        return Some(("GOAWAY", fix));
+    }
+    // Of a WebSocket over HTTP/2, whose connection goes with it.
+    (subject.is_http2 && subject.has_messages).then_some(("RST_STREAM", A_MISTAKE))
+}
+
+/// When connections were closed with an announcement that was a fault, and what helps.
+pub(super) fn announced(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Exchange => (ANNOUNCED, INSTEAD),
+        _ => (EARLY, FEWER_CALLS),
+    }
+}
+
+/// What helps where WebSockets are closed with this status code.
+fn against_close(code: u16) -> &'static str {
+    match code {
+        1008 => {
+            "check the target's log, and what it requires of clients: an Origin, credentials, a maximum message rate"
+        }
+        1009 => "raise the target's limit on the size of messages, or send shorter ones (--message)",
+        1011 | 1014 => HANDLER,
+        3000.. => {
+            "look up what the application means by this code, often credentials or a limit of its own; check its log"
+        }
+        1013 => "check the target's log, its CPU and its limits: it reports that it is overloaded",
+        _ => A_MISTAKE,
+    }
+}
+
+const A_MISTAKE: &str =
+    "check the target's log: it limits what a connection may do, or sees a protocol error in what it got";
+const ANNOUNCED: &str = "after announcing it, without responding";
+/// Of connections that arrive, which come for a number of requests.
+const EARLY: &str = "after announcing it, before all of their requests were made";
+const FEWER_CALLS: &str = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), let it keep connections \
+open, or use fewer --calls";
+pub(super) const UNANNOUNCED: &str = "without notice";
+const LIMITS: &str = "check the target's idle timeout, connection limit and log";
+const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";
+const INSTEAD: &str =
+    "check the target's log: it closed them instead of responding, because it failed or rejects them";
+const CERTIFICATE: &str = "check the target's log: it closed them instead of responding; perhaps it does not accept the client \
+certificate (--cert)";
+const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
+
+/// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
+fn streams(count: u64, error: Detail) -> [String; 3] {
+    let code = (!error.is_none()).then(|| error.name());
+    let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));
+    let their = Count(count).one_or("its connection", "their connections");
+    let with = code.as_ref().map_or(String::new(), |code| format!(", {code}"));
+    let sentence =
+        format!("the target reset {} (RST_STREAM{with}); {their} stayed open", some(count, "stream"));
+    let fix = match code.as_deref() {
+        Some("ENHANCE_YOUR_CALM") => {
+            "send fewer requests at a time (--streams, --rate), or raise the target's limit on them"
+        }
+        Some("HTTP_1_1_REQUIRED") => HTTP_1_1_ONLY,
+        Some("PROTOCOL_ERROR" | "FLOW_CONTROL_ERROR" | "FRAME_SIZE_ERROR" | "COMPRESSION_ERROR") => A_MISTAKE,
+        _ => HANDLER,
+    };
+    [sentence, detail, fix.to_owned()]
+}

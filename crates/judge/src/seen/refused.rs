@@ -1,0 +1,75 @@
+//! Dials that were refused: nothing is listening, or no longer.
+
+use samples::{Cause as Name, Certainty};
+use units::{Count, Nanos};
+
+use super::Seen;
+use crate::{
+    case::Case,
+    say::{connections, tenths},
+};
+
+pub(super) fn refused(case: &Case) -> Seen {
+    let losses = &case.evidence.losses;
+    if let Some(until) = losses.refused_at_first {
+        return started_late(case, until, "before the target had accepted any, and none afterwards");
+    }
+    if let Some(until) = losses.refused_unheard.filter(|_| case.opened() == 0) {
+        return started_late(case, until, "before anything listened there");
+    }
+    if case.opened() > 0 {
+        return stopped_listening(case);
+    }
+    let were = case.n().were("dial");
+    let there = match case.evidence.subject.address.as_str() {
+        "" => "the target's addresses",
+        address => address,
+    };
+    // Whether there is a listener can only be seen on the target's host: resets look the same.
+    let is_seen = case.evidence.there.is_some();
+    if is_seen && case.evidence.accept_queue.is_some() {
+        let words = [
+            format!("connection refused, although a process listens on {there}"),
+            format!("{were} refused although there was a listener: perhaps a firewall sent the resets"),
+            "check that host's firewall (nft list ruleset)".to_owned(),
+        ];
+        return Seen::target(Certainty::Inferred, Name::Refused, 0, words);
+    }
+    let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
+    let words = [
+        format!("connection refused: nothing listens on {there}"),
+        format!("{were} refused: nothing is listening there{or}"),
+        "start the server, or check the address and port".to_owned(),
+    ];
+    Seen::target(Certainty::Seen, Name::Refused, 0, words)
+}
+
+fn stopped_listening(case: &Case) -> Seen {
+    let (c, since) = (&case.summary.connections, case.since());
+    let fix = match since.is_empty() && c.redialled > 0 {
+        true => "it accepts connections again: check whether it was restarted, and its log",
+        false => {
+            "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
+        }
+    };
+    let accepted = case.opened() + c.redialled;
+    // In a step of a search those before it may all be lost, and none have come since.
+    let at = if c.opened + c.held > 0 { case.left() } else { 0 };
+    let words = [
+        format!("connection refused after the target had accepted {}", connections(accepted)),
+        format!("{} refused after {} had been accepted{since}", case.n().were("dial"), Count(accepted)),
+        fix.to_owned(),
+    ];
+    Seen::target(Certainty::Seen, Name::Refused, at, words)
+}
+
+/// Nothing was listening until then.
+fn started_late(case: &Case, until: Nanos, when: &str) -> Seen {
+    let (were, first) = (case.n().were("dial"), tenths(until));
+    let words = [
+        format!("{were} refused in the first {first}, and none afterwards: the target was not listening yet"),
+        format!("{were} refused in the first {first}, {when}"),
+        "wait until its port accepts connections before the run begins".to_owned(),
+    ];
+    Seen::target(Certainty::Inferred, Name::Refused, case.left(), words)
+}

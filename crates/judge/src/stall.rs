@@ -1,0 +1,118 @@
+//! A time without any response: whether it stands out, and what the target did meanwhile.
+
+use samples::{Figures, Quantiles, Summary};
+use units::{Count, Nanos};
+
+use crate::{
+    case::{Case, Scope},
+    evidence::{Evidence, Stall, State},
+    tolerances::{STANDS_OUT, TICK_S},
+};
+
+/// The longest response, microseconds.
+pub(crate) fn longest_us(times: &Quantiles, ramp: &Quantiles) -> f64 {
+    times.max.max(ramp.max)
+}
+
+/// The figures of the population that was silent: others may have had responses meanwhile, and have times of their own.
+fn whose<'a>(s: &'a Summary, e: &Evidence) -> &'a Figures {
+    let own = e.stall_of.as_ref().and_then(|name| s.populations.get(name));
+    own.map_or(&s.figures, |own| &own.figures)
+}
+
+/// The silence, if it is one, with what the target did meanwhile; and for how many seconds requests waited.
+pub(crate) fn of(case: &Case) -> Option<(Stall, f64)> {
+    let (s, e) = (whose(case.summary, case.evidence), case.evidence);
+    let stall = case.stall().filter(|stall| is_one(s, e, stall))?;
+    let state = match stall.state {
+        State::Idle | State::Unseen if were_sent_again(s, e) => State::Unreached,
+        state => state,
+    };
+    let (from_s, until_s) = times(s, &stall);
+    Some((Stall { state, ..stall }, until_s - from_s))
+}
+
+/// Segments sent again, SYNs apart: of each connection that waits, a few in each second (RFC 6298); of every tenth, more than a path
+/// usually loses in between.
+fn were_sent_again(s: &Figures, e: &Evidence) -> bool {
+    let again = e.here.net.retrans_segs.saturating_sub(e.here.net.syn_retrans);
+    again >= 3.max(s.connections.held / 10) && !e.subject.is_loopback
+}
+
+/// Whether it stands out, and the waiting requests got their responses afterwards, as far as their timeout let them wait: else it is a
+/// request without a response.
+fn is_one(s: &Figures, e: &Evidence, stall: &Stall) -> bool {
+    let length_us = (stall.until_s - stall.from_s) * 1e6;
+    let waited_us = match e.timeout {
+        Nanos::ZERO => length_us,
+        timeout => length_us.min(timeout.0 as f64 / 1e3),
+    };
+    let came_late = longest_us(&s.latency_us, &s.ramp_latency_us) >= 0.7 * waited_us;
+    stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50
+}
+
+/// From when until when: the request that waited longest waited from its beginning to its end, or nearly.
+fn times(s: &Figures, stall: &Stall) -> (f64, f64) {
+    let longest_us = longest_us(&s.latency_us, &s.ramp_latency_us);
+    let beyond_s = longest_us / 1e6 - (stall.until_s - stall.from_s);
+    let each_s = if (0.0..=2.0 * TICK_S).contains(&beyond_s) { beyond_s / 2.0 } else { 0.0 };
+    (stall.from_s - each_s, stall.until_s + each_s)
+}
+
+/// The same as a warning, of a run that passes.
+pub(crate) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
+    let case = Case::of(s, e, Scope::default());
+    let (stall, _) = of(&case)?;
+    Some(format!("warning: {}: {}", describe(&case, &stall), advice(stall.state)))
+}
+
+pub(crate) fn describe(case: &Case, stall: &Stall) -> String {
+    let (count, s) = (stall.count, whose(case.summary, case.evidence));
+    let (from_s, until_s) = times(s, stall);
+    let times = if count > 1 { format!("; the longest of {} times", Count(count)) } else { String::new() };
+    let state = match stall.state {
+        State::Unseen => "",
+        State::Stopped => "; the target's process was stopped (state T)",
+        State::Blocked => "; the target's process was blocked (state D: usually a disk)",
+        State::Collecting => "; the target was collecting garbage",
+        State::Cpu => "; the target's process used all of its CPU for something else",
+        State::Idle => "; the target's process used little CPU: it waited for something",
+        State::Unreached => "; many segments were sent again in this run",
+    };
+    let of = case.evidence.stall_of.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+    format!(
+        "no connection{of} received a response from second {from_s:.1} to {until_s:.1} ({:.1} s), while throng was on time{times}{state}",
+        until_s - from_s
+    )
+}
+
+/// What the target did meanwhile.
+pub(crate) const fn doing(state: State) -> &'static str {
+    match state {
+        State::Unseen => "",
+        State::Stopped => ", while its process was stopped",
+        State::Blocked => ", while its process was blocked, usually on a disk",
+        State::Collecting => ", while it collected garbage",
+        State::Cpu => ", while it used all of its CPU for something else",
+        State::Idle => ", while it waited for something",
+        State::Unreached => ", and segments were sent again: perhaps the path was interrupted",
+    }
+}
+
+pub(crate) const fn advice(state: State) -> &'static str {
+    match state {
+        State::Stopped => "find what stops it (SIGSTOP, Ctrl-Z, a debugger, a paused container or machine)",
+        State::Blocked => "check its disks and network file systems (iostat -x, /proc/PID/stack)",
+        State::Collecting => {
+            "increase its heap or use another collector, and check its garbage collection log"
+        }
+        State::Cpu => "find what it computes at that time (perf top -p PID)",
+        State::Unreached => {
+            "check the path at that time (links, routes, firewalls), and whether the target's machine was paused or migrated"
+        }
+        State::Idle | State::Unseen => {
+            "check its log at that time for a lock, a pause of its machine, garbage collection, or what it \
+            waited for"
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Thresholds that ask for more throughput than the load gives.
+
+use plan::Threshold;
+use samples::Summary;
+
+use crate::{case::Case, trouble::Trouble};
+
+/// Figures of which a larger load has more, as long as the target serves it.
+const THROUGHPUT: [&str; 3] = ["requests.per_s", "requests.bytes_in_per_s", "requests.bytes_out_per_s"];
+/// The share of a rate from which on it was reached: a run ends within a period of its schedule.
+const REACHED: f64 = 0.95;
+
+/// How many times the throughput of a run its failed thresholds ask for, and the first of them; none where one asks for
+/// something else.
+pub(crate) fn wanted(s: &Summary) -> Option<(f64, Threshold)> {
+    let failed = s.thresholds.iter().filter(|result| !result.pass);
+    let wanted: Option<Vec<(f64, Threshold)>> = failed
+        .map(|result| {
+            let threshold = Threshold::parse(&result.expr, &[]).ok()?;
+            let is_throughput = THROUGHPUT.contains(&threshold.figure.path.as_str());
+            let value =
+                result.value.filter(|value| threshold.is_lower_bound() && is_throughput && *value > 0.0)?;
+            Some((threshold.bound / value, threshold))
+        })
+        .collect();
+    let wanted = wanted?;
+    let most = wanted.iter().map(|(times, _)| *times).fold(0.0, f64::max);
+    wanted.into_iter().next().map(|(_, first)| (most, first))
+}
+
+/// The same where all that was due was answered, and nothing else failed: the rate is too low for them.
+pub(crate) fn too_little(case: &Case) -> Option<(f64, Threshold)> {
+    let (r, subject) = (case.requests(), &case.evidence.subject);
+    let rate = subject.rate.filter(|_| case.trouble == Trouble::None && case.evidence.search.is_none())?;
+    // Each connection that arrives may send several.
+    let is_reached = subject.arrives || r.per_s >= rate.per_s_f64() * REACHED;
+    let is_all = r.sent > 0 && r.answered >= r.sent && r.missed == 0;
+    wanted(case.summary).filter(|_| is_reached && is_all)
+}
