@@ -127,9 +127,7 @@ impl Candidate {
 /// What they have in common, for each of the slow, the wrong and the missing that there are.
 pub(crate) fn in_common(plan: &Plan, shares: &Shares, totals: &Tick, started: Nanos) -> Vec<InCommon> {
     let bad = bad_shares(&shares.all.all(), totals);
-    let mut tested: Vec<Candidate> =
-        bad.iter().flat_map(|of| TRAITS.iter().filter_map(|by| candidate(*by, *of, shares))).collect();
-    keep_significant(&mut tested);
+    let tested = significant(&bad, shares);
     let words = Words { plan, shares, started };
     let clearest = |of: &Share| {
         let own = tested.iter().filter(|one| one.of == *of && one.gain() >= CLEAR);
@@ -228,6 +226,14 @@ fn chosen(buckets: &[(u64, u64)]) -> (Vec<usize>, f64, f64) {
     }
     chosen.sort_unstable();
     (chosen, sum.0 as f64 / all.0.max(1) as f64, sum.1 as f64 / all.1.max(1) as f64)
+}
+
+/// All dimensions by which these differ from the others, whether clearly or not.
+fn significant(bad: &[Share], shares: &Shares) -> Vec<Candidate> {
+    let each = bad.iter().flat_map(|of| TRAITS.iter().filter_map(|by| candidate(*by, *of, shares)));
+    let mut tested = each.collect();
+    keep_significant(&mut tested);
+    tested
 }
 
 /// S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.

@@ -31,8 +31,11 @@ pub(super) fn candidate(of: Share, shares: &Shares, dispersion: Dispersion) -> O
     Some(Candidate { of, by: Trait::Part, p, buckets, chosen: vec![0], caught, beside: 0.5 })
 }
 
-/// The probability that a share differs as much from a half by chance; as if the half had been counted, which is on the safe side.
+/// The probability that a share is as much more than a half by chance; as if the half had been counted, which is on the safe side.
 fn against_half(own: u64, others: u64, dispersion: Dispersion) -> f64 {
+    if own <= others {
+        return 1.0;
+    }
     let half = [(own, others), (own + others, own + others)];
     Homogeneity::of(&half).map_or(1.0, |groups| groups.p(dispersion))
 }
