@@ -24,6 +24,9 @@ struct One {
 /// How it ends: after this time, or not as it should.
 type End = Result<Nanos, Bad>;
 
+/// Of all requests of a run.
+type Ends = Box<dyn FnMut(One, &mut Random) -> End>;
+
 const QUICK: End = Ok(Nanos::from_millis(2));
 const SLOW: End = Ok(Nanos::from_millis(301));
 
@@ -252,11 +255,7 @@ fn of_responses_that_are_all_alike_the_rest_may_be_late() {
 const DRAWS: u64 = 1_000;
 const MOST: usize = 1;
 
-fn draw(
-    what: &str,
-    ends: impl Fn(u64, &mut Random) -> Box<dyn FnMut(One, &mut Random) -> End>,
-    allowed: &[&str],
-) {
+fn draw(what: &str, ends: impl Fn(u64, &mut Random) -> Ends, allowed: &[&str]) {
     let mut by_chance = Vec::new();
     for seed in 0..DRAWS {
         let mut random = Random::new(seed);
@@ -277,7 +276,7 @@ fn bad(random: &mut Random) -> End {
 
 #[test]
 fn nothing_is_said_of_what_is_bad_at_random() {
-    let at_random = |_: u64, random: &mut Random| -> Box<dyn FnMut(One, &mut Random) -> End> {
+    let at_random = |_: u64, random: &mut Random| -> Ends {
         let (bad, percent) = (bad(random), 1 + random.below(40));
         Box::new(move |_, random| if random.below(100) < percent { bad } else { QUICK })
     };
@@ -286,7 +285,7 @@ fn nothing_is_said_of_what_is_bad_at_random() {
 
 #[test]
 fn of_a_few_bad_connections_only_these_are_said() {
-    let connections = |all: u64, random: &mut Random| -> Box<dyn FnMut(One, &mut Random) -> End> {
+    let connections = |all: u64, random: &mut Random| -> Ends {
         let (bad, share) = (bad(random), 50 + random.below(51));
         let own: Vec<u64> = (0..1 + random.below(all / 3)).map(|_| random.below(all)).collect();
         Box::new(
@@ -300,7 +299,7 @@ fn of_a_few_bad_connections_only_these_are_said() {
 
 #[test]
 fn of_bad_moments_only_these_are_said() {
-    let moments = |_: u64, random: &mut Random| -> Box<dyn FnMut(One, &mut Random) -> End> {
+    let moments = |_: u64, random: &mut Random| -> Ends {
         let (bad, share) = (bad(random), 20 + random.below(81));
         let own: Vec<u64> = (0..1 + random.below(8)).map(|_| random.below(50)).collect();
         Box::new(
@@ -312,7 +311,7 @@ fn of_bad_moments_only_these_are_said() {
 
 #[test]
 fn of_connections_that_are_bad_for_a_while_only_that_is_said() {
-    let whiles = |all: u64, random: &mut Random| -> Box<dyn FnMut(One, &mut Random) -> End> {
+    let whiles = |all: u64, random: &mut Random| -> Ends {
         let bad = bad(random);
         let own: Vec<(u64, u64)> =
             (0..1 + random.below(all / 2)).map(|_| (random.below(all), random.below(50))).collect();
