@@ -75,19 +75,21 @@ class Scenario:
     run: object
     truth: dict
     about: str
+    alone: bool
 
 
 SCENARIOS = {}
 
 
-def scenario(truth):
-    """Adds a function. Its docstring says what the server or the path does."""
+def scenario(truth, alone=False):
+    """Adds a function. Its docstring says what the server or the path does. `alone`: it measures CPU or lag, and nothing else may run
+    while it is recorded."""
 
     def add(function):
         if function.__name__ in SCENARIOS:
             raise SystemExit(f"two scenarios are called {function.__name__}")
         about = inspect.getdoc(function) or ""
-        SCENARIOS[function.__name__] = Scenario(function.__name__, function, truth, about)
+        SCENARIOS[function.__name__] = Scenario(function.__name__, function, truth, about, alone)
         return function
 
     return add
@@ -217,7 +219,10 @@ class Rig:
 
     def cgroup(self, controller, **settings):
         """A control group of version 1 in which a program runs: the words to put before it. `memory_limit_in_bytes=N` and the like."""
-        mount = pathlib.Path(f"/run/cgroup-{controller}")
+        # Where systems have it: sysfs is mounted anew in each namespace.
+        mount = pathlib.Path(f"/sys/fs/cgroup/{controller}")
+        if not os.path.ismount(mount.parent):
+            run_quietly("mount", "-t", "tmpfs", "none", str(mount.parent))
         mount.mkdir()
         made = subprocess.run(["mount", "-t", "cgroup", "-o", controller, "cgroup", str(mount)], capture_output=True, text=True)
         if made.returncode:

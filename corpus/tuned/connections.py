@@ -34,7 +34,8 @@ def answers_503_beyond_200(rig):
     turned_away(rig)
 
 
-@scenario(limited("target", "connection-limit", "accept-queue", at=(95, 105), held=(100, 100), certainty="seen", detail="^50 connections were in its accept queue of 500"))
+@scenario(limited("target", "connection-limit", "accept-queue", at=(95, 105), held=(100, 100), certainty="seen",
+                  detail="^50 connections were in its accept queue of 500"))
 def leaves_beyond_100_in_the_queue(rig):
     """Accepts 100 at a time; the others wait in the accept queue of 500."""
     rig.odd("--most", 100, "--beyond", "leave", "--backlog", 500)
@@ -50,7 +51,8 @@ def serves_100_and_holds_the_others(rig):
     turned_away(rig)
 
 
-@scenario(limited("target", "connection-limit", at=(95, 105), certainty="inferred", detail="as others opened", sentence="to admit new ones, and keeps about 100$"))
+@scenario(limited("target", "connection-limit", at=(95, 105), certainty="inferred", detail="as others opened",
+                  sentence="to admit new ones, and keeps about 100$"))
 def evicts_the_longest_idle_beyond_100(rig):
     """Beyond 100 it closes the connection that was idle for longest, to make room."""
     rig.odd("--most", 100, "--beyond", "evict")

@@ -130,7 +130,8 @@ def exits_at_a_request(rig):
     rig.check(server.poll() == 1, "it ended with status 1")
 
 
-@scenario(limited("target", "ended", at=(100, 100), sentence="^the target's process exited at 100 connections$", fix="^check its log and exit status$"))
+@scenario(limited("target", "ended", at=(100, 100), sentence="^the target's process exited at 100 connections$",
+                  fix="^check its log and exit status$"))
 def killed_in_the_middle(rig):
     """SIGKILL in second 2."""
     server = rig.odd()

@@ -2,7 +2,7 @@
 
 import time
 
-from recording import healthy, limited, scenario
+from recording import healthy, scenario
 
 NATS = "nats://127.0.0.1:4222"
 LOAD = ("-c", "60", "--ramp", "100/s", "--think", "100ms..300ms", "--timeout", "8s", "--fleet", NATS)
@@ -25,9 +25,9 @@ def suspended(rig, seconds):
     """One agent is stopped at full load, the server and the other one run."""
     _, agent = agents(rig)
     rig.odd()
-    rig.later(4, "kill", "-STOP", agent.pid)
-    rig.later(4 + seconds, "kill", "-CONT", agent.pid)
-    rig.throng("run", rig.url, *LOAD, "-d", f"{seconds + 7}s", "--threshold", "latency.p99 < 500ms")
+    rig.later(9, "kill", "-STOP", agent.pid)
+    rig.later(9 + seconds, "kill", "-CONT", agent.pid)
+    rig.throng("run", rig.url, *LOAD, "-d", f"{seconds + 10}s", "--threshold", "latency.p99 < 500ms")
     rig.check(len(rig.summary["agents"]) == 2, "two agents")
 
 
@@ -39,13 +39,14 @@ def two_agents(rig):
     rig.throng("run", rig.url, *LOAD, "-d", "3s", "--threshold", "latency.p99 < 2s")
 
 
-@scenario(limited("host", "stall", "cpu", verdicts=("invalid",)))
+@scenario(healthy(held=(60, 60), reason="note: agent .* was (late|away)"))
 def an_agent_is_suspended_for_2_s(rig):
-    """Half of the load comes from an agent that is stopped for 2 s, as a virtual machine that is moved; the target is as quick as before."""
+    """Half of the load comes from an agent that is stopped for 2 s, as a virtual machine that is moved; the target is as quick as before, as
+    the other agent sees: a pass, in which the stop is said."""
     suspended(rig, 2)
 
 
-@scenario(limited("host", "stall", "cpu", verdicts=("invalid",)))
+@scenario(healthy(held=(60, 60), reason="note: agent .* was (late|away)"))
 def an_agent_is_suspended_for_7_s(rig):
     """The same for 7 s, shorter than its lease: it comes back with what it counted."""
     suspended(rig, 7)

@@ -85,7 +85,8 @@ def replies_and_does_not_echo(rig):
     rig.throng("run", f"tcp://127.0.0.1:{rig.port}", "-c", "2", "-d", "300ms", "--message", "ping", "--ping", "50ms")
 
 
-@scenario(limited("target", "wrong-answer", "closed", "tls", detail="^3 handshakes failed: the target does not offer WebSocket over HTTP/2 .RFC 8441.",
+@scenario(limited("target", "wrong-answer", "closed", "tls",
+                  detail="^3 handshakes failed: the target does not offer WebSocket over HTTP/2 .RFC 8441.",
                   fix="leave out --http2"))
 def http2_without_websockets(rig):
     """SETTINGS without ENABLE_CONNECT_PROTOCOL, and the load is WebSockets over HTTP/2."""
@@ -93,7 +94,8 @@ def http2_without_websockets(rig):
     rig.throng("run", f"ws://127.0.0.1:{rig.port}/", "--http2", "-c", "3", "-d", "20s")
 
 
-@scenario(limited("target", "wrong-answer", "closed", "tls", detail="^3 handshakes failed: the target does not speak HTTP/2 without TLS", fix="https://"))
+@scenario(limited("target", "wrong-answer", "closed", "tls", detail="^3 handshakes failed: the target does not speak HTTP/2 without TLS",
+                  fix="https://"))
 def http1_to_the_preface(rig):
     """400 of HTTP/1.1 to the preface of HTTP/2."""
     raw(rig, "--reply", "HTTP/1.1 400 Bad Request\\r\\n\\r\\n")

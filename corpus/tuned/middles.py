@@ -42,26 +42,26 @@ def with_a_stop_of_throng(rig, *options):
     rig.check("continued" in rig.output("stop.log"), "throng was stopped and continued")
 
 
-@scenario(limited("host", "stall", "cpu", verdicts=("invalid",)))
+@scenario(limited("host", "stall", "cpu", verdicts=("invalid",)), alone=True)
 def throng_is_stopped_and_the_maximum_is_judged(rig):
     """throng is stopped for 0.6 s; the threshold is on the longest latency: there is no result."""
     with_a_stop_of_throng(rig, "--threshold", "latency.max < 100ms")
 
 
-@scenario(limited("host", "stall", "cpu", verdicts=("invalid",)))
+@scenario(limited("host", "stall", "cpu", verdicts=("invalid",)), alone=True)
 def throng_is_stopped_at_a_rate(rig):
     """throng is stopped for 0.6 s, and for one request in a hundred that was long: there is no result."""
     with_a_stop_of_throng(rig, "--rate", "200/s", "--threshold", "latency.p99 < 100ms")
 
 
-@scenario(limited("host", "cpu", verdicts=("invalid", "fail"), detail=r"the same processors \(0\)|throng was "))
+@scenario(limited("host", "cpu", verdicts=("invalid", "fail"), detail=r"the same processors \(0\)|throng was "), alone=True)
 def both_ends_on_one_processor(rig):
     """Load and server share processor 0, and nothing else runs."""
     rig.odd(cpus={0})
     rig.throng("run", rig.url, "-c", "50", "-d", "3s", "--threshold", "latency.p50 < 1us", cpus={0})
 
 
-@scenario(limited("host", "cpu", verdicts=("invalid",), reason="throng was "))
+@scenario(limited("host", "cpu", verdicts=("invalid",), reason="throng was "), alone=True)
 def throng_has_a_tenth_of_a_processor(rig):
     """throng shares processor 0 with nine programs that spin, and gets a tenth of it; the server has the other one."""
     rig.odd(cpus={1})
@@ -71,7 +71,7 @@ def throng_has_a_tenth_of_a_processor(rig):
     rig.throng("run", rig.url, "-c", "50", "--threads", "1", "-d", "3s", "--threshold", "latency.p99 < 10s", cpus={0})
 
 
-@scenario(limited("host", "cpu", "stall", verdicts=("invalid", "fail"), fix="more processors|processor"))
+@scenario(limited("host", "cpu", "stall", verdicts=("invalid", "fail"), fix="more processors|processor"), alone=True)
 def handshakes_without_a_processor(rig):
     """The same with a fortieth, and full TLS handshakes, 400 connections a second: our own cryptography is not the target's limit."""
     rig.start(rig.binary, "serve", "--listen", f"127.0.0.1:{rig.port}", "--tls", "--threads", 1, cpus={1})
@@ -85,7 +85,8 @@ def handshakes_without_a_processor(rig):
 # --- thresholds ---
 
 
-@scenario(limited("target", fix="^search the highest load that meets it .throng find http://127.0.0.1:8080/ --threshold 'latency.p99 < 1ns'., or profile", never="strace"))
+@scenario(limited("target",
+                  fix="^search the highest load that meets it .throng find http://127.0.0.1:8080/ --threshold 'latency.p99 < 1ns'., or profile", never="strace"))
 def a_threshold_below_any_latency(rig):
     """1 ns for the slowest in a hundred: no cause, and a load that meets it is to be searched."""
     rig.odd()
@@ -143,7 +144,7 @@ def one_in_ten_hangs_from_second_4_on(rig):
     rig.check(rig.counted()["odd"] > 10, "silent ones")
 
 
-@scenario(limited("target", "cpu", says="quota|limit|throttl"))
+@scenario(limited("target", "cpu", says="quota|limit|throttl"), alone=True)
 def a_quota_that_is_set_in_the_middle(rig):
     """A control group gets a quota of a fifth of a core in second 3; each request takes 5 ms of CPU, 100/s are due."""
     around, group = rig.cgroup("cpu", cfs_period_us=100_000)
@@ -183,7 +184,8 @@ def java(rig, source, *options, heap, more=()):
 SIMPLE = ("-c", "200", "--ramp", "100/s", "--think", "300ms", "-d", "1s", "--timeout", "2s")
 
 
-@scenario(limited("target", "heap", certainty="seen", at=(20, 64), fix="-Xmx", detail='its log: Exception in thread "my-acceptor" java.lang.OutOfMemoryError'))
+@scenario(limited("target", "heap", certainty="seen", at=(20, 64), fix="-Xmx",
+                  detail='its log: Exception in thread "my-acceptor" java.lang.OutOfMemoryError'))
 def java_acceptor_finds_no_heap(rig):
     """256 KiB of 16 MiB for each connection: the accept thread dies of an OutOfMemoryError, and the process lives on."""
     java(rig, ACCEPTS, "hoard", 262_144, heap="16m", more=("-XX:TieredStopAtLevel=1",))
@@ -206,13 +208,13 @@ def collecting(rig, millis, most):
     rig.throng("run", rig.url, "-c", "20", "--think", "20ms", "-d", "5s", "--timeout", "10s", "--threshold", f"latency.max < {most}")
 
 
-@scenario(limited("target", "stall", sentence=" ms, while the target collected garbage$"))
+@scenario(limited("target", "stall", sentence=" ms, while the target collected garbage$"), alone=True)
 def java_collects_for_a_quarter_of_a_second(rig):
     """One full collection of 250 ms; the threshold is 125 ms."""
     collecting(rig, 250, "125ms")
 
 
-@scenario(limited("target", "stall", detail="the target was collecting garbage"))
+@scenario(limited("target", "stall", detail="the target was collecting garbage"), alone=True)
 def java_collects_for_a_second(rig):
     """One full collection of 1 s; the threshold is 500 ms."""
     collecting(rig, 1_000, "500ms")

@@ -20,7 +20,8 @@ def overflows(rig):
     return int(dict(zip(names, values))["ListenOverflows"])
 
 
-@scenario(limited("target", "accept-queue", at=(1, 14), sentence="accept queue of 8 was full", detail="followed by: open files .second ", certainty="seen"))
+@scenario(limited("target", "accept-queue", at=(1, 14), sentence="accept queue of 8 was full", detail="followed by: open files .second ",
+                  certainty="seen"))
 def accepts_five_and_runs_out_of_files_later(rig):
     """Serves five connections, and leaves the others in a queue of 8; 2.5 s later it uses up its 100 files, which no connection waits for."""
     rig.start("python3", rig.server("two_faults.py"), rig.port, files=100)

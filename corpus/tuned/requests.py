@@ -155,7 +155,8 @@ def a_pool_that_suffices(rig):
     rig.throng("run", rig.url, "-c", "100", "--rate", "100/s", "-d", "4s", "--timeout", "3s", "--threshold", "latency.p99 < 1s")
 
 
-@scenario(limited("host", "too-few-connections", sentence="10 carried 10 of the 50 requests that were due each second$", fix="^use -c 50 or more", never="strace"))
+@scenario(limited("host", "too-few-connections", sentence="10 carried 10 of the 50 requests that were due each second$",
+                  fix="^use -c 50 or more", never="strace"))
 def a_rate_with_too_few_connections(rig):
     """Each response takes 1 s, whatever the load; 10 connections are to carry 50/s."""
     rig.odd("--delay", "1")
@@ -227,7 +228,8 @@ def one_in_a_hundred_is_503(rig):
     went_odd(rig)
 
 
-@scenario(limited("target", "wrong-answer", sentence=r"^unexpected status: 404 × \d+$", fix="^check the path of the target; reproduce it with: curl -i -H User-Agent: -H Accept: http://127.0.0.1:8080/$"))
+@scenario(limited("target", "wrong-answer", sentence=r"^unexpected status: 404 × \d+$",
+                  fix="^check the path of the target; reproduce it with: curl -i -H User-Agent: -H Accept: http://127.0.0.1:8080/$"))
 def no_such_page(rig):
     """404 to all."""
     rig.odd("--status", "404 Not Found")
@@ -248,7 +250,8 @@ def redirects_to_a_login(rig):
     rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "2s", *PACED)
 
 
-@scenario(limited("target", "wrong-answer", detail="responses were wrong: not allowed by the protocol", fix='it begins with "220 mail.example ESMTP"'))
+@scenario(limited("target", "wrong-answer", detail="responses were wrong: not allowed by the protocol",
+                  fix='it begins with "220 mail.example ESMTP"'))
 def another_protocol(rig):
     """A greeting of SMTP instead of HTTP."""
     rig.odd("--response", "220 mail.example ESMTP\\r\\n")

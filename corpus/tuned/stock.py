@@ -78,7 +78,8 @@ def nginx_out_of_connections(rig):
     rig.check("worker_connections are not enough" in rig.output(), "its log says so")
 
 
-@scenario(limited("target", "connection-limit", certainty="seen", at=(185, 256), detail="worker_connections are not enough", fix="worker_connections", never="idle timeout"))
+@scenario(limited("target", "connection-limit", certainty="seen", at=(185, 256), detail="worker_connections are not enough",
+                  fix="worker_connections", never="idle timeout"))
 def nginx_out_of_connections_in_use(rig):
     """The same with requests each 1 s to 3 s: it closes those between two requests, which is no idle timeout."""
     nginx(rig, http="keepalive_timeout 1h; keepalive_requests 1000000;", events="worker_connections 256;")

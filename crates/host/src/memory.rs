@@ -36,14 +36,19 @@ pub(crate) fn memory_left_to(root: &Root, pid: u32) -> Option<u64> {
     group_limits(root, &pid.to_string()).iter().map(|limit| limit.available).min()
 }
 
-/// Processes in the control group of `pid` that the OOM killer killed (`memory.events`, kernel document
+/// Processes in these control groups that the OOM killer killed (`memory.events`, kernel document
 /// `admin-guide/cgroup-v2`; version 1: `memory.oom_control`).
-pub(crate) fn group_oom_kills(root: &Root, pid: u32) -> u64 {
-    let kills = |(version, group): (Version, PathBuf)| {
-        let Hierarchy { mount, events, .. } = Hierarchy::of(version);
+pub(crate) fn group_oom_kills(root: &Root, groups: &[(Version, PathBuf)]) -> u64 {
+    let kills = |(version, group): &(Version, PathBuf)| {
+        let Hierarchy { mount, events, .. } = Hierarchy::of(*version);
         root.field(Path::new(mount).join(group).join(events), "oom_kill ")
     };
-    groups(root, &pid.to_string(), CONTROLLER).into_iter().filter_map(kills).max().unwrap_or(0)
+    groups.iter().filter_map(kills).max().unwrap_or(0)
+}
+
+/// The control groups in which the memory of `pid` may be limited: a process that has ended has none any more.
+pub(crate) fn memory_groups(root: &Root, pid: u32) -> Vec<(Version, PathBuf)> {
+    groups(root, &pid.to_string(), CONTROLLER)
 }
 
 /// The machine's own figures, whatever the control groups leave.
@@ -244,7 +249,7 @@ mod tests {
         ]);
         let root = machine.root();
         assert_eq!([7, 8, 9, 10].map(|pid| memory_left_to(&root, pid)), [Some(3000), None, None, None]);
-        assert_eq!([7, 8, 9, 10].map(|pid| group_oom_kills(&root, pid)), [3, 0, 2, 0]);
+        assert_eq!([7, 8, 9, 10].map(|pid| group_oom_kills(&root, &memory_groups(&root, pid))), [3, 0, 2, 0]);
     }
 
     #[test]

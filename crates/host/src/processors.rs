@@ -2,7 +2,8 @@
 
 use crate::Root;
 use crate::groups::{Version, groups};
-use std::path::Path;
+use samples::CpuQuota;
+use std::path::{Path, PathBuf};
 use units::{Nanos, cpu_list};
 
 /// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
@@ -16,8 +17,9 @@ pub(crate) fn processors(root: &Root) -> Option<u64> {
 
 /// The same for another process.
 pub(crate) fn processors_of(root: &Root, process: &str) -> Option<u64> {
-    let quota = quotas(root, process).into_iter().min().unwrap_or(u64::MAX);
-    Some(count(&allowed(root, process)?)?.min(quota.max(1)))
+    let quota = quotas(root, process).into_iter().map(|(cores, _)| cores).fold(f64::INFINITY, f64::min);
+    // Whole ones, rounded down.
+    Some(count(&allowed(root, process)?)?.min((quota as u64).max(1)))
 }
 
 /// Those that a process may run on, as the kernel writes them: `0-3,8`.
@@ -65,30 +67,41 @@ pub fn cpu_time(root: &Root) -> Option<CpuTime> {
     Some(CpuTime { busy: all - idle, all })
 }
 
-/// Whole processors that each group above a process leaves, rounded down.
-fn quotas(root: &Root, process: &str) -> Vec<u64> {
+/// The smallest quota of the groups above a process, with the periods of that group (`cpu.stat`).
+pub(crate) fn cpu_quota(root: &Root, process: &str) -> Option<CpuQuota> {
+    let smallest = quotas(root, process).into_iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
+    let (cores, folder) = smallest?;
+    let count = |field: &str| root.field(folder.join("cpu.stat"), field).unwrap_or(0);
+    Some(CpuQuota { cores, periods: count("nr_periods "), throttled: count("nr_throttled ") })
+}
+
+/// Processors that each group above a process leaves, and where that group is.
+fn quotas(root: &Root, process: &str) -> Vec<(f64, PathBuf)> {
     let mut quotas = Vec::new();
     for (version, group) in groups(root, process, "cpu") {
         quotas.extend(group.ancestors().filter_map(|above| match version {
-            Version::One => version_1(root, above),
-            Version::Two => version_2(root, above),
+            Version::One => version_1(root, Path::new("sys/fs/cgroup/cpu").join(above)),
+            Version::Two => version_2(root, Path::new("sys/fs/cgroup").join(above)),
         }));
     }
     quotas
 }
 
 /// `200000 100000`: quota and period in µs; `max 100000` is no limit.
-fn version_2(root: &Root, group: &Path) -> Option<u64> {
-    let text = root.read(Path::new("sys/fs/cgroup").join(group).join("cpu.max")).ok()?;
+fn version_2(root: &Root, folder: PathBuf) -> Option<(f64, PathBuf)> {
+    let text = root.read(folder.join("cpu.max")).ok()?;
     let (quota, period) = text.trim().split_once(' ')?;
-    quota.parse::<u64>().ok()?.checked_div(period.parse().ok()?)
+    of_period(quota.parse().ok()?, period.parse().ok()?).map(|cores| (cores, folder))
 }
 
 /// A quota of -1 is no limit.
-fn version_1(root: &Root, group: &Path) -> Option<u64> {
-    let folder = Path::new("sys/fs/cgroup/cpu").join(group);
+fn version_1(root: &Root, folder: PathBuf) -> Option<(f64, PathBuf)> {
     let quota: u64 = root.number(folder.join("cpu.cfs_quota_us"))?;
-    quota.checked_div(root.number(folder.join("cpu.cfs_period_us"))?)
+    of_period(quota, root.number(folder.join("cpu.cfs_period_us"))?).map(|cores| (cores, folder))
+}
+
+fn of_period(quota: u64, period: u64) -> Option<f64> {
+    (period > 0).then(|| quota as f64 / period as f64)
 }
 
 #[cfg(test)]
@@ -138,6 +151,21 @@ mod tests {
         let quota = |text| ("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", text);
         check("0-63", &[old, period, quota("150000\n")], Some(3));
         check("0-63", &[old, period, quota("-1\n")], Some(64));
+    }
+
+    #[test]
+    fn the_smallest_quota_has_its_periods() {
+        let files = [
+            ("proc/7/cgroup", "4:cpu,cpuacct:/a/b\n"),
+            ("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "20000\n"),
+            ("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 50\nnr_throttled 40\nthrottled_time 9\n"),
+            ("sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "90000\n"),
+        ];
+        let found = cpu_quota(&Machine::with(&files).root(), "7");
+        assert_eq!(found, Some(CpuQuota { cores: 0.2, periods: 50, throttled: 40 }));
+        assert_eq!(cpu_quota(&Machine::with(&files[..1]).root(), "7"), None);
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! The target on this machine, and the machine itself, once a second.
 
+use std::path::PathBuf;
+
 use samples::{HostSample, JvmSample, ProcessMemory, TargetSample};
 use units::Nanos;
 
 use crate::{
     Listener, Processes, Root, UsageSample,
     files::{limits, table_count, table_size},
+    groups::Version,
     jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers, program},
     log::LogReader,
-    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, slab_reclaimable},
+    memory::{group_oom_kills, kernel_memory, memory, memory_groups, memory_left_to, slab_reclaimable},
     network::{conntrack_drops, net_counters, sock_stat},
+    processors::cpu_quota,
     threads::Threads,
 };
 
@@ -34,6 +38,8 @@ pub struct Watch {
     /// The process to name: with a master and workers, the first worker. `None`: there is none, or it is another user's.
     pid: Option<u32>,
     command: String,
+    /// Its control groups, as long as it is there to ask.
+    groups: Vec<(Version, PathBuf)>,
     processes: Processes,
     refreshed: Nanos,
     /// Those among them that are Java virtual machines.
@@ -60,6 +66,7 @@ impl Watch {
         let mut watch = Watch {
             root: root.clone(),
             command: pid.map_or(String::new(), |pid| program(root, pid)),
+            groups: pid.map_or(Vec::new(), |pid| memory_groups(root, pid)),
             ports: ports.to_vec(),
             pid,
             processes: Processes::new(root, &ordered),
@@ -110,7 +117,8 @@ impl Watch {
             // A server may raise its own limit, and prlimit(1) that of any process.
             open_files_limit: limits(&self.root, &pid.to_string()).map(|(soft, _)| soft),
             memory_available: memory_left_to(&self.root, pid),
-            group_oom_kills: group_oom_kills(&self.root, pid),
+            group_oom_kills: group_oom_kills(&self.root, &self.groups),
+            cpu_quota: cpu_quota(&self.root, &pid.to_string()),
             jvm: self.jvm(),
             threads_gone: self.threads.gone(&self.root),
             log: self.logs.as_mut().map_or(Vec::new(), |logs| logs.sample().to_vec()),

@@ -29,6 +29,7 @@ causes! {
     collecting::Collecting,
     conntrack::Conntrack,
     cpu::Cpu,
+    cpu_quota::CpuQuota,
     cut_off::CutOff,
     deserted::Deserted,
     ended::Ended,

@@ -142,6 +142,10 @@ pub(crate) struct Evidence {
     pub(crate) threads_gone: Vec<String>,
     /// Errors that the target has logged.
     pub(crate) log: Vec<LogLine>,
+    /// Responses of each second, or of a few of a long run: when it began, seconds of the run, and how many.
+    pub(crate) answered: Vec<(f64, u64)>,
+    /// Responses per second in that third of the full load in which they were fewest.
+    pub(crate) least_per_s: Option<f64>,
     /// When things began.
     pub(crate) timeline: Timeline,
 }
@@ -187,6 +191,8 @@ pub(crate) struct Stall {
     pub(crate) count: u64,
     /// Responses came again.
     pub(crate) is_over: bool,
+    /// What half of the responses took from its beginning on, microseconds.
+    pub(crate) usual_us: f64,
     pub(crate) state: State,
     /// Its place in the plan.
     pub(crate) population: u16,
@@ -248,6 +254,10 @@ pub(crate) struct TargetSeen {
     pub(crate) cpu_thread: Option<f64>,
     /// CPU in those as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
+    /// Whether its control group has a limit on memory.
+    pub(crate) has_memory_limit: bool,
+    /// The CPU quota of its control group, cores, and the share of its periods at full load in which it had used that up.
+    pub(crate) quota: Option<(f64, f64)>,
     /// Requests timed out while nearly all others had their responses in a small part of that time: they did not wait for a processor.
     pub(crate) serves_others: bool,
 }
@@ -323,6 +333,11 @@ impl TargetSeen {
             // A wait is reported when it is over: it may belong to the previous second.
             cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
             cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),
+            has_memory_limit: target.memory_available.is_some(),
+            quota: target
+                .cpu_quota
+                .filter(|_| target.quota_periods.hold > 0)
+                .map(|cores| (cores, target.quota_throttled.hold as f64 / target.quota_periods.hold as f64)),
             serves_others: false,
         }
     }
@@ -422,6 +437,8 @@ mod tests {
             open_files: Some(Fill { used: 1_000, limit: 1_024 }),
             cpu_thread: Some(1.0),
             cpu_share: 0.75,
+            quota: None,
+            has_memory_limit: false,
             serves_others: false,
         };
         assert_eq!(evidence.target, Some(expected));

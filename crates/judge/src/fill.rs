@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A process is out of files a few before its limit: some servers keep a reserve of up to 32, but no more than a sixteenth of a small limit.
-const FILES_KEPT: u64 = 32;
+/// A process is out of files a few before its limit: servers that count them keep some (our reference nine), but no more than a sixteenth of
+/// a small limit.
+const FILES_KEPT: u64 = 10;
 /// As above.
 const PART_KEPT: u64 = 16;
 

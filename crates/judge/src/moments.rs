@@ -104,7 +104,14 @@ impl Times {
         self.count - below.checked_sub(1).map_or(0, |at| self.up_to[at])
     }
 
-    fn plus(&self, other: &Times) -> Times {
+    /// Half of them took longer than this, or a time down to half of it.
+    pub fn half(&self) -> Nanos {
+        let at = self.up_to.iter().position(|n| 2 * n > self.count);
+        at.and_then(|at| at.checked_sub(1)).map_or(Nanos::ZERO, |below| BOUNDS[below])
+    }
+
+    /// These and others together.
+    pub fn plus(&self, other: &Times) -> Times {
         let sum = |at: usize| self.up_to[at] + other.up_to[at];
         Times { count: self.count + other.count, up_to: std::array::from_fn(sum) }
     }

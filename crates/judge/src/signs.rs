@@ -240,7 +240,7 @@ mod tests {
         for s in 0..10 {
             let mut sample = target(0, 0);
             sample.open_files_limit = Some(1_000);
-            sample.open_files = Some(if (3..6).contains(&s) || s == 9 { 970 } else { 500 });
+            sample.open_files = Some(if (3..6).contains(&s) || s == 9 { 990 } else { 500 });
             if s >= 7 {
                 sample.threads_gone = vec!["acceptor".to_owned()];
             }

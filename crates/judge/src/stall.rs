@@ -48,7 +48,7 @@ fn is_one(s: &Figures, e: &Evidence, stall: &Stall) -> bool {
         timeout => length_us.min(timeout.0 as f64 / 1e3),
     };
     let came_late = longest_us(&s.latency_us, &s.ramp_latency_us) >= 0.7 * waited_us;
-    stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50
+    stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50.max(stall.usual_us)
 }
 
 /// From when until when: the request that waited longest waited from its beginning to its end, or nearly.

@@ -39,6 +39,8 @@ pub(crate) struct Subject {
     pub(crate) never_redials: bool,
     /// Whether HTTP/2 is spoken.
     pub(crate) is_http2: bool,
+    /// Whether several requests are under way on a connection at a time.
+    pub(crate) has_streams: bool,
     /// Whether connections of HTTP/2 send PINGs.
     pub(crate) has_pings: bool,
     /// Whether calls of gRPC are made.
@@ -83,6 +85,7 @@ impl Subject {
             _ => None,
         };
         let is_http2 = plan.populations.iter().any(|own| own.streams.is_some());
+        let has_streams = plan.populations.iter().any(|own| own.streams.is_some_and(|streams| streams > 1));
         let has_pings = plan.populations.iter().any(sends_pings);
         let is_grpc = plan.populations.iter().any(|own| own.grpc.is_some());
         let sends_credentials = plan.populations.iter().any(sends_credentials);
@@ -105,6 +108,7 @@ impl Subject {
             rate,
             never_redials: plan.populations.iter().all(|own| own.reconnect == Reconnect::Never),
             is_http2,
+            has_streams,
             has_pings,
             is_grpc,
             sends_credentials,

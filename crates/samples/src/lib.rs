@@ -67,8 +67,8 @@ pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use rule::Rule;
 pub use sample::{
-    HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, SockStat,
-    TargetSample,
+    CpuQuota, HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample,
+    SockStat, TargetSample,
 };
 pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};

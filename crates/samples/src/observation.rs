@@ -134,6 +134,12 @@ pub struct TargetSeen {
     pub memory_available: Option<Gauge<u64>>,
     /// Processes of its control group that the kernel killed for lack of memory.
     pub group_oom_kills: Growth,
+    /// The CPU quota of its control group, cores; `None`: it has none.
+    pub cpu_quota: Option<f64>,
+    /// Periods of that quota in which it had something to run.
+    pub quota_periods: Growth,
+    /// Those of them in which it used up its quota, and waited for the next.
+    pub quota_throttled: Growth,
     /// Its Java virtual machines' heap, bytes in use; the most it may grow to is `jvm_heap_max_bytes`.
     pub jvm_heap_used_bytes: Option<Gauge<u64>>,
     /// The most that heap may grow to, bytes.
@@ -202,6 +208,10 @@ impl TargetSeen {
         let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
         self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
         self.group_oom_kills.grow(phase.or_hold(), self.latest.group_oom_kills, look.group_oom_kills);
+        if let (Some(before), Some(now)) = (self.latest.cpu_quota, look.cpu_quota) {
+            self.quota_periods.grow(phase.or_hold(), before.periods, now.periods);
+            self.quota_throttled.grow(phase.or_hold(), before.throttled, now.throttled);
+        }
         self.see_state(phase, look);
     }
 
@@ -211,6 +221,7 @@ impl TargetSeen {
         Gauge::see_some(&mut self.accept_queue, look.accept_queue);
         Gauge::see_some(&mut self.memory_available, look.memory_available);
         self.open_files_limit = look.open_files_limit.or(self.open_files_limit);
+        self.cpu_quota = look.cpu_quota.map(|quota| quota.cores).or(self.cpu_quota);
         self.accept_backlog = look.accept_backlog.or(self.accept_backlog);
         Gauge::see_some(&mut self.jvm_heap_used_bytes, look.jvm.map(|jvm| jvm.heap_used_bytes));
         let most = look.jvm.map(|jvm| jvm.heap_max_bytes).filter(|most| *most > 0);

@@ -46,6 +46,8 @@ pub struct TargetSample {
     pub memory_available: Option<u64>,
     /// Processes in its control group killed by the OOM killer.
     pub group_oom_kills: u64,
+    /// The smallest CPU quota of its control groups, where one has a quota.
+    pub cpu_quota: Option<CpuQuota>,
     /// Counters of its Java virtual machines, summed, if there are any.
     pub jvm: Option<JvmSample>,
     /// Names of threads that ran at the first sample and have ended since, in a process that still runs: each name once,
@@ -65,6 +67,19 @@ impl TargetSample {
     pub const MAX_PROCESSES: usize = 64;
     /// Maximum of ended threads that are named.
     pub const MAX_THREADS_GONE: usize = 8;
+}
+
+/// What a control group leaves of the processors (kernel document `scheduler/sched-bwc`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct CpuQuota {
+    /// How many: 0.2 is a fifth of one.
+    pub cores: f64,
+    /// Periods since the group was created in which it had something to run (`nr_periods`).
+    pub periods: u64,
+    /// Those of them in which it used up its quota, and waited (`nr_throttled`).
+    pub throttled: u64,
 }
 
 /// A line of a target's log that names an error.

@@ -225,7 +225,7 @@ def target(context, moment, key):
         "open_files": moment.open_files, "open_files_limit": context.files_limit,
         "accept_queue": context.queue, "accept_backlog": lambda: 512, "memory_available": lambda: None,
         "group_oom_kills": lambda: moment.seen(lambda one: one["group_oom_kills"]),
-        "jvm": lambda: None,
+        "jvm": lambda: None, "cpu_quota": lambda: None,
     }[key]()
 
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::{
     program::{Program, Serving, file},
     scripted::{Peer, Scripted, ok},
-    summary::{Expected, Summary, run},
+    summary::{Expected, Summary},
 };
 
 /// Four connections to a server that does this to each.

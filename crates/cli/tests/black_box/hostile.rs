@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::{
     program::{Program, Serving},
     scripted::{Peer, Scripted},
-    summary::run,
 };
 
 const SETTINGS: u8 = 4;

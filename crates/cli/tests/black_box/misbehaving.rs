@@ -11,7 +11,7 @@ use std::{
 use crate::{
     program::until,
     scripted::{Peer, Scripted, ok},
-    summary::{Expected, Summary, run},
+    summary::{Expected, Summary},
 };
 
 const CONNECTIONS: u64 = 6;

@@ -192,4 +192,10 @@ impl Namespace {
         self.run(&format!("nft add chain inet guard {hook} {{ type filter hook {hook} priority 0 ; }}"));
         self.run(&format!("nft add rule inet guard {hook} {rule}"));
     }
+
+    /// No rule is left.
+    #[allow(dead_code, reason = "the fleet's tests use it")]
+    pub(crate) fn allow(&self) {
+        self.run("nft flush ruleset");
+    }
 }

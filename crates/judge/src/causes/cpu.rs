@@ -16,6 +16,7 @@ impl Cause for Cpu {
     const OF: (Side, Name) = (Side::Target, Name::Cpu);
     // In a closed loop a few connections use up the processor: that is not why others are not accepted, or never served.
     const YIELDS_TO: &'static [&'static str] = &[
+        "cpu-quota",
         "heap",
         "open-files",
         "target-stopped",

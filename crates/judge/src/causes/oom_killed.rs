@@ -4,6 +4,8 @@ use super::*;
 pub(crate) struct OomKilled {
     pub(crate) at: u64,
     pub(crate) killed: u64,
+    /// Its control group reached its limit, and not its host.
+    pub(crate) is_of_group: bool,
 }
 
 impl Cause for OomKilled {
@@ -14,12 +16,13 @@ impl Cause for OomKilled {
         let target = case.evidence.target.filter(|target| target.ended && case.is_short())?;
         // The host's counter has those of all its control groups.
         let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
-        let at = case.peak();
-        (killed > 0).then(|| Found::seen(OomKilled { at, killed }, at).began(Began::Seen(Sign::Ended)))
+        let (at, is_of_group) = (case.peak(), target.has_memory_limit && target.oom_kills > 0);
+        (killed > 0).then(|| Found::seen(OomKilled { at, killed, is_of_group }, at).began(Began::Seen(Sign::Ended)))
     }
 
     fn sentence(&self) -> String {
-        format!("the target was killed at {}: its host was out of memory", connections(self.at))
+        let whose = if self.is_of_group { "control group" } else { "host" };
+        format!("the target was killed at {}: its {whose} was out of memory", connections(self.at))
     }
 
     fn detail(&self, case: &Case) -> String {

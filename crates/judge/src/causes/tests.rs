@@ -29,7 +29,7 @@ fn check(rows: Vec<Row>) -> BTreeSet<&'static str> {
 /// Each cause once, and the forms of those that have several.
 #[test]
 fn each_cause_has_its_sentence() {
-    let rows = [process(), closes(), queues(), here(), load(), path()].concat();
+    let rows = [process(), resources(), closes(), queues(), here(), load(), path()].concat();
     let ids = check(rows);
     let all: BTreeSet<&str> = CAUSES.iter().map(|cause| cause.id).collect();
     assert_eq!(ids, all);
@@ -37,15 +37,15 @@ fn each_cause_has_its_sentence() {
 }
 
 fn process() -> Vec<Row> {
-    let logged = |kind| logged::Logged { kind, at: 950 };
-    let full = FullHeap { used: 500 << 20, limit: 512 << 20, collecting: 0.6 };
-    let stall = Stall { state: State::Collecting, ..Stall::default() };
-    let (slow, usual) = (Nanos::from_millis(4_010), Nanos::from_millis(21));
     vec![
         said(ended::Ended { at: 20_000 }, "the target's process exited at 20,000 connections"),
         said(
-            oom_killed::OomKilled { at: 9_000, killed: 1 },
+            oom_killed::OomKilled { at: 9_000, killed: 1, is_of_group: false },
             "the target was killed at 9,000 connections: its host was out of memory",
+        ),
+        said(
+            oom_killed::OomKilled { at: 9_000, killed: 1, is_of_group: true },
+            "the target was killed at 9,000 connections: its control group was out of memory",
         ),
         said(
             worker_ended::WorkerEnded { lost: 17 },
@@ -55,6 +55,15 @@ fn process() -> Vec<Row> {
             deserted::Deserted { address: "127.0.0.1:82".to_owned() },
             "the target at 127.0.0.1:82 is gone: nothing listens there any more",
         ),
+    ]
+}
+
+fn resources() -> Vec<Row> {
+    let logged = |kind| logged::Logged { kind, at: 950 };
+    let full = FullHeap { used: 500 << 20, limit: 512 << 20, collecting: 0.6 };
+    let stall = Stall { state: State::Collecting, ..Stall::default() };
+    let (slow, usual) = (Nanos::from_millis(4_010), Nanos::from_millis(21));
+    vec![
         said(
             open_files::OpenFiles { used: 1_024, limit: 1_024 },
             "the target ran out of open files: 1,024 of 1,024 used",
@@ -91,6 +100,10 @@ fn process() -> Vec<Row> {
         said(
             cpu::Cpu { share: 0.97, is_of_thread: false, from: None },
             "the target ran out of CPU: it used 97 % of its processors",
+        ),
+        said(
+            cpu_quota::CpuQuota { cores: 0.2, share: 0.81 },
+            "the target used up its CPU quota of 0.2 cores, and had to wait in 81 % of all periods",
         ),
         said(
             silent::Silent { of: None, seconds: 2.5, stall },

@@ -8,6 +8,7 @@ pub(crate) struct ThreadEnded {
 impl Cause for ThreadEnded {
     const ID: &'static str = "thread-ended";
     const OF: (Side, Name) = (Side::Target, Name::Thread);
+    const YIELDS_TO: &'static [&'static str] = &["heap", "logged"];
 
     fn find(case: &Case) -> Option<Found<ThreadEnded>> {
         let e = case.evidence;

@@ -3,6 +3,7 @@ use crate::{
     By,
     evidence::Queueing,
     paced::{self, Missed},
+    tolerances::KEEPS_UP,
 };
 
 /// Requests were due while all connections waited for a response (`requests.missed`), and nothing else failed: the rate needs more connections
@@ -25,7 +26,11 @@ impl Cause for TooFewConnections {
         if paced::is_by_interval(case) || case.evidence.queueing == Queueing::InLine {
             return None;
         }
-        let (held, carried, due) = (missed.held, missed.sent as f64 / missed.time_s, missed.due_per_s());
+        // Of one population; where it began later, the time before it had no part in it.
+        let least = case.evidence.least_per_s.filter(|_| missed.population.is_none());
+        let mean = missed.sent as f64 / missed.time_s;
+        let carried = least.filter(|least| *least < KEEPS_UP * mean).unwrap_or(mean);
+        let (held, due) = (missed.held, missed.due_per_s());
         Some(Found::inferred(TooFewConnections { held, carried, due, missed }, held))
     }
 
@@ -50,8 +55,8 @@ impl Cause for TooFewConnections {
     fn fix(&self, case: &Case) -> String {
         // Each carries as much as it did: as many as the rate asks for at this response time (Little's law). Those that the target had
         // closed with an announcement took their part.
-        let (sent, due) = (self.missed.sent as f64, self.missed.due() as f64);
-        let needed = Count((self.missed.all as f64 * due / sent).ceil() as u64);
+let sent = self.carried * self.missed.time_s;
+        let needed = Count((self.missed.all as f64 * self.missed.due() as f64 / sent.round()).ceil() as u64);
         let more = match (case.evidence.search, &self.missed.population) {
             // It tries fewer connections still.
             (Some(By::Connections | By::Burst), _) => {

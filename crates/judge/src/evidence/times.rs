@@ -33,6 +33,12 @@ impl Evidence {
         (self.timeout, self.is_cut_short) = (timeout, r.is_cut_short);
         let (signs, firsts) = (r.observed.signs.clone(), r.moments.firsts());
         self.timeline = Timeline::new(signs, r.started, firsts, timeout);
+        self.answered = r
+            .moments
+            .between(Nanos::ZERO, Nanos::NEVER)
+            .map(|one| (one.from.since(r.started).secs_f64(), one.answered))
+            .collect();
+        self.least_per_s = least_per_s(&r.moments);
         self.unaccepted = r.unaccepted.unwrap_or(0);
         (self.unattributed, self.missing) = (r.unattributed, r.missing);
         self.rejection = r.rejection;
@@ -47,6 +53,7 @@ impl Evidence {
             until_s: silence.until.since(r.started).secs_f64(),
             count,
             is_over: silence.is_over,
+            usual_us: usual(&r.moments, silence.from).0 as f64 / 1e3,
             state: state(&r.moments, &silence),
             population,
         });
@@ -69,6 +76,25 @@ impl Evidence {
             target.serves_others = serves_others;
         }
     }
+}
+
+/// Responses per second in that third of the full load in which they were fewest.
+fn least_per_s(moments: &Moments) -> Option<f64> {
+    let each: Vec<(f64, f64)> =
+        moments.loaded().map(|one| (one.times.count as f64, one.until.since(one.from).secs_f64())).collect();
+    // The first and the last are not full ones.
+    let whole = each.get(1..each.len().saturating_sub(1)).filter(|whole| whole.len() >= 3)?;
+    let per_s = |part: &[(f64, f64)]| {
+        let (count, time_s) = part.iter().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        count / time_s
+    };
+    whole.chunks_exact(whole.len() / 3).map(per_s).reduce(f64::min).filter(|per_s| *per_s > 0.0)
+}
+
+/// What half of the responses took from then on, roughly: that responses were fast before says nothing of a silence.
+fn usual(moments: &Moments, from: Nanos) -> Nanos {
+    let times = moments.between(from, Nanos::NEVER).map(|one| one.times);
+    times.reduce(|one, other| one.plus(&other)).unwrap_or_default().half()
 }
 
 /// Whether a population whose responses take long now and then would be silent as well: if those that waited were slow ones by chance.

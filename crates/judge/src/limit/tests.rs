@@ -60,7 +60,10 @@ fn overflows(n: u64) -> NetCounters {
 }
 
 fn lost(pattern: Pattern) -> Evidence {
-    Evidence { losses: pattern, ..Evidence::default() }
+    let mut e = Evidence { losses: pattern, ..Evidence::default() };
+    // Nothing is between that could send resets.
+    e.subject.is_loopback = true;
+    e
 }
 
 /// (side, cause, at, a part of the detail, a part of the fix)
@@ -429,6 +432,7 @@ mod mixed;
 mod pace;
 mod process;
 mod queue;
+mod resets;
 mod search;
 mod secured;
 mod silence;

@@ -1,6 +1,6 @@
 //! Connections that the peer ended, or requests on them.
 
-use samples::{Cause as Name, Certainty, Detail, Kind, Stage};
+use samples::{Cause as Name, Certainty, Detail, Kind, Side, Stage};
 use units::{Count, Nanos};
 
 use super::{Seen, finish, of_them};
@@ -50,12 +50,14 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     if case.stage? == Stage::Tls {
         return seen(Name::Closed, closed(count, how, "in the TLS handshake, but not others"), IN_HANDSHAKES);
     }
+    if case.may_be_of_the_path() {
+        return Some(of_whom(case, detail));
+    }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
     let sentence = if asked && e.is_mute {
         format!("the target {how} {} without sending a byte", connections(count))
     } else if is_instead(case) {
-        let sent = super::whose::sent(case);
-        format!("the target {how} {} instead of responding{}", connections(count), one_of(count, sent))
+        format!("the target {how} {} instead of responding{}", connections(count), one_of(case))
     } else {
         closed(count, how, UNANNOUNCED)
     };
@@ -68,16 +70,52 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     seen(Name::Closed, sentence, fix)
 }
 
+/// Nothing says who sent the resets.
+fn of_whom(case: &Case, detail: String) -> Seen {
+    let (were, from) = (case.n().were("connection"), from_second(case));
+    let words = [
+        format!("{were} reset{from}, by the target or by something on the path"),
+        detail,
+        "run throng observe on the target's host, or tcpdump on both, to see which of them sends the resets"
+            .to_owned(),
+    ];
+    let [sentence, detail, fix] = words;
+    Seen {
+        certainty: Certainty::Guess,
+        of: (Side::Unknown, Name::Unknown),
+        at: case.peak(),
+        sentence,
+        detail,
+        fix,
+    }
+}
+
 /// `the target closed 5 connections without notice`
 pub(super) fn closed(count: u64, how: &str, when: &str) -> String {
     format!("the target {how} {} {when}", connections(count))
 }
 
-/// ` (1 of 10 requests)`; nothing of more than half, where each may have been its connection's only one.
-fn one_of(count: u64, all: u64) -> String {
+/// ` (1 in 10 requests)`, or ` (1 in 5 requests from second 5 on)`; nothing of more than half, where each may have been its connection's only
+/// one. What all was well before has no part in it.
+fn one_of(case: &Case) -> String {
+    let (sent, count) = (super::whose::sent(case), case.count);
+    let all = later(case).map_or(sent, |begins| (case.answered_from(begins) + count).min(sent));
     let each = (all as f64 / count.max(1) as f64).round() as u64;
-    if each < 2 { String::new() } else { format!(" (1 in {})", some(each, "request")) }
+    if each < 2 { String::new() } else { format!(" (1 in {}{})", some(each, "request"), from_second(case)) }
 }
+
+/// ` from second 5 on`, where all was well before.
+fn from_second(case: &Case) -> String {
+    later(case).map_or(String::new(), |begins| format!(" from second {begins:.0} on"))
+}
+
+/// When it began, if that is clearly after the run did: seconds of it.
+fn later(case: &Case) -> Option<f64> {
+    case.failing().map(|(begins, _)| begins).filter(|begins| *begins >= LATER_S)
+}
+
+/// What began no later than this began with the run.
+const LATER_S: f64 = 2.0;
 
 /// The frame whose code says why the peer ended connections, and what helps.
 fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {

@@ -292,7 +292,11 @@ fn refused_streams(case: &Case) -> [String; 3] {
     let stayed = case.summary.connections.dropped + case.summary.connections.failed == 0;
     let lost = if stayed { "; no connection was lost" } else { "" };
     let detail = format!("{} refused by the target (REFUSED_STREAM){lost}", Count(count).were("stream"));
-    let fix = "use fewer --streams, or raise the server's limit of concurrent streams".to_owned();
+    let raise = "raise the server's limit of concurrent streams";
+    let fix = match case.evidence.subject.has_streams {
+        true => format!("use fewer --streams, or {raise}"),
+        false => format!("{raise} and check its log: each connection had one request at a time"),
+    };
     let open = if stayed { "; the connections stayed open" } else { "" };
     [format!("the target refused {} (REFUSED_STREAM){open}", some(count, "stream")), detail, fix]
 }

@@ -93,7 +93,7 @@ fn a_stop_goes_before_the_queue_that_it_fills() {
             count: 1,
             is_over: false,
             state: State::Stopped,
-            population: 0,
+            ..Stall::default()
         }),
         ..both(&[(Sign::OpenFiles, 6, 9), (Sign::Queue, 3, 9)], 5)
     };

@@ -17,7 +17,7 @@ fn slow(max_ms: f64) -> Summary {
 }
 
 fn silent(state: State) -> Evidence {
-    let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, state, population: 0 };
+    let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, state, ..Stall::default() };
     Evidence { stall: Some(stall), timeout: Nanos::from_secs(10), ..target(TargetSeen::default()) }
 }
 

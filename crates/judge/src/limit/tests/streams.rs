@@ -8,7 +8,7 @@ fn reset_streams_are_no_lost_connections() {
     check(&s, &Evidence::default(), ("target", "wrong-answer", 800, "800 streams were reset", "handler"));
     s.connections.dropped = 1;
     // Each of its requests is a fault.
-    check(&s, &Evidence::default(), ("target", "closed", 800, "1 connection was lost", ""));
+    check(&s, &lost(Pattern::default()), ("target", "closed", 800, "1 connection was lost", ""));
 }
 
 #[test]
@@ -17,11 +17,11 @@ fn refused_streams_are_no_refused_connections() {
         || vec![fault(Stage::Exchange, Kind::Refused, 700), fault(Stage::Handshake, Kind::Refused, 86)];
     let sentence = |s: &Summary| limit(s, &Evidence::default()).expect("something stopped it").sentence;
     let mut s = stopped(800, faults());
-    check(
-        &s,
-        &Evidence::default(),
-        ("target", "wrong-answer", 800, "no connection was lost", "fewer --streams"),
-    );
+    let mut e = Evidence::default();
+    let refused = |fix| ("target", "wrong-answer", 800, "no connection was lost", fix);
+    check(&s, &e, refused("each connection had one request at a time"));
+    e.subject.has_streams = true;
+    check(&s, &e, refused("fewer --streams"));
     assert_eq!(sentence(&s), "the target refused 786 streams (REFUSED_STREAM); the connections stayed open");
     s.connections.dropped = 1;
     assert_eq!(sentence(&s), "the target refused 786 streams (REFUSED_STREAM)");

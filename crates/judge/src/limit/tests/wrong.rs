@@ -78,7 +78,7 @@ fn closes_instead_of_responses_are_no_idle_timeout() {
     let fix = |faults: Vec<FaultCount>| {
         let mut s = stopped(0, faults);
         s.connections.dropped = s.faults.iter().map(|fault| fault.count).sum();
-        limit(&s, &Evidence::default()).expect("it is bad").fix
+        limit(&s, &lost(Pattern::default())).expect("it is bad").fix
     };
     assert_eq!(fix(closed()), "check the target's idle timeout, connection limit and log");
     let log =

@@ -1,0 +1,48 @@
+//! Connections that were reset: by whom, and how many of which.
+
+use super::*;
+use crate::{evidence::Timeline, signs::Signs};
+
+/// Of a target whose host is not seen: nothing says who sent them.
+#[test]
+fn resets_alone_may_be_of_the_path() {
+    let mut s = stopped(0, reset());
+    s.connections.dropped = 800;
+    let mut far = lost(Pattern::default());
+    far.subject.is_loopback = false;
+    let found = |s: &Summary, e: &Evidence| {
+        let limit = limit(s, e).expect("it is bad");
+        (limit.side.name(), limit.cause.name(), limit.sentence)
+    };
+    let of_either = "800 connections were reset, by the target or by something on the path";
+    assert_eq!(found(&s, &far), ("unknown", "unknown", of_either.to_owned()));
+    let seen = Evidence { there: Some(Host::default()), ..far.clone() };
+    for e in [lost(Pattern::default()), seen] {
+        assert_eq!(found(&s, &e).0, "target");
+    }
+    // What closes a connection is an end of it.
+    s.faults.push(fault(Stage::Exchange, Kind::Closed, 1));
+    assert_eq!(found(&s, &far).0, "target");
+}
+
+/// 1,000 responses before them have no part in it.
+#[test]
+fn a_share_is_of_the_time_in_which_things_failed() {
+    let mut s = stopped(0, reset());
+    (s.connections.dropped, s.requests.sent) = (800, 8_000);
+    let mut e = lost(Pattern { had_responses: true, ..Pattern::default() });
+    let failed = |at_s| {
+        let (from, until) = (Nanos::from_secs(at_s), Nanos::from_secs(at_s + 1));
+        [(fault(Stage::Exchange, Kind::Reset, 1), from, until)].into_iter()
+    };
+    e.answered = (0..10).map(|second| (f64::from(second), 800)).collect();
+    let said = |e: &Evidence| limit(&s, e).expect("it is bad").sentence;
+    let timeline = |at_s| Timeline::new(Signs::default(), Nanos::ZERO, failed(at_s), Nanos::ZERO);
+    e.timeline = timeline(0);
+    assert_eq!(said(&e), "the target reset 800 connections instead of responding (1 in 10 requests)");
+    e.timeline = timeline(7);
+    assert_eq!(
+        said(&e),
+        "the target reset 800 connections instead of responding (1 in 4 requests from second 7 on)"
+    );
+}
