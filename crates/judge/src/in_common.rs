@@ -3,7 +3,7 @@
 
 use plan::Plan;
 use samples::{
-    Bad, InCommon, SlowPart, Tick,
+    Bad, InCommon, SlowPart, Summary, Tick,
     breakdown::{self, Bins, Breakdown, Dimension, Outcomes},
 };
 use serde::{Deserialize, Serialize};
@@ -137,6 +137,17 @@ pub(crate) fn in_common(plan: &Plan, shares: &Shares, totals: &Tick, started: Na
     };
     let all_late = part::all_late(&shares.all, totals).filter(|_| bad.iter().all(|of| of.bad != Bad::Slow));
     bad.iter().filter_map(clearest).chain(all_late).collect()
+}
+
+/// Where to look for the cause of slow responses: at a share of all, or at all of them.
+pub(crate) fn where_to_look(summary: &Summary, are_all: bool) -> Option<String> {
+    let is_it = |one: &&InCommon| one.of == Bad::Slow && (one.share > 0.5) == are_all;
+    let InCommon { dimension, sentence, .. } = summary.in_common.iter().find(is_it)?;
+    let start = match *dimension == Trait::Moment.name() {
+        true => "check what the target did at those moments",
+        false => "start from what they have in common",
+    };
+    Some(format!("{start}: {sentence}"))
 }
 
 /// Shares that are large enough to be tested.

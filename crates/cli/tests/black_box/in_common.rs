@@ -13,7 +13,8 @@ use crate::{
 
 const SLOW: Duration = Duration::from_millis(150);
 /// Connections, each of which sends a request every 20 ms on average: threads of the server are slow ones.
-const LOAD: [&str; 6] = ["-c", "48", "--think", "10ms..30ms", "-d", "4s"];
+const LOAD: [&str; 8] =
+    ["-c", "48", "--think", "10ms..30ms", "-d", "4s", "--threshold", "latency_us.p99 < 10ms"];
 
 /// What is said: the dimension, and the sentence with its numbers of milliseconds and percent as `#`.
 fn said(s: &Summary, of: &str) -> (String, String) {
@@ -29,6 +30,13 @@ fn said(s: &Summary, of: &str) -> (String, String) {
     };
     let words = (0..words.len()).map(|at| if is_measured(at) { "#" } else { words[at] });
     (one["dimension"].as_str().unwrap().to_owned(), words.collect::<Vec<_>>().join(" "))
+}
+
+/// The verdict of a failed threshold on latency ends with it.
+fn check_verdict(s: &Summary, start: &str) {
+    let sentence = s.at("in_common")[0]["sentence"].as_str().unwrap();
+    assert_eq!(s.text("verdict"), "fail");
+    assert!(s.text("headline").ends_with(&format!("; to find out: {start}: {sentence}")), "{s:?}");
 }
 
 /// A server that takes a while for some responses.
@@ -68,6 +76,7 @@ fn the_slow_went_to_one_of_three_destinations() {
     let (ended, s) = run(&format!("http://127.0.0.{{1..3}}:{port}/"), &LOAD);
     let sentence = format!("all of the # % that took # ms went to 127.0.0.3:{port}");
     assert_eq!(said(&s, "slow"), ("destination".to_owned(), sentence));
+    check_verdict(&s, "start from what they have in common");
     let table = format!("\n                127.0.0.3:{port} ");
     assert!(
         ended.stderr.contains("  in common     all of the ") && ended.stderr.contains(&table),
@@ -110,12 +119,13 @@ fn the_slow_came_at_once_each_two_seconds() {
             }
         }
     });
-    let args = ["-c", "48", "--think", "2ms..6ms", "-d", "9s"];
+    let args = ["-c", "48", "--think", "2ms..6ms", "-d", "9s", "--threshold", "latency_us.p999 < 10ms"];
     let (_, s) = run(&server.url("/"), &args);
     let (dimension, sentence) = said(&s, "slow");
     assert_eq!(dimension, "moment", "{sentence}");
     assert!(sentence.contains(" moments, one each #"), "{sentence}");
     assert!(sentence.ends_with(", on every connection at once"), "{sentence}");
+    check_verdict(&s, "check what the target did at those moments");
 }
 
 #[test]
@@ -131,8 +141,10 @@ fn the_rest_of_short_responses_is_late() {
     let (_, s) = run(&server.url("/"), &LOAD);
     let (dimension, sentence) = said(&s, "slow");
     assert_eq!(dimension, "part");
-    assert!(sentence.starts_with("the first byte of all responses came after "), "{sentence}");
+    // Of nearly all: on a busy machine some first bytes are late, too.
+    assert!(sentence.starts_with("the first byte of "), "{sentence}");
     assert!(sentence.ends_with(" # ms later, as with Nagle's algorithm and delayed ACK"), "{sentence}");
+    check_verdict(&s, "start from what they have in common");
 }
 
 #[test]
