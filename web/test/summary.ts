@@ -73,6 +73,10 @@ export const failed = (): Summary => ({
     seen_by_target: 2961, unaccepted: null, quiet_s: null, arriving: 0,
   },
   errors: { count: 139, of: 23_500 },
+  in_common: [{
+    of: "slow", count: 1_000, share: 0.043, dimension: "destination", p: 1e-9, sentence: "all of the 4.3 % that took 301 ms went to 10.0.0.3:8000",
+    rows: [{ name: "10.0.0.3:8000", bad: 1_000, others: 0 }, { name: "10.0.0.1:8000", bad: 0, others: 22_000 }],
+  }],
   faults: [
     { side: "path", stage: "hold", kind: "reset", count: 9 },
     { side: "target", stage: "exchange", kind: "timeout", count: 130 },

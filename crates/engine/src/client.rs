@@ -27,11 +27,12 @@ use crate::{
 };
 
 use self::{
-    errors::ErrorSampler, keep_alive::Alive, lives::Lives, quota::Quota, release::Release,
-    withdrawn::Withdrawn,
+    breakdown::Sampled, errors::ErrorSampler, keep_alive::Alive, lives::Lives, quota::Quota,
+    release::Release, withdrawn::Withdrawn,
 };
 
 mod books;
+mod breakdown;
 mod dial;
 mod ends;
 mod errors;
@@ -92,6 +93,7 @@ pub struct Client {
     /// With PINGs beside requests: what is known of each connection for them, by index.
     alive: Vec<Alive>,
     lives: Lives,
+    sampled: Sampled,
     errors: ErrorSampler,
     release: Release,
     /// Connections to close, surplus ones or released ones, are still searched for below this index.
@@ -161,6 +163,7 @@ impl Client {
             beats: Vec::new(),
             alive: Vec::new(),
             lives: Lives::new(part.places),
+            sampled: Sampled::new(part, !job.only_right),
             errors: ErrorSampler::new(),
             release: Release::Not,
             surplus_below: 0,

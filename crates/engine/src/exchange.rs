@@ -1,5 +1,6 @@
 //! A dial or a request under way: what a connection needs only then.
 
+use samples::breakdown;
 use units::Nanos;
 
 use crate::pool::NOTHING;
@@ -28,8 +29,8 @@ pub(crate) struct Exchange {
     pub(crate) at: u16,
     /// How much of the text that is searched for has matched.
     pub(crate) found: u16,
-    /// Part of the response has arrived.
-    pub(crate) begun: bool,
+    /// When the first part of the response arrived.
+    pub(crate) begun: Begun,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
     /// The request that this dial is for, to be sent once connected.
@@ -39,6 +40,28 @@ pub(crate) struct Exchange {
 }
 
 const _: () = assert!(size_of::<Exchange>() <= 48, "each request under way has one");
+
+/// Whether part of a response has arrived, and after how long: in a byte, to an octave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begun(u8);
+
+impl Begun {
+    pub(crate) const NOT: Begun = Begun(0);
+
+    /// The first byte came after this time.
+    pub(crate) const fn after(time: Nanos) -> Begun {
+        Begun(1 + breakdown::cell(time) as u8)
+    }
+
+    pub(crate) fn has(self) -> bool {
+        self != Begun::NOT
+    }
+
+    /// The time of the first byte, as [`breakdown::cell`].
+    pub(crate) fn cell(self) -> Option<usize> {
+        usize::from(self.0).checked_sub(1)
+    }
+}
 
 /// Whether a dial is for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +93,7 @@ impl Exchange {
             next: NOTHING,
             at: 0,
             found: 0,
-            begun: false,
+            begun: Begun::NOT,
             first: false,
             request: PendingRequest::No,
             differs: false,

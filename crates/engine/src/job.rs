@@ -212,6 +212,11 @@ impl Job {
         (self.steps > 0).then(|| usize::from(self.step_of[usize::from(at)]))
     }
 
+    /// The plan's step of an operation.
+    pub(crate) fn step_of_plan(&self, at: u16) -> usize {
+        usize::from(self.step_of[usize::from(at)])
+    }
+
     /// The row in which a destination is counted, where that is done.
     pub(crate) fn row(&self, destination: u16) -> Option<usize> {
         self.rows.get(usize::from(destination)).map(|row| usize::from(*row))

@@ -15,7 +15,13 @@ use samples::{Detail, Kind};
 use units::{Nanos, Random};
 
 use crate::{
-    exchange::Exchange, failure::Failure, op::Op, out::Out, pushes::Listener, request::Message, watch::Watch,
+    exchange::{Begun, Exchange},
+    failure::Failure,
+    op::Op,
+    out::Out,
+    pushes::Listener,
+    request::Message,
+    watch::Watch,
 };
 
 mod allowed;
@@ -254,7 +260,7 @@ impl Protocol {
         destination: usize,
         out: &mut Out<'_, I>,
     ) {
-        (exchange.started, exchange.begun) = (out.to.now(), false);
+        (exchange.started, exchange.begun) = (out.to.now(), Begun::NOT);
         let is_between_messages = session.is_between_messages();
         match (op, session) {
             (Op::Request(request), Session::Http2(state)) => {

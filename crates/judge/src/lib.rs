@@ -35,6 +35,7 @@ pub mod fill;
 pub mod fixture;
 mod gather;
 mod honesty;
+pub mod in_common;
 mod limit;
 mod longer_queue;
 pub mod losses;
@@ -191,6 +192,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         asks: r.commands.clone(),
         agents: r.agents.clone(),
         destinations: destinations::summaries(plan, &r.totals),
+        in_common: in_common::in_common(plan, &r.shares, &r.totals, r.started),
         lag_us: r.totals.lag.quantiles(),
         populations,
         probe: plan.probe.as_ref().map(|probe| r.curve.summary(probe.rate, r.totals.probe.as_deref())),

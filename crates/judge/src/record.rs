@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
-    backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides, losses::Losses,
-    moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad, rejection::Rejection,
+    backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides, in_common::Shares,
+    losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad, rejection::Rejection,
     silences::Silences,
 };
 
@@ -54,6 +54,8 @@ pub struct Record {
     pub probe_at_load: ProbeAtLoad,
     /// The target's ends of our connections are not on this host, though its address is this host's.
     pub is_translated: bool,
+    /// Requests that ended, by what they may have in common.
+    pub shares: Shares,
     /// When connections were lost, or refused.
     pub losses: Losses,
     /// Connections open at the end of the hold, counted at both ends.
@@ -283,7 +285,9 @@ impl PopulationRecord {
     /// Ends a line; the next one begins then.
     pub fn end_line(&mut self, until: Nanos) -> Tick {
         self.broadcasts.settle(until, &mut self.line);
-        let line = std::mem::replace(&mut self.line, Tick::starting(until));
+        let mut line = std::mem::replace(&mut self.line, Tick::starting(until));
+        // The run's record has it: nothing of it is shown.
+        line.breakdown = Default::default();
         self.totals.extend(&line);
         line
     }

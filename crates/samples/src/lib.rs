@@ -2,6 +2,7 @@
 
 mod agents;
 pub mod books;
+pub mod breakdown;
 mod buckets;
 mod calibration;
 mod cause;
@@ -17,6 +18,7 @@ mod figure;
 mod find;
 mod gauge;
 mod headline;
+mod in_common;
 mod latency;
 mod mark;
 mod merge;
@@ -54,6 +56,7 @@ pub use figure::{at, at_least, at_most, censored_share, judged, lacks, measured,
 pub use find::{Baseline, FindOutcome, FindSummary, IdleTimeout, Point};
 pub use gauge::{Gauge, Growth};
 pub use headline::FAILED;
+pub use in_common::{Bad, InCommon, InCommonRow};
 pub use latency::{Latency, SlowPart, Took};
 pub use mark::{Mark, MarkKind, Marks};
 pub use moments::{Moments, Rates};

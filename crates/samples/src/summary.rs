@@ -26,6 +26,7 @@ use crate::{
     cost::Cost,
     destination::DestinationSummary,
     fault::{FaultCount, Faults, Side},
+    in_common::InCommon,
     merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
@@ -339,6 +340,9 @@ pub struct Summary {
     pub asks: Vec<UserCommand>,
     /// Each destination separately, if there are several; if there are more than 64, neighbours are combined.
     pub destinations: Vec<DestinationSummary>,
+    /// What the slow, the wrong and the missing have in common: for each of the three the clearest, if there is any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_common: Vec<InCommon>,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
     /// Each population separately, by name.

@@ -5,6 +5,7 @@ use units::Nanos;
 
 use crate::{
     agents::{AgentTicks, at},
+    breakdown::Breakdown,
     congestion::Congestion,
     counts::{Counts, Imbalance},
     destination::Destination,
@@ -153,6 +154,10 @@ merged! {
         /// Messages that servers sent by themselves.
         #[serde(skip_serializing_if = "Pushes::is_empty")]
         pub pushes: Pushes,
+        /// Requests by what they may have in common; in what sinks are shown, none.
+        #[serde(skip_serializing_if = "Breakdown::is_empty")]
+        #[cfg_attr(test, ts(skip))]
+        pub breakdown: Breakdown,
         /// By how much the books do not balance.
         #[serde(skip_serializing_if = "Imbalance::is_none")]
         pub imbalance: Imbalance,

@@ -3,6 +3,7 @@
 mod agents;
 mod costs;
 mod destinations;
+mod in_common;
 mod populations;
 mod probe;
 mod pushes;
@@ -34,6 +35,7 @@ pub fn text(s: &Summary) -> String {
     pushes::rows(s, &mut out);
     statuses(s, &mut out);
     errors(s, &mut out);
+    in_common::rows(s, &mut out);
     probe::rows(s, &mut out);
     out.push_str(&populations::table(s));
     out.push_str(&agents::table(s));

@@ -1367,6 +1367,10 @@ asks: Array<UserCommand>,
  */
 destinations: Array<DestinationSummary>, 
 /**
+ * What the slow, the wrong and the missing have in common: for each of the three the clearest, if there is any.
+ */
+in_common: Array<InCommon>, 
+/**
  * From due to sent: how late throng was.
  */
 lag_us: Quantiles, 
@@ -2193,6 +2197,62 @@ faults: Array<FaultCount>,
  * From due to the response, of requests due at full load, to two significant digits; `censored`: those that had none.
  */
 latency_us: Quantiles, };
+
+/**
+ * What is bad about a share of requests.
+ */
+export type Bad = "slow" | "wrong" | "missing";
+
+/**
+ * What a share of requests has in common, and the others have not.
+ */
+export type InCommon = { 
+/**
+ * What is bad about them.
+ */
+of: Bad, 
+/**
+ * How many there are.
+ */
+count: number, 
+/**
+ * Their share of all requests that ended.
+ */
+share: number, 
+/**
+ * By what they differ from the others: `destination`, `source`, `connection`, `moment`, `open` (connections), `number` (of the
+ * request on its connection), `step`, `size` (of the response) or `part` (of the response).
+ */
+dimension: string, 
+/**
+ * How likely a difference like this is by chance, before the correction for the number of dimensions that were tested.
+ */
+p: number, 
+/**
+ * It in one sentence: `all of the 33 % that took 301 ms went to 127.0.0.3:80`.
+ */
+sentence: string, 
+/**
+ * The buckets of the dimension, those with the largest shares of bad ones first; moments in the order of time.
+ */
+rows: Array<InCommonRow>, };
+
+/**
+ * A bucket of a dimension.
+ */
+export type InCommonRow = { 
+/**
+ * `127.0.0.3:80`.
+ */
+name: string, 
+/**
+ * Bad requests in it.
+ */
+bad: number, 
+/**
+ * All others in it.
+ */
+others: number, };
 
 /**
  * The probe in the summary; times in microseconds.

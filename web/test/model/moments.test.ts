@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clockText, sinceText, timeTicks } from "../../src/model/clock";
 import type { Chart, Mark } from "../../src/model/chart";
+import { commonTables } from "../../src/model/common_table";
 import { SECONDS } from "../../src/model/chart";
 import { errorTable, eventTable, shownBytes } from "../../src/model/error_table";
 import { latencyOverTime } from "../../src/model/latency_charts";
@@ -15,6 +16,7 @@ import { runOf, type Run } from "../../src/model/run";
 import { stepsOverTime } from "../../src/model/step_charts";
 import { boundsOf, standings } from "../../src/model/thresholds";
 import { standing } from "../../src/model/verdict";
+import { failed } from "../summary";
 import { isBeyond } from "../../src/view/drawing";
 import { placed } from "../../src/view/moments";
 import { cellText, inWords, nearest, readings } from "../../src/view/readings";
@@ -168,6 +170,17 @@ test("samples of errors have status, time and first bytes, a few of each fault h
   assert.equal(shownBytes(new Uint8Array([0xff, 0x41])), "\ufffdA");
   // What would turn the text of the page around, or is not seen.
   assert.equal(shownBytes(new TextEncoder().encode("a\u202eb\u2066c\u007f\u0085d\u200fé\u200d")), "a\\u202eb\\u2066c\u2421\\u0085d\\u200fé\u200d");
+});
+
+test("what the slow ones have in common is a table with its sentence", () => {
+  const run = { ...of([]), summary: failed() };
+  const [table, ...others] = commonTables(run);
+  assert.equal(others.length, 0);
+  assert.deepEqual([table!.id, table!.says], ["common-slow", "all of the 4.3 % that took 301 ms went to 10.0.0.3:8000"]);
+  assert.deepEqual(table!.columns.map(({ name }) => name), ["destination", "slow", "others", "share"]);
+  assert.deepEqual(table!.rows, [["10.0.0.3:8000", "1,000", "0", "100 %"], ["10.0.0.1:8000", "0", "22,000", "0 %"]]);
+  assert.deepEqual(table!.bad, [0]);
+  assert.deepEqual(commonTables({ ...of([]), summary: null }), []);
 });
 
 test("a place of a chart reads all its lines, what happened since the place before, and the clock", () => {

@@ -23,6 +23,7 @@ mod finds;
 mod formats;
 mod help;
 mod hostile;
+mod in_common;
 mod io;
 mod judged;
 mod knobs;

@@ -5,11 +5,19 @@ use net::Key;
 use samples::{
     Fault, Kind, Tick, Timing, Took,
     books::{End, Entry, Standing},
+    breakdown::Outcome,
 };
 use units::Nanos;
 
 use super::{Client, withdrawn::Again};
-use crate::{exchange::Exchange, full_load::FullLoad, op::Op, pacer::Slot, pool::NOTHING};
+use crate::{
+    exchange::{Begun, Exchange},
+    full_load::FullLoad,
+    op::Op,
+    pacer::Slot,
+    pool::NOTHING,
+    protocol::Head,
+};
 
 /// A request of a schedule is due, or is given up before it has a connection.
 pub(super) fn slot(tick: &mut Tick, full_load: &FullLoad, has_first_byte: bool, slot: Slot) {
@@ -39,12 +47,21 @@ impl Client {
     pub(super) fn answered(
         &mut self,
         exchange: &Exchange,
-        destination: u16,
+        index: u32,
+        head: Option<Head>,
         (took, wrong, useless): (Took, Option<Fault>, Option<Fault>),
     ) {
+        let destination = self.conns[index].destination;
         self.settle(exchange);
         let entry = self.entry(exchange, destination);
         self.tick.answered(entry, took, exchange.content());
+        let outcome = match (wrong, useless) {
+            (None, None) if entry.at_load => Outcome::Took(took.time),
+            (None, None) => Outcome::InRamp,
+            _ => Outcome::Wrong,
+        };
+        let size = head.map_or(0, |head| u64::from(head.bytes)) + exchange.content();
+        self.break_down(exchange, index, Some(size), outcome);
         match (wrong, useless) {
             (Some(fault), _) => self.tick.wrong(entry, fault),
             (None, Some(fault)) => self.tick.unusable(entry, fault),
@@ -53,7 +70,8 @@ impl Client {
     }
 
     /// A fault has ended it.
-    pub(super) fn failed(&mut self, exchange: &Exchange, destination: u16, fault: Fault, now: Nanos) {
+    pub(super) fn failed(&mut self, exchange: &Exchange, index: u32, fault: Fault, now: Nanos) {
+        let destination = self.conns[index].destination;
         self.learn(exchange, now, false);
         if fault.kind == Kind::Timeout && exchange.nth > 0 && self.job.is_streaming(exchange.at) {
             // The next message of its response did not come in time.
@@ -62,6 +80,8 @@ impl Client {
         self.settle(exchange);
         let entry = self.entry(exchange, destination);
         self.tick.failed(entry, fault);
+        let outcome = if fault.kind == Kind::Timeout { Outcome::Missing } else { Outcome::Wrong };
+        self.break_down(exchange, index, None, outcome);
     }
 
     /// It is due again, for the server has announced the end of its connection and not acted on it, or redirects it with that.
@@ -70,7 +90,8 @@ impl Client {
         self.tick.withdrawn(self.job.row(destination));
         let Exchange { due, at, nth, begun, expected, .. } = *exchange;
         let followed = if self.job.follows_redirects(at) { nth } else { 0 };
-        Again { due, at, followed, begun: begun && followed > 0, expected }
+        let begun = if followed > 0 { begun } else { Begun::NOT };
+        Again { due, at, followed, begun, expected }
     }
 
     /// It was withdrawn, and is never sent again.
@@ -139,6 +160,7 @@ impl Client {
             let exchange = *self.conns.at(stream);
             let entry = self.entry(&exchange, destination);
             self.tick.unanswered(entry);
+            self.break_down(&exchange, index, None, Outcome::Missing);
             stream = exchange.next;
         }
     }
@@ -153,7 +175,7 @@ impl Client {
     /// Where a request is counted.
     fn entry(&self, exchange: &Exchange, destination: u16) -> Entry {
         let at_load = self.full_load.has(exchange.due);
-        let is_measured = self.has_first_bytes() && !exchange.begun;
+        let is_measured = self.has_first_bytes() && !exchange.begun.has();
         // A call that stays open begins in the ramp: its first message is one of the load.
         let of_load = at_load || self.job.is_streaming(exchange.at);
         let first_byte = if of_load { Timing::FirstByte } else { Timing::RampFirstByte };

@@ -76,6 +76,7 @@ impl Client {
     fn dial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, from: std::net::SocketAddr) {
         let destination = usize::from(self.conn(k).destination);
         let to = self.job.destinations[destination];
+        self.sampled.dialled(k.index, from.ip());
         cx.dial(k, from, to);
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }

@@ -184,13 +184,13 @@ impl Client {
         if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.detail.is_none() {
             let silence = self.silence(k, cx.now());
             self.tick.silence.record(silence);
-            self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
+            self.lives.responses(k.index).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
         if conn.state() == State::Busy {
             if !self.draining {
                 self.miss_backlog(k.index, cx.now());
             }
-            self.fail_all(k, conn, fault, cx.now());
+            self.fail_all(k, fault, cx.now());
         } else {
             // What was withdrawn is missed with its connection: the fault is not another error.
             let of_request = self.withdrawn.has(k.index);
@@ -201,11 +201,11 @@ impl Client {
     }
 
     /// A connection is lost with all that is under way on it: one fault each.
-    fn fail_all(&mut self, k: Key, conn: Conn, fault: Fault, now: Nanos) {
+    fn fail_all(&mut self, k: Key, fault: Fault, now: Nanos) {
         let mut stream = self.conns.oldest(k.index);
         while stream != NOTHING {
             let exchange = *self.conns.at(stream);
-            self.failed(&exchange, conn.destination, fault, now);
+            self.failed(&exchange, k.index, fault, now);
             stream = exchange.next;
         }
     }

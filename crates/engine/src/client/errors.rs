@@ -64,7 +64,7 @@ impl Client {
         }
         match self.job.protocol.server_may_speak() {
             true => self.conns.is_between_messages(k.index),
-            false => !self.conns.at(self.conns.latest(k.index)).begun,
+            false => !self.conns.at(self.conns.latest(k.index)).begun.has(),
         }
     }
 

@@ -4,7 +4,10 @@ use samples::{Timing, Took};
 use units::Nanos;
 
 use super::Client;
-use crate::{exchange::Exchange, protocol::Head};
+use crate::{
+    exchange::{Begun, Exchange},
+    protocol::Head,
+};
 
 impl Client {
     /// How long something took that was due at `due` and was begun at `started`, as it is seen `now`.
@@ -28,12 +31,13 @@ impl Client {
         if !self.has_first_bytes() {
             return;
         }
-        let exchange = self.conns.at_mut(stream);
-        if std::mem::replace(&mut exchange.begun, true) {
+        let exchange = self.conns.at(stream);
+        if exchange.begun.has() {
             return;
         }
         let Exchange { due, started, at, .. } = *exchange;
         let took = self.took(due, started, now);
+        self.conns.at_mut(stream).begun = Begun::after(took.time);
         // A call that stays open begins in the ramp: its first message is one of the load.
         let at_load = self.full_load.has(due) || self.job.is_streaming(at);
         let first_byte = if at_load { Timing::FirstByte } else { Timing::RampFirstByte };

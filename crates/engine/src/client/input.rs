@@ -167,11 +167,10 @@ impl Client {
 
     /// A response will not come, while the connection goes on.
     pub(super) fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, fault: Fault) {
-        let destination = self.conn(k).destination;
         // At its own deadline, which a call of gRPC has with it, the server may be first to end it.
         let fault = if self.is_late(stream, cx.now()) { self.timeout_of(k, stream) } else { fault };
         let exchange = self.conns.end_exchange(k.index, stream);
-        self.failed(&exchange, destination, fault, cx.now());
+        self.failed(&exchange, k.index, fault, cx.now());
         self.go_on_without(cx, k);
     }
 

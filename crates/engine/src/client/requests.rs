@@ -223,9 +223,8 @@ impl Client {
         if !conns.session(k.index).cancel(stream, out) {
             return false;
         }
-        let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
-        self.failed(&exchange, destination, fault, cx.now());
+        self.failed(&exchange, k.index, fault, cx.now());
         true
     }
 

@@ -31,7 +31,6 @@ impl Client {
         let now = cx.now();
         self.succeeded(k);
         self.lives.count(k);
-        let destination = self.conn(k).destination;
         let response = self.conns.session(k.index).response();
         if self.follow(cx, k, stream, response) {
             return None;
@@ -45,7 +44,7 @@ impl Client {
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
         self.slowest_response = self.slowest_response.max(now.since(exchange.started));
-        let useless = self.measure(&exchange, head, destination, k.index, now);
+        let useless = self.measure(&exchange, head, k.index, now);
         if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.has_messages() {
             self.message_came(now);
         }
@@ -138,14 +137,7 @@ impl Client {
     }
 
     /// Counts a response. Returns the fault of its connection, where that cannot go on without what the response lacks.
-    fn measure(
-        &mut self,
-        exchange: &Exchange,
-        head: Option<Head>,
-        destination: u16,
-        index: u32,
-        now: Nanos,
-    ) -> Option<Fault> {
+    fn measure(&mut self, exchange: &Exchange, head: Option<Head>, index: u32, now: Nanos) -> Option<Fault> {
         let Exchange { at, due, started, .. } = *exchange;
         let took = self.took(due, started, now);
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
@@ -167,10 +159,10 @@ impl Client {
         });
         wrong.into_iter().for_each(|fault| self.note_wrong(index, fault, head.map(|head| head.status)));
         if let Some(fault) = wrong.filter(|_| self.job.only_right) {
-            self.failed(exchange, destination, fault, now);
+            self.failed(exchange, index, fault, now);
             return None;
         }
-        self.answered(exchange, destination, (took, wrong, useless));
+        self.answered(exchange, index, head, (took, wrong, useless));
         let tick = &mut self.tick;
         if self.full_load.is(now) && !self.draining {
             tick.counts.answered_at_load += 1;

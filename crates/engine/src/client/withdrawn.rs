@@ -7,7 +7,7 @@ use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::exchange::Exchange;
+use crate::exchange::{Begun, Exchange};
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +17,8 @@ pub(super) struct Again {
     pub(super) at: u16,
     /// Redirects that were followed.
     pub(super) followed: u32,
-    /// Part of a response has come: one that redirects.
-    pub(super) begun: bool,
+    /// When part of a response has come: one that redirects.
+    pub(super) begun: Begun,
     /// Octets that its last response is to have.
     pub(super) expected: u64,
 }

@@ -7,6 +7,7 @@ use super::{Seen, load, whose};
 use crate::{
     case::Case,
     evidence::TargetSeen,
+    in_common::where_to_look,
     say::{some, tenths},
     slow,
     throughput::wanted,
@@ -51,7 +52,9 @@ pub(super) fn unknown(case: &Case) -> Seen {
     let is_strict = case.trouble == Trouble::None && case.summary.thresholds.iter().any(|t| !t.pass);
     let what = if is_strict { "no limit was reached" } else { "unknown" };
     let detail = format!("{what}; seen: {}", counted(case));
-    let (sentence, detail, fix) = match slow::part(case) {
+    let part = slow::part(case);
+    let in_common = where_to_look(case.summary, part.is_none()).filter(|_| is_strict);
+    let (sentence, detail, fix) = match part {
         None => {
             let nothing = "no cause was found: no resource that throng sees was exhausted".to_owned();
             (nothing, detail, look_into(case))
@@ -64,6 +67,7 @@ pub(super) fn unknown(case: &Case) -> Seen {
             None => (slow::sentence(&part), detail, IN_COMMON.to_owned()),
         },
     };
+    let fix = in_common.unwrap_or(fix);
     let of = (Side::Unknown, Name::Unknown);
     Seen { certainty: Certainty::Guess, of, at: case.left(), sentence, detail, fix }
 }

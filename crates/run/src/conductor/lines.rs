@@ -63,6 +63,9 @@ impl Conductor<'_> {
         let before = self.reports[worker as usize];
         let tick = &*filed(before.role, tick);
         self.record.losses.take(tick);
+        if let Role::Population(_) = before.role {
+            self.record.shares.take(tick);
+        }
         if before.is_lost {
             let report = &mut self.reports[worker as usize];
             (report.held, report.left) = (report.held.after_late(tick), tick.open);
@@ -152,6 +155,7 @@ impl Conductor<'_> {
         report.second = second;
         // Whoever else received what it was is known already.
         own.pushes.receipts.clear();
+        own.breakdown = Default::default();
         own.most_open = 0;
         self.record.totals.extend(&own);
         let mut late = own.clone();

@@ -128,6 +128,7 @@ fn alone(seed: u64) -> Tick {
         agents: Some(Box::new(agents(seed))),
         error_samples: error_samples(seed),
         marks: marks(seed),
+        breakdown: crate::breakdown::drawn(seed),
         ..Tick::default()
     };
     (0..=seed % 6).for_each(|n| tick.count_status(200 + n as u16));

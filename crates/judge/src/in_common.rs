@@ -1,0 +1,261 @@
+//! What the slow, the wrong and the missing have in common: each dimension of [`Shares`] is tested for whether they are spread over it as
+//! the others are. The statistics are in `docs/decisions/0058-what-the-slow-have-in-common.md`.
+
+use plan::Plan;
+use samples::{
+    Bad, InCommon, SlowPart, Summary, Tick,
+    breakdown::{self, Bins, Breakdown, Dimension, Outcomes},
+};
+use serde::{Deserialize, Serialize};
+use stats::{Dispersion, Homogeneity};
+use units::Nanos;
+
+mod moment;
+mod part;
+mod words;
+
+use words::Words;
+
+/// The probability that anything is said of a run in which nothing is in common (the family-wise error rate).
+const ERROR: f64 = 0.001;
+/// What fewer have in common may be chance in one of many dimensions.
+const ENOUGH: u64 = 20;
+/// What they have in common, nearly all of them have.
+const NEARLY_ALL: f64 = 0.95;
+/// And so much larger is their share that has it than that of the others: of two equal destinations one has all of them.
+const CLEAR: f64 = 0.45;
+/// As clear as each other: the first of these says it best.
+const EQUALLY_CLEAR: f64 = 0.1;
+/// The buckets of a dimension cover at least this share of them.
+const COVERED: f64 = 0.9;
+
+/// Requests that ended, by what they may have in common.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shares {
+    all: Breakdown,
+    /// By when they ended.
+    bins: Bins,
+}
+
+impl Shares {
+    /// Takes a tick of any shard of the load.
+    pub fn take(&mut self, tick: &Tick) {
+        if !tick.breakdown.is_empty() {
+            self.all.merge(&tick.breakdown);
+            self.bins.add(Nanos(tick.from.0 / 2 + tick.until.0 / 2), &tick.breakdown.all());
+        }
+    }
+}
+
+/// What is tested. Of those that are equally clear the first is said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trait {
+    Of(Dimension),
+    Moment,
+    Part,
+}
+
+const TRAITS: [Trait; 9] = [
+    Trait::Of(Dimension::Destination),
+    Trait::Of(Dimension::Step),
+    Trait::Of(Dimension::Number),
+    Trait::Of(Dimension::Size),
+    Trait::Of(Dimension::Source),
+    Trait::Of(Dimension::Connection),
+    Trait::Of(Dimension::Open),
+    Trait::Moment,
+    Trait::Part,
+];
+
+impl Trait {
+    fn name(self) -> &'static str {
+        match self {
+            Trait::Of(dimension) => dimension.name(),
+            Trait::Moment => "moment",
+            Trait::Part => "part",
+        }
+    }
+}
+
+/// A share of requests that is bad.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Share {
+    bad: Bad,
+    /// Of the slow, the octave from which on they are.
+    edge: usize,
+    count: u64,
+    of: u64,
+    /// The times of the slow: the shortest, the middle one, the longest.
+    times: [Nanos; 3],
+}
+
+impl Share {
+    /// The bad ones of these, and the others.
+    fn split(&self, outcomes: &Outcomes) -> (u64, u64) {
+        let (bad, all) = match self.bad {
+            Bad::Slow => (outcomes.from(self.edge), outcomes.timed()),
+            Bad::Wrong => (outcomes.wrong(), outcomes.all()),
+            Bad::Missing => (outcomes.missing(), outcomes.all()),
+        };
+        (bad, all - bad)
+    }
+}
+
+/// A dimension in which the bad ones may differ from the others.
+#[derive(Clone, Debug, PartialEq)]
+struct Candidate {
+    of: Share,
+    by: Trait,
+    p: f64,
+    /// Each bucket: bad ones, and others.
+    buckets: Vec<(u64, u64)>,
+    /// The fewest buckets with nearly all bad ones.
+    chosen: Vec<usize>,
+    /// The share of the bad ones in them, and that of the others.
+    caught: f64,
+    beside: f64,
+}
+
+impl Candidate {
+    /// How much clearer than chance.
+    fn gain(&self) -> f64 {
+        self.caught - self.beside
+    }
+}
+
+/// What they have in common, for each of the slow, the wrong and the missing that there are.
+pub(crate) fn in_common(plan: &Plan, shares: &Shares, totals: &Tick, started: Nanos) -> Vec<InCommon> {
+    let bad = bad_shares(&shares.all.all(), totals);
+    let tested = significant(&bad, shares);
+    let words = Words { plan, shares, started };
+    let clearest = |of: &Share| {
+        let own = tested.iter().filter(|one| one.of == *of && one.gain() >= CLEAR);
+        let most = own.clone().map(Candidate::gain).fold(0.0, f64::max);
+        let mut own = own.filter(|one| one.gain() > most - EQUALLY_CLEAR);
+        own.find_map(|one| words.say(one))
+    };
+    let all_late = part::all_late(&shares.all, totals).filter(|_| bad.iter().all(|of| of.bad != Bad::Slow));
+    bad.iter().filter_map(clearest).chain(all_late).collect()
+}
+
+/// Where to look for the cause of slow responses: at a share of all, or at all of them.
+pub(crate) fn where_to_look(summary: &Summary, are_all: bool) -> Option<String> {
+    let is_it = |one: &&InCommon| one.of == Bad::Slow && (one.share > 0.5) == are_all;
+    let InCommon { dimension, sentence, .. } = summary.in_common.iter().find(is_it)?;
+    let start = match *dimension == Trait::Moment.name() {
+        true => "check what the target did at those moments",
+        false => "start from what they have in common",
+    };
+    Some(format!("{start}: {sentence}"))
+}
+
+/// Shares that are large enough to be tested.
+fn bad_shares(all: &Outcomes, totals: &Tick) -> Vec<Share> {
+    let none = Share { bad: Bad::Slow, edge: 0, count: 0, of: 0, times: [Nanos::ZERO; 3] };
+    let counted = |share: Share| {
+        let (count, others) = share.split(all);
+        Share { count, of: count + others, ..share }
+    };
+    let slow = totals.latency.slow_part().and_then(|part| edge(totals, part));
+    let slow = slow.map(|(edge, times)| Share { edge, times, ..none });
+    let failed = [Bad::Wrong, Bad::Missing].map(|bad| Share { bad, ..none });
+    let all = slow.into_iter().chain(failed).map(counted);
+    all.filter(|share| share.count >= ENOUGH && share.count < share.of).collect()
+}
+
+/// The octave from which on responses are slow ones, and how long these took. Between them and the others there is a factor of four: a
+/// power of two lies in it.
+fn edge(totals: &Tick, part: SlowPart) -> Option<(usize, [Nanos; 3])> {
+    let latency = &totals.latency;
+    let slow = (part.share * latency.count() as f64).round() as u64;
+    let from = |cell: &usize| latency.count_within(breakdown::from_cell(*cell), Nanos::NEVER);
+    let cells = breakdown::cell(part.usual) + 1..=breakdown::cell(part.slow);
+    let edge = cells.rev().find(|cell| from(cell) == slow)?;
+    let fastest = latency.quantile(1.0 - (slow as f64 - 0.5) / latency.count() as f64);
+    Some((edge, [fastest, part.slow, latency.max()]))
+}
+
+/// None where it cannot be tested: there is one bucket only, or few of them are in any.
+fn candidate(by: Trait, of: Share, shares: &Shares) -> Option<Candidate> {
+    let connections = by_connection(&of, &shares.all);
+    let moments = by_moment(&of, shares);
+    let dispersion = match by {
+        Trait::Part => return part::candidate(of, shares, connections.or(moments)),
+        Trait::Moment => connections,
+        Trait::Of(Dimension::Connection) => moments,
+        Trait::Of(_) => connections.or(moments),
+    };
+    let buckets: Vec<(u64, u64)> = match by {
+        Trait::Of(dimension) => shares.all.buckets(dimension).iter().map(|one| of.split(one)).collect(),
+        _ => shares.bins.iter().map(|(_, one)| of.split(one)).collect(),
+    };
+    let p = Homogeneity::of(&buckets)?.p(dispersion);
+    let inside: u64 = buckets.iter().map(|(bad, _)| bad).sum();
+    let is_sample = matches!(by, Trait::Of(Dimension::Connection | Dimension::Source | Dimension::Number));
+    if inside < ENOUGH || !is_sample && (inside as f64) < COVERED * of.count as f64 {
+        return None;
+    }
+    let (chosen, caught, beside) = chosen(&buckets);
+    let one = Candidate { of, by, p, buckets, chosen, caught, beside };
+    Some(if by == Trait::Moment { moment::weighed(one, &shares.bins) } else { one })
+}
+
+/// How much more the connections differ in their bad ones than by chance. All are in groups at random; where they are few, each is seen by
+/// itself.
+fn by_connection(of: &Share, all: &Breakdown) -> Dispersion {
+    let sum = |dimension| all.buckets(dimension).iter().map(Outcomes::all).sum::<u64>();
+    let each_is_seen = sum(Dimension::Connection) as f64 >= NEARLY_ALL * sum(Dimension::Group) as f64;
+    let dimension = if each_is_seen { Dimension::Connection } else { Dimension::Group };
+    dispersion(&all.buckets(dimension).iter().map(|one| of.split(one)).collect::<Vec<_>>())
+}
+
+/// The same of moments.
+fn by_moment(of: &Share, shares: &Shares) -> Dispersion {
+    dispersion(&shares.bins.iter().map(|(_, one)| of.split(one)).collect::<Vec<_>>())
+}
+
+fn dispersion(groups: &[(u64, u64)]) -> Dispersion {
+    Homogeneity::of(groups).map_or(Dispersion::INDEPENDENT, |groups| groups.dispersion())
+}
+
+/// The fewest buckets that have nearly all bad ones, those with the largest shares of them first; the share of the bad ones in these,
+/// and that of the others.
+fn chosen(buckets: &[(u64, u64)]) -> (Vec<usize>, f64, f64) {
+    let share = |at: &usize| buckets[*at].0 as f64 / (buckets[*at].0 + buckets[*at].1).max(1) as f64;
+    let mut order: Vec<usize> = (0..buckets.len()).filter(|at| buckets[*at].0 > 0).collect();
+    order.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let all = buckets.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+    let mut sum = (0, 0);
+    let mut chosen = Vec::new();
+    for at in order {
+        if sum.0 as f64 >= NEARLY_ALL * all.0 as f64 {
+            break;
+        }
+        sum = (sum.0 + buckets[at].0, sum.1 + buckets[at].1);
+        chosen.push(at);
+    }
+    chosen.sort_unstable();
+    (chosen, sum.0 as f64 / all.0.max(1) as f64, sum.1 as f64 / all.1.max(1) as f64)
+}
+
+/// All dimensions by which these differ from the others, whether clearly or not.
+fn significant(bad: &[Share], shares: &Shares) -> Vec<Candidate> {
+    let each = bad.iter().flat_map(|of| TRAITS.iter().filter_map(|by| candidate(*by, *of, shares)));
+    let mut tested = each.collect();
+    keep_significant(&mut tested);
+    tested
+}
+
+/// S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+fn keep_significant(tested: &mut Vec<Candidate>) {
+    let mut ps: Vec<f64> = tested.iter().map(|one| one.p).collect();
+    ps.sort_by(f64::total_cmp);
+    let is_significant = |(nth, p): (usize, &f64)| *p <= ERROR / (ps.len() - nth) as f64;
+    let many = ps.iter().enumerate().take_while(|one| is_significant(*one)).count();
+    let most = many.checked_sub(1).map(|last| ps[last]);
+    tested.retain(|one| most.is_some_and(|most| one.p <= most));
+}
+
+#[cfg(test)]
+mod tests;
