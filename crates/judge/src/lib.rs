@@ -24,6 +24,7 @@ pub mod curve;
 pub mod destinations;
 pub mod ends;
 mod evidence;
+pub mod experiments;
 pub mod fill;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
@@ -169,6 +170,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         io: r.io.clone(),
         figures,
         asks: r.commands.clone(),
+        experiments: r.answers.for_summary(),
         agents: r.agents.clone(),
         destinations: destinations::summaries(plan, &r.totals),
         lag_us: r.totals.lag.quantiles(),

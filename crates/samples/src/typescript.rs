@@ -102,6 +102,7 @@ fn summaries() -> String {
         Measurement,
         ThresholdResult,
         UserCommand,
+        ExperimentSummary,
         AgentState,
         AgentSummary,
     ]
