@@ -6,7 +6,8 @@ use std::fmt;
 
 use plan::Plan;
 use samples::{
-    Cause, Certainty, ExperimentSummary, FaultCount, Kind, Mark, MarkKind, Side, Stage, Summary, Verdict,
+    Cause, Certainty, ExperimentSummary, FaultCount, Kind, Limit, Mark, MarkKind, Side, Stage, Summary,
+    Verdict,
 };
 use serde::{Deserialize, Serialize};
 use units::{Count, Nanos};
@@ -32,6 +33,8 @@ const USES: u64 = 4;
 const FASTER: f64 = 0.5;
 /// With at least this share of the connections at which others were turned away, as many are open.
 const AS_MANY: f64 = 0.9;
+/// With at most this share of them there is room, also for want of the one that closes half.
+const FEW: f64 = 0.5;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +85,7 @@ pub const PAIRS: &[Pair] = &[
         experiment: Pause,
         one: ("a limit by rate (or trouble that has passed)", "served"),
         other: ("a limit by number (or lasting trouble)", "not served"),
-        is_open: |run| run.turned_away(),
+        is_open: |run| run.turned_away() || run.lost(),
     },
     Pair {
         experiment: OtherSource,
@@ -125,6 +128,12 @@ pub const PAIRS: &[Pair] = &[
         one: ("a limit on the age of connections", "closed after the same time"),
         other: ("an idle timeout", "open for longer"),
         is_open: |run| run.age_or_silence().is_some(),
+    },
+    Pair {
+        experiment: Busy,
+        one: ("a limit on the age of connections", "closed after the same time"),
+        other: ("something that happened once", "open for longer"),
+        is_open: |run| run.age_or_moment().is_some(),
     },
 ];
 
@@ -200,7 +209,7 @@ impl Run<'_> {
         let watched = |time: Nanos| Nanos((time.0 as f64 * LONGER) as u64);
         let time = match experiment {
             Silent => self.age_or_requests().or(self.pattern.evicted).map(watched),
-            Busy => self.age_or_silence().map(watched),
+            Busy => self.age_or_silence().or(self.age_or_moment()).map(watched),
             Alone | Tls => Some(SLOW_USER),
             Pause | OtherSource | OtherAddress | Half => Some(USER),
         };
@@ -218,20 +227,37 @@ impl Run<'_> {
         self.summary.faults.iter().filter(|fault| fault.side != Side::Host && fault.count > 0)
     }
 
-    /// Whether connections, or requests, were served, and others turned away, and it is not known how.
+    /// Whether some were served and others turned away, and it is not known how: in their dials and handshakes, without a response, or with
+    /// a status that says so.
     fn turned_away(&self) -> bool {
         let has_statuses = || self.summary.requests.status.keys().any(|status| AWAY.contains(status));
         let is_away = |fault: &FaultCount| match fault.kind {
-            Kind::Refused | Kind::Timeout | Kind::Reset | Kind::Closed => true,
+            Kind::Refused | Kind::Timeout => true,
+            Kind::Reset | Kind::Closed => fault.stage != Stage::Hold || !self.pattern.had_responses,
             Kind::WrongStatus => has_statuses(),
             _ => false,
         };
+        self.is_open() && self.faults().any(is_away)
+    }
+
+    /// Whether connections were lost that had been served.
+    fn lost(&self) -> bool {
+        self.is_open() && self.pattern.had_responses && self.are_closed()
+    }
+
+    /// Whether the peer closed connections.
+    fn are_closed(&self) -> bool {
+        self.faults().any(|fault| matches!(fault.kind, Kind::Reset | Kind::Closed))
+    }
+
+    /// Whether the target served something, and what limited it was not seen.
+    fn is_open(&self) -> bool {
         let counts = &self.record.totals.counts;
         let was_served = counts.answered > counts.wrong || counts.opened > 0 && !self.has_replies();
-        let is_known = |limit: &samples::Limit| {
+        let is_known = |limit: &Limit| {
             !OPEN.contains(&limit.cause) && limit.certainty != Certainty::Guess || limit.side == Side::Host
         };
-        was_served && self.faults().any(is_away) && !self.summary.limit.as_ref().is_some_and(is_known)
+        was_served && !self.summary.limit.as_ref().is_some_and(is_known)
     }
 
     fn has_replies(&self) -> bool {
@@ -243,7 +269,7 @@ impl Run<'_> {
         let failed = self.summary.thresholds.iter().filter(|threshold| threshold.fails());
         let mut of_time =
             failed.filter(|t| ["latency", "first_byte"].iter().any(|name| t.expr.contains(name)));
-        let is_open = |limit: &samples::Limit| {
+        let is_open = |limit: &Limit| {
             limit.side != Side::Host && (limit.cause == Cause::Unknown || limit.certainty != Certainty::Seen)
         };
         let is_late = |fault: &FaultCount| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout);
@@ -257,7 +283,13 @@ impl Run<'_> {
     /// The age at which connections were closed that had all received the same number of responses, more than one.
     fn age_or_requests(&self) -> Option<Nanos> {
         let has_several = self.pattern.responses.is_some_and(|n| n > 1);
-        self.pattern.age.filter(|age| *age >= SET && has_several)
+        self.pattern.age.filter(|age| *age >= SET && has_several && self.are_closed())
+    }
+
+    /// The age at which all connections were closed in one moment, as they had been opened.
+    fn age_or_moment(&self) -> Option<Nanos> {
+        let is_open = self.pattern.is_one_moment && self.age_or_silence().is_none() && self.lost();
+        self.record.losses.constant_age().filter(|age| *age >= SET && is_open)
     }
 
     /// The time for which connections had been silent when they were closed, where that was their age, too, or they all were closed in one
@@ -265,7 +297,7 @@ impl Run<'_> {
     fn age_or_silence(&self) -> Option<Nanos> {
         let may_be_age = self.pattern.age.is_some() || self.pattern.is_one_moment;
         let silence = self.pattern.silence.filter(|time| *time >= SET && may_be_age);
-        silence.filter(|_| self.has_replies())
+        silence.filter(|_| self.has_replies() && self.are_closed())
     }
 }
 
@@ -383,6 +415,10 @@ impl Answers {
         if self.is_served(OtherAddress) {
             return Some(TurnedAway::ByAddress);
         }
+        if pause.open as f64 <= FEW * at as f64 {
+            // It is not for the others that there is no room.
+            return Some(TurnedAway::Broken);
+        }
         self.of(Half).map(|half| if half.is_served() { TurnedAway::Full } else { TurnedAway::Broken })
     }
 
@@ -477,3 +513,6 @@ impl fmt::Display for Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use host::Root;
 use judge::experiments::{Answer, Answers, Ask, Experiment, MOST, Outcome, PAUSE, asks, asks_for_tls};
 use judge::record::Record;
 use plan::{Alone, Plan, Sources};
-use samples::{FaultCount, Side, Tick};
+use samples::{FaultCount, Kind, Side, Tick};
 use units::Nanos;
 
 use crate::{
@@ -89,6 +89,7 @@ impl Lab<'_> {
                 user(Alone::Served)
             }
             Experiment::Half => {
+                self.open.filter(|open| *open > 1)?;
                 let user = user(Alone::Served);
                 self.workers.close_half();
                 self.open = self.open.map(|open| open / 2);
@@ -170,7 +171,8 @@ fn outcome(all: &Tick, watched: Option<Nanos>) -> Option<Outcome> {
     if fault.as_ref().is_some_and(|fault| fault.side == Side::Host) {
         return None;
     }
-    if let Some(time) = watched.filter(|_| counts.opened > 0) {
+    let is_late = fault.as_ref().is_some_and(|fault| fault.kind == Kind::Timeout);
+    if let Some(time) = watched.filter(|_| counts.opened > 0 && !is_late) {
         let is_closed = counts.dropped + counts.closed > 0;
         return Some(if is_closed { Outcome::Closed(time) } else { Outcome::Stayed(time) });
     }

@@ -1,7 +1,7 @@
 //! `throng run` against OpenSSL's own server, which expects TLS and sends nothing to a client that begins without.
 
 use crate::{
-    program::Program,
+    program::{ASKS, Program},
     server::{Server, folder, program},
     summary::run,
 };
@@ -36,7 +36,7 @@ fn a_port_that_closes_plain_connections_without_a_byte_is_recognised() {
         )
     });
     for scheme in ["http", "ws"] {
-        let (ended, s) = run(&format!("{scheme}://{}/", server.address), &["-c", "5", "-d", "300ms"]);
+        let (ended, s) = run(&format!("{scheme}://{}/", server.address), &["-c", "5", "-d", "300ms", ASKS]);
         assert_eq!(ended.status, Some(1), "{ended:?}");
         assert_eq!(s.count("requests.bytes_in"), 0, "it says nothing to plain text: {ended:?}");
         let limit = (s.text("limit.cause"), s.text("limit.certainty"));
