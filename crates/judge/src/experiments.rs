@@ -253,7 +253,7 @@ impl Run<'_> {
     /// Whether the target served something, and what limited it was not seen.
     fn is_open(&self) -> bool {
         let counts = &self.record.totals.counts;
-        let was_served = counts.answered > counts.wrong || counts.opened > 0 && !self.has_replies();
+        let was_served = counts.answered > counts.wrong || counts.opened > 0 && counts.sent == 0;
         let is_known = |limit: &Limit| {
             !OPEN.contains(&limit.cause) && limit.certainty != Certainty::Guess || limit.side == Side::Host
         };
