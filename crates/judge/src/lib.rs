@@ -17,6 +17,7 @@ pub use record::Record;
 pub use subject::{find_command, longest_pause};
 
 pub mod accepts;
+pub mod answers;
 mod away;
 mod backlog;
 mod broadcasts;

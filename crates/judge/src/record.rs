@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
-    backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides,
-    experiments::Answers, losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad,
-    rejection::Rejection, silences::Silences,
+    answers::Answers, backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides,
+    losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad, rejection::Rejection,
+    silences::Silences,
 };
 
 /// What ends a run early that does not go on without one of its workers.

@@ -4,7 +4,8 @@
 use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
 
 use host::Root;
-use judge::experiments::{Answer, Answers, Ask, Experiment, MOST, Outcome, PAUSE, asks, asks_for_tls};
+use judge::answers::{Answer, Answers, Experiment, Outcome};
+use judge::experiments::{Ask, MOST, PAUSE, asks, asks_for_tls};
 use judge::record::Record;
 use plan::{Alone, Plan, Sources};
 use samples::{FaultCount, Kind, Side, Tick};
