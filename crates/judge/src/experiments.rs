@@ -252,7 +252,7 @@ impl Run<'_> {
     /// The age at which connections were closed that had all received the same number of responses, more than one.
     fn age_or_requests(&self) -> Option<Nanos> {
         let has_several = self.pattern.responses.is_some_and(|n| n > 1);
-        self.pattern.age.filter(|age| *age >= SET && has_several && self.are_closed())
+        self.record.losses.constant_age().filter(|age| *age >= SET && has_several && self.are_closed())
     }
 
     /// The age at which all connections were closed in one moment, as they had been opened.
