@@ -121,4 +121,5 @@ export const failed = (): Summary => ({
     { expr: "handshake.p99 < 1ms", value: null, shown: "", pass: false, unreliable: false },
   ],
   asks: [{ at_s: 6, what: "paused" }, { at_s: 9, what: "load 60 %" }],
+  experiments: [],
 });

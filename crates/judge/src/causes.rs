@@ -34,6 +34,8 @@ causes! {
     deserted::Deserted,
     ended::Ended,
     falls_behind::FallsBehind,
+    few_at_a_time::FewAtATime,
+    full::Full,
     heap::Heap,
     idle_timeout::IdleTimeout,
     logged::Logged,
@@ -74,6 +76,8 @@ causes! {
     worker_ended::WorkerEnded,
 }
 
+/// What raises a limit of each source address.
+const BY_SOURCE: &str = "raise its limit on connections of one source address (limit_conn, src_conn_cnt), or dial from several (--sources)";
 /// What needs less memory.
 const FEWER: &str = "hold fewer connections";
 const MORE_MEMORY: &str = "give it more memory (MemoryMax= of its unit)";

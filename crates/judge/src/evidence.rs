@@ -8,8 +8,8 @@ use units::Nanos;
 
 use super::{starved::Starved, subject::Subject, words::Words};
 use crate::{
-    ends::BothSides, fill::Fill, observed::Observed, record::PopulationRecord, rejection::Rejection,
-    signs::FullHeap,
+    answers::Answers, ends::BothSides, fill::Fill, observed::Observed, record::PopulationRecord,
+    rejection::Rejection, signs::FullHeap,
 };
 
 mod pattern;
@@ -90,6 +90,8 @@ pub(crate) struct Evidence {
     pub(crate) both_sides: Option<BothSides>,
     /// What the losses have in common.
     pub(crate) losses: Pattern,
+    /// What the target answered in the experiments after the load.
+    pub(crate) answers: Answers,
     /// How long a dial or a request may wait for a response.
     pub(crate) timeout: Nanos,
     /// What has no response has not waited for that long: the run ended before.

@@ -99,6 +99,7 @@ pub(super) fn gather(plan: &Plan, r: &Record, subject: Subject) -> Evidence {
     let mut evidence = Evidence {
         subject,
         both_sides: r.both_sides,
+        answers: r.answers.clone(),
         losses: Pattern::of(r, plan.populations.iter().any(|population| population.load.is_paced())),
         backlog: backlog(plan, r, true, Backlog::grown),
         rate_backlog: backlog(plan, r, false, Backlog::grown),

@@ -17,6 +17,7 @@ pub use record::Record;
 pub use subject::{find_command, longest_pause};
 
 pub mod accepts;
+pub mod answers;
 mod away;
 mod backlog;
 mod broadcasts;
@@ -30,6 +31,7 @@ pub mod destinations;
 mod dials;
 pub mod ends;
 mod evidence;
+pub mod experiments;
 pub mod fill;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
@@ -190,6 +192,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         io: r.io.clone(),
         figures,
         asks: r.commands.clone(),
+        experiments: r.answers.for_summary(),
         agents: r.agents.clone(),
         destinations: destinations::summaries(plan, &r.totals),
         in_common: in_common::in_common(plan, &r.shares, &r.totals, r.started),

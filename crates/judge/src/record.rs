@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
-    backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides, in_common::Shares,
-    losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad, rejection::Rejection,
-    silences::Silences,
+    answers::Answers, backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides,
+    in_common::Shares, losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad,
+    rejection::Rejection, silences::Silences,
 };
 
 /// What ends a run early that does not go on without one of its workers.
@@ -70,6 +70,8 @@ pub struct Record {
     pub quiet: Option<Nanos>,
     /// Whether the target accepts TLS, if that was tested because of [`Record::is_mute`].
     pub speaks_tls: Option<bool>,
+    /// What came of the experiments after the load.
+    pub answers: Answers,
     /// The message of ICMP that rejects dials, where one was seen.
     pub rejection: Option<Rejection>,
     /// What went wrong second by second, and what the target did.
@@ -101,6 +103,12 @@ impl Record {
                 && matches!(fault.kind, Kind::Closed | Kind::Reset)
         };
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
+    }
+
+    /// Takes what came of the experiments.
+    pub fn answer(&mut self, answers: Answers) {
+        self.speaks_tls = answers.speaks_tls();
+        self.answers = answers;
     }
 
     /// Responses that began and ran into their timeouts, at least: of those that were cut off it is not known whether they had begun.

@@ -23,6 +23,9 @@ const LEFTOVER_LIMIT: usize = 64 * 1024;
 const JOINED: usize = 19 * 1024;
 /// Timers handled between two polls of the network, so that a burst of them does not starve it.
 const TIMERS_A_TURN: usize = 256;
+/// What closes connections after the end takes this many turns at the most: to cancel what is under way on them, and to close them.
+const CLOSING_TURNS: usize = 10;
+const CLOSING_TURN: Nanos = Nanos::from_millis(5);
 
 /// What a shard does with its connections. The loop calls it; it acts through [`Cx`].
 pub trait Program {
@@ -124,6 +127,19 @@ impl<I: Io, P: Program> Shard<I, P> {
     pub fn hand_over(mut self) {
         self.cx.flush();
         self.cx.io.wait(Nanos::ZERO, &mut self.scratch);
+    }
+
+    /// The program has ended, and its connections are still open, `limit` at the most: closes every other one. No program is called.
+    pub fn close_every_other(&mut self, limit: u32) {
+        let open = (0..limit).filter_map(|index| self.cx.at(index)).filter(|k| self.cx.is_open(*k));
+        for k in Vec::from_iter(open.step_by(2)) {
+            self.cx.close(k, Close::Graceful);
+        }
+        // What comes on the others stays unread.
+        for _ in 0..CLOSING_TURNS {
+            self.cx.io.wait(self.cx.io.now() + CLOSING_TURN, &mut self.scratch);
+            while self.cx.io.next().is_some() {}
+        }
     }
 
     /// Calls the program; what it has sent is handed over when it returns.

@@ -210,6 +210,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
         io: IoChoice::Auto,
         thresholds: Vec::new(),
         max_lag: DEFAULT_MAX_LAG,
+        experiments: true,
         target_gc: false,
         observe: None,
     };
@@ -308,13 +309,14 @@ impl<'f> FlagReader<'f> {
         });
         let thresholds = plan.thresholds.into_iter().chain(own.into_iter().flatten()).collect();
         let max_lag = self.read(&flag::MAX_LAG, plan.max_lag, max_lag);
+        let experiments = plan.experiments && self.get(&flag::NO_EXPERIMENTS).is_none();
         let observe = self.observe(around.resolve);
         let target_gc = self.get(&flag::TARGET_GC).is_some();
         if target_gc && self.get(&flag::OBSERVE).is_some() {
             let why = "throng observe cannot collect a JVM's heap; remove one of the two";
             self.refuse(&flag::TARGET_GC, why);
         }
-        Plan { threads, seed, io, thresholds, max_lag, observe, target_gc, ..plan }
+        Plan { threads, seed, io, thresholds, max_lag, experiments, observe, target_gc, ..plan }
     }
 
     /// How often WebSocket and TCP send, and what.

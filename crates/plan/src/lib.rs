@@ -2,6 +2,7 @@
 //! from. No clock, no socket, no file: facts of the machine are arguments.
 
 mod addresses;
+mod alone;
 mod body;
 mod capture;
 mod connect_to;
@@ -45,6 +46,7 @@ mod tls;
 mod tolerance;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
+pub use alone::Alone;
 pub use body::{Body, Call, Content, Grpc, LONGEST_BODY};
 pub use capture::{Capture, Captured, From, LONGEST_JAR, LONGEST_VALUE, compile};
 pub use csv::{Column, Csv, Source, TableHead};

@@ -35,6 +35,8 @@ pub struct Plan {
     /// How late throng may be, at the 99th percentile, for the figures to describe the target; a larger lag is allowed beside a
     /// larger latency.
     pub max_lag: Nanos,
+    /// Whether the target may be asked after a load that did not go well, by dials and requests beside it.
+    pub experiments: bool,
     /// Whether full collections in the target's Java virtual machine are permitted.
     pub target_gc: bool,
     /// The observer on the target's host.

@@ -183,7 +183,7 @@ impl Act {
     }
 
     /// Has this idle time after it, if it has any.
-    fn set_think(&mut self, new: Think) {
+    pub(crate) fn set_think(&mut self, new: Think) {
         self.think_mut().filter(|think| think.max > Nanos::ZERO).into_iter().for_each(|think| *think = new);
     }
 

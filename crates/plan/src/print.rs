@@ -63,6 +63,9 @@ impl Display for Plan {
         if self.max_lag != DEFAULT_MAX_LAG {
             writeln!(f, "max-lag = \"{}\"", self.max_lag)?;
         }
+        if !self.experiments {
+            writeln!(f, "no-experiments = true")?;
+        }
         // The probe has that of the top; populations have their own.
         let of_probe = self.probe.iter().map(|probe| probe.populations[0].timeout);
         for timeout in of_probe.filter(|timeout| *timeout != DEFAULT_TIMEOUT) {

@@ -19,6 +19,7 @@ use crate::{
     Interrupt,
     both_sides::{Ends, Sources},
     conductor::{Awaited, Conductor, Step},
+    experiments::Lab,
     observe::{self, Observer},
     other_ends::OtherEnds,
     rejections::Rejections,
@@ -35,6 +36,15 @@ const STOPS_SOON: Nanos = Nanos::from_secs(2);
 /// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it ends now, before its time.
 pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
 
+/// What the target may be asked after the load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// Whatever the run leaves open.
+    All,
+    /// In a step of a search, which goes on: only whether it speaks TLS.
+    Tls,
+}
+
 /// Runs the stages until the end of the last one, or until that is [`Early`], and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
@@ -43,7 +53,7 @@ pub(crate) fn conduct(
     ground: &Ground,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
-    (patience, is_enough): Early<'_>,
+    ((patience, is_enough), asking): (Early<'_>, Asking),
 ) -> Record {
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, workers, ground.start, first_dial).with_patience(patience);
@@ -52,9 +62,12 @@ pub(crate) fn conduct(
     let watching = interrupt.watch();
     // What fails in here ends the run, and what was measured until then is its result.
     caught(|| around.play(&mut conductor, workers, is_enough));
+    let keeps = asking == Asking::All && around.may_ask(&mut conductor) && workers.keep();
     caught(|| around.stop(&mut conductor, workers));
     drop(watching);
-    around.finish(conductor, workers)
+    let record = around.finish(conductor, workers, keeps);
+    workers.release();
+    record
 }
 
 /// Runs the stages starting with `held` connections of each population, `to_redial` of which are closed for now, and leaves the load as it
@@ -79,7 +92,7 @@ pub(crate) fn conduct_on(
     let watching = interrupt.watch();
     caught(|| around.play(&mut conductor, workers, is_enough));
     drop(watching);
-    let mut record = around.finish(conductor, workers);
+    let mut record = around.finish(conductor, workers, false);
     // What the others report goes on.
     record.agents.retain(|agent| agent.state == AgentState::Lost);
     record
@@ -250,6 +263,12 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
+    /// Whether the target may be asked what it was: something went wrong, as far as is known, and no one ended the run before its time.
+    fn may_ask(&self, conductor: &mut Conductor) -> bool {
+        let may = self.plan.experiments && !self.interrupt.is_set() && Failure::first().is_none();
+        may && conductor.record.interrupted.is_none() && conductor.seems_wrong()
+    }
+
     fn show(&mut self, line: Tick, thresholds: Vec<ThresholdResult>) {
         let looks = Samples { thresholds, ..self.observer.latest() };
         self.sinks.tick(&line, &looks);
@@ -274,8 +293,9 @@ impl<'a, 's> Environment<'a, 's> {
         is_over && !self.rejections.is_pending(now)
     }
 
-    fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers) -> Record {
-        let now = workers.now();
+    /// What was measured is complete, and the target is asked what that leaves open; `keeps`: the load's connections are open still.
+    fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers, keeps: bool) -> Record {
+        let (now, open) = (workers.now(), conductor.open());
         caught(|| {
             self.sample(&conductor, now);
             if ended_en_masse(&conductor) {
@@ -293,16 +313,22 @@ impl<'a, 's> Environment<'a, 's> {
         });
         let (mut line, mut record): (Tick, Record) = (line.unwrap_or_default(), conductor.record);
         line.agents = caught(|| workers.take_seconds(u64::MAX)).flatten();
-        // The summary has how thresholds were met.
-        caught(|| self.show(line, Vec::new()));
         record.agents = caught(|| workers.agents()).unwrap_or_default();
-        let Environment { observer, rejections, moments, .. } = &mut self;
-        record.moments = std::mem::take(moments);
+        let Environment { plan, mut observer, rejections, mut moments, interrupt, mut sinks, .. } = self;
         caught(|| {
-            record.rejection = std::mem::take(rejections).finish(|ip| observer.is_here(ip));
+            record.rejection = rejections.finish(|ip| observer.is_here(ip));
         });
-        record.speaks_tls = caught(|| self.ask_for_tls(&record)).flatten();
-        record.observed = caught(|| self.observer.finish(workers.now())).unwrap_or_default();
+        // The summary has how thresholds were met.
+        let (samples, doing, root) = (observer.latest(), observer.take_doing(), observer.root().clone());
+        caught(|| moments.take(&line, doing));
+        record.moments = moments;
+        record.observed = caught(|| observer.finish(workers.now())).unwrap_or_default();
+        let asked = caught(|| {
+            Lab { plan, root: &root, workers, interrupt, open: keeps.then_some(open) }.ask(&record)
+        });
+        record.answer(asked.unwrap_or_default());
+        record.answers.marks().for_each(|mark| line.marks.add(mark));
+        caught(|| sinks.tick(&line, &samples));
         record
     }
 }

@@ -12,6 +12,7 @@ mod by;
 mod conduct;
 mod conductor;
 mod devices;
+mod experiments;
 mod families;
 mod find;
 mod interrupt;
@@ -30,6 +31,8 @@ use host::Root;
 use plan::Plan;
 use samples::{Calibration, CalibrationShare, Sink, Sinks, Summary};
 use units::{caught, failpoint};
+
+use conduct::Asking;
 
 pub use backend::choose_io;
 pub use by::{By, Number, Variant};
@@ -57,8 +60,15 @@ pub fn run_on<W: Workers>(
 ) -> Summary {
     let observer = observe::Observer::start(plan, root);
     let ground = begin(workers);
-    let record =
-        conduct::conduct(plan, observer, workers, &ground, sinks, interrupt, (None, &mut |_, _| false));
+    let record = conduct::conduct(
+        plan,
+        observer,
+        workers,
+        &ground,
+        sinks,
+        interrupt,
+        ((None, &mut |_, _| false), Asking::All),
+    );
     end(plan, &record, &[], sinks)
 }
 
@@ -116,8 +126,15 @@ pub fn run(
     let observer = observe::Observer::start(plan, root);
     let mut workers = Threads::start(plan, &prepared)?;
     let ground = workers.ground();
-    let record =
-        conduct::conduct(plan, observer, &mut workers, &ground, sinks, interrupt, (None, &mut |_, _| false));
+    let record = conduct::conduct(
+        plan,
+        observer,
+        &mut workers,
+        &ground,
+        sinks,
+        interrupt,
+        ((None, &mut |_, _| false), Asking::All),
+    );
     workers.join();
     Ok(end(plan, &record, calibrations, sinks))
 }

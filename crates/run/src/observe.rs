@@ -194,6 +194,11 @@ impl Observer {
         }
     }
 
+    /// Where the files of this machine are.
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
     /// The target's, each once.
     pub(crate) fn destinations(&self) -> &[SocketAddr] {
         &self.destinations

@@ -69,6 +69,17 @@ pub trait Workers {
     /// Gives an order to its recipients; each gets its share of a load.
     fn order(&mut self, order: Order);
 
+    /// Keeps connections open when the workers stop, until they are [released](Workers::release); whether it can.
+    fn keep(&mut self) -> bool {
+        false
+    }
+
+    /// Closes every other connection that is kept.
+    fn close_half(&mut self) {}
+
+    /// Closes those that are kept.
+    fn release(&mut self) {}
+
     /// Waits for the next tick of any worker, until then at most. A time that is over: takes what is there.
     fn next(&mut self, until: Nanos) -> Update<'_>;
 }

@@ -74,8 +74,9 @@ pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use sinks::Sinks;
 pub use summary::{
-    AgentState, AgentSummary, Certainty, Connections, Errors, Figures, Generator, KernelCost, Limit,
-    PopulationSummary, ProcessCost, Requests, StepSummary, StreamLimit, Summary, UserCommand, Verdict,
+    AgentState, AgentSummary, Certainty, Connections, Errors, ExperimentSummary, Figures, Generator,
+    KernelCost, Limit, PopulationSummary, ProcessCost, Requests, StepSummary, StreamLimit, Summary,
+    UserCommand, Verdict,
 };
 pub use threshold::{ThresholdBound, ThresholdResult};
 pub use tick::{Phase, Tick, Timing};

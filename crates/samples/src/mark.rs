@@ -1,4 +1,4 @@
-//! Moments of a run that charts show: its stages, and the commands of its user.
+//! Moments of a run that charts show: its stages, the commands of its user, and the experiments after the load.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -15,6 +15,8 @@ words! {
         Stage = "stage",
         /// A command of the user was carried out.
         Command = "command",
+        /// The target was asked, after the load.
+        Experiment = "experiment",
     }
 }
 
@@ -28,7 +30,7 @@ pub struct Mark {
     pub at: Nanos,
     /// What happened.
     pub kind: MarkKind,
-    /// The stage's name; `paused`, `load 90 %`.
+    /// The stage's name; `paused`, `load 90 %`; an experiment with its answer.
     pub what: String,
 }
 

@@ -299,6 +299,21 @@ pub struct UserCommand {
     pub what: String,
 }
 
+/// A question to the target, asked after the load by one connection more, because two causes look alike in what the load saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct ExperimentSummary {
+    /// What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `silent`, `busy`, `tls`.
+    pub what: String,
+    /// The causes that it tells apart: `a full target, or a broken target`.
+    pub why: String,
+    /// What came of it: `served after 0.4 ms, with 50 connections open`.
+    pub answer: String,
+    /// How long it took, seconds.
+    pub took_s: f64,
+}
+
 /// A run in figures, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -338,6 +353,9 @@ pub struct Summary {
     pub figures: Figures,
     /// Commands of the user during the run.
     pub asks: Vec<UserCommand>,
+    /// What the target was asked after the load; absent where nothing was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<ExperimentSummary>,
     /// Each destination separately, if there are several; if there are more than 64, neighbours are combined.
     pub destinations: Vec<DestinationSummary>,
     /// What the slow, the wrong and the missing have in common: for each of the three the clearest, if there is any.

@@ -105,6 +105,7 @@ fn summaries() -> String {
         Measurement,
         ThresholdResult,
         UserCommand,
+        ExperimentSummary,
         AgentState,
         AgentSummary,
     ]

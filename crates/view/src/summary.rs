@@ -43,6 +43,9 @@ pub fn text(s: &Summary) -> String {
     if let Some(rig) = &s.rig {
         crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "calibration", share));
     }
+    for asked in &s.experiments {
+        row(&mut out, "asked", format!("{}: {}", asked.what, asked.answer));
+    }
     row(&mut out, "repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
     out

@@ -76,7 +76,7 @@ export interface Mark {
   what: string;
   label?: string;
   /** `end`: of the target, or of what it could do. */
-  kind?: "stage" | "command" | "fault" | "end";
+  kind?: "stage" | "command" | "experiment" | "fault" | "end";
 }
 
 /** What a threshold demands of a figure. */

@@ -1,7 +1,7 @@
 import type { Mark } from "./chart";
 import type { Entry } from "./fold";
 import { grouped } from "./quantity";
-import { faultName } from "./period";
+import { faultName, type Moment } from "./period";
 import type { Run } from "./run";
 
 /** More kinds than these are not told apart in one mark. */
@@ -9,7 +9,7 @@ const NAMED = 3;
 
 const found = new WeakMap<Run, Mark[]>();
 
-/** Moments that explain what charts show: stages, commands, the first faults of each kind, and the end of the target; ascending. */
+/** Moments that explain what charts show: stages, commands, experiments, the first faults of each kind, and the end of the target; ascending. */
 export function marksOf(run: Run): Mark[] {
   let marks = found.get(run);
   if (!marks) {
@@ -20,9 +20,15 @@ export function marksOf(run: Run): Mark[] {
   return marks;
 }
 
+/** As charts name it: an experiment without its answer, which has no room there. */
+function named({ x, kind, what }: Moment): Mark {
+  if (kind === "experiment") return { x, kind, what: `asked ${what}`, label: what.split(":")[0] };
+  return { x, kind, what: kind === "stage" ? `stage ${what} begins` : what, label: what };
+}
+
 /** Stages and commands; of a run that was stored without them, the commands of its summary. */
 function planned({ total, summary }: Run): Mark[] {
-  const marks = total.marks.map(({ x, kind, what }): Mark => ({ x, kind, what: kind === "stage" ? `stage ${what} begins` : what, label: what }));
+  const marks = total.marks.map(named);
   const asks = (summary?.asks ?? []).map(({ at_s, what }): Mark => ({ x: at_s ?? 0, kind: "command", what: what ?? "", label: what ?? "" }));
   return marks.some(({ kind }) => kind === "command") ? marks : [...marks, ...asks];
 }

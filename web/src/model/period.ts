@@ -28,11 +28,11 @@ export interface ProbePeriod {
   connect: Distribution;
 }
 
-/** A stage that began, or a command that was carried out. */
+/** A stage that began, a command that was carried out, or a question to the target with its answer. */
 export interface Moment {
   /** Seconds since the start. */
   x: number;
-  kind: "stage" | "command";
+  kind: "stage" | "command" | "experiment";
   what: string;
 }
 

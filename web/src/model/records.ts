@@ -604,14 +604,14 @@ at: number,
  */
 kind: MarkKind, 
 /**
- * The stage's name; `paused`, `load 90 %`.
+ * The stage's name; `paused`, `load 90 %`; an experiment with its answer.
  */
 what: string, };
 
 /**
  * What happened at a moment.
  */
-export type MarkKind = "stage" | "command";
+export type MarkKind = "stage" | "command" | "experiment";
 
 /**
  * What happened at a destination in a period, or at a group of neighbouring ones where there are more than
@@ -1362,6 +1362,10 @@ io: string,
  * Commands of the user during the run.
  */
 asks: Array<UserCommand>, 
+/**
+ * What the target was asked after the load; absent where nothing was.
+ */
+experiments: Array<ExperimentSummary>, 
 /**
  * Each destination separately, if there are several; if there are more than 64, neighbours are combined.
  */
@@ -2873,6 +2877,27 @@ at_s: number,
  * `paused`, `resumed`, `load 90 %`, `drained`, `stopped`.
  */
 what: string, };
+
+/**
+ * A question to the target, asked after the load by one connection more, because two causes look alike in what the load saw.
+ */
+export type ExperimentSummary = { 
+/**
+ * What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `silent`, `busy`, `tls`.
+ */
+what: string, 
+/**
+ * The causes that it tells apart: `a full target, or a broken target`.
+ */
+why: string, 
+/**
+ * What came of it: `served after 0.4 ms, with 50 connections open`.
+ */
+answer: string, 
+/**
+ * How long it took, seconds.
+ */
+took_s: number, };
 
 /**
  * What became of an agent.

@@ -16,8 +16,8 @@ const GAP = 8;
 const LONGEST = 26;
 
 /** Which names are shown where there is not room for all: of the target's end first. */
-const ORDER = { end: 0, command: 1, fault: 2, stage: 3 } as const;
-const COLOURS = { end: "var(--bad)", fault: "var(--bad)", command: "var(--mark)", stage: "var(--faint)" } as const;
+const ORDER = { end: 0, command: 1, fault: 2, experiment: 3, stage: 4 } as const;
+const COLOURS = { end: "var(--bad)", fault: "var(--bad)", command: "var(--mark)", experiment: "var(--mark)", stage: "var(--faint)" } as const;
 const kindOf = ({ kind = "command" }: Mark) => kind;
 
 interface Name {

@@ -199,3 +199,9 @@ test("a place of a chart reads all its lines, what happened since the place befo
   assert.deepEqual(cellText(heat, 0.5, 30), [{ place: -1, name: "20 to 40", text: "3" }]);
   assert.deepEqual(cellText(heat, 0.5, 50), []);
 });
+
+test("an experiment has its name above a chart, and its answer in the list", () => {
+  const what = "half: served in 210 µs, with 10 connections open";
+  const run = of([{}, { tick: { marks: [{ at: 1.5e9, kind: "experiment", what }] } }], { summary: {} });
+  assert.deepEqual(marksOf(run).map(({ kind, what, label }) => ({ kind, what, label })), [{ kind: "experiment", what: `asked ${what}`, label: "half" }]);
+});

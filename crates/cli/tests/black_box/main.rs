@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
+mod asks;
 mod calibrates;
 mod caller;
 mod causes;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    program::until,
+    program::{ASKS, until},
     scripted::{Peer, Scripted, ok},
     summary::{Expected, Summary},
 };
@@ -70,7 +70,7 @@ impl Misdeed {
         let faults = [(self.fault, CONNECTIONS)];
         let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
         // It ends with its last connection.
-        let args = [&["-c", "6", "-d", "20s", "--ramp", "10k/s"], args].concat();
+        let args = [&["-c", "6", "-d", "20s", "--ramp", "10k/s", ASKS], args].concat();
         let s = fail.check(&server.url("/"), &args);
         assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", self.cause));
         // What follows is how much of responses had come.
@@ -78,7 +78,7 @@ impl Misdeed {
         // On a busy machine some are lost before others are connected.
         assert!((1..=CONNECTIONS).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
         assert!(s.text("limit.cure").contains(self.cure), "{}", s.text("limit.cure"));
-        server.assert_accepted(CONNECTIONS + s.tls_probes(), "nothing is dialled again");
+        server.assert_accepted(CONNECTIONS + s.experiments().len() as u64, "nothing is dialled again");
         s
     }
 

@@ -42,11 +42,13 @@ impl Summary {
         self.at(path).as_str().unwrap_or_else(|| panic!("{path}: no text: {:#}", self.0))
     }
 
-    /// Connections that are not part of the load: one, if a target that closed without a byte is probed for TLS.
-    pub(crate) fn tls_probes(&self) -> u64 {
-        let closes = ["target·exchange·closed", "target·exchange·reset"];
-        let is_mute = self.count("requests.bytes_in") == 0;
-        u64::from(is_mute && self.faults().iter().any(|(fault, _)| closes.contains(&fault.as_str())))
+    /// What the target was asked after the load, each as its name and the answer: a connection each.
+    pub(crate) fn experiments(&self) -> Vec<(&str, &str)> {
+        let all = self.0.get("experiments").and_then(Value::as_array);
+        all.into_iter()
+            .flatten()
+            .filter_map(|one| Some((one["what"].as_str()?, one["answer"].as_str()?)))
+            .collect()
     }
 
     /// Responses that waited while throng stalled: each has one more entry among the lags.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::CONFIGURED;
+use crate::{answers::Experiment, tolerances::CONFIGURED};
 
 /// All were equally old when they were lost: within 0.4 s, a twentieth, or a fifth up to 0.8 s, whichever is most. Not where all were opened,
 /// or lost, in one moment.
@@ -11,7 +11,10 @@ pub(crate) struct AgeLimit {
 
 /// The age that all lost connections have in common.
 pub(super) fn age(case: &Case) -> Option<Nanos> {
-    case.evidence.losses.age.filter(|time| *time >= CONFIGURED && is_unannounced(case))
+    let pattern = &case.evidence.losses;
+    let is_age = case.evidence.answers.is_closed(Experiment::Busy) == Some(true);
+    let age = pattern.age.or(pattern.silence.filter(|_| is_age));
+    age.filter(|time| *time >= CONFIGURED && is_unannounced(case))
 }
 
 impl Cause for AgeLimit {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::CONFIGURED;
+use crate::{answers::Experiment, tolerances::CONFIGURED};
 
 /// All lost connections had been idle for the same time, 0.9 s or more, and no surviving one for longer: within 0.25 s, a tenth, or a fifth
 /// up to 0.6 s, whichever is most.
@@ -15,7 +15,10 @@ pub(super) fn silence(case: &Case) -> Option<Nanos> {
     let pattern = &case.evidence.losses;
     let may_be_age = super::age_limit::age(case).is_some() || pattern.is_one_moment;
     let silence = pattern.silence.filter(|time| *time >= CONFIGURED && is_unannounced(case));
-    silence.filter(|_| !may_be_age || case.kind == Some(Kind::Closed))
+    // One that was used all the time was closed as well, or was not: that decides.
+    let is_age = case.evidence.answers.is_closed(Experiment::Busy);
+    let is_idle = is_age.map_or(!may_be_age || case.kind == Some(Kind::Closed), |is_age| !is_age);
+    silence.filter(|_| is_idle)
 }
 
 impl Cause for IdleTimeout {

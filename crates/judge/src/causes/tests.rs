@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{no_room_here::What, *};
 use crate::{
+    answers::TurnedAway,
     evidence::{Shared, Stall, State},
     fill::Fill,
     paced::Missed,
@@ -29,7 +30,7 @@ fn check(rows: Vec<Row>) -> BTreeSet<&'static str> {
 /// Each cause once, and the forms of those that have several.
 #[test]
 fn each_cause_has_its_sentence() {
-    let rows = [process(), resources(), closes(), queues(), here(), load(), path()].concat();
+    let rows = [process(), resources(), closes(), queues(), asked(), here(), load(), path()].concat();
     let ids = check(rows);
     let all: BTreeSet<&str> = CAUSES.iter().map(|cause| cause.id).collect();
     assert_eq!(ids, all);
@@ -156,11 +157,11 @@ fn closes() -> Vec<Row> {
         ),
         said(room(None, 1), "the target closed 1 idle connection to admit new ones"),
         said(
-            turns_away::TurnsAway { beyond: 500, count: 9, are_new: true, by: By::TargetOrPath },
+            turns_away::TurnsAway { beyond: 500, count: 9, are_new: true, by: By::TargetOrPath, asked: None },
             "the target, or something on the path, immediately closes connections beyond 500",
         ),
         said(
-            turns_away::TurnsAway { beyond: 472, count: 1, are_new: false, by: By::Target },
+            turns_away::TurnsAway { beyond: 472, count: 1, are_new: false, by: By::Target, asked: None },
             "the target closed 1 connection as others opened, and keeps about 472",
         ),
         said(stranded::Stranded { count: 90 }, "the target closed 90 connections after announcing it"),
@@ -261,6 +262,33 @@ fn queues() -> Vec<Row> {
             probe_starved::ProbeStarved { new: 21, served: 22, at: 9 },
             "21 new probe connections got no correct response, the kept ones got 22: the target serves a limited number \
             of connections at a time, including the probe's",
+        ),
+    ]
+}
+
+fn asked() -> Vec<Row> {
+    let full = |of| full::Full { most: 500, of };
+    let alone = Nanos::from_millis(50);
+    vec![
+        said(
+            full(TurnedAway::Full),
+            "the target serves no more than 500 connections: one more was served only when half of them were closed",
+        ),
+        said(
+            full(TurnedAway::BySource),
+            "the target serves no more than 500 connections of a source address: one from another address was served",
+        ),
+        said(
+            full(TurnedAway::ByAddress),
+            "the target serves no more than 500 connections at this address: one at another of its addresses was served",
+        ),
+        said(
+            few_at_a_time::FewAtATime { alone, median_us: 1.2e6, per_s: 79.0 },
+            "the target works on about 4 requests at a time: a response takes 50 ms alone, and 1.2 s under load",
+        ),
+        said(
+            few_at_a_time::FewAtATime { alone, median_us: 1.2e6, per_s: 3.0 },
+            "the target works on about 1 request at a time: a response takes 50 ms alone, and 1.2 s under load",
         ),
     ]
 }

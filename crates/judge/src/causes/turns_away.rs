@@ -1,5 +1,5 @@
 use super::*;
-use crate::destinations;
+use crate::{answers::TurnedAway, destinations};
 
 /// Beyond a certain number, as many connections were closed as others opened: new ones, if each was closed at once although older ones had
 /// been silent for longer, or none of them had a response and those that are left had.
@@ -9,6 +9,8 @@ pub(crate) struct TurnsAway {
     /// Whether they were new; else that is not known.
     pub(crate) are_new: bool,
     pub(crate) by: By,
+    /// What one more connection after the load says of it.
+    pub(crate) asked: Option<TurnedAway>,
 }
 
 /// Whether connections were lost from some number on; and if they had been open for a while, where that is known.
@@ -41,7 +43,14 @@ impl Cause for TurnsAway {
             were_old => were_old.is_some(),
         };
         let beyond = case.held();
-        Some(Found::inferred(TurnsAway { beyond, count: case.count, are_new, by: By::of(case) }, beyond))
+        let asked = case.evidence.answers.turned_away(case.left());
+        let certainty = match asked {
+            // With half of them it turns others away, too: that is no limit on their number.
+            Some(TurnedAway::Broken) => return None,
+            Some(TurnedAway::Full | TurnedAway::BySource | TurnedAway::ByAddress) => Certainty::Seen,
+            Some(TurnedAway::Passed) | None => Certainty::Inferred,
+        };
+        Some(Found::inferred(TurnsAway { beyond, count: case.count, are_new, by: By::of(case), asked }, beyond).certain(certainty))
     }
 
     fn of(&self) -> (Side, Name) {
@@ -61,17 +70,30 @@ impl Cause for TurnsAway {
     }
 
     fn detail(&self, case: &Case) -> String {
+        let asked = match self.asked {
+            Some(TurnedAway::Full) => "; with fewer connections open one more was served",
+            Some(TurnedAway::BySource) => "; from another source address one more was served",
+            Some(TurnedAway::ByAddress) => "; at another address of the target one more was served",
+            Some(TurnedAway::Passed) => "; a second after the load, with as many open, one more was served",
+            Some(TurnedAway::Broken) | None => "",
+        };
         let (beyond, how) = (Count(self.beyond), case.kind.map_or("closed", how));
         match self.are_new {
-            true => format!("new connections beyond {beyond} open ones were {how} immediately"),
+            true => format!("new connections beyond {beyond} open ones were {how} immediately{asked}"),
             false => format!(
-                "{} {how} as others opened, beyond {beyond} open ones: new ones, or idle ones to make room",
+                "{} {how} as others opened, beyond {beyond} open ones: new ones, or idle ones to make room{asked}",
                 Count(self.count).were("connection")
             ),
         }
     }
 
     fn fix(&self, _: &Case) -> String {
-        RAISE.to_owned()
+        match self.asked {
+            Some(TurnedAway::BySource) => BY_SOURCE.to_owned(),
+            Some(TurnedAway::Passed) => "look for a limit on the rate of new connections, or for trouble that has passed, in the target's log; or dial \
+                more slowly (--ramp)"
+                .to_owned(),
+            _ => RAISE.to_owned(),
+        }
     }
 }

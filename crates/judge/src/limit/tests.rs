@@ -425,6 +425,7 @@ fn a_generator_that_was_the_limit_is_reported() {
     check(&s, &Evidence::default(), ("host", "ports", 800, "5 dials", ""));
 }
 
+mod asked;
 mod first;
 mod load;
 mod lost;

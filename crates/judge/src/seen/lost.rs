@@ -5,6 +5,7 @@ use units::{Count, Nanos};
 
 use super::{Seen, finish, of_them};
 use crate::{
+    answers::TurnedAway,
     case::Case,
     closes::{how, is_instead, outlast},
     say::{connections, some},
@@ -62,6 +63,7 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
         closed(count, how, UNANNOUNCED)
     };
     let fix = match asked {
+        _ if e.answers.turned_away(case.left()) == Some(TurnedAway::Broken) => BROKEN,
         // In TLS 1.3 a client has ended its handshake before the target has its certificate (RFC 8446, section 2).
         true if e.subject.has_certificate && case.requests().answered == 0 => CERTIFICATE,
         true => INSTEAD,
@@ -178,6 +180,7 @@ const INSTEAD: &str =
     "check the target's log: it closed them instead of responding, because it failed or rejects them";
 const CERTIFICATE: &str = "check the target's log: it closed them instead of responding; perhaps it does not accept the client \
 certificate (--cert)";
+const BROKEN: &str = "check the target's log: its number of connections is not what limits it";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).

@@ -56,6 +56,7 @@ pub fn read(
     let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
     let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MAX_THREADS));
     let max_lag = top.read(&mut notes, "max-lag", max_lag).unwrap_or(DEFAULT_MAX_LAG);
+    let experiments = !top.truth("no-experiments").unwrap_or(false);
     let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
     if notes.is_empty() && !have_places(&populations) {
         let why = "all steps together compile to more than 65,536 operations; use fewer";
@@ -73,6 +74,7 @@ pub fn read(
         io,
         thresholds,
         max_lag,
+        experiments,
         target_gc: false,
         observe: None,
     };

@@ -83,6 +83,7 @@ pub(super) static SCENARIO: Table = Table {
         flag::NO_RESUME.in_file(),
         flag::THRESHOLD.in_file(),
         flag::MAX_LAG.in_file(),
+        flag::NO_EXPERIMENTS.in_file(),
         flag::PROBE.in_file(),
         flag::SOURCES.in_file(),
         flag::SEED.in_file(),

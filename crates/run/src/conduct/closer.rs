@@ -11,7 +11,7 @@ use crate::{
     conductor::Conductor,
     rejections,
 };
-use judge::{ends::BothSides, record::Record};
+use judge::ends::BothSides;
 
 /// The kernel lists this many connections in some ten milliseconds: during the load no more are.
 const MAX_LISTED_EARLIER: u64 = 20_000;
@@ -118,12 +118,6 @@ impl Environment<'_, '_> {
         let (_, probes) = conductor.waiting();
         let seen = if listed.is_some() { seen } else { seen.saturating_sub(probes) };
         conductor.handle_unaccepted(seen, absent.as_deref());
-    }
-
-    /// A target that closes connections without a byte in reply may expect TLS: tested once, after the load has ended.
-    pub(super) fn ask_for_tls(&self, record: &Record) -> Option<bool> {
-        let is_sign = record.is_mute() && record.interrupted.is_none();
-        if is_sign { host::remote::speaks_tls(self.plan.destinations()[0]) } else { None }
     }
 
     /// Whether the target is on this host is seen by its ends of the connections: at an address of this host that is

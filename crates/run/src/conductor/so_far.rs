@@ -29,6 +29,13 @@ impl Conductor<'_> {
         judge::thresholds_so_far(self.plan, &self.record, self.record.ended.min(until))
     }
 
+    /// Whether something is not as it should be at the end, so that the run may have failed.
+    pub(crate) fn seems_wrong(&mut self) -> bool {
+        let lost = self.sum(|tick| tick.faults.total() + tick.counts.failed + tick.counts.dropped);
+        let until = self.record.ended;
+        lost + self.awaited() > 0 || self.thresholds(until).iter().any(|threshold| !threshold.pass)
+    }
+
     /// What is measured at the end of the load, by what is there now; the end replaces it.
     fn measure(&mut self, until: Nanos) {
         self.record.ramp = self.schedule.ramping_any(until);

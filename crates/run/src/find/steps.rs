@@ -12,7 +12,7 @@ use super::{By, Find, WorkerSource, idle, prospects::Prospects};
 use crate::{
     Interrupt, Refusal,
     both_sides::MAX_COUNTED,
-    conduct::{Early, conduct},
+    conduct::{Asking, Early, conduct},
     conductor::Conductor,
     load_steps::LoadSteps,
     observe::Observer,
@@ -154,7 +154,15 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
                 let load = (self.find.by, load, dwell);
                 let (mut workers, ground) = self.source.workers(load, &self.plan, self.say)?;
                 let observer = Observer::start(&plan, self.root);
-                let record = conduct(&plan, observer, &mut workers, &ground, &mut [], self.interrupt, early);
+                let record = conduct(
+                    &plan,
+                    observer,
+                    &mut workers,
+                    &ground,
+                    &mut [],
+                    self.interrupt,
+                    (early, Asking::Tls),
+                );
                 self.source.end(workers);
                 record
             }

@@ -5,6 +5,7 @@ use std::{
     mem::ManuallyDrop,
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::JoinHandle,
@@ -32,6 +33,9 @@ use crate::{
 /// A shard checks for commands at least every 100 ms.
 const NOTICE: Nanos = Nanos::from_millis(120);
 
+/// Threads that keep their connections close half of them within this time, however many they are; what is not closed by then is later.
+const CLOSES_WITHIN: Duration = Duration::from_secs(1);
+
 /// Shards that are ready, and run once they were [begun](Threads::begin).
 pub struct Threads {
     clock: Clock,
@@ -50,10 +54,31 @@ pub struct Threads {
     /// Where connections are dialled from.
     sources: Arc<Sources>,
     threads: Vec<JoinHandle<()>>,
+    /// While these exist, threads that have stopped keep their connections.
+    keepers: Vec<Keeper>,
+    keeps: bool,
     /// No thread is to end.
     all_run: bool,
     /// Threads that have ended nevertheless, and were reported.
     lost: Vec<u32>,
+}
+
+/// The run's end of a thread that has stopped.
+struct Keeper {
+    /// Each message closes every other connection that is left.
+    halves: Sender<Sender<()>>,
+    has_stopped: Arc<AtomicBool>,
+}
+
+/// The thread's end.
+struct Kept {
+    halves: Receiver<Sender<()>>,
+    has_stopped: Arc<AtomicBool>,
+}
+
+fn keeper() -> (Keeper, Kept) {
+    let ((halves, receiver), has_stopped) = (mpsc::channel(), Arc::<AtomicBool>::default());
+    (Keeper { halves, has_stopped: has_stopped.clone() }, Kept { halves: receiver, has_stopped })
 }
 
 impl Workers for Threads {
@@ -74,7 +99,11 @@ impl Workers for Threads {
     }
 
     fn order(&mut self, order: Order) {
-        self.all_run &= order != Order::All(Control::Stop);
+        let stops = order == Order::All(Control::Stop);
+        self.all_run &= !stops;
+        if stops && !self.keeps {
+            self.release();
+        }
         for (part, remote) in self.parts.iter().zip(&self.remotes) {
             if let Some(control) = order.to(part) {
                 // A shard that has ended takes no orders.
@@ -83,12 +112,35 @@ impl Workers for Threads {
         }
     }
 
+    fn keep(&mut self) -> bool {
+        // Connections over a device end with what drives it.
+        self.keeps = self.io != Backend::Tun.name();
+        self.keeps
+    }
+
+    fn close_half(&mut self) {
+        let (done, are_done) = mpsc::channel();
+        for keeper in &self.keepers {
+            // A thread that has failed has no connections.
+            let _ = keeper.halves.send(done.clone());
+        }
+        drop(done);
+        while are_done.recv_timeout(CLOSES_WITHIN).is_ok() {}
+    }
+
+    fn release(&mut self) {
+        self.keepers.clear();
+    }
+
     fn next(&mut self, until: Nanos) -> Update<'_> {
         if let Some((shard, tick)) = self.read.take() {
             let _ = self.remotes[shard as usize].used.try_send(tick);
         }
         // One that has failed keeps its end of the channel.
-        let have_ended = self.threads.iter().all(JoinHandle::is_finished);
+        let keepers = self.keepers.iter().map(Some).chain(std::iter::repeat(None));
+        let has_stopped = |keeper: Option<&Keeper>| keeper.is_some_and(|own| own.has_stopped.load(Relaxed));
+        let have_ended =
+            self.threads.iter().zip(keepers).all(|(thread, own)| thread.is_finished() || has_stopped(own));
         let wait = until.since(self.clock.now());
         match self.arrivals.recv_timeout(Duration::from_nanos(wait.0)) {
             Ok(read) => {
@@ -145,6 +197,8 @@ impl Threads {
             io,
             sources: Arc::default(),
             threads: Vec::new(),
+            keepers: Vec::new(),
+            keeps: false,
             all_run: true,
             lost: Vec::new(),
         };
@@ -166,22 +220,24 @@ impl Threads {
             let tuples = Dials::new(routes.clone(), share, prepared.salt);
             let (ready, is_ready) = mpsc::channel();
             let (starter, start) = mpsc::channel();
+            let (keeper, kept) = keeper();
             let job = Job::new(plan, part.role).starting(date);
             let client = move |start| Client::new(&part, job, tuples, link, start);
             // Rings and file tables belong to the thread that creates them.
             let body = move || {
                 net::block_signals();
+                let ends = (&ready, &start, &kept);
                 match backend {
                     Backend::Uring => {
                         let settings = uring::Settings::new(part.places, slots);
-                        work(Uring::new(settings, clock), &part, &ready, &start, client);
+                        work(Uring::new(settings, clock), &part, ends, client);
                     }
                     Backend::Epoll => {
-                        work(epoll(part.places, own_files, clock), &part, &ready, &start, client);
+                        work(epoll(part.places, own_files, clock), &part, ends, client);
                     }
                     Backend::Tun => {
                         let devices::Own { device, settings, .. } = own.expect("it was made above");
-                        work(Ok(Tun::new(device, settings)), &part, &ready, &start, client);
+                        work(Ok(Tun::new(device, settings)), &part, ends, client);
                     }
                 }
             };
@@ -191,6 +247,7 @@ impl Threads {
                 .push(thread.map_err(|e| Refusal::Failed(format!("cannot start another thread: {e}")))?);
             workers.remotes.push(remote);
             workers.starters.push(starter);
+            workers.keepers.push(keeper);
             let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard exited immediately")));
             up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
         }
@@ -232,7 +289,7 @@ impl Threads {
     /// One of them has panicked, and nobody else learns of it.
     pub fn join(self) {
         // Those that were not begun end without their beginning.
-        drop(self.starters);
+        drop((self.starters, self.keepers));
         for thread in self.threads {
             let ended = thread.join();
             if Failure::first().is_none() {
@@ -260,12 +317,14 @@ fn epoll(connections: u32, own_files: bool, clock: Clock) -> io::Result<Epoll> {
     Epoll::new(epoll::Settings { connections, by_millis: false }, clock)
 }
 
+/// What a thread is led by: it reports that it is ready, is started, and keeps its connections at the end.
+type Leads<'a> = (&'a Sender<io::Result<()>>, &'a Receiver<Nanos>, &'a Kept);
+
 /// A shard's thread: reports whether its I/O is ready, waits for the start, runs to the end.
 fn work<I: Io>(
     io: io::Result<I>,
     part: &Part,
-    ready: &Sender<io::Result<()>>,
-    start: &Receiver<Nanos>,
+    (ready, start, kept): Leads,
     client: impl FnOnce(Nanos) -> Client,
 ) {
     let io = match io {
@@ -280,6 +339,11 @@ fn work<I: Io>(
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);
         failpoint("shard");
+    }
+    kept.has_stopped.store(true, Relaxed);
+    while let Ok(done) = kept.halves.recv() {
+        shard.close_every_other(part.places);
+        let _ = done.send(());
     }
     // A close frame that was sent in the last turn is one that the target receives.
     ManuallyDrop::into_inner(shard).hand_over();

@@ -1,0 +1,235 @@
+//! What the target answered in the experiments after the load, and what that says of causes.
+
+use std::fmt;
+
+use samples::{ExperimentSummary, FaultCount, Mark, MarkKind};
+use serde::{Deserialize, Serialize};
+use units::{Count, Nanos};
+
+/// One user's response that takes less than this part of the load's median is faster alone.
+const FASTER: f64 = 0.5;
+/// With at least this share of the connections at which others were turned away, as many are open.
+const AS_MANY: f64 = 0.9;
+/// With at most this share of them there is room, also for want of the one that closes half.
+const FEW: f64 = 0.5;
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Experiment {
+    /// A TLS ClientHello.
+    Tls,
+    /// One more user after a pause, while all connections of the load are open and silent.
+    Pause,
+    /// The same from another source address.
+    OtherSource,
+    /// The same at another address of the target.
+    OtherAddress,
+    /// The same after half of the connections were closed.
+    Half,
+    /// One user while all else is silent: how long do responses take?
+    Alone,
+    /// A connection that stays silent after its first response: is it closed, and when?
+    Silent,
+    /// A connection that is never silent for long: is it closed, and when?
+    Busy,
+}
+
+use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls};
+
+/// What came of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Responses, in this time: the median of a few.
+    Served(Nanos),
+    /// A connection, of which no response is expected.
+    Open,
+    /// A connection, and no response in time.
+    Unanswered,
+    /// The first fault.
+    Failed(FaultCount),
+    /// The connection was closed after this time.
+    Closed(Nanos),
+    /// It was open for this time, and stayed open.
+    Stayed(Nanos),
+    /// Whether a record of TLS came.
+    Tls(bool),
+}
+
+/// An experiment that was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Which one.
+    pub experiment: Experiment,
+    /// What it was to tell apart.
+    pub why: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Connections of the load that were open meanwhile.
+    pub open: u64,
+    /// When it began, by the clock of the ticks.
+    pub at: Nanos,
+    /// How long it took.
+    pub took: Nanos,
+}
+
+/// How connections were turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnedAway {
+    /// Not any more: by rate, or for a time.
+    Passed,
+    /// Those from one source address.
+    BySource,
+    /// Those to one address of the target.
+    ByAddress,
+    /// Those beyond a number.
+    Full,
+    /// Also where half of them are gone.
+    Broken,
+}
+
+/// The answers of a run, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answers(pub Vec<Answer>);
+
+impl Answers {
+    /// The answer of an experiment, if it was made.
+    pub fn of(&self, experiment: Experiment) -> Option<&Outcome> {
+        self.answer(experiment).map(|answer| &answer.outcome)
+    }
+
+    fn answer(&self, experiment: Experiment) -> Option<&Answer> {
+        self.0.iter().find(|answer| answer.experiment == experiment)
+    }
+
+    fn is_served(&self, experiment: Experiment) -> bool {
+        self.of(experiment).is_some_and(Outcome::is_served)
+    }
+
+    /// Whether an experiment would tell nothing more: one more user of the load's kind was served already.
+    pub fn have_decided(&self, experiment: Experiment) -> bool {
+        let before: &[Experiment] = match experiment {
+            OtherSource => &[Pause],
+            OtherAddress => &[Pause, OtherSource],
+            Half => &[Pause, OtherSource, OtherAddress],
+            _ => &[],
+        };
+        before.iter().any(|one| self.is_served(*one))
+    }
+
+    /// How connections were turned away where `at` were open; none where that was not found out.
+    pub fn turned_away(&self, at: u64) -> Option<TurnedAway> {
+        let pause = self.answer(Pause)?;
+        if pause.outcome.is_served() {
+            // With fewer open than there were, it may just have room again.
+            let are_as_many = pause.open as f64 >= AS_MANY * at as f64;
+            return Some(if are_as_many { TurnedAway::Passed } else { TurnedAway::Full });
+        }
+        if self.is_served(OtherSource) {
+            return Some(TurnedAway::BySource);
+        }
+        if self.is_served(OtherAddress) {
+            return Some(TurnedAway::ByAddress);
+        }
+        if pause.open as f64 <= FEW * at as f64 {
+            // It is not for the others that there is no room.
+            return Some(TurnedAway::Broken);
+        }
+        self.of(Half).map(|half| if half.is_served() { TurnedAway::Full } else { TurnedAway::Broken })
+    }
+
+    /// How long responses take one user alone that take `median` under load, where that is clearly less.
+    pub fn faster_alone(&self, median: Nanos) -> Option<Nanos> {
+        match self.of(Alone)? {
+            Outcome::Served(took) => Some(*took).filter(|took| (took.0 as f64) < FASTER * median.0 as f64),
+            _ => None,
+        }
+    }
+
+    /// Whether a connection was closed that was silent, or never was; none where that was not asked.
+    pub fn is_closed(&self, experiment: Experiment) -> Option<bool> {
+        match self.of(experiment)? {
+            Outcome::Closed(_) => Some(true),
+            Outcome::Stayed(_) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether a record of TLS came; none where none was asked for.
+    pub fn speaks_tls(&self) -> Option<bool> {
+        if let Outcome::Tls(speaks) = self.of(Tls)? { Some(*speaks) } else { None }
+    }
+
+    /// Each as a mark, with its answer.
+    pub fn marks(&self) -> impl Iterator<Item = Mark> {
+        let what = |answer: &Answer| format!("{}: {answer}", answer.experiment.id());
+        self.0.iter().map(move |answer| Mark {
+            at: answer.at,
+            kind: MarkKind::Experiment,
+            what: what(answer),
+        })
+    }
+
+    /// As the summary has them.
+    pub fn for_summary(&self) -> Vec<ExperimentSummary> {
+        let of = |answer: &Answer| ExperimentSummary {
+            what: answer.experiment.id().to_owned(),
+            why: answer.why.clone(),
+            answer: answer.to_string(),
+            took_s: answer.took.secs_f64(),
+        };
+        self.0.iter().map(of).collect()
+    }
+}
+
+impl Outcome {
+    fn is_served(&self) -> bool {
+        matches!(self, Outcome::Served(_) | Outcome::Open)
+    }
+}
+
+impl Experiment {
+    /// As the summary, the marks and the table name it.
+    pub fn id(self) -> &'static str {
+        match self {
+            Tls => "tls",
+            Pause => "pause",
+            OtherSource => "other-source",
+            OtherAddress => "other-address",
+            Half => "half",
+            Alone => "alone",
+            Silent => "silent",
+            Busy => "busy",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Served(took) => write!(f, "served in {}", took.brief()),
+            Outcome::Open => f.write_str("connected"),
+            Outcome::Unanswered => f.write_str("connected, no response"),
+            Outcome::Failed(fault) => write!(f, "not served: {}", fault.fault().name()),
+            Outcome::Closed(after) => write!(f, "closed after {}", after.brief()),
+            Outcome::Stayed(time) => write!(f, "still open after {}", time.brief()),
+            Outcome::Tls(true) => f.write_str("a record of TLS in reply"),
+            Outcome::Tls(false) => f.write_str("no record of TLS in reply"),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    /// `served in 350 µs, with 50 connections open`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.outcome.fmt(f)?;
+        match self.experiment {
+            Tls | Silent | Busy => Ok(()),
+            _ => write!(f, ", with {} open", Count(self.open).of("connection")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use super::*;
+use crate::answers::TurnedAway;
+
+/// Connections were open and not served, or were closed; one more after the load was not served either, with as many open, and was served with half
+/// of them, from another source address, or at another address of the target ([experiments](experiments.md)).
+pub(crate) struct Full {
+    pub(crate) most: u64,
+    pub(crate) of: TurnedAway,
+}
+
+impl Cause for Full {
+    const ID: &'static str = "full";
+    const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
+    const YIELDS_TO: &'static [&'static str] = &[
+        "turns-away",
+        "makes-room",
+        "starved",
+        "queue-overflowed",
+        "queue-unaccepted",
+        "queue-standing",
+        "slow-accept",
+        "open-files",
+        "logged",
+        "logged-connections",
+        "heap",
+        "thread-ended",
+        "cpu",
+        "cpu-quota",
+        "conntrack",
+        "socket-memory",
+        "target-stopped",
+        "probe-turned-away",
+        "probe-starved",
+    ];
+
+    fn find(case: &Case) -> Option<Found<Full>> {
+        // Of dials without a reply it may be the path that has no room.
+        let are_open = matches!(case.trouble, Trouble::Waiting | Trouble::Lost) && case.stage != Some(Stage::Dial);
+        let most = case.left();
+        let of = case.evidence.answers.turned_away(most).filter(|_| are_open && !case.may_be_of_the_path())?;
+        let is_limit = matches!(of, TurnedAway::Full | TurnedAway::BySource | TurnedAway::ByAddress);
+        is_limit.then(|| Found::seen(Full { most, of }, most))
+    }
+
+    fn sentence(&self) -> String {
+        let most = connections(self.most);
+        match self.of {
+            TurnedAway::BySource => {
+                format!("the target serves no more than {most} of a source address: one from another address was served")
+            }
+            TurnedAway::ByAddress => {
+                format!("the target serves no more than {most} at this address: one at another of its addresses was served")
+            }
+            _ => format!("the target serves no more than {most}: one more was served only when half of them were closed"),
+        }
+    }
+
+    fn detail(&self, case: &Case) -> String {
+        let what = if case.trouble == Trouble::Lost { "were closed" } else { "had no response" };
+        format!("{} {what}; after the load one more was served only as the sentence says", case.n())
+    }
+
+    fn fix(&self, _: &Case) -> String {
+        match self.of {
+            TurnedAway::BySource => BY_SOURCE.to_owned(),
+            _ => RAISE.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The plan of one connection that does what those of a population do: for a question to the target after a load.
+
+use units::{Nanos, Spans};
+
+use crate::{
+    Activity, Hold, Load, Network, Plan, Population, Ramp, Reconnect, Share, Sources, Stage, Step, Then,
+};
+
+/// Requests of one user: one may be slow for it is the first on its connection.
+const REQUESTS: u64 = 3;
+
+/// What one connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// Its first requests, one right after the other; where it has none it is open.
+    Served,
+    /// Its steps once, and nothing from then on.
+    Silent,
+    /// A request, or a message, each time that this has passed.
+    Busy(Nanos),
+}
+
+impl Plan {
+    /// The plan of one connection of this population, which lasts for `time` at the most, and waits for no dial and no response longer
+    /// than that. It is not dialled again, and nothing is judged by it.
+    pub fn alone(&self, population: u16, does: Alone, time: Nanos) -> Plan {
+        let own = self.populations[usize::from(population)].alone(does, time);
+        let stage = Stage {
+            name: "alone".to_owned(),
+            of: vec![0],
+            to: Share::ALL,
+            ramp: Ramp::Within(Nanos::ZERO),
+            hold: Hold::For(time),
+        };
+        Plan {
+            text: self.text.clone(),
+            populations: vec![own],
+            stages: vec![stage],
+            probe: None,
+            tables: self.tables.clone(),
+            sources: self.sources.clone(),
+            threads: 1,
+            seed: self.seed,
+            io: self.io,
+            thresholds: Vec::new(),
+            max_lag: self.max_lag,
+            experiments: false,
+            target_gc: false,
+            observe: None,
+        }
+    }
+
+    /// The same from this address.
+    #[must_use]
+    pub fn dialled_from(self, source: std::net::IpAddr) -> Plan {
+        Plan { sources: Sources::Listed(vec![Network::from(source)]), ..self }
+    }
+
+    /// The same to this address.
+    #[must_use]
+    pub fn dialled_to(mut self, at: std::net::SocketAddr) -> Plan {
+        self.populations.iter_mut().for_each(|own| own.target.destinations = vec![at]);
+        self
+    }
+}
+
+impl Population {
+    /// Whether a response, or a reply, is awaited for anything that its connections send.
+    pub fn has_replies(&self) -> bool {
+        match &self.activity {
+            Activity::Idle => false,
+            Activity::Ping { .. } => true,
+            Activity::Steps { steps, .. } => steps.iter().any(|step| step.act.is_request()),
+        }
+    }
+
+    fn alone(&self, does: Alone, time: Nanos) -> Population {
+        let mut own = Population {
+            load: Load::Held { connections: 1 },
+            streams: self.streams.map(|_| 1),
+            calls: None,
+            requests: (does == Alone::Served && self.has_replies()).then_some(REQUESTS),
+            timeout: self.timeout.min(time),
+            reconnect: Reconnect::Never,
+            ..self.clone()
+        };
+        own.pushes.receivers = None;
+        if does == Alone::Silent {
+            (own.keep_alive, own.pushes.heartbeat) = (None, None);
+        }
+        own.activity = match (own.activity, does) {
+            (Activity::Idle, _) | (Activity::Ping { .. }, Alone::Silent) => Activity::Idle,
+            (Activity::Ping { text, .. }, Alone::Served) => Activity::Ping { every: Nanos::ZERO, text },
+            (Activity::Ping { text, .. }, Alone::Busy(every)) => Activity::Ping { every, text },
+            (Activity::Steps { steps, then }, Alone::Served) => {
+                Activity::Steps { steps: without_pauses(steps), then }
+            }
+            (Activity::Steps { steps, .. }, Alone::Silent) => {
+                Activity::Steps { steps: without_pauses(steps), then: Then::Stay }
+            }
+            (Activity::Steps { mut steps, then }, Alone::Busy(every)) => {
+                steps.iter_mut().for_each(|step| step.act.set_think(Spans { min: every, max: every }));
+                Activity::Steps { steps, then }
+            }
+        };
+        own
+    }
+}
+
+fn without_pauses(mut steps: Vec<Step>) -> Vec<Step> {
+    steps.iter_mut().for_each(|step| step.act.take_think());
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Think, tests::plan};
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    fn pauses(plan: &Plan) -> Vec<Think> {
+        let Activity::Steps { steps, .. } = &plan.populations[0].activity else { panic!("it has steps") };
+        steps.iter().map(|step| step.act.think()).collect()
+    }
+
+    #[test]
+    fn one_user_does_what_the_load_does() {
+        let load =
+            plan(&[("-c", "500"), ("--rate", "9/s"), ("--timeout", "3s"), ("--threshold", "held >= 9")]);
+        let one = load.alone(0, Alone::Served, SECOND);
+        let own = &one.populations[0];
+        assert_eq!((own.load, own.requests, own.timeout), (Load::Held { connections: 1 }, Some(3), SECOND));
+        assert_eq!((one.places(), one.hold(), one.experiments), (1, Some(SECOND), false));
+        assert!(one.thresholds.is_empty() && own.reconnect == Reconnect::Never);
+        assert_eq!(own.target, load.populations[0].target);
+        // A shorter timeout stays.
+        assert_eq!(
+            load.alone(0, Alone::Served, Nanos::from_secs(7)).populations[0].timeout,
+            Nanos::from_secs(3)
+        );
+    }
+
+    #[test]
+    fn it_sends_at_once_or_nothing_or_regularly() {
+        let load = plan(&[("-c", "5"), ("--think", "4s..6s")]);
+        assert_eq!(pauses(&load.alone(0, Alone::Served, SECOND)), [Think::default()]);
+        let silent = load.alone(0, Alone::Silent, SECOND);
+        assert!(matches!(silent.populations[0].activity, Activity::Steps { then: Then::Stay, .. }));
+        assert_eq!(silent.populations[0].requests, None);
+        let busy = load.alone(0, Alone::Busy(SECOND), Nanos::from_secs(5));
+        assert_eq!(
+            (pauses(&busy), busy.populations[0].requests),
+            (vec![Spans { min: SECOND, max: SECOND }], None)
+        );
+    }
+
+    #[test]
+    fn it_dials_from_and_to_where_it_is_to() {
+        let (from, to) = ([127, 0, 0, 3].into(), "127.0.0.2:9".parse().unwrap());
+        let one = plan(&[]).alone(0, Alone::Served, SECOND).dialled_from(from).dialled_to(to);
+        assert_eq!(
+            (one.sources, &one.populations[0].target.destinations),
+            (Sources::Listed(vec![from.into()]), &vec![to])
+        );
+    }
+}

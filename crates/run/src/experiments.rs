@@ -1,0 +1,198 @@
+//! Experiments after the load: one connection more, to tell apart causes that look alike. Which ones, and what their answers mean, is in
+//! [`judge::experiments`]. One more user is a run of its own with one connection, so that it speaks whatever the load speaks.
+
+use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
+
+use host::Root;
+use judge::answers::{Answer, Answers, Experiment, Outcome};
+use judge::experiments::{Ask, MOST, PAUSE, asks, asks_for_tls};
+use judge::record::Record;
+use plan::{Alone, Plan, Sources};
+use samples::{FaultCount, Kind, Side, Tick};
+use units::Nanos;
+
+use crate::{
+    Interrupt,
+    conductor::Conductor,
+    listeners::listeners,
+    prepare,
+    workers::{Threads, Workers, stop},
+};
+
+/// A user who waits is looked for this often.
+const LOOKS: Duration = Duration::from_millis(50);
+/// A target notices within this time that connections were closed.
+const NOTICES: Nanos = Nanos::from_millis(300);
+/// A connection on which no response is expected is taken for served once it has been open for this long.
+const OPEN: Nanos = Nanos::from_millis(500);
+/// Other sources towards loopback, the first that is not the target itself.
+const LOOPBACK: [IpAddr; 2] =
+    [IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2)), IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 3))];
+
+/// What experiments are made with: the run that has ended, and its connections.
+pub(crate) struct Lab<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) root: &'a Root,
+    pub(crate) workers: &'a mut dyn Workers,
+    pub(crate) interrupt: &'a Interrupt,
+    /// Connections of the load that are open still; none where they are closed, and nothing is asked but for TLS.
+    pub(crate) open: Option<u64>,
+}
+
+impl Lab<'_> {
+    /// Asks what the run leaves open, for [`MOST`] in all. A signal ends it.
+    pub(crate) fn ask(&mut self, record: &Record) -> Answers {
+        if !self.plan.experiments || self.open.is_none() && !asks_for_tls(record) {
+            return Answers::default();
+        }
+        let all = asks(self.plan, record, &judge::judge(self.plan, record));
+        if !all.is_empty() {
+            let most = MOST.brief();
+            self.interrupt
+                .tell(&format!("asking the target what it was, for at most {most} (--no-experiments)"));
+        }
+        let (mut answers, ends) = (Answers::default(), self.workers.now() + MOST);
+        for ask in all {
+            let begun = self.workers.now();
+            let is_too_long = begun + ask.longest() > ends;
+            if self.interrupt.is_set() || is_too_long || answers.have_decided(ask.experiment) {
+                continue;
+            }
+            if let Some(outcome) = self.make(&ask) {
+                let took = self.workers.now().since(begun);
+                let (experiment, why) = (ask.experiment, ask.why());
+                answers.0.push(Answer {
+                    experiment,
+                    why,
+                    outcome,
+                    open: self.open.unwrap_or(0),
+                    at: begun,
+                    took,
+                });
+            }
+        }
+        answers
+    }
+
+    /// Makes an experiment; none where this machine cannot, or a signal came.
+    fn make(&mut self, ask: &Ask) -> Option<Outcome> {
+        let user = |does| self.plan.alone(ask.population, does, ask.time);
+        let at = self.plan.populations[usize::from(ask.population)].target.destinations[0];
+        let user = match ask.experiment {
+            Experiment::Tls => return host::remote::speaks_tls(at).map(Outcome::Tls),
+            Experiment::Alone => user(Alone::Served),
+            Experiment::Silent => user(Alone::Silent),
+            Experiment::Busy => user(Alone::Busy(ask.every())),
+            Experiment::OtherSource => user(Alone::Served).dialled_from(other_source(self.plan, at)?),
+            Experiment::OtherAddress => user(Alone::Served).dialled_to(self.other_address(ask.population)?),
+            Experiment::Pause => {
+                self.wait(PAUSE);
+                user(Alone::Served)
+            }
+            Experiment::Half => {
+                self.open.filter(|open| *open > 1)?;
+                let user = user(Alone::Served);
+                self.workers.close_half();
+                self.open = self.open.map(|open| open / 2);
+                self.wait(NOTICES);
+                user
+            }
+        };
+        let is_watched = matches!(ask.experiment, Experiment::Silent | Experiment::Busy);
+        let outcome = self.follow(&user, ask.time, is_watched);
+        outcome.filter(|_| !self.interrupt.is_set())
+    }
+
+    fn wait(&self, time: Nanos) {
+        let until = self.workers.now() + time;
+        while self.workers.now() < until && !self.interrupt.is_set() {
+            thread::sleep(LOOKS);
+        }
+    }
+
+    /// Another address of the target at which something listens, where the load goes to one only: of the other family of its name; on
+    /// loopback, one with a listener of its own.
+    fn other_address(&self, population: u16) -> Option<SocketAddr> {
+        let target = &self.plan.populations[usize::from(population)].target;
+        let [at] = target.destinations[..] else { return None };
+        let own = || {
+            let is_other = |ip: &IpAddr| ip.is_loopback() && ip.is_ipv4() == at.is_ipv4() && *ip != at.ip();
+            let all = if at.ip().is_loopback() { listeners(self.root) } else { Vec::new() };
+            let other =
+                all.into_iter().filter(|own| own.port == at.port()).map(|own| own.address).find(is_other);
+            other.map(|ip| SocketAddr::new(ip, at.port()))
+        };
+        target.others.first().copied().or_else(own)
+    }
+
+    /// Runs one user to its end, or for this time.
+    fn follow(&self, user: &Plan, time: Nanos, is_watched: bool) -> Option<Outcome> {
+        let prepared = prepare(user, self.root).ok()?;
+        let mut workers = Threads::start(user, &prepared).ok()?;
+        let begun = workers.now();
+        let mut conductor = Conductor::new(user, &workers, workers.ground().start, begun);
+        conductor.give_orders(&mut workers);
+        let mut lasted = None;
+        let has_replies = user.populations[0].has_replies();
+        loop {
+            let has_ended = conductor.gather(&mut workers).is_none();
+            let now = workers.now().since(begun);
+            let is_gone = conductor.sum(ended) > 0;
+            let is_open = !has_replies && now > OPEN && conductor.open() > 0 && !is_watched;
+            if is_gone || is_open || now >= time || self.interrupt.is_set() {
+                lasted.get_or_insert(now);
+                conductor.end_early();
+            }
+            conductor.give_orders(&mut workers);
+            conductor.poll_line(workers.now());
+            let step = conductor.step(workers.now());
+            conductor.give_orders(&mut workers);
+            // A response that is under way is not waited for: its time is over.
+            if has_ended || step.is_over || step.has_ended {
+                break;
+            }
+        }
+        stop(&mut workers, |update| conductor.handle(update));
+        workers.join();
+        let (_, record) = conductor.finish();
+        outcome(&record.totals, lasted.filter(|_| is_watched))
+    }
+}
+
+/// Connections that were lost, closed as announced, or could not be opened, and requests that failed.
+fn ended(tick: &Tick) -> u64 {
+    let counts = &tick.counts;
+    counts.dropped + counts.closed + counts.failed + tick.faults.total()
+}
+
+/// What came of one user; `watched`: for how long its connection was watched. None where it was this machine that failed.
+fn outcome(all: &Tick, watched: Option<Nanos>) -> Option<Outcome> {
+    let fault = all.faults.by_kind().max_by_key(|(_, n)| *n).map(|(fault, _)| FaultCount::new(fault, 1));
+    let counts = &all.counts;
+    if fault.as_ref().is_some_and(|fault| fault.side == Side::Host) {
+        return None;
+    }
+    let is_late = fault.as_ref().is_some_and(|fault| fault.kind == Kind::Timeout);
+    if let Some(time) = watched.filter(|_| counts.opened > 0 && !is_late) {
+        let is_closed = counts.dropped + counts.closed > 0;
+        return Some(if is_closed { Outcome::Closed(time) } else { Outcome::Stayed(time) });
+    }
+    let [at_load, before] = [&all.latency, &all.ramp_latency];
+    let times = if at_load.is_empty() { before } else { at_load };
+    if counts.answered > counts.wrong && !times.is_empty() {
+        return Some(Outcome::Served(times.quantile(0.5)));
+    }
+    match fault {
+        Some(fault) => Some(Outcome::Failed(fault)),
+        None if counts.opened == 0 => None,
+        None if counts.sent > 0 => Some(Outcome::Unanswered),
+        None => Some(Outcome::Open),
+    }
+}
+
+/// An address that the load was not dialled from, and this machine may use: towards 127.0.0.0/8, where the choice is throng's. All of
+/// `--sources` are in use already.
+fn other_source(plan: &Plan, at: SocketAddr) -> Option<IpAddr> {
+    let is_free = plan.sources == Sources::Automatic && at.is_ipv4() && at.ip().is_loopback();
+    LOOPBACK.into_iter().find(|ip| is_free && *ip != at.ip())
+}
