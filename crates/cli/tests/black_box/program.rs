@@ -56,9 +56,12 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
 /// Failed runs ask their target nothing, except with [`ASKS`]: servers count their connections, and it takes seconds.
 pub(crate) fn throng(args: &[&str]) -> Command {
     let is_quiet = args.first() == Some(&"run") && !args.contains(&ASKS);
-    let quiet = ["run", "--no-experiments"];
-    let args = if is_quiet { [&quiet, &args[1..]].concat() } else { args.to_vec() };
-    let args: Vec<&str> = args.into_iter().filter(|arg| *arg != ASKS).collect();
+    let mut args: Vec<&str> = args.iter().copied().filter(|arg| *arg != ASKS).collect();
+    if is_quiet {
+        // After the target, where that comes first.
+        let is_target = args.get(1).is_some_and(|first| !first.starts_with('-'));
+        args.insert(1 + usize::from(is_target), "--no-experiments");
+    }
     let args = &args[..];
     let judges = args.first().is_some_and(|verb| ["run", "find", "lab", "agent"].contains(verb));
     let mut command = throng_under(if judges { ahead() } else { &[] }, args);
