@@ -11,7 +11,7 @@ use std::{
 use rustix::process::Signal;
 
 use crate::{
-    program::{Program, Serving, skip, until},
+    program::{ASKS, Program, Serving, skip, until},
     summary::{Summary, run},
 };
 
@@ -70,7 +70,8 @@ fn our_own_ports() {
     // More connections than one source can have to one destination: reported before the run.
     let server = Serving::start(&["--threads", "1"]);
     let ended =
-        Program::start(&["run", &server.url("/"), "-c", "70000", "--sources", "127.0.0.9", "-d", "1s"]).end();
+        Program::start(&["run", &server.url("/"), "-c", "70000", "--sources", "127.0.0.9", "-d", "1s", ASKS])
+            .end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("port") && ended.stderr.contains("--sources"), "{}", ended.stderr);
     // The command is the same run, with more sources.
