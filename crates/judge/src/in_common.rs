@@ -26,6 +26,8 @@ const NEARLY_ALL: f64 = 0.95;
 const CLEAR: f64 = 0.45;
 /// As clear as each other: the first of these says it best.
 const EQUALLY_CLEAR: f64 = 0.1;
+/// And this share of them is nearly none.
+const NEARLY_NONE: f64 = 0.05;
 /// The buckets of a dimension cover at least this share of them.
 const COVERED: f64 = 0.9;
 
@@ -157,7 +159,7 @@ fn bad_shares(all: &Outcomes, totals: &Tick) -> Vec<Share> {
         let (count, others) = share.split(all);
         Share { count, of: count + others, ..share }
     };
-    let slow = totals.latency.slow_part().and_then(|part| edge(totals, part));
+    let slow = totals.latency.slow_part().and_then(|part| edge(totals, part)).or_else(|| valley(all, totals));
     let slow = slow.map(|(edge, times)| Share { edge, times, ..none });
     let failed = [Bad::Wrong, Bad::Missing].map(|bad| Share { bad, ..none });
     let all = slow.into_iter().chain(failed).map(counted);
@@ -174,6 +176,23 @@ fn edge(totals: &Tick, part: SlowPart) -> Option<(usize, [Nanos; 3])> {
     let edge = cells.rev().find(|cell| from(cell) == slow)?;
     let fastest = latency.quantile(1.0 - (slow as f64 - 0.5) / latency.count() as f64);
     Some((edge, [fastest, part.slow, latency.max()]))
+}
+
+/// The same where the times of the slow ones are spread, or a few others lie between: the octave before them has nearly none, and half of
+/// them are four times as long as half of the others.
+fn valley(all: &Outcomes, totals: &Tick) -> Option<(usize, [Nanos; 3])> {
+    let timed = all.timed() as f64;
+    let at = |rank: f64| totals.latency.quantile(rank / timed);
+    let is_edge = |cell: &usize| {
+        let slow = all.from(*cell) as f64;
+        let between = all.from(cell - 1) as f64 - slow;
+        let (usual, longer) = (at((timed - slow) / 2.0), at(timed - slow / 2.0));
+        let are_apart = between <= NEARLY_NONE * slow && longer.0 >= 4 * usual.0;
+        slow >= ENOUGH as f64 && 2.0 * slow <= timed && are_apart
+    };
+    let edge = (1..=breakdown::cell(totals.latency.max())).rev().find(is_edge)?;
+    let slow = all.from(edge) as f64;
+    Some((edge, [at(timed - slow + 0.5), at(timed - slow / 2.0), totals.latency.max()]))
 }
 
 /// None where it cannot be tested: there is one bucket only, or few of them are in any.

@@ -34,6 +34,7 @@ words! {
 
 impl Dimension {
     /// Buckets.
+    #[inline]
     pub const fn buckets(self) -> usize {
         match self {
             Dimension::Destination | Dimension::Connection | Dimension::Group => 64,
@@ -63,6 +64,7 @@ const TIMES: usize = 25;
 const LOWEST_BITS: u32 = 13;
 
 /// The octave of a time.
+#[inline]
 pub const fn cell(time: Nanos) -> usize {
     let cell = (u64::BITS - (time.0 >> LOWEST_BITS).leading_zeros()) as usize;
     if cell < TIMES { cell } else { TIMES - 1 }
@@ -88,6 +90,17 @@ pub enum Outcome {
 
 const COLUMNS: usize = 3 + TIMES;
 
+impl Outcome {
+    const fn column(self) -> usize {
+        match self {
+            Outcome::InRamp => 0,
+            Outcome::Wrong => 1,
+            Outcome::Missing => 2,
+            Outcome::Took(time) => 3 + cell(time),
+        }
+    }
+}
+
 /// Requests by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes([u64; COLUMNS]);
@@ -95,13 +108,7 @@ pub struct Outcomes([u64; COLUMNS]);
 impl Outcomes {
     /// One more.
     pub fn count(&mut self, outcome: Outcome) {
-        let at = match outcome {
-            Outcome::InRamp => 0,
-            Outcome::Wrong => 1,
-            Outcome::Missing => 2,
-            Outcome::Took(time) => 3 + cell(time),
-        };
-        self.0[at] += 1;
+        self.0[outcome.column()] += 1;
     }
 
     /// All.
@@ -177,6 +184,7 @@ impl Buckets {
     pub const NONE: Buckets = Buckets([NOWHERE; Dimension::ALL.len()]);
 
     /// Also in this one; the last bucket of a dimension has all beyond it.
+    #[inline]
     pub fn set(&mut self, dimension: Dimension, bucket: usize) {
         self.0[dimension as usize] = bucket.min(dimension.buckets() - 1) as u8;
     }
@@ -193,9 +201,10 @@ impl Breakdown {
     /// A request that is in these buckets has ended.
     pub fn count(&mut self, buckets: Buckets, outcome: Outcome) {
         Merge::reserve(self);
+        let column = outcome.column();
         for (first, bucket) in FIRSTS.iter().zip(buckets.0) {
             if bucket != NOWHERE {
-                self.rows[first + usize::from(bucket)].count(outcome);
+                self.rows[first + usize::from(bucket)].0[column] += 1;
             }
         }
     }

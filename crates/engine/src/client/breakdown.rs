@@ -20,6 +20,8 @@ pub(super) struct Sampled {
     seed: u64,
     /// The last four bits of each local address.
     sources: Vec<u8>,
+    /// Eighths of all places that one connection is.
+    eighths: f32,
     /// Requests of the probe are none of the load.
     is_load: bool,
 }
@@ -38,6 +40,7 @@ impl Sampled {
             width: (end - first).max(1),
             seed: part.seed,
             sources: vec![0; part.places.min(MOST) as usize],
+            eighths: 8.0 / part.places.max(1) as f32,
             is_load,
         }
     }
@@ -85,8 +88,8 @@ impl Client {
         set(Dimension::Source, self.sampled.sources.get(index as usize).map(|last| usize::from(*last)));
         set(Dimension::Connection, self.sampled.connection(index));
         set(Dimension::Group, Some(self.sampled.group(index)));
-        let (open, places) = (self.conns.open(), u64::from(self.conns.len().max(1)));
-        set(Dimension::Open, Some((open.saturating_sub(1) * 8 / places) as usize));
+        let eighths = self.sampled.eighths * self.conns.open().saturating_sub(1) as f32;
+        set(Dimension::Open, Some(eighths as usize));
         // A request without a response comes after those that had one.
         let number = self.lives.responses(index).map(|n| n + u64::from(size.is_none()));
         set(Dimension::Number, number.map(octave));

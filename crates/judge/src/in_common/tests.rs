@@ -211,6 +211,22 @@ fn only(all: &Breakdown, dimensions: &[Dimension]) -> Breakdown {
 }
 
 #[test]
+fn slow_ones_need_not_take_the_same_time() {
+    // From 130 ms to 900 ms, and a few of the others in between.
+    let spread = |one: One, random: &mut Random| match one.destination {
+        2 => Ok(MS(random.between(130, 900))),
+        _ if random.below(200) == 0 => Ok(MS(random.between(5, 60))),
+        _ => QUICK,
+    };
+    let sentence = "all of the 33 % that took 135 ms to 900 ms went to 127.0.0.3:80";
+    check(64, spread, &[("destination", sentence)]);
+    // Without a gap it cannot be said which ones are slow.
+    let even =
+        |one: One, random: &mut Random| Ok(MS(if one.destination == 2 { random.between(2, 900) } else { 2 }));
+    check(64, even, &[]);
+}
+
+#[test]
 fn first_requests_are_those_of_connections_and_not_of_the_run() {
     // Each connection sends 32 requests, and the next one takes its place; they begin one after the other.
     let mut model = Model { calls: 32, ..Model::new(64, 7) };

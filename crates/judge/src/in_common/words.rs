@@ -215,6 +215,9 @@ fn subject(one: &Candidate) -> String {
     let Share { bad, count, of, times, .. } = one.of;
     let part = if one.caught > 0.9995 { "all".to_owned() } else { percent(one.caught) };
     let what = match bad {
+        Bad::Slow if times[2].0 > 2 * times[0].0 => {
+            format!("took {} to {}", times[0].brief(), times[2].brief())
+        }
         Bad::Slow => format!("took {}", times[1].brief()),
         Bad::Wrong => "failed".to_owned(),
         Bad::Missing => "had no response".to_owned(),
