@@ -6,12 +6,6 @@ use samples::{ExperimentSummary, FaultCount, Mark, MarkKind};
 use serde::{Deserialize, Serialize};
 use units::{Count, Nanos};
 
-/// One user's response that takes less than this part of the load's median is faster alone.
-const FASTER: f64 = 0.5;
-/// With at least this share of the connections at which others were turned away, as many are open.
-const AS_MANY: f64 = 0.9;
-/// With at most this share of them there is room, also for want of the one that closes half.
-const FEW: f64 = 0.5;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +30,7 @@ pub enum Experiment {
 }
 
 use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls};
+use crate::tolerances::{HALF, NINE_TENTHS};
 
 /// What came of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,7 +118,7 @@ impl Answers {
         let pause = self.answer(Pause)?;
         if pause.outcome.is_served() {
             // With fewer open than there were, it may just have room again.
-            let are_as_many = pause.open as f64 >= AS_MANY * at as f64;
+            let are_as_many = pause.open as f64 >= NINE_TENTHS * at as f64;
             return Some(if are_as_many { TurnedAway::Passed } else { TurnedAway::Full });
         }
         if self.is_served(OtherSource) {
@@ -132,7 +127,7 @@ impl Answers {
         if self.is_served(OtherAddress) {
             return Some(TurnedAway::ByAddress);
         }
-        if pause.open as f64 <= FEW * at as f64 {
+        if pause.open as f64 <= HALF * at as f64 {
             // It is not for the others that there is no room.
             return Some(TurnedAway::Broken);
         }
@@ -142,7 +137,7 @@ impl Answers {
     /// How long responses take one user alone that take `median` under load, where that is clearly less.
     pub fn faster_alone(&self, median: Nanos) -> Option<Nanos> {
         match self.of(Alone)? {
-            Outcome::Served(took) => Some(*took).filter(|took| (took.0 as f64) < FASTER * median.0 as f64),
+            Outcome::Served(took) => Some(*took).filter(|took| (took.0 as f64) < HALF * median.0 as f64),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ use plan::Load;
 use samples::{Kind, Latency, Phase, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
+use crate::tolerances::FEW;
 
 /// Periods that are kept, ten minutes of ticks; a longer load is not judged.
 const MOST: usize = 3_000;
@@ -14,7 +15,6 @@ const PARTS: usize = 4;
 const LEAST_PERIODS: usize = 2 * PARTS;
 /// By this share of what arrives in a part, and by no fewer than this many: responses that take a little longer let a few more wait.
 const SHARE: f64 = 0.02;
-const FEW: u64 = 3;
 /// Responses come at most this many times as fast at the end as at the beginning, whose first ones are still under way.
 const SERVED: f64 = 3.0;
 

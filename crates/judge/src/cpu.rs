@@ -2,15 +2,16 @@
 
 use crate::{
     case::Case,
-    evidence::{TargetSeen, times::USED_UP},
+    evidence::TargetSeen,
+    tolerances::NEARLY_ALL,
 };
 
 /// The share that was used, and whether it is of its busiest thread.
 pub(crate) fn used_up(case: &Case) -> Option<(f64, bool)> {
     let is_it = |target: &TargetSeen| case.is_waiting() && !target.serves_others;
     let TargetSeen { cpu_thread, cpu_share, .. } = case.evidence.target.filter(is_it)?;
-    let of_thread = cpu_thread.filter(|share| *share >= USED_UP).map(|share| (share, true));
-    of_thread.or_else(|| Some((cpu_share, false)).filter(|(share, _)| *share >= USED_UP))
+    let of_thread = cpu_thread.filter(|share| *share >= NEARLY_ALL).map(|share| (share, true));
+    of_thread.or_else(|| Some((cpu_share, false)).filter(|(share, _)| *share >= NEARLY_ALL))
 }
 
 /// The connections whose pauses ask for as many responses as it has CPU for (Little's law, with the time of a response neglected): fewer than

@@ -11,6 +11,7 @@ use crate::{
     answers::Answers, ends::BothSides, fill::Fill, observed::Observed, record::PopulationRecord,
     rejection::Rejection, signs::FullHeap,
 };
+use crate::tolerances::CPU_OVER;
 
 mod pattern;
 mod timeline;
@@ -19,8 +20,6 @@ pub(super) mod times;
 pub(crate) use pattern::Pattern;
 pub(crate) use timeline::Timeline;
 
-/// CPU time over less than this is meaningless: its resolution is 10 ms.
-const CPU_OVER: Nanos = Nanos::from_millis(500);
 
 /// What a search makes larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::{
     backlog::Backlog,
     record::{PopulationRecord, Record},
 };
+use crate::tolerances::{HALF, QUARTER};
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
 /// load was raised, by stages or by the user, more may wait for that alone.
@@ -44,11 +45,6 @@ fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
     Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))
 }
 
-/// Of the time for which a response occupies a connection, on average, what is quick takes half or less, and what takes equally long
-/// differs by half or less.
-const HALF: f64 = 0.5;
-/// Each connection had a quick response when it began, where they fill a queue; this share of them is more than chance.
-const QUICK: f64 = 0.25;
 
 /// How responses to requests at a rate were slowed down by each other, where all connections waited for one: of the population that missed
 /// most, as their number is a limit there.
@@ -64,7 +60,7 @@ fn queueing(r: &Record) -> Queueing {
     let each_s = own.held as f64 * at_load_s / counts.answered_at_load as f64;
     let most = Nanos((HALF * each_s * 1e9) as u64);
     let quick = [&totals.latency, &totals.ramp_latency].map(|times| times.count_within(Nanos::ZERO, most));
-    if (quick.iter().sum::<u64>() as f64) < QUICK * own.held as f64 {
+    if (quick.iter().sum::<u64>() as f64) < QUARTER * own.held as f64 {
         return Queueing::None;
     }
     // Times count from when requests were due: from one to the next, they grow by what is not served.

@@ -11,11 +11,10 @@ use super::{
     evidence::{Evidence, OwnSeen},
 };
 use crate::ends::BothSides;
+use crate::tolerances::NEARLY_ALL;
 
 /// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
 const LAG_SHARE: f64 = 0.05;
-/// Threads that ran, or waited for a processor, for this share of the time had none to spare.
-const SATURATED: f64 = 0.95;
 /// The counts of both ends may differ by this many, and by this share: some connections come and go between the two counts.
 const ENDS_DIFFER: u64 = 10;
 const ENDS_DIFFER_SHARE: f64 = 0.001;
@@ -138,8 +137,8 @@ fn late_dials(facts: &Facts, figure: &Figure) -> (u64, Nanos) {
 
 /// Our threads had no processor to spare at full load.
 pub(super) fn saturated(e: &Evidence) -> Option<String> {
-    let OwnSeen { cpu_share, demand } = e.own.filter(|own| own.demand >= SATURATED)?;
-    Some(if cpu_share >= SATURATED {
+    let OwnSeen { cpu_share, demand } = e.own.filter(|own| own.demand >= NEARLY_ALL)?;
+    Some(if cpu_share >= NEARLY_ALL {
         format!("throng's threads used {:.0} % of their processors", cpu_share * 100.0)
     } else {
         let (ready, ran) = (demand * 100.0, cpu_share * 100.0);
@@ -159,7 +158,7 @@ pub(super) fn late_handshakes(s: &Summary) -> Option<String> {
     let over_ns = s.ramp_s * 1e9 * f64::from(s.threads.max(1));
     let used = (own.cpu_user_ns.ramp + own.cpu_system_ns.ramp) as f64;
     let wanted = used + own.run_queue_wait_ns.ramp as f64;
-    (s.ramp_s > 0.0 && wanted >= SATURATED * over_ns).then(|| {
+    (s.ramp_s > 0.0 && wanted >= NEARLY_ALL * over_ns).then(|| {
         format!(
             "throng's threads were runnable for {:.0} % of the ramp and ran for {:.0} %, and {} timed out: \
             throng was short of CPU for its own part of them",

@@ -7,8 +7,8 @@ use samples::{Fault, Kind, Phase, Stage, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// The error of a constant time with a server that checks its clock twice a second, and with ticks: up to a fifth.
-const SLOW_CLOCK: Nanos = Nanos::from_millis(800);
+use crate::tolerances::{FEW, equal_within};
+
 /// A loss this long after the last connection was opened, or later, has nothing to do with it: two ticks.
 const LATE: Nanos = Nanos::from_millis(400);
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
@@ -146,11 +146,11 @@ impl Losses {
         }
     }
 
-    /// The age at which connections are lost, if it is the same for all: within two ticks, or a twentieth. None if others
+    /// The age at which connections are lost, if it is the same for all, as far as two ticks show. None if others
     /// live longer: with arrivals at a steady rate, losses follow the first one in the same order and spacing.
     pub fn constant_age(&self) -> Option<Nanos> {
         let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
-        let spread = (2 * self.tick.0).max(most.0 / 20).max(SLOW_CLOCK.0.min(most.0 / 5));
+        let spread = equal_within(most, Nanos(2 * self.tick.0)).0;
         let oldest = self.young.front().map_or(Nanos::ZERO, |(opened_at, _)| self.until.since(*opened_at));
         let is_constant = most.since(least).0 <= spread && oldest.0 <= most.0 + spread;
         (is_constant && least > self.tick).then_some(Nanos(least.0 / 2 + most.0 / 2))
@@ -170,8 +170,6 @@ impl Losses {
     }
 }
 
-/// Fewer than this are no pattern.
-pub const FEW: u64 = 3;
 
 #[cfg(test)]
 mod tests {

@@ -4,9 +4,9 @@
 use samples::{Latency, Probe};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
+use crate::tolerances::FEW;
 
-/// Fewer are chance, as is a smaller part of those that had their response in time.
-const FEW: u64 = 3;
+/// Those that came too late are chance where they are a smaller part of those that had their response in time.
 const PART: u64 = 2;
 /// Where all responses take long, some that were due in the last moments come after the end. These have waited no longer than the others:
 /// not this many times as long, and this much longer.

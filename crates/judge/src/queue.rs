@@ -11,10 +11,11 @@ use crate::{
     fill::Fill,
     longer_queue::{USUAL_SOMAXCONN, longer_queue},
     say::connections,
-    tolerances::{KEEPS_UP, SYN_AGAIN_US},
+    tolerances::SYN_AGAIN_US,
     trouble::Trouble,
 };
 use samples::NetCounters;
+use crate::tolerances::{HALF, NEARLY_ALL};
 
 /// Queues of this length are advised where that of Linux is too short.
 const LONG: u64 = 65_535;
@@ -187,14 +188,12 @@ pub(crate) fn own_pace_fix(e: &Evidence, pace: f64) -> String {
 /// Connections accepted in a second, where that is a limit: fewer than arrive, or others waited for most of the time.
 pub(crate) fn limiting_pace(e: &Evidence) -> Option<f64> {
     let is_limit = |rate: &f64| match e.arrivals_per_s {
-        Some(arrive) => *rate < KEEPS_UP * arrive,
+        Some(arrive) => *rate < NEARLY_ALL * arrive,
         None => !e.queue_empties,
     };
     e.accepts_per_s.filter(is_limit)
 }
 
-/// Of the connections that wait, this share is in the accept queue where that is what they wait for: the probe's are there too.
-const QUEUED: f64 = 0.5;
 
 /// More and more that came faster than the target served them waited all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +228,7 @@ fn outrun_by(e: &Evidence, waiting: u64) -> Outrun {
     let keeps_up = e.accepts_per_s.is_some() && limiting_pace(e).is_none();
     let given_up = e.given_up_at_end;
     let is_most =
-        |queued: &u64| !keeps_up && queued.saturating_sub(given_up) as f64 >= QUEUED * waiting as f64;
+        |queued: &u64| !keeps_up && queued.saturating_sub(given_up) as f64 >= HALF * waiting as f64;
     match e.queued_at_end.filter(is_most) {
         Some(count) => Outrun::Queued { count, given_up },
         None => Outrun::Served { count: waiting },

@@ -5,14 +5,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use units::Nanos;
 
 use crate::fill::Fill;
+use crate::tolerances::{HALF, NINE_TENTHS};
 
 /// Times of one sign that are kept; later ones are merged into the last.
 const MAX_TIMES: usize = 32;
 /// Samples that are no further apart than this see the same.
 const NEXT_LOOK: Nanos = Nanos::from_millis(2_500);
-/// A heap used to this share of its maximum is full, if most of the time is spent in collections.
-const NO_ROOM: f64 = 0.9;
-const COLLECTS: f64 = 0.5;
 /// The share of a shorter time is meaningless.
 const MIN_TIME: Nanos = Nanos::from_millis(150);
 
@@ -158,7 +156,7 @@ impl Signs {
         let share = jvm.gc_pause_ns.saturating_sub(collected) as f64 / time.0 as f64;
         let heap =
             FullHeap { used: jvm.heap_used_bytes, limit: jvm.heap_max_bytes, collecting: share.min(1.0) };
-        let is_full = heap.used as f64 >= NO_ROOM * heap.limit as f64 && heap.collecting >= COLLECTS;
+        let is_full = heap.used as f64 >= NINE_TENTHS * heap.limit as f64 && heap.collecting >= HALF;
         if is_full && self.heap.is_none_or(|worst| heap.collecting > worst.collecting) {
             self.heap = Some(heap);
         }

@@ -6,13 +6,10 @@ use std::collections::VecDeque;
 use samples::{Phase, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
+use crate::tolerances::{FEW, OWN_STALL};
 
-/// An iteration of throng that was later than this may have delayed responses.
-const OURS: Nanos = Nanos::from_millis(100);
 /// Fewer periods are no silence: each may have begun with a response and ended with one.
 const LEAST: u64 = 3;
-/// Fewer requests that wait are a few slow ones.
-const FEW: u64 = 3;
 /// Periods of which not all shards have reported yet; what is older is taken as it is.
 const MAX_OPEN: usize = 64;
 /// Maximum of silences stored individually.
@@ -105,7 +102,7 @@ impl Silences {
             }
             let period = &mut self.periods[at];
             period.answered += tick.counts.answered;
-            period.is_ours |= tick.stalled >= OURS;
+            period.is_ours |= tick.stalled >= OWN_STALL;
             period.is_loaded |= tick.phase != Phase::Drain;
             if states.contains(&number) {
                 period.waiting += tick.waiting;

@@ -8,9 +8,9 @@ use samples::{AgentState, Fault, Kind, Latency, Stage, Tick};
 use units::{Count, Nanos};
 
 use crate::record::{PopulationRecord, Record};
+use crate::tolerances::FEW;
 
-/// Fewer may be chance, as may a smaller share of all: a target that loses a few first requests serves all at a time.
-const FEW: u64 = 3;
+/// A smaller share of all may be chance: a target that loses a few first requests serves all at a time.
 const SHARE: u64 = 100;
 /// A response that takes long is no pattern: they waited for a second or longer, and as long as this many responses to each of the
 /// others took, which had as many or more.

@@ -4,11 +4,10 @@ use plan::Threshold;
 use samples::Summary;
 
 use crate::{case::Case, trouble::Trouble};
+use crate::tolerances::NEARLY_ALL;
 
 /// Figures of which a larger load has more, as long as the target serves it.
 const THROUGHPUT: [&str; 3] = ["requests.per_s", "requests.bytes_in_per_s", "requests.bytes_out_per_s"];
-/// The share of a rate from which on it was reached: a run ends within a period of its schedule.
-const REACHED: f64 = 0.95;
 
 /// How many times the throughput of a run its failed thresholds ask for, and the first of them; none where one asks for
 /// something else.
@@ -33,7 +32,7 @@ pub(crate) fn too_little(case: &Case) -> Option<(f64, Threshold)> {
     let (r, subject) = (case.requests(), &case.evidence.subject);
     let rate = subject.rate.filter(|_| case.trouble == Trouble::None && case.evidence.search.is_none())?;
     // Each connection that arrives may send several.
-    let is_reached = subject.arrives || r.per_s >= rate.per_s_f64() * REACHED;
+    let is_reached = subject.arrives || r.per_s >= rate.per_s_f64() * NEARLY_ALL;
     let is_all = r.sent > 0 && r.answered >= r.sent && r.missed == 0;
     wanted(case.summary).filter(|_| is_reached && is_all)
 }

@@ -11,14 +11,26 @@ pub(crate) const ONE_IN_TWENTY_OF: u64 = 20;
 pub(crate) const FEW_RESPONSES: u64 = 10;
 /// Of a hundred dials one or more: fewer do not reach the 99th percentile.
 pub(crate) const ONE_PERCENT: f64 = 0.01;
-/// More than chance, where each has one in a hundred.
+/// More than chance, where each has one in a hundred; and little of a whole.
 pub(crate) const ONE_IN_TEN: f64 = 0.1;
-/// What has this share of all is said to have nearly all.
-pub(crate) const NEARLY_ALL: f64 = 0.95;
-/// What took this share of a time explains it.
+/// A part that is not to be neglected, nor the rule.
+pub(crate) const QUARTER: f64 = 0.25;
+/// What has, takes or explains this share of a whole has more of it than all else together.
 pub(crate) const HALF: f64 = 0.5;
-/// A rate that is within this of another is that one: a line through samples of a queue is no more exact.
-pub(crate) const KEEPS_UP: f64 = 0.95;
+/// What is as full, or as busy, as this has room for little more: samples are a second apart, and what is free is used in between.
+pub(crate) const NINE_TENTHS: f64 = 0.9;
+/// This share counts as all: of a processor's time, whose clock has a resolution of 10 ms; of faults, of which a few have other reasons; of a rate,
+/// which a line through samples, or a run that ends within a period of its schedule, shows no more exactly.
+pub(crate) const NEARLY_ALL: f64 = 0.95;
+/// CPU time over less than this is meaningless: its resolution is 10 ms.
+pub(crate) const CPU_OVER: Nanos = Nanos::from_millis(500);
+/// How much times may differ that a server takes for the same: they are `known_to` so much here, it checks its clock twice a second or more
+/// seldom, and adds a jitter of a tenth. Of short times no more than a fifth.
+pub(crate) fn equal_within(time: Nanos, known_to: Nanos) -> Nanos {
+    let by_its_clock = (known_to + Nanos::from_millis(400)).min(Nanos(time.0 / 5));
+    known_to.max(Nanos(time.0 / 10)).max(by_its_clock)
+}
+
 /// Shorter times are not configured timeouts, which are whole seconds: immediate losses have other reasons.
 pub(crate) const CONFIGURED: Nanos = Nanos::from_millis(900);
 /// The first SYN that is lost is sent again after a second (RFC 6298, section 2), the next ones after two and four more; microseconds.

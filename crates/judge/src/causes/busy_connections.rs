@@ -1,5 +1,6 @@
 use super::*;
 use crate::{evidence::Paced, paced};
+use crate::tolerances::NINE_TENTHS;
 
 /// In a step of a search by rate, all connections wait for responses that take no longer than those of smaller loads: with more of them the target
 /// may serve more. Where it is the target that is busy, each response takes longer, and they carry less.
@@ -11,9 +12,6 @@ pub(crate) struct BusyConnections {
     pub(crate) response: Nanos,
 }
 
-/// Connections that carry this share of what they can at the response time of an idle target are busy: between two requests they wait for
-/// the next one for a moment.
-const BUSY: f64 = 0.9;
 
 impl Cause for BusyConnections {
     const ID: &'static str = "busy-connections";
@@ -29,7 +27,7 @@ impl Cause for BusyConnections {
         }
         // In the time that one takes, none has come yet.
         let carried = case.requests().per_s * s.duration_s / counted_s;
-        let are_busy = carried * response_s >= BUSY * held as f64;
+        let are_busy = carried * response_s >= NINE_TENTHS * held as f64;
         let found = BusyConnections { held, carried, due, response };
         (are_busy && carried < due).then(|| Found::inferred(found, held))
     }

@@ -3,7 +3,7 @@ use crate::{
     By,
     evidence::Queueing,
     paced::{self, Missed},
-    tolerances::KEEPS_UP,
+    tolerances::NEARLY_ALL,
 };
 
 /// Requests were due while all connections waited for a response (`requests.missed`), and nothing else failed: the rate needs more connections
@@ -29,7 +29,7 @@ impl Cause for TooFewConnections {
         // Of one population; where it began later, the time before it had no part in it.
         let least = case.evidence.least_per_s.filter(|_| missed.population.is_none());
         let mean = missed.sent as f64 / missed.time_s;
-        let carried = least.filter(|least| *least < KEEPS_UP * mean).unwrap_or(mean);
+        let carried = least.filter(|least| *least < NEARLY_ALL * mean).unwrap_or(mean);
         let (held, due) = (missed.held, missed.due_per_s());
         Some(Found::inferred(TooFewConnections { held, carried, due, missed }, held))
     }

@@ -4,12 +4,10 @@
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
-use crate::{losses::FEW, record::Record};
+use crate::{record::Record, tolerances::{FEW, equal_within}};
 
-/// Silences that differ by at most this, or a tenth, are equal: servers check their timeouts now and then.
-const SPREAD: Nanos = Nanos::from_millis(250);
-/// Those that check twice a second: up to a fifth.
-const SLOW_CLOCK: Nanos = Nanos::from_millis(600);
+/// Silences are known to this: a tick, and the step in which they are counted.
+const KNOWN_TO: Nanos = Nanos::from_millis(250);
 /// The number of responses was the reason for a close that came with the last one: within two of the steps in which silence
 /// is measured. What is closed a little later may be idle ones that a server gives up all together.
 const AT_ONCE: Nanos = Nanos::from_millis(110);
@@ -58,7 +56,7 @@ impl Pattern {
         let quantile = |q: f64| silence.quantile(q);
         let (half, most) = (quantile(0.5), quantile(0.95));
         let spread = most.since(quantile(0.05));
-        let allowed = SPREAD.0.max(half.0 / 10).max(SLOW_CLOCK.0.min(half.0 / 5));
+        let allowed = equal_within(half, KNOWN_TO).0;
         let others = r.totals.longest_silence;
         let is_constant = silence.count() >= FEW && spread.0 <= allowed;
         let responses = &r.totals.responses_at_close;
@@ -68,7 +66,7 @@ impl Pattern {
         let held = r.held();
         let turned_away = r.losses.lost + turned_away_in_handshakes(r);
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
-        let is_outlasted = others.0 > most.0 + SPREAD.0;
+        let is_outlasted = others.0 > most.0 + KNOWN_TO.0;
         // Had older ones been closed, they would have been silent for about as long as it took to open those that are left.
         let opening = r.totals.counts.opened + r.totals.counts.redialled;
         let filled = Nanos((r.ramp.0 as f64 * held as f64 / opening.max(1) as f64) as u64);

@@ -12,17 +12,8 @@ use crate::{
     record::Record,
     silences::Silence,
 };
+use crate::tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN};
 
-/// A processor is fully used from here on; the remainder is the clock's resolution.
-pub(crate) const USED_UP: f64 = 0.95;
-/// A process that used less than this much of a processor waited for something.
-const LITTLE: f64 = 0.5;
-/// A collection that took this share of a silence, or of the time of slow responses, explains it.
-pub(crate) const COLLECTED: f64 = 0.5;
-/// CPU over less than this means nothing.
-const LEAST: Nanos = Nanos::from_millis(500);
-/// A processor is shared: where 99 of 100 responses came within this part of the timeout, none waited for it until the timeout.
-const QUICK: f64 = 0.1;
 const SECOND: Nanos = Nanos::from_secs(1);
 /// A silence that is as likely as this by chance, in the whole run, is none of the target.
 const CHANCE: f64 = 0.01;
@@ -65,7 +56,7 @@ impl Evidence {
         self.slow_seconds = slow.iter().map(number).collect();
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
         let slow = half_reach(failed.iter().filter(|one| one.answered > 0).map(|one| one.slow.secs_f64()));
-        let serves_others = slow.is_some_and(|slow_s| slow_s <= QUICK * timeout.secs_f64());
+        let serves_others = slow.is_some_and(|slow_s| slow_s <= ONE_IN_TEN * timeout.secs_f64());
         if failed.is_empty() {
             failed = r.moments.slowest().collect();
         }
@@ -139,13 +130,13 @@ fn state(moments: &Moments, silence: &Silence) -> State {
     let share = half_reach(inside.iter().map(|one| one.share)).unwrap_or(0.0);
     if all.is_stopped {
         State::Stopped
-    } else if collected_ns as f64 >= COLLECTED * silence.length().0 as f64 {
+    } else if collected_ns as f64 >= HALF * silence.length().0 as f64 {
         State::Collecting
     } else if all.blocked > 0 && 2 * all.blocked >= all.samples {
         State::Blocked
-    } else if thread >= USED_UP || share >= USED_UP {
+    } else if thread >= NEARLY_ALL || share >= NEARLY_ALL {
         State::Cpu
-    } else if thread < LITTLE && share < LITTLE {
+    } else if thread < HALF && share < HALF {
         State::Idle
     } else {
         State::Unseen
@@ -174,8 +165,6 @@ fn pause(moments: &Moments) -> Option<Nanos> {
     half_reach(slowest).map(|ns| Nanos(ns as u64))
 }
 
-/// Of responses that are slow by themselves no less than this share of the expected seconds have one.
-const SCATTERED: f64 = 0.5;
 
 /// Those in which slow responses came, where these are far fewer than if each response were slow by itself: then they had the time in
 /// common.
@@ -185,7 +174,7 @@ fn slow_seconds(moments: &Moments, part: SlowPart) -> Vec<&Moment> {
     let slow: Vec<&Moment> = moments.loaded().filter(is_slow).collect();
     let has_one = |one: &Moment| 1.0 - (1.0 - part.share).powf(one.times.count as f64);
     let expected: f64 = moments.loaded().map(has_one).sum();
-    if slow.len() as f64 <= SCATTERED * expected { slow } else { Vec::new() }
+    if slow.len() as f64 <= HALF * expected { slow } else { Vec::new() }
 }
 
 /// From when until when the target was stopped while something failed; `always`: something failed all the time.
@@ -216,7 +205,7 @@ impl Shared {
         let ours = processors(&list);
         let is_same = !ours.is_empty() && ours == processors(&target.latest().process.cpus);
         let is_confined = observed.processors.is_some_and(|all| (ours.len() as u64) < all);
-        if !is_same || !is_confined || observed.held_for < LEAST {
+        if !is_same || !is_confined || observed.held_for < CPU_OVER {
             return None;
         }
         let time_ns = observed.held_for.0 as f64 * ours.len() as f64;

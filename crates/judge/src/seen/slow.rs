@@ -14,6 +14,7 @@ use crate::{
     tolerances::ONE_IN_TWENTY_OF,
     trouble::Trouble,
 };
+use crate::tolerances::QUARTER;
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
 const NEARLY: f64 = 0.75;
@@ -117,14 +118,12 @@ fn look_into(case: &Case) -> String {
 
 /// Times of responses from here on are no work of microseconds.
 const SLOW_US: f64 = 5e3;
-/// Of a target that is idle, the most of its busiest thread, and of all its processors.
-const IDLE: f64 = 0.25;
 
 /// Whether responses take about the same time, a long one, while the target's CPU is idle: a smaller load would not be faster.
 fn waits_for_others(case: &Case) -> bool {
     let times = case.latency_us().0;
     let is_constant = times.p50 >= SLOW_US && times.min >= times.p50 / 2.0 && times.p99 <= times.p50 * 2.0;
-    let is_idle = |seen: &TargetSeen| seen.cpu_share < IDLE && seen.cpu_thread.is_some_and(|own| own < IDLE);
+    let is_idle = |seen: &TargetSeen| seen.cpu_share < QUARTER && seen.cpu_thread.is_some_and(|own| own < QUARTER);
     is_constant && case.evidence.target.as_ref().is_some_and(is_idle)
 }
 
