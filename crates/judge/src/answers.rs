@@ -6,7 +6,6 @@ use samples::{ExperimentSummary, FaultCount, Mark, MarkKind};
 use serde::{Deserialize, Serialize};
 use units::{Count, Nanos};
 
-
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,8 +28,8 @@ pub enum Experiment {
     Busy,
 }
 
-use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls};
 use crate::tolerances::{HALF, NINE_TENTHS};
+use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls};
 
 /// What came of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end, and are
 //! served later and later.
 
+use crate::tolerances::FEW;
 use plan::Load;
 use samples::{Kind, Latency, Phase, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
-use crate::tolerances::FEW;
 
 /// Periods that are kept, ten minutes of ticks; a longer load is not judged.
 const MOST: usize = 3_000;

@@ -1,10 +1,6 @@
 //! Whether the target had CPU left when responses failed or were slow.
 
-use crate::{
-    case::Case,
-    evidence::TargetSeen,
-    tolerances::NEARLY_ALL,
-};
+use crate::{case::Case, evidence::TargetSeen, tolerances::NEARLY_ALL};
 
 /// The share that was used, and whether it is of its busiest thread.
 pub(crate) fn used_up(case: &Case) -> Option<(f64, bool)> {

@@ -7,11 +7,11 @@ use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart
 use units::Nanos;
 
 use super::{starved::Starved, subject::Subject, words::Words};
+use crate::tolerances::CPU_OVER;
 use crate::{
     answers::Answers, ends::BothSides, fill::Fill, observed::Observed, record::PopulationRecord,
     rejection::Rejection, signs::FullHeap,
 };
-use crate::tolerances::CPU_OVER;
 
 mod pattern;
 mod timeline;
@@ -19,7 +19,6 @@ pub(super) mod times;
 
 pub(crate) use pattern::Pattern;
 pub(crate) use timeline::Timeline;
-
 
 /// What a search makes larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use super::{
     subject::Subject,
     words::Words,
 };
+use crate::tolerances::{HALF, QUARTER};
 use crate::{
     backlog::Backlog,
     record::{PopulationRecord, Record},
 };
-use crate::tolerances::{HALF, QUARTER};
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
 /// load was raised, by stages or by the user, more may wait for that alone.
@@ -44,7 +44,6 @@ fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
     let load = plan.populations.iter().map(rate).sum::<Option<f64>>()?;
     Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))
 }
-
 
 /// How responses to requests at a rate were slowed down by each other, where all connections waited for one: of the population that missed
 /// most, as their number is a limit there.

@@ -170,7 +170,6 @@ impl Losses {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

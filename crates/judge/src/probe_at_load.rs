@@ -1,10 +1,10 @@
 //! Responses to the probe that came only once the load had ended: at a server that serves only some connections at a time, it is the end
 //! of the load that makes room for them.
 
+use crate::tolerances::FEW;
 use samples::{Latency, Probe};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
-use crate::tolerances::FEW;
 
 /// Those that came too late are chance where they are a smaller part of those that had their response in time.
 const PART: u64 = 2;

@@ -3,6 +3,7 @@
 use samples::{Kind, Stage, Summary};
 use units::{Count, Nanos};
 
+use crate::tolerances::{HALF, NEARLY_ALL};
 use crate::{
     By,
     case::Case,
@@ -15,7 +16,6 @@ use crate::{
     trouble::Trouble,
 };
 use samples::NetCounters;
-use crate::tolerances::{HALF, NEARLY_ALL};
 
 /// Queues of this length are advised where that of Linux is too short.
 const LONG: u64 = 65_535;
@@ -194,7 +194,6 @@ pub(crate) fn limiting_pace(e: &Evidence) -> Option<f64> {
     e.accepts_per_s.filter(is_limit)
 }
 
-
 /// More and more that came faster than the target served them waited all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outrun {
@@ -227,8 +226,7 @@ pub(crate) fn outrun_warning(e: &Evidence) -> Option<String> {
 fn outrun_by(e: &Evidence, waiting: u64) -> Outrun {
     let keeps_up = e.accepts_per_s.is_some() && limiting_pace(e).is_none();
     let given_up = e.given_up_at_end;
-    let is_most =
-        |queued: &u64| !keeps_up && queued.saturating_sub(given_up) as f64 >= HALF * waiting as f64;
+    let is_most = |queued: &u64| !keeps_up && queued.saturating_sub(given_up) as f64 >= HALF * waiting as f64;
     match e.queued_at_end.filter(is_most) {
         Some(count) => Outrun::Queued { count, given_up },
         None => Outrun::Served { count: waiting },

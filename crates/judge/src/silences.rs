@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
+use crate::tolerances::{FEW, OWN_STALL};
 use samples::{Phase, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
-use crate::tolerances::{FEW, OWN_STALL};
 
 /// Fewer periods are no silence: each may have begun with a response and ended with one.
 const LEAST: u64 = 3;

@@ -193,12 +193,6 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
         let recorded = read(&file);
         let summary =
             judge::rejudge(recorded.measured.get()).unwrap_or_else(|why| panic!("{}: {why}", recorded.name));
-        if let Some(dump) = std::env::var_os("THRONG_DUMP") {
-            use std::io::Write;
-            let mut out = std::fs::OpenOptions::new().append(true).create(true).open(dump).expect("it opens");
-            let text = serde_json::json!({"part": part, "name": recorded.name, "verdict": summary.verdict.name(), "reasons": summary.reasons, "limit": summary.limit, "suspect": summary.suspect});
-            writeln!(out, "{text}").expect("it is written");
-        }
         let score = recorded.truth.score(&summary);
         by_truth.entry(recorded.truth.name()).or_default().add(score);
         whole.add(score);
@@ -230,7 +224,7 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
 
 /// Right at the least and wrong at the most, tuned and held out: what was reached once is not lost. With further records, or a better
 /// judge, to be set again.
-const REACHED: [(u64, u64); 2] = [(330, 10), (229, 24)];
+const REACHED: [(u64, u64); 2] = [(339, 1), (230, 19)];
 
 #[test]
 fn stored_runs_are_judged_as_they_were() {

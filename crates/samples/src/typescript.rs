@@ -53,6 +53,7 @@ fn records() -> String {
         Samples,
         TargetSample,
         ProcessMemory,
+        CpuQuota,
         LogLine,
         LogKind,
         JvmSample,

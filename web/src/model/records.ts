@@ -1041,6 +1041,10 @@ memory_available: number | null,
  */
 group_oom_kills: number, 
 /**
+ * The smallest CPU quota of its control groups, where one has a quota.
+ */
+cpu_quota: CpuQuota | null, 
+/**
  * Counters of its Java virtual machines, summed, if there are any.
  */
 jvm: JvmSample | null, 
@@ -1067,6 +1071,23 @@ pid: number,
  * Resident memory, bytes: what it shares with others is in it.
  */
 rss_bytes: number, };
+
+/**
+ * What a control group leaves of the processors (kernel document `scheduler/sched-bwc`).
+ */
+export type CpuQuota = { 
+/**
+ * How many: 0.2 is a fifth of one.
+ */
+cores: number, 
+/**
+ * Periods since the group was created in which it had something to run (`nr_periods`).
+ */
+periods: number, 
+/**
+ * Those of them in which it used up its quota, and waited (`nr_throttled`).
+ */
+throttled: number, };
 
 /**
  * A line of a target's log that names an error.
@@ -2610,6 +2631,18 @@ memory_available: Gauge<number> | null,
  * Processes of its control group that the kernel killed for lack of memory.
  */
 group_oom_kills: Growth, 
+/**
+ * The CPU quota of its control group, cores; `None`: it has none.
+ */
+cpu_quota: number | null, 
+/**
+ * Periods of that quota in which it had something to run.
+ */
+quota_periods: Growth, 
+/**
+ * Those of them in which it used up its quota, and waited for the next.
+ */
+quota_throttled: Growth, 
 /**
  * Its Java virtual machines' heap, bytes in use; the most it may grow to is `jvm_heap_max_bytes`.
  */

@@ -4,7 +4,10 @@
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
-use crate::{record::Record, tolerances::{FEW, equal_within}};
+use crate::{
+    record::Record,
+    tolerances::{FEW, equal_within},
+};
 
 /// Silences are known to this: a tick, and the step in which they are counted.
 const KNOWN_TO: Nanos = Nanos::from_millis(250);

@@ -6,13 +6,13 @@ use samples::{SlowPart, Tick};
 use units::{Nanos, cpu_list};
 
 use super::{Evidence, Shared, Stall, State, Timeline};
+use crate::tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN};
 use crate::{
     moments::{Collected, Doing, Moment, Moments},
     observed::Observed,
     record::Record,
     silences::Silence,
 };
-use crate::tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 /// A silence that is as likely as this by chance, in the whole run, is none of the target.
@@ -164,7 +164,6 @@ fn pause(moments: &Moments) -> Option<Nanos> {
     });
     half_reach(slowest).map(|ns| Nanos(ns as u64))
 }
-
 
 /// Those in which slow responses came, where these are far fewer than if each response were slow by itself: then they had the time in
 /// common.

@@ -4,6 +4,7 @@ use samples::{Cause as Name, Certainty, Kind, Side, Stage};
 use units::{Count, Unit};
 
 use super::{Seen, load, whose};
+use crate::tolerances::QUARTER;
 use crate::{
     case::Case,
     evidence::TargetSeen,
@@ -14,7 +15,6 @@ use crate::{
     tolerances::ONE_IN_TWENTY_OF,
     trouble::Trouble,
 };
-use crate::tolerances::QUARTER;
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
 const NEARLY: f64 = 0.75;
@@ -123,7 +123,8 @@ const SLOW_US: f64 = 5e3;
 fn waits_for_others(case: &Case) -> bool {
     let times = case.latency_us().0;
     let is_constant = times.p50 >= SLOW_US && times.min >= times.p50 / 2.0 && times.p99 <= times.p50 * 2.0;
-    let is_idle = |seen: &TargetSeen| seen.cpu_share < QUARTER && seen.cpu_thread.is_some_and(|own| own < QUARTER);
+    let is_idle =
+        |seen: &TargetSeen| seen.cpu_share < QUARTER && seen.cpu_thread.is_some_and(|own| own < QUARTER);
     is_constant && case.evidence.target.as_ref().is_some_and(is_idle)
 }
 
