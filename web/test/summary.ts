@@ -106,7 +106,7 @@ export const failed = (): Summary => ({
   observed: {
     target: {
       pid: 77, process, open_files: gauge(13, 3013), open_files_limit: 65_536, accept_queue: gauge(0, 12), accept_backlog: 4096,
-      accept_queue_full: 0, memory_available: null, group_oom_kills: none, jvm_heap_used_bytes: null, jvm_heap_max_bytes: null,
+      accept_queue_full: 0, memory_available: null, group_oom_kills: none, cpu_quota: null, quota_periods: none, quota_throttled: none, jvm_heap_used_bytes: null, jvm_heap_max_bytes: null,
       threads_gone: [], log: [],
     },
     host, target_host: null, own: process,

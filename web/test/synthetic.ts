@@ -139,7 +139,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
           cores: 8, busiest_thread: 0.5, busiest_wanted: 0.6, threads_full: 0, run_queue_wait_ns: 0, involuntary_switches: 0,
           stopped: 0, blocked: 0, cpus: "",
         },
-        open_files: open + 40, open_files_limit: 1_048_576, accept_queue: n % 9, accept_backlog: 4096, memory_available: null, group_oom_kills: 0,
+        open_files: open + 40, open_files_limit: 1_048_576, accept_queue: n % 9, accept_backlog: 4096, memory_available: null, group_oom_kills: 0, cpu_quota: null,
       },
       host: {
         sockets: { tcp_inuse: 2 * open, tcp_orphans: n % 3, tcp_tw: 300 + (n % 40), tcp_mem_pages: 2000 + n },
