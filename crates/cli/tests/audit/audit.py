@@ -102,7 +102,7 @@ class Run:
                 file.write(model.scenario)
             target = [path]
         at = lambda file: os.path.join(folder, file)
-        words = [throng, "run", *target, "--seed", "7", "--io", io, "--live", "line", "--json", at("own.json"), "--jsonl", at("own.jsonl"),
+        words = [throng, "run", *target, "--no-experiments", "--seed", "7", "--io", io, "--live", "line", "--json", at("own.json"), "--jsonl", at("own.jsonl"),
                  "--csv", at("own.csv"), "--prometheus", "0", "--dashboard", "0", "--out", at("bundle")]
         environment = {**os.environ, "XDG_DATA_HOME": at("data")}
         self.out = open(at("stdout.txt"), "w")

@@ -143,14 +143,17 @@ fn slow(time: Duration, by_turns: bool) -> Scripted {
 
 #[test]
 fn a_target_is_slow_always_or_only_under_load() {
-    let alone_ms = |server: &Scripted| {
+    let alone_ms = |server: &Scripted, cause: &str, said: &str| {
         let s = check(server, &["--threshold", "latency.p50 < 100ms"], &[("alone", "served in ")]);
+        assert_eq!(s.text("limit.cause"), cause, "{:#}", s.at("limit"));
+        assert!(s.text("limit.sentence").contains(said), "{:#}", s.at("limit"));
         let answer = s.experiments()[0].1.to_owned();
         let ms = answer.strip_prefix("served in ").and_then(|text| text.split_once(" ms")).map(|(ms, _)| ms);
         ms.and_then(|ms| ms.parse::<f64>().ok()).unwrap_or_else(|| panic!("{answer}"))
     };
-    assert!((300.0..600.0).contains(&alone_ms(&slow(Duration::from_millis(300), false))));
-    assert!((15.0..90.0).contains(&alone_ms(&slow(Duration::from_millis(15), true))));
+    assert!((300.0..600.0).contains(&alone_ms(&slow(Duration::from_millis(300), false), "unknown", "")));
+    let at_a_time = "the target works on about 1 request at a time: a response takes ";
+    assert!((15.0..90.0).contains(&alone_ms(&slow(Duration::from_millis(15), true), "saturated", at_a_time)));
 }
 
 /// All were closed at once, after 2 s: a limit on their age does that to a connection more, and a restart does not.

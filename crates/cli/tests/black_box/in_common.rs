@@ -11,10 +11,15 @@ use crate::{
     summary::{Summary, run},
 };
 
-const SLOW: Duration = Duration::from_millis(150);
-/// Connections, each of which sends a request every 20 ms on average: threads of the server are slow ones.
+/// Far longer than a response takes on a machine that others use, too.
+const SLOW: Duration = Duration::from_millis(600);
+/// Connections, each of which sends a request every 50 ms on average: threads of the server are slow ones.
 const LOAD: [&str; 8] =
-    ["-c", "48", "--think", "10ms..30ms", "-d", "4s", "--threshold", "latency_us.p99 < 10ms"];
+    ["-c", "48", "--think", "25ms..75ms", "-d", "5s", "--threshold", "latency_us.p99 < 10ms"];
+
+/// The same of more connections: what is tied to a connection takes many of them to show.
+const MANY: [&str; 8] =
+    ["-c", "96", "--think", "25ms..75ms", "-d", "5s", "--threshold", "latency_us.p99 < 10ms"];
 
 /// What is said: the dimension, and the sentence with its numbers of milliseconds and percent as `#`.
 fn said(s: &Summary, of: &str) -> (String, String) {
@@ -73,7 +78,7 @@ fn the_slow_went_to_one_of_three_destinations() {
         .map(|(nth, listener)| Scripted::at(listener, move |peer| responding(peer, |_, _| nth == 2)))
         .collect();
     let port = servers[0].address.port();
-    let (ended, s) = run(&format!("http://127.0.0.{{1..3}}:{port}/"), &LOAD);
+    let (ended, s) = run(&format!("http://127.0.0.{{1..3}}:{port}/"), &MANY);
     let sentence = format!("all of the # % that took # ms went to 127.0.0.3:{port}");
     assert_eq!(said(&s, "slow"), ("destination".to_owned(), sentence));
     check_verdict(&s, "start from what they have in common");
@@ -99,7 +104,7 @@ fn the_slow_came_from_one_of_three_addresses() {
     };
     let server = slow(move |peer, _| is_third(peer));
     let sources = ["--sources", "127.0.0.2,127.0.0.3,127.0.0.4"];
-    let (_, s) = run(&server.url("/"), &[&LOAD[..], &sources].concat());
+    let (_, s) = run(&server.url("/"), &[&MANY[..], &sources].concat());
     let sentence = "all of the # % that took # ms came from 127.0.0.3";
     assert_eq!(said(&s, "slow"), ("source".to_owned(), sentence.to_owned()));
 }
@@ -119,7 +124,7 @@ fn the_slow_came_at_once_each_two_seconds() {
             }
         }
     });
-    let args = ["-c", "48", "--think", "2ms..6ms", "-d", "9s", "--threshold", "latency_us.p999 < 10ms"];
+    let args = ["-c", "48", "--think", "20ms..60ms", "-d", "9s", "--threshold", "latency_us.p999 < 10ms"];
     let (_, s) = run(&server.url("/"), &args);
     let (dimension, sentence) = said(&s, "slow");
     assert_eq!(dimension, "moment", "{sentence}");

@@ -5,7 +5,7 @@ use std::{fs, net::SocketAddr, path::Path, path::PathBuf};
 
 use crate::{
     nginx::nginx,
-    program::{DATA, Ended, Program, throng},
+    program::{ASKS, DATA, Ended, Program, throng},
     server::{Server, folder, program, source},
 };
 
@@ -61,7 +61,7 @@ impl Guide {
     /// Runs a command line as a shell would, in the guide's folder.
     fn run_once(&self, command: &str) -> Ended {
         // With the priority that other tests give it.
-        let under_test = throng(&["run"]);
+        let under_test = throng(&["run", ASKS]);
         let args = under_test.get_args().map(|arg| arg.to_str().unwrap());
         let mut words: Vec<&str> =
             [under_test.get_program().to_str().unwrap()].into_iter().chain(args).collect();

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::{
+    program::ASKS,
     right::{self, LOOPS},
     server::{Server, fetch, program, source},
 };
@@ -99,7 +100,7 @@ fn each_misdeed_has_its_fault() {
     let server = node();
     let each = [
         ("/half", &["-d", "200ms"][..], "target·exchange·truncated", "wrong-answer"),
-        ("/reset", &["-d", "200ms"], "target·exchange·reset", "closed"),
+        ("/reset", &["-d", "200ms", ASKS], "target·exchange·reset", "closed"),
         ("/never", &["-d", "800ms", "--timeout", "500ms"], "target·exchange·timeout", "timeout"),
     ];
     std::thread::scope(|all| {

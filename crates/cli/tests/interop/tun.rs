@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     namespace::{Namespace, Pair, may_make_namespaces},
     off_loopback,
-    program::{Ended, Program, RUN_IO, Serving, Signal, file, throng, until},
+    program::{ASKS, Ended, Program, RUN_IO, Serving, Signal, file, throng, until},
     summary::Summary,
 };
 
@@ -252,7 +252,8 @@ fn sources_are_divided_among_shards() {
     let (few, own) =
         ("--sources 10.200.0.8/31 --threads 2  # at least 2 addresses for 2 shards", "is of this machine");
     for (sources, why) in [("10.200.0.9", few), ("127.9.0.0/24", own)] {
-        let args = ["run", &url(&serving), "-c", "2", "--threads", "2", "--io", "tun", "--sources", sources];
+        let url = url(&serving);
+        let args = ["run", &url, "-c", "2", "--threads", "2", "--io", "tun", "--sources", sources, ASKS];
         let ended = Program::from(here.enter(&throng(&args))).end();
         assert_eq!(ended.status, Some(3), "{ended:?}");
         assert!(ended.stderr.contains(why), "{ended:?}");
