@@ -287,6 +287,7 @@ SUMMARY = [
     Rule("observed/target/threads_gone", lambda c: "empty", "the server has one thread, and it lives"),
     Rule("observed/target/log", lambda c: "empty", "the server writes no log that others could read"),
     Rule("cost/discarded", lambda c: "empty", "no slope of so few connections"),
+    Rule("in_common/**", Setting("a test of figures that are audited here, with tests of its own"), ""),
     Rule("observed/target/pid", lambda c: c.server_pid, "the process that was started"),
     Rule("observed/target/process/**", lambda c, key: c.process("server", key), OWN),
     Rule("observed/own/**", lambda c, key: c.process("throng", key), OWN),

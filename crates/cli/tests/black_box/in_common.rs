@@ -115,9 +115,9 @@ fn the_slow_came_at_once_each_two_seconds() {
     let server = Scripted::start(move |peer| {
         while peer.request().is_some() {
             let since = began.elapsed().as_millis() as u64 % 2_000;
-            // Half a second of each two, all wait.
-            if since < 500 {
-                sleep(Duration::from_millis(500 - since));
+            // For a part of each two seconds all wait, too short a time for a stall.
+            if since < 350 {
+                sleep(Duration::from_millis(350 - since));
             }
             if !peer.send(&ok("hello")) {
                 return;
