@@ -14,22 +14,19 @@ mod moment;
 mod part;
 mod words;
 
+use crate::tolerances::{NEARLY_ALL, NINE_TENTHS};
 use words::Words;
 
 /// The probability that anything is said of a run in which nothing is in common (the family-wise error rate).
 const ERROR: f64 = 0.001;
 /// What fewer have in common may be chance in one of many dimensions.
 const ENOUGH: u64 = 20;
-/// What they have in common, nearly all of them have.
-const NEARLY_ALL: f64 = 0.95;
 /// And so much larger is their share that has it than that of the others: of two equal destinations one has all of them.
 const CLEAR: f64 = 0.45;
 /// As clear as each other: the first of these says it best.
 const EQUALLY_CLEAR: f64 = 0.1;
 /// And this share of them is nearly none.
 const NEARLY_NONE: f64 = 0.05;
-/// The buckets of a dimension cover at least this share of them.
-const COVERED: f64 = 0.9;
 
 /// Requests that ended, by what they may have in common.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -212,7 +209,7 @@ fn candidate(by: Trait, of: Share, shares: &Shares) -> Option<Candidate> {
     let p = Homogeneity::of(&buckets)?.p(dispersion);
     let inside: u64 = buckets.iter().map(|(bad, _)| bad).sum();
     let is_sample = matches!(by, Trait::Of(Dimension::Connection | Dimension::Source | Dimension::Number));
-    if inside < ENOUGH || !is_sample && (inside as f64) < COVERED * of.count as f64 {
+    if inside < ENOUGH || !is_sample && (inside as f64) < NINE_TENTHS * of.count as f64 {
         return None;
     }
     let (chosen, caught, beside) = chosen(&buckets);

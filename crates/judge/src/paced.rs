@@ -1,6 +1,7 @@
 //! Requests that were due, by a rate or at an interval, while all connections waited for a response.
 
 use samples::Figures;
+use units::Count;
 
 use crate::{away, case::Case, trouble::Trouble};
 
@@ -82,4 +83,14 @@ pub(crate) fn missed(case: &Case) -> Option<Missed> {
 pub(crate) fn is_by_interval(case: &Case) -> bool {
     let subject = &case.evidence.subject;
     subject.pause_flag.as_deref() == Some("--ping") && subject.rate.is_none()
+}
+
+/// What is said of connections that carry fewer requests per second than are due.
+pub(crate) fn too_few(held: u64, carried: f64, due: f64) -> String {
+    format!(
+        "too few connections: {} carried {} of the {} requests that were due each second",
+        Count(held),
+        Count(carried.round() as u64),
+        Count(due.round() as u64)
+    )
 }

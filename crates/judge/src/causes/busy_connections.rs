@@ -1,6 +1,6 @@
 use super::*;
-use crate::{evidence::Paced, paced};
 use crate::tolerances::NINE_TENTHS;
+use crate::{evidence::Paced, paced};
 
 /// In a step of a search by rate, all connections wait for responses that take no longer than those of smaller loads: with more of them the target
 /// may serve more. Where it is the target that is busy, each response takes longer, and they carry less.
@@ -11,7 +11,6 @@ pub(crate) struct BusyConnections {
     pub(crate) due: f64,
     pub(crate) response: Nanos,
 }
-
 
 impl Cause for BusyConnections {
     const ID: &'static str = "busy-connections";
@@ -33,12 +32,7 @@ impl Cause for BusyConnections {
     }
 
     fn sentence(&self) -> String {
-        format!(
-            "too few connections: {} carried {} of the {} requests that were due each second",
-            Count(self.held),
-            Count(self.carried.round() as u64),
-            Count(self.due.round() as u64)
-        )
+        paced::too_few(self.held, self.carried, self.due)
     }
 
     fn detail(&self, _: &Case) -> String {

@@ -32,6 +32,9 @@ impl Cause for CpuQuota {
     }
 
     fn fix(&self, case: &Case) -> String {
-        case.or_less("raise its CPU quota (CPUQuota= of its unit, --cpus of its container)", "reduce the load")
+        case.or_less(
+            "raise its CPU quota (CPUQuota= of its unit, --cpus of its container)",
+            "reduce the load",
+        )
     }
 }

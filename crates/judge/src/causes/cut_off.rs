@@ -9,8 +9,15 @@ pub(crate) struct CutOff {
 impl Cause for CutOff {
     const ID: &'static str = "cut-off";
     const OF: (Side, Name) = (Side::Path, Name::NoSynAck);
-    const YIELDS_TO: &'static [&'static str] =
-        &["rejected", "rejected-in-part", "unacknowledged", "conntrack", "queue-overflowed", "queue-unaccepted", "queue-standing"];
+    const YIELDS_TO: &'static [&'static str] = &[
+        "rejected",
+        "rejected-in-part",
+        "unacknowledged",
+        "conntrack",
+        "queue-overflowed",
+        "queue-unaccepted",
+        "queue-standing",
+    ];
 
     fn find(case: &Case) -> Option<Found<CutOff>> {
         let (c, r) = (&case.summary.connections, case.requests());

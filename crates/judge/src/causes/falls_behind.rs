@@ -1,5 +1,9 @@
 use super::*;
-use crate::{By, evidence::Queueing, paced::{self, Missed}};
+use crate::{
+    By,
+    evidence::Queueing,
+    paced::{self, Missed},
+};
 use units::Unit;
 
 /// Requests were due while all connections waited for a response, and responses wait for each other: the first ones were quick, and those that
@@ -49,7 +53,9 @@ impl Cause for FallsBehind {
         }
         let less = match case.evidence.search {
             Some(By::Rate) => String::new(),
-            _ => format!(", or lower the rate to {:.0}/s", (0.9 * self.missed.answered_per_s).floor().max(1.0)),
+            _ => {
+                format!(", or lower the rate to {:.0}/s", (0.9 * self.missed.answered_per_s).floor().max(1.0))
+            }
         };
         format!("more connections would only wait longer: {WORKERS}{less}")
     }

@@ -61,10 +61,15 @@ impl Cause for FewAtATime {
 
     fn detail(&self, _: &Case) -> String {
         let (alone, n) = (self.alone.brief(), self.at_a_time());
-        format!("{:.0}/s were answered, each of which takes {alone} alone: about {n} at a time; it had CPU left", self.per_s)
+        format!(
+            "{:.0}/s were answered, each of which takes {alone} alone: about {n} at a time; it had CPU left",
+            self.per_s
+        )
     }
 
     fn fix(&self, _: &Case) -> String {
-        format!("find what its requests wait for: a lock, or the number of its workers, its threads or its connections to what it calls; {WORKERS}")
+        format!(
+            "find what its requests wait for: a lock, or the number of its workers, its threads or its connections to what it calls; {WORKERS}"
+        )
     }
 }

@@ -35,9 +35,11 @@ impl Cause for Full {
 
     fn find(case: &Case) -> Option<Found<Full>> {
         // Of dials without a reply it may be the path that has no room.
-        let are_open = matches!(case.trouble, Trouble::Waiting | Trouble::Lost) && case.stage != Some(Stage::Dial);
+        let are_open =
+            matches!(case.trouble, Trouble::Waiting | Trouble::Lost) && case.stage != Some(Stage::Dial);
         let most = case.left();
-        let of = case.evidence.answers.turned_away(most).filter(|_| are_open && !case.may_be_of_the_path())?;
+        let of =
+            case.evidence.answers.turned_away(most).filter(|_| are_open && !case.may_be_of_the_path())?;
         let is_limit = matches!(of, TurnedAway::Full | TurnedAway::BySource | TurnedAway::ByAddress);
         is_limit.then(|| Found::seen(Full { most, of }, most))
     }
@@ -46,12 +48,18 @@ impl Cause for Full {
         let most = connections(self.most);
         match self.of {
             TurnedAway::BySource => {
-                format!("the target serves no more than {most} of a source address: one from another address was served")
+                format!(
+                    "the target serves no more than {most} of a source address: one from another address was served"
+                )
             }
             TurnedAway::ByAddress => {
-                format!("the target serves no more than {most} at this address: one at another of its addresses was served")
+                format!(
+                    "the target serves no more than {most} at this address: one at another of its addresses was served"
+                )
             }
-            _ => format!("the target serves no more than {most}: one more was served only when half of them were closed"),
+            _ => format!(
+                "the target serves no more than {most}: one more was served only when half of them were closed"
+            ),
         }
     }
 

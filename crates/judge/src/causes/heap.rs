@@ -16,7 +16,8 @@ impl Cause for Heap {
     fn find(case: &Case) -> Option<Found<Heap>> {
         let full = case.evidence.heap.filter(|_| case.explains(Sign::Heap));
         let is_full = full.is_some() || case.logged(LogKind::Heap).is_some();
-        if matches!(case.trouble, Trouble::Ours | Trouble::Path) || !is_full || case.evidence.target.is_none() {
+        if matches!(case.trouble, Trouble::Ours | Trouble::Path) || !is_full || case.evidence.target.is_none()
+        {
             return None;
         }
         let at = case.served();

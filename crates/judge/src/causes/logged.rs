@@ -54,9 +54,11 @@ impl Cause for Logged {
             LogKind::OpenFiles => format!(
                 "raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"
             ),
-            LogKind::Threads => "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more \
+            LogKind::Threads => {
+                "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more \
                 connections per thread"
-                .to_owned(),
+                    .to_owned()
+            }
             _ => case.or_less(MORE_MEMORY, FEWER),
         }
     }

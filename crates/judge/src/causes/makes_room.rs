@@ -22,9 +22,7 @@ impl Cause for MakesRoom {
         // Where it closes many at a time, as nginx does, how many are left at the end is accidental.
         let keeps = Some(held).filter(|held| case.peak().saturating_sub(*held) <= case.peak() / 20);
         let found = match evicted {
-            Some(silence) => {
-                MakesRoom { keeps, count: case.count, silences: Some((silence, losses.others)) }
-            }
+            Some(silence) => MakesRoom { keeps, count: case.count, silences: Some((silence, losses.others)) },
             None if super::turns_away::surplus(case) == Some(Some(true)) => {
                 MakesRoom { keeps: Some(held), count: case.count, silences: None }
             }

@@ -32,8 +32,7 @@ impl Cause for NoRoomHere {
             Kind::OpenFiles => What::Files,
             kind => What::Other(format!("{}{}", kind.name(), case.detail.suffix())),
         };
-        let certainty =
-            if matches!(what, What::Other(_)) { Certainty::Guess } else { Certainty::Seen };
+        let certainty = if matches!(what, What::Other(_)) { Certainty::Guess } else { Certainty::Seen };
         Some(Found::seen(NoRoomHere { what, count: case.count }, case.peak()).certain(certainty))
     }
 
@@ -74,8 +73,10 @@ impl Cause for NoRoomHere {
             What::ForeignSource => {
                 "use --sources that are addresses of this machine (ip -brief address)".to_owned()
             }
-            What::Ports => "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
-                .to_owned(),
+            What::Ports => {
+                "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
+                    .to_owned()
+            }
             What::Memory => case.or_less("free memory", "hold fewer connections on this machine"),
             What::Files => "ulimit -n 1048576".to_owned(),
             What::Other(_) => "run strace on throng".to_owned(),

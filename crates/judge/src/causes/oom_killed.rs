@@ -17,7 +17,8 @@ impl Cause for OomKilled {
         // The host's counter has those of all its control groups.
         let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
         let (at, is_of_group) = (case.peak(), target.has_memory_limit && target.oom_kills > 0);
-        (killed > 0).then(|| Found::seen(OomKilled { at, killed, is_of_group }, at).began(Began::Seen(Sign::Ended)))
+        (killed > 0)
+            .then(|| Found::seen(OomKilled { at, killed, is_of_group }, at).began(Began::Seen(Sign::Ended)))
     }
 
     fn sentence(&self) -> String {

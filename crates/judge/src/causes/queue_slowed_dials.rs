@@ -11,16 +11,22 @@ pub(crate) struct QueueSlowedDials {
 impl Cause for QueueSlowedDials {
     const ID: &'static str = "queue-slowed-dials";
     const OF: (Side, Name) = (Side::Target, Name::AcceptQueue);
-    const YIELDS_TO: &'static [&'static str] =
-        &["queue-overflowed", "queue-unaccepted", "queue-standing", "syn-loss", "open-files", "target-stopped", "silent"];
+    const YIELDS_TO: &'static [&'static str] = &[
+        "queue-overflowed",
+        "queue-unaccepted",
+        "queue-standing",
+        "syn-loss",
+        "open-files",
+        "target-stopped",
+        "silent",
+    ];
 
     fn find(case: &Case) -> Option<Found<QueueSlowedDials>> {
         let times = queue::overflows_of_slow_dials(case.summary, case.evidence)?;
         if !dials::are_judged(case) || !dials::have_waited(case) {
             return None;
         }
-        let certainty =
-            if queue::is_full(case.evidence) { Certainty::Seen } else { Certainty::Inferred };
+        let certainty = if queue::is_full(case.evidence) { Certainty::Seen } else { Certainty::Inferred };
         let backlog = case.evidence.accept_queue.map_or(0, |queue| queue.limit);
         Some(Found::seen(QueueSlowedDials { backlog, times }, case.left()).certain(certainty))
     }

@@ -1,5 +1,8 @@
 use super::*;
-use crate::{queue::{self, Queued}, starved::Starved};
+use crate::{
+    queue::{self, Queued},
+    starved::Starved,
+};
 
 /// Connections were stuck in the target's accept queue, which was not full, half as many as timed out, or more.
 pub(crate) struct QueueStanding {
@@ -27,8 +30,7 @@ impl Cause for QueueStanding {
         // Places that throng gives up are free for the others, which wait meanwhile.
         let in_turns = most.as_ref().map_or(c.redialled > 0, |most| most.in_turns);
         // The probe's fresh ones wait there too.
-        let others =
-            if case.summary.probe.is_some() { u64::MAX } else { c.wanted.saturating_sub(served) };
+        let others = if case.summary.probe.is_some() { u64::MAX } else { c.wanted.saturating_sub(served) };
         let count = Some(stood.min(others)).filter(|_| !in_turns && others > 0);
         let found = QueueStanding { served, stood, count, most, in_turns };
         Some(Found::seen(found, served).began(Began::Seen(Sign::Queue)))

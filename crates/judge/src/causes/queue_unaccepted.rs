@@ -1,5 +1,8 @@
 use super::*;
-use crate::{queue::{self, Queued}, starved::Starved};
+use crate::{
+    queue::{self, Queued},
+    starved::Starved,
+};
 
 /// Connections were accepted only by the kernel at the end of the hold (`connections.unaccepted`).
 pub(crate) struct QueueUnaccepted {
@@ -31,7 +34,9 @@ impl Cause for QueueUnaccepted {
 
     fn detail(&self, case: &Case) -> String {
         let (were, of) = (Count(self.count).were("connection"), queue::backlog(case.evidence));
-        format!("{were} accepted by the kernel only, in the target's accept queue{of}, and not by its process")
+        format!(
+            "{were} accepted by the kernel only, in the target's accept queue{of}, and not by its process"
+        )
     }
 
     fn fix(&self, _: &Case) -> String {

@@ -96,16 +96,18 @@ impl Cause for Rejected {
         let at = self.icmp.at.ip();
         match self.who() {
             Who::NoHost => format!("check the address, and that the host is up (ip neigh, ping {at})"),
-            Who::ThisMachine => {
-                "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned()
-            }
+            Who::ThisMachine => "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
             Who::Other => {
                 let who = self.icmp.by.map_or("a host on the path".to_owned(), |by| by.to_string());
                 let its = if self.icmp.by == Some(at) { "the target's host" } else { who.as_str() };
                 // What a firewall may block: dials from some number on, or all.
                 let perhaps = match case.since().is_empty() {
-                    true => "a rule against this port or this source, or a limit on connections or their rate",
-                    false => "perhaps a limit on connections (ct count, connlimit) or on their rate (limit rate)",
+                    true => {
+                        "a rule against this port or this source, or a limit on connections or their rate"
+                    }
+                    false => {
+                        "perhaps a limit on connections (ct count, connlimit) or on their rate (limit rate)"
+                    }
                 };
                 match self.is_decided() {
                     true => format!("check the firewall of {its}: {perhaps}"),

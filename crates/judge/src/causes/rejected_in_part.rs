@@ -17,7 +17,8 @@ impl Cause for RejectedInPart {
         let rejected = case.faults_of(Side::Path, Kind::Unreachable);
         let messages = case.evidence.here.net.icmp_unreachable.max(rejected);
         let is_silent = seen.unanswered <= seen.unacknowledged + seen.syns;
-        if messages == 0 || !is_silent || case.stage != Some(Stage::Dial) || case.trouble != Trouble::Waiting {
+        if messages == 0 || !is_silent || case.stage != Some(Stage::Dial) || case.trouble != Trouble::Waiting
+        {
             return None;
         }
         Some(Found::inferred(RejectedInPart { dials: case.count + rejected, messages }, case.peak()))

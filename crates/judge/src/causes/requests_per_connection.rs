@@ -42,7 +42,9 @@ impl Cause for RequestsPerConnection {
     fn fix(&self, case: &Case) -> String {
         let subject = &case.evidence.subject;
         let fix = match (subject.has_messages, subject.is_http2) {
-            (true, _) => "look for a limit on messages per connection, in the target and in any proxy before it",
+            (true, _) => {
+                "look for a limit on messages per connection, in the target and in any proxy before it"
+            }
             (_, true) => {
                 "raise its limit on requests per connection (keepalive_requests), or make it announce the close (GOAWAY)"
             }

@@ -1,5 +1,8 @@
 use super::*;
-use crate::{By, queue::{self, Outrun}};
+use crate::{
+    By,
+    queue::{self, Outrun},
+};
 
 /// By arrival, or in a search by rate: a growing number waited for a response, but not in the accept queue, and no resource is seen to be used up.
 pub(crate) struct Saturated {
@@ -9,7 +12,15 @@ pub(crate) struct Saturated {
 impl Cause for Saturated {
     const ID: &'static str = "saturated";
     const OF: (Side, Name) = (Side::Target, Name::Saturated);
-    const YIELDS_TO: &'static [&'static str] = &["slow-accept", "too-few-connections", "busy-connections", "falls-behind", "queue-slowed-dials", "cpu", "starved"];
+    const YIELDS_TO: &'static [&'static str] = &[
+        "slow-accept",
+        "too-few-connections",
+        "busy-connections",
+        "falls-behind",
+        "queue-slowed-dials",
+        "cpu",
+        "starved",
+    ];
 
     fn find(case: &Case) -> Option<Found<Saturated>> {
         Some(Found::inferred(Saturated { outrun: queue::outpaced(case)? }, case.left()))

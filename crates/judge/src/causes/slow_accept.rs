@@ -38,8 +38,8 @@ impl Cause for SlowAccept {
             return Some(Found::seen(SlowAccept::Outrun { count, given_up }, case.left()));
         }
         let e = case.evidence;
-        let waits = case.trouble == Trouble::Waiting
-            || e.arrivals_per_s.is_some() && queue::waits(case).is_some();
+        let waits =
+            case.trouble == Trouble::Waiting || e.arrivals_per_s.is_some() && queue::waits(case).is_some();
         let per_s = queue::limiting_pace(e).filter(|_| waits)?;
         let found = SlowAccept::OwnPace { per_s, arrive: e.arrivals_per_s };
         Some(Found::inferred(found, case.left()))
@@ -56,8 +56,9 @@ impl Cause for SlowAccept {
         let e = case.evidence;
         match *self {
             SlowAccept::Outrun { count, given_up } => {
-                let rate =
-                    e.accepts_per_s.map_or(String::new(), |rate| format!("it accepts a steady {rate:.0}/s; "));
+                let rate = e
+                    .accepts_per_s
+                    .map_or(String::new(), |rate| format!("it accepts a steady {rate:.0}/s; "));
                 let of_which = match given_up {
                     0 => String::new(),
                     n => format!(", {} of them already abandoned by throng", Count(n)),

@@ -26,7 +26,9 @@ impl Cause for Stranded {
     fn fix(&self, case: &Case) -> String {
         let fix = match case.evidence.subject.never_redials {
             true => "leave out --reconnect never, with which no others are opened",
-            false => "let it keep connections open for longer (idle timeout, maximum age), or send more often",
+            false => {
+                "let it keep connections open for longer (idle timeout, maximum age), or send more often"
+            }
         };
         fix.to_owned()
     }

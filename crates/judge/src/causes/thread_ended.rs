@@ -19,8 +19,7 @@ impl Cause for ThreadEnded {
         if !stands || e.accepts_per_s.is_some() || !case.explains(Sign::Thread) {
             return None;
         }
-        let is_named =
-            name.to_ascii_lowercase().contains("accept") || case.logged(LogKind::Error).is_some();
+        let is_named = name.to_ascii_lowercase().contains("accept") || case.logged(LogKind::Error).is_some();
         let at = if e.unaccepted > 0 { case.held() } else { case.served() };
         let certainty = if is_named { Certainty::Seen } else { Certainty::Inferred };
         Some(Found::seen(ThreadEnded { name }, at).certain(certainty).began(Began::Seen(Sign::Thread)))

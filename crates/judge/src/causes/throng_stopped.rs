@@ -1,5 +1,9 @@
 use super::*;
-use crate::{honesty, stall::longest_us, tolerances::{OWN_STALL, STANDS_OUT}};
+use crate::{
+    honesty,
+    stall::longest_us,
+    tolerances::{OWN_STALL, STANDS_OUT},
+};
 use samples::{AgentSummary, Summary};
 
 /// Throng itself was stopped or had no processor for 0.1 s or more, four times the median response and half of the longest; for timeouts,

@@ -35,12 +35,7 @@ impl Cause for TooFewConnections {
     }
 
     fn sentence(&self) -> String {
-        format!(
-            "too few connections: {} carried {} of the {} requests that were due each second",
-            Count(self.held),
-            Count(self.carried.round() as u64),
-            Count(self.due.round() as u64)
-        )
+        paced::too_few(self.held, self.carried, self.due)
     }
 
     fn detail(&self, _: &Case) -> String {
@@ -55,7 +50,7 @@ impl Cause for TooFewConnections {
     fn fix(&self, case: &Case) -> String {
         // Each carries as much as it did: as many as the rate asks for at this response time (Little's law). Those that the target had
         // closed with an announcement took their part.
-let sent = self.carried * self.missed.time_s;
+        let sent = self.carried * self.missed.time_s;
         let needed = Count((self.missed.all as f64 * self.missed.due() as f64 / sent.round()).ceil() as u64);
         let more = match (case.evidence.search, &self.missed.population) {
             // It tries fewer connections still.

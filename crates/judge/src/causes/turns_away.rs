@@ -50,7 +50,13 @@ impl Cause for TurnsAway {
             Some(TurnedAway::Full | TurnedAway::BySource | TurnedAway::ByAddress) => Certainty::Seen,
             Some(TurnedAway::Passed) | None => Certainty::Inferred,
         };
-        Some(Found::inferred(TurnsAway { beyond, count: case.count, are_new, by: By::of(case), asked }, beyond).certain(certainty))
+        Some(
+            Found::inferred(
+                TurnsAway { beyond, count: case.count, are_new, by: By::of(case), asked },
+                beyond,
+            )
+            .certain(certainty),
+        )
     }
 
     fn of(&self) -> (Side, Name) {

@@ -10,7 +10,8 @@ impl Cause for WorkerEnded {
     const OF: (Side, Name) = (Side::Target, Name::Ended);
 
     fn find(case: &Case) -> Option<Found<WorkerEnded>> {
-        let is_lost = case.trouble == Trouble::Lost && case.failing().is_some() && case.evidence.target.is_some();
+        let is_lost =
+            case.trouble == Trouble::Lost && case.failing().is_some() && case.evidence.target.is_some();
         let ended = case.evidence.timeline.first(Sign::Worker, case.failing());
         ended.filter(|(_, explains)| *explains && is_lost)?;
         let found = WorkerEnded { lost: case.count };

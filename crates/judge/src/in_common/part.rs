@@ -22,7 +22,7 @@ pub(super) fn candidate(of: Share, shares: &Shares, dispersion: Dispersion) -> O
     let slow = |rows: &[Outcomes]| rows.iter().map(|row| row.from(of.edge)).sum::<u64>();
     let (rest, first) = (slow(in_time), slow(late));
     let known = rest + first;
-    if known < ENOUGH || (known as f64) < super::COVERED * of.count as f64 {
+    if known < ENOUGH || (known as f64) < super::NINE_TENTHS * of.count as f64 {
         return None;
     }
     let p = against_half(rest, first, dispersion);
