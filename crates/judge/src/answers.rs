@@ -31,7 +31,7 @@ pub enum Experiment {
 use crate::tolerances::{HALF, NINE_TENTHS};
 use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls};
 
-/// What came of an experiment.
+/// The outcome of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -56,9 +56,9 @@ pub enum Outcome {
 pub struct Answer {
     /// Which one.
     pub experiment: Experiment,
-    /// What it was to tell apart.
+    /// What it was to distinguish.
     pub why: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Connections of the load that were open meanwhile.
     pub open: u64,
@@ -101,7 +101,7 @@ impl Answers {
         self.of(experiment).is_some_and(Outcome::is_served)
     }
 
-    /// Whether an experiment would tell nothing more: one more user of the load's kind was served already.
+    /// Whether an experiment would show nothing more: one more user of the load's kind was served already.
     pub fn have_decided(&self, experiment: Experiment) -> bool {
         let before: &[Experiment] = match experiment {
             OtherSource => &[Pause],

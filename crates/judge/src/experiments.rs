@@ -1,5 +1,5 @@
 //! Experiments: where two causes look alike in what the load saw, the target is asked after the load. The table says which pairs of
-//! causes each experiment tells apart; [`asks`] which of them are open after a run; [`answers`](crate::answers) what came of those that were made. Pure:
+//! causes each experiment distinguishes; [`asks`] which of them are open after a run; [`answers`](crate::answers) the outcomes of those that were made. Pure:
 //! `run` makes them.
 
 use plan::Plan;
@@ -29,7 +29,7 @@ const LONGER: f64 = 1.3;
 /// A busy connection is used this often in that time.
 const USES: u64 = 4;
 
-/// Two causes that an experiment tells apart.
+/// Two causes that an experiment distinguishes.
 #[derive(Debug)]
 pub struct Pair {
     /// By which experiment.
@@ -137,7 +137,7 @@ struct Run<'a> {
 pub struct Ask {
     /// Which one.
     pub experiment: Experiment,
-    /// The causes that it is to tell apart: the index of its row in [`PAIRS`].
+    /// The causes that it is to distinguish: the index of its row in [`PAIRS`].
     pub pair: usize,
     /// The population whose connections it makes one more of.
     pub population: u16,
@@ -145,7 +145,7 @@ pub struct Ask {
     pub time: Nanos,
 }
 
-/// The experiments that tell apart what is open after a run, in the order in which they are to be made. None where all went well, where the
+/// The experiments that distinguish what is open after a run, in the order in which they are to be made. None where all went well, where the
 /// run was interrupted or is not valid, and on a fleet, whose way to the target is not the coordinator's; there, and in steps of a search,
 /// only TLS is asked for ([`asks_for_tls`]).
 pub fn asks(plan: &Plan, record: &Record, summary: &Summary) -> Vec<Ask> {
@@ -282,7 +282,7 @@ impl Ask {
         Nanos((self.time.0 as f64 / LONGER) as u64 / USES)
     }
 
-    /// The causes that it tells apart.
+    /// The causes that it distinguishes.
     pub fn why(&self) -> String {
         let Pair { one, other, .. } = &PAIRS[self.pair];
         format!("{}, or {}", one.0, other.0)

@@ -70,7 +70,7 @@ pub struct Record {
     pub quiet: Option<Nanos>,
     /// Whether the target accepts TLS, if that was tested because of [`Record::is_mute`].
     pub speaks_tls: Option<bool>,
-    /// What came of the experiments after the load.
+    /// The outcomes of the experiments after the load.
     pub answers: Answers,
     /// The message of ICMP that rejects dials, where one was seen.
     pub rejection: Option<Rejection>,
@@ -105,7 +105,7 @@ impl Record {
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
     }
 
-    /// Takes what came of the experiments.
+    /// Takes the outcomes of the experiments.
     pub fn answer(&mut self, answers: Answers) {
         self.speaks_tls = answers.speaks_tls();
         self.answers = answers;

@@ -387,12 +387,12 @@ flags! {
         .key(Number, "\"50ms\"",
             "how late throng may be at the 99th percentile before the run is judged invalid; default 10ms");
     NO_EXPERIMENTS: flag("no-experiments", "", Role::Judgement,
-        "Ask the target nothing after a load that did not go well: no dials or requests beside the load to tell apart \
+        "Ask the target nothing after a load that did not go well: no dials or requests beside the load to distinguish \
         causes that look alike")
         .takes(Takes::Nothing)
         .key(Truth, "true",
             "ask the target nothing after a load that did not go well; default false: up to 10 s of single dials and \
-            requests tell apart causes that look alike");
+            requests distinguish causes that look alike");
     HLOG: flag("hlog", "FILE", Role::Export, "Write the histograms of each second in HdrHistogram's log format");
     CSV: flag("csv", "FILE", Role::Export, "Write the metrics of each second as a line of CSV");
     JSONL: flag("jsonl", "FILE", Role::Export, "Write the metrics of each second as JSON, one object per line");

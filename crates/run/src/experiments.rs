@@ -1,4 +1,4 @@
-//! Experiments after the load: one connection more, to tell apart causes that look alike. Which ones, and what their answers mean, is in
+//! Experiments after the load: one connection more, to distinguish causes that look alike. Which ones, and what their answers mean, is in
 //! [`judge::experiments`]. One more user is a run of its own with one connection, so that it speaks whatever the load speaks.
 
 use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
@@ -165,7 +165,7 @@ fn ended(tick: &Tick) -> u64 {
     counts.dropped + counts.closed + counts.failed + tick.faults.total()
 }
 
-/// What came of one user; `watched`: for how long its connection was watched. None where it was this machine that failed.
+/// The outcome of one user; `watched`: for how long its connection was watched. None where it was this machine that failed.
 fn outcome(all: &Tick, watched: Option<Nanos>) -> Option<Outcome> {
     let fault = all.faults.by_kind().max_by_key(|(_, n)| *n).map(|(fault, _)| FaultCount::new(fault, 1));
     let counts = &all.counts;

@@ -41,7 +41,7 @@ pub struct Mark {
 pub struct Marks(Vec<Mark>);
 
 impl Marks {
-    /// More than these no chart tells apart.
+    /// More than these no chart distinguishes.
     pub const MAX: usize = 64;
 
     /// One more.

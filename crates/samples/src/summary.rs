@@ -306,9 +306,9 @@ pub struct UserCommand {
 pub struct ExperimentSummary {
     /// What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `silent`, `busy`, `tls`.
     pub what: String,
-    /// The causes that it tells apart: `a full target, or a broken target`.
+    /// The causes that it distinguishes: `a full target, or a broken target`.
     pub why: String,
-    /// What came of it: `served after 0.4 ms, with 50 connections open`.
+    /// The outcome: `served after 0.4 ms, with 50 connections open`.
     pub answer: String,
     /// How long it took, seconds.
     pub took_s: f64,

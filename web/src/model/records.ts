@@ -2920,11 +2920,11 @@ export type ExperimentSummary = {
  */
 what: string, 
 /**
- * The causes that it tells apart: `a full target, or a broken target`.
+ * The causes that it distinguishes: `a full target, or a broken target`.
  */
 why: string, 
 /**
- * What came of it: `served after 0.4 ms, with 50 connections open`.
+ * The outcome: `served after 0.4 ms, with 50 connections open`.
  */
 answer: string, 
 /**
