@@ -235,6 +235,33 @@ class Nginx(Served):
         return self.counts()[3] - self.asked
 
 
+class Cable:
+    """A namespace of the client's own, with a cable to the one we are in: 10.77.0.1 here, 10.77.0.2 there. `inside` begins a command
+    that runs there."""
+
+    host = "10.77.0.1"
+
+    def __init__(self):
+        self.holder = Process(["unshare", "--net", "sleep", "infinity"])
+        own = pathlib.Path("/proc/self/ns/net").readlink()
+        there = pathlib.Path(f"/proc/{self.holder.pid}/ns/net")
+        if not wait_until(lambda: there.readlink() != own, 5, 0.01):
+            raise Failed("no namespace for the client")
+        self.inside = ["nsenter", "--net", "--target", str(self.holder.pid), "--"]
+        words(f"ip link add cable type veth peer name cable netns {self.holder.pid}")
+        for place, host in (([], 1), (self.inside, 2)):
+            for line in ("ip link set lo up", f"ip addr add 10.77.0.{host}/24 dev cable", "ip link set cable up"):
+                words(line, place)
+
+
+def words(line, inside=()):
+    """What a command prints; one that fails is a failure."""
+    made = subprocess.run([*inside, *line.split()], capture_output=True, text=True)
+    if made.returncode != 0:
+        raise Failed(f"{line}: {made.stderr.strip()}")
+    return made.stdout
+
+
 def certificate(folder):
     """A self-signed certificate for loopback, ECDSA P-256, in `cert.pem` and `key.pem`."""
     words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
@@ -252,9 +279,10 @@ class Run(Process):
 
     verb = "run"
 
-    def __init__(self, bench, target, *words, cpu=None, live="off"):
+    def __init__(self, bench, target, *words, cpu=None, live="off", inside=()):
+        """`inside`: the beginning of a command that runs it elsewhere, such as in a network namespace."""
         self.json = pathlib.Path(bench.scratch, f"summary-{time.monotonic_ns()}.json")
-        super().__init__([bench.binary, self.verb, target, *words, "--live", live, "--json", self.json], cpu)
+        super().__init__([*inside, bench.binary, self.verb, target, *words, "--live", live, "--json", self.json], cpu)
 
     def summary(self, timeout_s):
         """Its summary, once it has ended; an end without one is a failure."""

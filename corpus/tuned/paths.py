@@ -67,9 +67,9 @@ def router_limits_syns_above_our_rate(rig):
     rig.throng("run", rig.url, "-c", "150", "--ramp", "50/s", "-d", "2s", *PACED)
 
 
-@scenario(unknowable(may=("closed", "refused")))
+@scenario(limited("path", "closed", "refused"))
 def router_resets_all_in_the_middle(rig):
-    """From second 4 on the router resets each connection, and each new one, as the server could."""
+    """From second 4 on the router resets each connection, and each new one. Its resets have passed no router."""
     router, _, _ = routed(rig)
     rules_later(rig, router, 4, "meta l4proto tcp counter reject with tcp reset")
     rig.throng("run", rig.url, "-c", "100", "--ramp", "100/s", "-d", "6s", "--think", "100ms..300ms", "--timeout", "3s")
@@ -94,9 +94,9 @@ def router_has_room_for_200_of_an_address(rig):
     rig.check(rig.counted()["most_open"] <= 205, "200 connections")
 
 
-@scenario(unknowable(may=("refused", "connection-limit")))
+@scenario(limited("path", "refused", "connection-limit", at=(145, 155)))
 def router_refuses_beyond_150_of_an_address(rig):
-    """The router replies with a reset to SYNs of an address with 150 connections, as the server could."""
+    """The router replies with a reset to SYNs of an address with 150 connections. Its resets have passed no router."""
     routed(rig, f"tcp dport 8080 ct state new add @of {{ ip saddr ct count over 150 }} reject with tcp reset",
            "set of {\n type ipv4_addr\n flags dynamic\n size 999\n }")
     rig.throng("run", rig.url, "-c", "250", "--ramp", "200/s", "-d", "2s", *PACED)
@@ -233,9 +233,34 @@ def some_source_ports_are_dropped(rig):
     acted(rig, router)
 
 
-@scenario(unknowable(may=("closed",)))
+@scenario(limited("path", "closed"))
 def resets_a_few_at_random(rig):
     """The router resets one packet in 200, at random."""
     router, _, _ = routed(rig, "tcp dport 8080 numgen random mod 200 < 1 counter reject with tcp reset")
     rig.throng("run", rig.url, "-c", "100", "--ramp", "100/s", "-d", "4s", "--think", "100ms..300ms", "--timeout", "3s")
+    acted(rig, router)
+
+
+@scenario(limited("target", "reset-after", "closed"))
+def server_resets_by_age_two_links_away(rig):
+    """The server resets connections 2.5 s after they were opened; its resets pass the router as all else."""
+    routed(rig, "", "", "--age", 2.5, "--end-by", "reset")
+    rig.throng("run", rig.url, "-c", "100", "--ramp", "50/s", "-d", "5s", "--think", "100ms..300ms", "--timeout", "3s")
+
+
+@scenario(limited("target", "refused", "ended"))
+def server_stops_listening_two_links_away(rig):
+    """The server closes its listener in second 2, and serves the connections that it has."""
+    routed(rig, "", "", "--then", "unlisten", "--at", 2)
+    rig.throng("run", rig.url, "-c", "200", "--ramp", "50/s", "-d", "2s", *PACED)
+
+
+@scenario(limited("path", "refused", "closed"))
+def a_firewall_of_ipv6_refuses_beyond_100(rig):
+    """The router replies with a reset to SYNs beyond 100 connections, over IPv6."""
+    router, far = rig.behind_router()
+    rules = f"tcp dport {rig.port} ct state new ct count over 100 counter reject with tcp reset"
+    rig.nft(forwards(rules).replace("table ip path", "table ip6 path"), router)
+    rig.odd("--address", "::", netns=far)
+    rig.throng("run", f"http://[fd77:2::2]:{rig.port}/", "-c", "200", "--ramp", "100/s", "-d", "2s", *PACED)
     acted(rig, router)

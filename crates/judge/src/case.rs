@@ -200,12 +200,6 @@ impl<'a> Case<'a> {
         self.evidence.there.is_none() && !self.evidence.subject.is_loopback
     }
 
-    /// Whether connections were reset, and none was closed, of a target whose host is not seen: a router or a firewall may have sent the
-    /// resets as well. Neither closes a connection.
-    pub(crate) fn may_be_of_the_path(&self) -> bool {
-        self.is_far() && self.kind == Some(Kind::Reset) && self.faults_of(Side::Target, Kind::Closed) == 0
-    }
-
     /// Responses from this second of the run on.
     pub(crate) fn answered_from(&self, second: f64) -> u64 {
         let later = self.evidence.answered.iter().filter(|(from, _)| *from >= second);

@@ -5,24 +5,38 @@ use std::fmt;
 use samples::{Kind, Side, Stage};
 use units::Nanos;
 
-use crate::{case::Case, say::tenths, statuses, trouble::Trouble};
+use crate::{case::Case, hops::Sender, say::tenths, statuses, trouble::Trouble};
 
 /// Who ended connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Target,
-    /// Resets do not say who sent them.
+    Path,
+    /// Resets do not say who sent them, unless it was seen how far they had come.
     TargetOrPath,
 }
 
 impl By {
     pub(crate) fn of(case: &Case) -> By {
-        if case.may_be_of_the_path() { By::TargetOrPath } else { By::Target }
+        let c = &case.summary.connections;
+        // Neither a router nor a firewall closes connections, nor does either end those that are open because it refuses others.
+        let may_be_of_the_path = match case.kind {
+            Some(Kind::Reset) => case.faults_of(Side::Target, Kind::Closed) == 0,
+            Some(Kind::Refused) => c.held > 0 && c.dropped == 0,
+            _ => return By::Target,
+        };
+        match case.evidence.resets_by {
+            _ if !case.is_far() => By::Target,
+            Some(Sender::Path) => By::Path,
+            None if may_be_of_the_path => By::TargetOrPath,
+            None | Some(Sender::Target) => By::Target,
+        }
     }
 
     pub(crate) const fn side(self) -> Side {
         match self {
             By::Target => Side::Target,
+            By::Path => Side::Path,
             By::TargetOrPath => Side::Unknown,
         }
     }
@@ -32,6 +46,7 @@ impl fmt::Display for By {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             By::Target => "the target",
+            By::Path => "something on the path",
             By::TargetOrPath => "the target, or something on the path,",
         })
     }
@@ -81,5 +96,7 @@ fn well_below(silence: Nanos) -> String {
     }
 }
 
+/// How it is seen that something on the path sends resets.
+pub(crate) const OTHER_TTL: &str = "the resets came with another TTL than all else from the target's address";
 /// What raises a limit on connections.
 pub(crate) const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";

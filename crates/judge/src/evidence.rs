@@ -9,8 +9,8 @@ use units::Nanos;
 use super::{starved::Starved, subject::Subject, words::Words};
 use crate::tolerances::CPU_OVER;
 use crate::{
-    answers::Answers, ends::BothSides, fill::Fill, observed::Observed, record::PopulationRecord,
-    rejection::Rejection, signs::FullHeap,
+    answers::Answers, ends::BothSides, fill::Fill, hops::Sender, observed::Observed,
+    record::PopulationRecord, rejection::Rejection, signs::FullHeap,
 };
 
 mod pattern;
@@ -132,6 +132,8 @@ pub(crate) struct Evidence {
     pub(crate) speaks_tls: Option<bool>,
     /// The ICMP message that rejects dials, and its sender.
     pub(crate) rejection: Option<Rejection>,
+    /// Who has sent the resets, where that was seen.
+    pub(crate) resets_by: Option<Sender>,
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
     /// The target's managed heap, where it had no room left.

@@ -37,6 +37,7 @@ pub mod fill;
 pub mod fixture;
 mod gather;
 mod honesty;
+pub mod hops;
 pub mod in_common;
 mod limit;
 mod longer_queue;

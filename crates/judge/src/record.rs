@@ -11,8 +11,8 @@ use units::Nanos;
 
 use crate::{
     answers::Answers, backlog::Backlog, broadcasts::Broadcasts, curve::Curve, destinations, ends::BothSides,
-    in_common::Shares, losses::Losses, moments::Moments, observed::Observed, probe_at_load::ProbeAtLoad,
-    rejection::Rejection, silences::Silences,
+    hops::Hops, in_common::Shares, losses::Losses, moments::Moments, observed::Observed,
+    probe_at_load::ProbeAtLoad, rejection::Rejection, silences::Silences,
 };
 
 /// What ends a run early that does not go on without one of its workers.
@@ -74,6 +74,8 @@ pub struct Record {
     pub answers: Answers,
     /// The message of ICMP that rejects dials, where one was seen.
     pub rejection: Option<Rejection>,
+    /// From how far resets came, where that was seen.
+    pub hops: Hops,
     /// What went wrong second by second, and what the target did.
     pub moments: Moments,
     /// Connections that were open when full load began without a lost worker, and those that were wanted.

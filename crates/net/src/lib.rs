@@ -18,6 +18,7 @@ mod machine;
 mod segments;
 mod shard;
 mod slab;
+mod tap;
 mod trial;
 mod wheel;
 
@@ -32,4 +33,5 @@ pub use machine::{raise_open_files, route_source, sharpen_timers};
 pub use segments::{Segments, segments_to};
 pub use shard::{Cx, PIECE, Program, Shard};
 pub use slab::{Key, Slab};
+pub use tap::{Control, Tap};
 pub use trial::{DialOutcome, try_dial};

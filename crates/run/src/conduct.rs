@@ -23,6 +23,7 @@ use crate::{
     observe::{self, Observer},
     other_ends::OtherEnds,
     rejections::Rejections,
+    resets::Resets,
     workers::{Ground, STOPS_WITHIN, Workers, stop_unless},
 };
 use judge::{losses::Losses, moments::Moments, record::Record};
@@ -106,6 +107,7 @@ struct Environment<'a, 's> {
     /// Where connections are dialled from; none if that is not this process.
     sources: Option<Arc<Sources>>,
     rejections: Rejections,
+    resets: Resets,
     moments: Moments,
     ends: OtherEnds,
     /// The target's ends shortly before the end of the load.
@@ -129,6 +131,7 @@ impl<'a, 's> Environment<'a, 's> {
             observer,
             sources: ground.sources.clone(),
             rejections: Rejections::default(),
+            resets: Resets::of(plan, ground.sources.is_some()),
             moments: Moments::default(),
             ends: OtherEnds::default(),
             earlier: None,
@@ -314,7 +317,8 @@ impl<'a, 's> Environment<'a, 's> {
         let (mut line, mut record): (Tick, Record) = (line.unwrap_or_default(), conductor.record);
         line.agents = caught(|| workers.take_seconds(u64::MAX)).flatten();
         record.agents = caught(|| workers.agents()).unwrap_or_default();
-        let Environment { plan, mut observer, rejections, mut moments, interrupt, mut sinks, .. } = self;
+        let Environment { plan, mut observer, rejections, resets, mut moments, interrupt, mut sinks, .. } =
+            self;
         caught(|| {
             record.rejection = rejections.finish(|ip| observer.is_here(ip));
         });
@@ -327,6 +331,8 @@ impl<'a, 's> Environment<'a, 's> {
             Lab { plan, root: &root, workers, interrupt, open: keeps.then_some(open) }.ask(&record)
         });
         record.answer(asked.unwrap_or_default());
+        // The experiments may meet what the load has met.
+        record.hops = resets.finish();
         record.answers.marks().for_each(|mark| line.marks.add(mark));
         caught(|| sinks.tick(&line, &samples));
         record

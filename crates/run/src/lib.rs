@@ -24,6 +24,7 @@ mod pace;
 mod prepare;
 mod refusal;
 mod rejections;
+mod resets;
 mod schedule;
 mod workers;
 

@@ -38,8 +38,8 @@ impl Cause for Full {
         let are_open =
             matches!(case.trouble, Trouble::Waiting | Trouble::Lost) && case.stage != Some(Stage::Dial);
         let most = case.left();
-        let of =
-            case.evidence.answers.turned_away(most).filter(|_| are_open && !case.may_be_of_the_path())?;
+        let is_its_own = are_open && By::of(case) == By::Target;
+        let of = case.evidence.answers.turned_away(most).filter(|_| is_its_own)?;
         let is_limit = matches!(of, TurnedAway::Full | TurnedAway::BySource | TurnedAway::ByAddress);
         is_limit.then(|| Found::seen(Full { most, of }, most))
     }

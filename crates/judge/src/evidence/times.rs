@@ -33,6 +33,7 @@ impl Evidence {
         self.unaccepted = r.unaccepted.unwrap_or(0);
         (self.unattributed, self.missing) = (r.unattributed, r.missing);
         self.rejection = r.rejection;
+        self.resets_by = r.hops.sender();
         let each = (0..).zip(&r.populations);
         let silences = each.filter_map(|(nth, measured)| Some((nth, measured.silences.longest()?)));
         let longest = silences.max_by_key(|(_, (_, silence))| silence.length());

@@ -1,14 +1,14 @@
 //! Connections that the peer ended, or requests on them.
 
-use samples::{Cause as Name, Certainty, Detail, Kind, Side, Stage};
+use samples::{Cause as Name, Certainty, Detail, Kind, Stage};
 use units::{Count, Nanos};
 
 use super::{Seen, finish, of_them};
 use crate::{
     answers::TurnedAway,
     case::Case,
-    closes::{how, is_instead, outlast},
-    say::{connections, some},
+    closes::{By, OTHER_TTL, how, is_instead, outlast},
+    say::{FIREWALLS, connections, some},
     words::Words,
 };
 
@@ -51,8 +51,8 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     if case.stage? == Stage::Tls {
         return seen(Name::Closed, closed(count, how, "in the TLS handshake, but not others"), IN_HANDSHAKES);
     }
-    if case.may_be_of_the_path() {
-        return Some(of_whom(case, detail));
+    if let by @ (By::Path | By::TargetOrPath) = By::of(case) {
+        return Some(on_the_path(case, by, detail));
     }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
     let sentence = if asked && e.is_mute {
@@ -72,23 +72,27 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     seen(Name::Closed, sentence, fix)
 }
 
-/// Nothing says who sent the resets.
-fn of_whom(case: &Case, detail: String) -> Seen {
-    let (were, from) = (case.n().were("connection"), from_second(case));
-    let words = [
-        format!("{were} reset{from}, by the target or by something on the path"),
-        detail,
-        "run throng observe on the target's host, or tcpdump on both, to see which of them sends the resets"
-            .to_owned(),
-    ];
-    let [sentence, detail, fix] = words;
-    Seen {
-        certainty: Certainty::Guess,
-        of: (Side::Unknown, Name::Unknown),
-        at: case.peak(),
-        sentence,
-        detail,
-        fix,
+/// Something on the path sends the resets, or nothing says who does.
+fn on_the_path(case: &Case, by: By, detail: String) -> Seen {
+    let (reset, at) = (format!("{} reset{}", case.n().were("connection"), from_second(case)), case.peak());
+    match by {
+        By::Path => Seen {
+            certainty: Certainty::Seen,
+            of: (by.side(), Name::Closed),
+            at,
+            sentence: format!("{reset} by something on the path"),
+            detail: format!("{detail}; {OTHER_TTL}"),
+            fix: FIREWALLS.to_owned(),
+        },
+        _ => Seen {
+            certainty: Certainty::Guess,
+            of: (by.side(), Name::Unknown),
+            at,
+            sentence: format!("{reset}, by the target or by something on the path"),
+            detail,
+            fix: "run throng as root, which sees how far resets have come, or tcpdump on both hosts, to see which of them sends them"
+                .to_owned(),
+        },
     }
 }
 

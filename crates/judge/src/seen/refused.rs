@@ -1,12 +1,13 @@
 //! Dials that were refused: nothing is listening, or no longer.
 
-use samples::{Cause as Name, Certainty, Side};
+use samples::{Cause as Name, Certainty};
 use units::{Count, Nanos};
 
 use super::Seen;
 use crate::{
     case::Case,
-    say::{connections, tenths},
+    closes::{By, OTHER_TTL},
+    say::{FIREWALLS, tenths},
 };
 
 pub(super) fn refused(case: &Case) -> Seen {
@@ -46,27 +47,29 @@ pub(super) fn refused(case: &Case) -> Seen {
 
 fn stopped_listening(case: &Case) -> Seen {
     let (c, since) = (&case.summary.connections, case.since());
-    let fix = match since.is_empty() && c.redialled > 0 {
-        true => "it accepts connections again: check whether it was restarted, and its log",
-        false => {
-            "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
+    let by = By::of(case);
+    let fix = match by {
+        By::Path => FIREWALLS,
+        _ if since.is_empty() && c.redialled > 0 => {
+            "it accepts connections again: check whether it was restarted, and its log"
         }
+        _ => "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
     };
     let accepted = case.opened() + c.redialled;
     // In a step of a search those before it may all be lost, and none have come since.
     let at = if c.opened + c.held > 0 { case.left() } else { 0 };
-    // While those that are open stay, a firewall may refuse the others as well.
-    let may_be_of_the_path = case.is_far() && c.held > 0 && c.dropped == 0;
-    let (side, certainty, by) = match may_be_of_the_path {
-        true => (Side::Unknown, Certainty::Inferred, ", by it or by something on the path"),
-        false => (Side::Target, Certainty::Seen, ""),
+    let (certainty, whom, seen) = match by {
+        By::TargetOrPath => (Certainty::Inferred, ", by it or by something on the path", String::new()),
+        By::Path => (Certainty::Seen, ", by something on the path", format!("; {OTHER_TTL}")),
+        By::Target => (Certainty::Seen, "", String::new()),
     };
+    let (were, accepted) = (case.n().were("dial"), Count(accepted));
     let words = [
-        format!("connection refused after the target had accepted {}{by}", connections(accepted)),
-        format!("{} refused after {} had been accepted{since}", case.n().were("dial"), Count(accepted)),
+        format!("connection refused after the target had accepted {}{whom}", accepted.of("connection")),
+        format!("{were} refused after {accepted} had been accepted{since}{seen}"),
         fix.to_owned(),
     ];
-    Seen { of: (side, Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) }
+    Seen { of: (by.side(), Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) }
 }
 
 /// Nothing was listening until then.

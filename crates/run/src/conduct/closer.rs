@@ -50,6 +50,7 @@ impl Environment<'_, '_> {
         if nothing_comes || nobody_opens || line.faults.total() > 0 {
             self.observer.sample_segments(self.own_segments(conductor, now));
         }
+        self.resets.look();
         self.ask_who_rejects(conductor);
         // The end of the load may be where what is absent times out, and is closed.
         if (1..=MAX_LISTED_EARLIER).contains(&conductor.open()) && conductor.ends_at() <= now + LINE {

@@ -1,7 +1,7 @@
 //! Connections that were reset: by whom, and how many of which.
 
 use super::*;
-use crate::{evidence::Timeline, signs::Signs};
+use crate::{evidence::Timeline, hops::Sender, signs::Signs};
 
 /// Of a target whose host is not seen: nothing says who sent them.
 #[test]
@@ -20,9 +20,32 @@ fn resets_alone_may_be_of_the_path() {
     for e in [lost(Pattern::default()), seen] {
         assert_eq!(found(&s, &e).0, "target");
     }
+    // Or from how far they have come.
+    let from = |by| found(&s, &Evidence { resets_by: Some(by), ..far.clone() });
+    let on_the_path = "800 connections were reset by something on the path".to_owned();
+    assert_eq!(from(Sender::Path), ("path", "closed", on_the_path));
+    assert_eq!(from(Sender::Target).0, "target");
     // What closes a connection is an end of it.
     s.faults.push(fault(Stage::Exchange, Kind::Closed, 1));
     assert_eq!(found(&s, &far).0, "target");
+}
+
+/// While others stay open.
+#[test]
+fn refusals_have_a_sender_too() {
+    let mut s = stopped(0, vec![fault(Stage::Dial, Kind::Refused, 30)]);
+    (s.connections.opened, s.connections.held) = (150, 150);
+    let mut e = lost(Pattern { opened_by_then: 150, ..Pattern::default() });
+    e.subject.is_loopback = false;
+    let mut check = |resets_by, side, whom: &str| {
+        e.resets_by = resets_by;
+        let limit = limit(&s, &e).expect("it is bad");
+        let sentence = format!("connection refused after the target had accepted 150 connections{whom}");
+        assert_eq!((limit.side.name(), limit.sentence), (side, sentence), "{resets_by:?}");
+    };
+    check(None, "unknown", ", by it or by something on the path");
+    check(Some(Sender::Path), "path", ", by something on the path");
+    check(Some(Sender::Target), "target", "");
 }
 
 /// 1,000 responses before them have no part in it.

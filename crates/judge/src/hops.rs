@@ -1,0 +1,109 @@
+//! Who sends resets: the time to live that a segment has left shows how many routers it has passed. Resets of a router or a firewall come
+//! from a shorter way, and may begin with another value, than all else that bears the target's address.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Addresses of a target that are told apart; further ones are left out.
+const MOST: usize = 64;
+
+/// Times to live that segments of the target had left, by the address that they bear.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hops(BTreeMap<IpAddr, Left>);
+
+/// Of one address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Left {
+    resets: BTreeSet<u8>,
+    /// Of the first segments of connections, and of the last.
+    others: BTreeSet<u8>,
+}
+
+/// Who that was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    Target,
+    Path,
+}
+
+impl Hops {
+    /// Takes a segment that begins or ends a connection.
+    pub fn take(&mut self, from: IpAddr, ttl: u8, is_reset: bool) {
+        if self.0.len() < MOST || self.0.contains_key(&from) {
+            let left = self.0.entry(from).or_default();
+            let all = if is_reset { &mut left.resets } else { &mut left.others };
+            all.insert(ttl);
+        }
+    }
+
+    /// Whether a segment that is no reset was seen, of any address.
+    pub fn has_others(&self) -> bool {
+        self.0.values().any(|left| !left.others.is_empty())
+    }
+
+    /// Who has sent all resets, where that was seen.
+    pub(crate) fn sender(&self) -> Option<Sender> {
+        let known = self.0.values().filter(|left| !left.resets.is_empty());
+        let mut senders = known.map(Left::sender);
+        let first = senders.next()??;
+        senders.all(|other| other == Some(first)).then_some(first)
+    }
+}
+
+impl Left {
+    fn sender(&self) -> Option<Sender> {
+        let as_far = self.resets.intersection(&self.others).count();
+        match as_far {
+            _ if self.others.is_empty() => None,
+            0 => Some(Sender::Path),
+            n => (n == self.resets.len()).then_some(Sender::Target),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(segments: &[(u8, u8, bool)], expected: Option<Sender>) {
+        let mut hops = Hops::default();
+        segments.iter().for_each(|(host, ttl, is_reset)| {
+            hops.take(IpAddr::from([10, 0, 0, *host]), *ttl, *is_reset);
+        });
+        assert_eq!(hops.sender(), expected, "{segments:?}");
+    }
+
+    #[test]
+    fn resets_that_passed_as_many_routers_are_the_targets() {
+        let (reset, other) = (true, false);
+        check(&[], None);
+        check(&[(1, 63, other)], None);
+        check(&[(1, 64, reset)], None);
+        check(&[(1, 63, other), (1, 64, reset)], Some(Sender::Path));
+        check(&[(1, 63, other), (1, 255, reset), (1, 254, reset)], Some(Sender::Path));
+        check(&[(1, 63, other), (1, 63, reset)], Some(Sender::Target));
+        // By two ways of different lengths.
+        check(&[(1, 63, other), (1, 60, other), (1, 60, reset)], Some(Sender::Target));
+        // Of both.
+        check(&[(1, 63, other), (1, 63, reset), (1, 64, reset)], None);
+    }
+
+    #[test]
+    fn each_address_has_a_way_of_its_own() {
+        let (reset, other) = (true, false);
+        check(&[(1, 63, other), (2, 64, other), (2, 64, reset)], Some(Sender::Target));
+        check(&[(1, 63, other), (1, 64, reset), (2, 62, other), (2, 62, reset)], None);
+        check(&[(1, 63, other), (1, 64, reset), (2, 64, reset)], None);
+        let many: Vec<(u8, u8, bool)> = (0..=MOST as u8).map(|host| (host, 63, other)).collect();
+        let mut hops = Hops::default();
+        many.iter()
+            .for_each(|(host, ttl, is_reset)| hops.take(IpAddr::from([10, 0, 0, *host]), *ttl, *is_reset));
+        assert_eq!(hops.0.len(), MOST);
+    }
+}

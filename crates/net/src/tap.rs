@@ -1,0 +1,210 @@
+//! Segments that begin and end connections, as they arrive at this host: with the time to live that they have left, which a socket of TCP
+//! does not show.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::fd::{AsRawFd, OwnedFd},
+};
+
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, socket_with};
+
+/// A segment of TCP with SYN, FIN or RST (RFC 9293, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Its source.
+    pub from: SocketAddr,
+    /// What is left of its time to live, or of its hop limit.
+    pub ttl: u8,
+    /// Whether it is a reset.
+    pub is_reset: bool,
+}
+
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+/// The number of TCP in an IP header.
+const TCP: u8 = 6;
+/// Lengths of the IPv6 header, and of the part of the TCP header that is read.
+const IPV6: usize = 40;
+const UNTIL_FLAGS: usize = 14;
+/// Both headers with all options.
+const MOST: usize = 128;
+
+/// Copies of segments of TCP that arrive at this host, of one family (packet(7)). The kernel drops all others before they are copied.
+#[derive(Debug)]
+pub struct Tap {
+    socket: OwnedFd,
+    is_ipv4: bool,
+}
+
+impl Tap {
+    /// Of segments with SYN, FIN or RST from now on.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_RAW` in this network namespace.
+    pub fn open(is_ipv4: bool) -> io::Result<Tap> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        // Of no protocol: nothing arrives before there is a filter.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
+        let tap = Tap { socket, is_ipv4 };
+        tap.filter(FIN | SYN | RST)?;
+        let protocol = if is_ipv4 { eth::IP } else { eth::IPV6 };
+        tap.receive(protocol.as_raw().get() as u16)?;
+        Ok(tap)
+    }
+
+    /// The same of resets only.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn only_resets(&self) -> io::Result<()> {
+        self.filter(RST)
+    }
+
+    /// The next segment that has arrived; none where no other has.
+    pub fn next(&self) -> Option<Control> {
+        let mut packet = [0; MOST];
+        loop {
+            let (length, _) = recv(&self.socket, &mut packet, RecvFlags::TRUNC).ok()?;
+            if let Some(control) = Control::of(&packet[..length.min(MOST)]) {
+                return Some(control);
+            }
+        }
+    }
+
+    /// Lets those pass that have one of these flags.
+    fn filter(&self, flags: u8) -> io::Result<()> {
+        let mut program = program(self.is_ipv4, flags);
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        // SAFETY: the descriptor is open, and the value is a program of that length, which the kernel copies.
+        let result = unsafe {
+            libc::setsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const program).cast(),
+                size_of_val(&program) as libc::socklen_t,
+            )
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Lets packets of this protocol come, in network byte order, of all devices.
+    fn receive(&self, protocol: u16) -> io::Result<()> {
+        // SAFETY: an address of zeros is one: of no device in particular.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        (address.sll_family, address.sll_protocol) = (libc::AF_PACKET as u16, protocol);
+        // SAFETY: the descriptor is open, and the address has that length and outlives the call.
+        let result = unsafe {
+            libc::bind(
+                self.socket.as_raw_fd(),
+                (&raw const address).cast(),
+                size_of_val(&address) as libc::socklen_t,
+            )
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// The program of the kernel's filter: of IP packets, those of TCP with one of these flags. Jumps are counted from the next instruction.
+fn program(is_ipv4: bool, flags: u8) -> [libc::sock_filter; 7] {
+    use libc::{BPF_ABS, BPF_B, BPF_IMM, BPF_IND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_JUMP, BPF_K, BPF_LD};
+    use libc::{BPF_LDX, BPF_MSH, BPF_RET, BPF_STMT};
+    let stmt = |code: u32, k: u32| {
+        // SAFETY: it only puts its arguments together.
+        unsafe { BPF_STMT(code as u16, k) }
+    };
+    let jump = |code: u32, k: u32, no: u8| {
+        // SAFETY: as above.
+        unsafe { BPF_JUMP((BPF_JMP | code | BPF_K) as u16, k, 0, no) }
+    };
+    let (protocol, header) = match is_ipv4 {
+        true => (9, stmt(BPF_LDX | BPF_B | BPF_MSH, 0)),
+        false => (6, stmt(BPF_LDX | BPF_IMM, IPV6 as u32)),
+    };
+    [
+        stmt(BPF_LD | BPF_B | BPF_ABS, protocol),
+        jump(BPF_JEQ, TCP.into(), 4),
+        header,
+        stmt(BPF_LD | BPF_B | BPF_IND, UNTIL_FLAGS as u32 - 1),
+        jump(BPF_JSET, flags.into(), 1),
+        stmt(BPF_RET | BPF_K, MOST as u32),
+        stmt(BPF_RET | BPF_K, 0),
+    ]
+}
+
+impl Control {
+    /// Of an IP packet; none where it is no such segment.
+    fn of(packet: &[u8]) -> Option<Control> {
+        let (ip, ttl, header) = match packet.first()? >> 4 {
+            4 => {
+                let ip = Ipv4Addr::from(*packet.get(12..)?.first_chunk::<4>()?);
+                (IpAddr::V4(ip), packet[8], usize::from(packet[0] & 0xf) * 4)
+            }
+            _ => {
+                let ip = Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?);
+                (IpAddr::V6(ip), packet[7], IPV6)
+            }
+        };
+        let segment = packet.get(header..)?.first_chunk::<UNTIL_FLAGS>()?;
+        let (port, flags) = (u16::from_be_bytes([segment[0], segment[1]]), segment[UNTIL_FLAGS - 1]);
+        let control = Control { from: SocketAddr::new(ip, port), ttl, is_reset: flags & RST != 0 };
+        (flags & (FIN | SYN | RST) != 0).then_some(control)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    fn from(tap: &Tap, at: SocketAddr) -> Vec<(u8, bool)> {
+        let all = std::iter::from_fn(|| tap.next()).filter(|control| control.from == at);
+        all.map(|control| (control.ttl, control.is_reset)).collect()
+    }
+
+    #[test]
+    fn beginnings_ends_and_resets_arrive() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(any).unwrap();
+            let at = listener.local_addr().unwrap();
+            let tap = match Tap::open(at.is_ipv4()) {
+                Ok(tap) => tap,
+                Err(e) => return eprintln!("skipped: {e}"),
+            };
+            let stream = TcpStream::connect(at).unwrap();
+            let (accepted, _) = listener.accept().unwrap();
+            // Nothing but data, which is not of interest.
+            std::io::Write::write_all(&mut &accepted, b"data").unwrap();
+            assert_eq!(from(&tap, at), [(64, false)], "{any}");
+            drop(accepted);
+            assert_eq!(from(&tap, at), [(64, false)], "{any}");
+            drop((stream, listener));
+            tap.only_resets().unwrap();
+            TcpStream::connect(at).unwrap_err();
+            let others = TcpListener::bind(any).unwrap();
+            drop(TcpStream::connect(others.local_addr().unwrap()).unwrap());
+            assert_eq!(from(&tap, at), [(64, true)], "{any}");
+            assert_eq!(from(&tap, others.local_addr().unwrap()), [], "{any}");
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_cut_off_is_none() {
+        let mut packet = vec![0; 60];
+        (packet[0], packet[8]) = (0x46, 63);
+        packet[12..16].copy_from_slice(&[10, 0, 0, 9]);
+        // The IP header has an option.
+        packet[24..26].copy_from_slice(&8_000u16.to_be_bytes());
+        packet[24 + UNTIL_FLAGS - 1] = RST | 0x10;
+        let from = "10.0.0.9:8000".parse().unwrap();
+        assert_eq!(Control::of(&packet), Some(Control { from, ttl: 63, is_reset: true }));
+        let complete = 24 + UNTIL_FLAGS;
+        for length in 0..packet.len() {
+            assert_eq!(Control::of(&packet[..length]).is_some(), length >= complete, "{length}");
+        }
+        packet[24 + UNTIL_FLAGS - 1] = 0x10;
+        assert_eq!(Control::of(&packet), None, "an acknowledgement");
+    }
+}
