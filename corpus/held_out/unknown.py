@@ -37,7 +37,7 @@ def middlebox_delays_all(rig):
     rig.check("delayed" in rig.output(), "it delayed them")
 
 
-@scenario(unknowable(may=("timeout")))
+@scenario(unknowable(may=("timeout",)))
 def middlebox_swallows_some(rig):
     """A middlebox swallows one response of fifty and acknowledges it to the server."""
     middle(rig, "--swallow", "--share", 0.02)

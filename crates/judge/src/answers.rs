@@ -116,9 +116,9 @@ impl Answers {
     pub fn turned_away(&self, at: u64) -> Option<TurnedAway> {
         let pause = self.answer(Pause)?;
         if pause.outcome.is_served() {
-            // With fewer open than there were, it may just have room again.
+            // With fewer open than there were, it may have room again, or less to do.
             let are_as_many = pause.open as f64 >= NINE_TENTHS * at as f64;
-            return Some(if are_as_many { TurnedAway::Passed } else { TurnedAway::Full });
+            return are_as_many.then_some(TurnedAway::Passed);
         }
         if self.is_served(OtherSource) {
             return Some(TurnedAway::BySource);
@@ -219,7 +219,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.outcome.fmt(f)?;
         match self.experiment {
-            Tls | Silent | Busy => Ok(()),
+            Tls | Alone | Silent | Busy => Ok(()),
             _ => write!(f, ", with {} open", Count(self.open).of("connection")),
         }
     }

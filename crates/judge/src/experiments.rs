@@ -233,20 +233,19 @@ impl Run<'_> {
         self.plan.populations.iter().any(plan::Population::has_replies)
     }
 
-    /// Whether nothing failed but that responses took long, for a reason that was not seen.
+    /// Whether responses took too long or did not come in time, for a reason that was not seen.
     fn is_slow(&self) -> bool {
         let failed = self.summary.thresholds.iter().filter(|threshold| threshold.fails());
         let mut of_time =
             failed.filter(|t| ["latency", "first_byte"].iter().any(|name| t.expr.contains(name)));
         let is_open = |limit: &Limit| {
-            limit.side != Side::Host && (limit.cause == Cause::Unknown || limit.certainty != Certainty::Seen)
+            limit.side != Side::Host && (OPEN.contains(&limit.cause) || limit.certainty != Certainty::Seen)
         };
         let is_late = |fault: &FaultCount| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout);
         let is_unknown = self.summary.limit.as_ref().is_none_or(is_open);
-        is_unknown
-            && self.has_replies()
-            && !self.turned_away()
-            && (of_time.next().is_some() || self.faults().any(is_late))
+        // What is not served is late for that reason, unless it was sent on connections that are.
+        let is_slow = of_time.next().is_some() && !self.turned_away();
+        is_unknown && self.has_replies() && (is_slow || self.faults().any(is_late))
     }
 
     /// The age at which connections were closed that had all received the same number of responses, more than one.

@@ -14,6 +14,8 @@ const REQUESTS: u64 = 3;
 pub enum Alone {
     /// Its first requests, one right after the other; where it has none it is open.
     Served,
+    /// The same, and a response is waited for as long as all may take, for a target may be busy still with what the load has given up.
+    Awaited,
     /// Its steps once, and nothing from then on.
     Silent,
     /// A request, or a message, each time that this has passed.
@@ -75,12 +77,13 @@ impl Population {
     }
 
     fn alone(&self, does: Alone, time: Nanos) -> Population {
+        let is_served = matches!(does, Alone::Served | Alone::Awaited);
         let mut own = Population {
             load: Load::Held { connections: 1 },
             streams: self.streams.map(|_| 1),
             calls: None,
-            requests: (does == Alone::Served && self.has_replies()).then_some(REQUESTS),
-            timeout: self.timeout.min(time),
+            requests: (is_served && self.has_replies()).then_some(REQUESTS),
+            timeout: if does == Alone::Awaited { time } else { self.timeout.min(time) },
             reconnect: Reconnect::Never,
             ..self.clone()
         };
@@ -90,9 +93,11 @@ impl Population {
         }
         own.activity = match (own.activity, does) {
             (Activity::Idle, _) | (Activity::Ping { .. }, Alone::Silent) => Activity::Idle,
-            (Activity::Ping { text, .. }, Alone::Served) => Activity::Ping { every: Nanos::ZERO, text },
+            (Activity::Ping { text, .. }, Alone::Served | Alone::Awaited) => {
+                Activity::Ping { every: Nanos::ZERO, text }
+            }
             (Activity::Ping { text, .. }, Alone::Busy(every)) => Activity::Ping { every, text },
-            (Activity::Steps { steps, then }, Alone::Served) => {
+            (Activity::Steps { steps, then }, Alone::Served | Alone::Awaited) => {
                 Activity::Steps { steps: without_pauses(steps), then }
             }
             (Activity::Steps { steps, .. }, Alone::Silent) => {
@@ -134,11 +139,10 @@ mod tests {
         assert_eq!((one.places(), one.hold(), one.experiments), (1, Some(SECOND), false));
         assert!(one.thresholds.is_empty() && own.reconnect == Reconnect::Never);
         assert_eq!(own.target, load.populations[0].target);
-        // A shorter timeout stays.
-        assert_eq!(
-            load.alone(0, Alone::Served, Nanos::from_secs(7)).populations[0].timeout,
-            Nanos::from_secs(3)
-        );
+        // A shorter timeout stays, unless what the load has left is to be waited for.
+        let timeout = |does| load.alone(0, does, Nanos::from_secs(7)).populations[0].timeout;
+        assert_eq!(timeout(Alone::Served), Nanos::from_secs(3));
+        assert_eq!(timeout(Alone::Awaited), Nanos::from_secs(7));
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Lab<'_> {
         let at = self.plan.populations[usize::from(ask.population)].target.destinations[0];
         let user = match ask.experiment {
             Experiment::Tls => return host::remote::speaks_tls(at).map(Outcome::Tls),
-            Experiment::Alone => user(Alone::Served),
+            Experiment::Alone => user(Alone::Awaited),
             Experiment::Silent => user(Alone::Silent),
             Experiment::Busy => user(Alone::Busy(ask.every())),
             Experiment::OtherSource => user(Alone::Served).dialled_from(other_source(self.plan, at)?),

@@ -25,7 +25,7 @@ fn answers_tell_how_connections_were_turned_away() {
     check(&[], None);
     check(&[(Pause, true, 100)], Some(Passed));
     check(&[(Pause, true, 90)], Some(Passed));
-    check(&[(Pause, true, 89)], Some(Full));
+    check(&[(Pause, true, 89)], None);
     check(&[(Pause, false, 100)], None);
     check(&[(Pause, false, 50)], Some(Broken));
     check(&[(Pause, false, 100), (OtherSource, true, 100)], Some(BySource));

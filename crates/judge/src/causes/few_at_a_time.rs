@@ -2,17 +2,31 @@ use super::*;
 use crate::tolerances::HALF;
 
 /// Responses took less than half of the load's median for one user alone, right after the load ([experiments](experiments.md)), and the target had CPU
-/// left: requests wait for each other, at a lock, or for a worker, a thread, or a connection of a pool.
+/// left: requests wait for each other, at a lock, or for a worker, a thread, or a connection of a pool. Where half of them or more timed out, the
+/// median is no less than the timeout.
 pub(crate) struct FewAtATime {
     pub(crate) alone: Nanos,
-    pub(crate) median_us: f64,
+    pub(crate) median: Nanos,
     pub(crate) per_s: f64,
+    /// Half of the requests or more timed out.
+    pub(crate) is_most_late: bool,
 }
 
 impl FewAtATime {
-    /// How many it works on at a time: as many as are answered in the time of one (Little's law).
-    fn at_a_time(&self) -> u64 {
-        (self.per_s * self.alone.secs_f64()).round().max(1.0) as u64
+    /// How many it works on at a time: as many as are answered in the time of one (Little's law). It may work on those that have timed out, too.
+    fn at_a_time(&self) -> String {
+        match self.is_most_late {
+            true => "few requests".to_owned(),
+            false => format!(
+                "about {}",
+                some((self.per_s * self.alone.secs_f64()).round().max(1.0) as u64, "request")
+            ),
+        }
+    }
+
+    fn median(&self) -> String {
+        let over = if self.is_most_late { "over " } else { "" };
+        format!("{over}{}", self.median.brief())
     }
 }
 
@@ -42,28 +56,32 @@ impl Cause for FewAtATime {
     ];
 
     fn find(case: &Case) -> Option<Found<FewAtATime>> {
-        let (median_us, per_s) = (case.latency_us().0.p50, case.requests().per_s);
-        let alone = case.evidence.answers.faster_alone(Nanos((median_us * 1e3) as u64))?;
+        let (r, times) = (case.requests(), case.latency_us().0);
+        let is_most_late = case.stage == Some(Stage::Exchange) && case.count >= r.answered;
+        let median = if is_most_late { case.evidence.timeout } else { Nanos((times.p50 * 1e3) as u64) };
+        let alone = case.evidence.answers.faster_alone(median)?;
         // A target that is not seen may be out of CPU.
         let has_cpu_left = case.evidence.target.is_some_and(|target| target.cpu_share < HALF);
         let is_it = case.is_waiting() && has_cpu_left && case.slow().is_none();
-        is_it.then(|| Found::inferred(FewAtATime { alone, median_us, per_s }, case.left()))
+        let found = FewAtATime { alone, median, per_s: r.per_s, is_most_late };
+        is_it.then(|| Found::inferred(found, case.left()))
     }
 
     fn sentence(&self) -> String {
-        let load = Nanos((self.median_us * 1e3) as u64).brief();
         format!(
-            "the target works on about {} at a time: a response takes {} alone, and {load} under load",
-            some(self.at_a_time(), "request"),
-            self.alone.brief()
+            "the target works on {} at a time: a response takes {} alone, and {} under load",
+            self.at_a_time(),
+            self.alone.brief(),
+            self.median()
         )
     }
 
     fn detail(&self, _: &Case) -> String {
-        let (alone, n) = (self.alone.brief(), self.at_a_time());
         format!(
-            "{:.0}/s were answered, each of which takes {alone} alone: about {n} at a time; it had CPU left",
-            self.per_s
+            "{:.0}/s were answered, each of which takes {} alone: {} at a time; it had CPU left",
+            self.per_s,
+            self.alone.brief(),
+            self.at_a_time()
         )
     }
 

@@ -268,7 +268,12 @@ fn queues() -> Vec<Row> {
 
 fn asked() -> Vec<Row> {
     let full = |of| full::Full { most: 500, of };
-    let alone = Nanos::from_millis(50);
+    let few_at_a_time = |per_s, is_most_late| few_at_a_time::FewAtATime {
+        alone: Nanos::from_millis(50),
+        median: Nanos::from_millis(1_200),
+        per_s,
+        is_most_late,
+    };
     vec![
         said(
             full(TurnedAway::Full),
@@ -283,12 +288,16 @@ fn asked() -> Vec<Row> {
             "the target serves no more than 500 connections at this address: one at another of its addresses was served",
         ),
         said(
-            few_at_a_time::FewAtATime { alone, median_us: 1.2e6, per_s: 79.0 },
+            few_at_a_time(79.0, false),
             "the target works on about 4 requests at a time: a response takes 50 ms alone, and 1.2 s under load",
         ),
         said(
-            few_at_a_time::FewAtATime { alone, median_us: 1.2e6, per_s: 3.0 },
+            few_at_a_time(3.0, false),
             "the target works on about 1 request at a time: a response takes 50 ms alone, and 1.2 s under load",
+        ),
+        said(
+            few_at_a_time(79.0, true),
+            "the target works on few requests at a time: a response takes 50 ms alone, and over 1.2 s under load",
         ),
     ]
 }

@@ -90,6 +90,9 @@ fn slow_responses_are_asked_for_alone() {
     check("first_byte.p50 < 5ms", Cause::Saturated, Certainty::Inferred, &["alone"]);
     check("latency.p99 < 5ms", Cause::Cpu, Certainty::Seen, &[]);
     check("held >= 99%", Cause::Unknown, Certainty::Guess, &[]);
+    // What timed out was turned away, or slow.
+    let (r, s) = failed(None, &[fault(Stage::Exchange, Kind::Timeout, 30)]);
+    assert_eq!(ids(&r, &s), [&SERIES[..], &["alone"]].concat());
 }
 
 /// Connections that were closed after 2 s, each `silent` for so long, with `responses`.
