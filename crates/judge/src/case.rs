@@ -12,12 +12,11 @@ use units::Count;
 use crate::{
     evidence::{Evidence, Stall},
     say::nth,
-    signs::Sign,
     starved::Starved,
-    tolerances::FEW_RESPONSES,
     trouble::{Trouble, is_response, trouble_of},
     words::Words,
 };
+use record::{signs::Sign, tolerances::FEW_RESPONSES};
 
 /// What is judged: what others met is not why thresholds on a part of a run failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use samples::{Cause as Name, Certainty, Limit, Side};
 
-use crate::{case::Case, signs::Sign};
+use crate::case::Case;
+use record::signs::Sign;
 
 /// A cause: where the evidence for it is, and what is said of it. It looks at the case alone, and never at what other causes find: which
 /// of several is the one that stopped a run is decided once, for all of them (`resolve`).
@@ -11,8 +12,11 @@ pub(crate) trait Cause: Sized {
     const ID: &'static str;
     /// What it is about.
     const OF: (Side, Name);
-    /// What explains it: where one of these is found, too, this one follows from that.
-    const YIELDS_TO: &'static [&'static str] = &[];
+    /// The names of what explains it: where one of these is found, too, this one follows from that.
+    const YIELDS_TO: &'static str = "";
+
+    /// What helps, where that is always the same.
+    const FIX: &'static str = "";
 
     /// The numbers, where there is evidence.
     fn find(case: &Case) -> Option<Found<Self>>;
@@ -28,8 +32,10 @@ pub(crate) trait Cause: Sized {
     /// What was seen.
     fn detail(&self, case: &Case) -> String;
 
-    /// What helps.
-    fn fix(&self, case: &Case) -> String;
+    /// What helps, in this case.
+    fn fix(&self, _: &Case) -> String {
+        Self::FIX.to_owned()
+    }
 }
 
 /// The numbers of a cause, and how sure it is.
@@ -78,14 +84,14 @@ pub(crate) struct Entry {
     #[cfg(test)]
     pub(crate) id: &'static str,
     #[cfg(test)]
-    pub(crate) yields_to: &'static [&'static str],
+    pub(crate) yields_to: &'static str,
     pub(crate) find: fn(&Case) -> Option<Finding>,
 }
 
 /// What was found, in words.
 pub(crate) struct Finding {
     pub(crate) id: &'static str,
-    pub(crate) yields_to: &'static [&'static str],
+    pub(crate) yields_to: &'static str,
     pub(crate) began: Began,
     pub(crate) limit: Limit,
 }

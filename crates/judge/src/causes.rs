@@ -9,9 +9,9 @@ use crate::{
     closes::{By, RAISE, how, is_in_use, is_unannounced, outlast},
     queue,
     say::{FIREWALLS, ONE_OF_SOME, connections, nth, some, tenths},
-    signs::Sign,
     trouble::Trouble,
 };
+use record::signs::Sign;
 
 pub(crate) mod age_limit;
 pub(crate) mod blocked_here;

@@ -5,7 +5,8 @@ use std::fmt;
 use samples::{Kind, Side, Stage};
 use units::Nanos;
 
-use crate::{case::Case, hops::Sender, say::tenths, statuses, trouble::Trouble};
+use crate::{case::Case, say::tenths, statuses, trouble::Trouble};
+use record::hops::Sender;
 
 /// Who ended connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Each destination separately, and which of them the faults belong to.
 
 use plan::Plan;
-use samples::{Cause, DestinationSummary, Limit, MAX_DESTINATIONS, Tick, name_of, row_of};
+use samples::{Cause, DestinationSummary, Limit, Tick};
 use units::Count;
 
-use crate::tolerances::NEARLY_ALL;
+use record::{rows::rows, tolerances::NEARLY_ALL};
 
 /// Of a plan with several destinations, in the plan's order.
 pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
@@ -29,26 +29,6 @@ pub(super) fn at_fault(
     let (few, serve) = (n * 2 <= all.len(), rest.iter().any(|own| own.opened > 0));
     let are_clear = few || sorted.iter().all(|own| own.opened == 0);
     (total > 0 && are_clear && serve).then_some((sorted, rest))
-}
-
-/// What the rows are called that a plan's destinations are counted in; none where there is only one.
-pub fn names(plan: &Plan) -> Vec<String> {
-    rows(plan).map(|(first, last)| name_of(&first, &last)).collect()
-}
-
-/// The first and the last destination of each row; none where there is only one.
-pub fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
-    let all = plan.destinations();
-    let rows = if all.len() < 2 { 0 } else { all.len().min(MAX_DESTINATIONS) };
-    (0..rows).map(move |row| {
-        let last = first_of(row + 1, all.len()) - 1;
-        (all[first_of(row, all.len())].to_string(), all[last].to_string())
-    })
-}
-
-/// The first of `n` destinations that is counted in this row, or in a later one.
-pub fn first_of(row: usize, n: usize) -> usize {
-    (0..n).find(|at| row_of(*at, n) >= row).unwrap_or(n)
 }
 
 /// More are not named one by one.
@@ -77,17 +57,4 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
         if faults == total { "all".to_owned() } else { format!("{} of {}", Count(faults), Count(total)) };
     limit.detail = format!("{}; {share} faults are at {names}", limit.detail);
     limit.fix = format!("at {names}: {}", limit.fix);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_of_several_has_its_first_and_last() {
-        let bounds: Vec<usize> = (0..=64).map(|row| first_of(row, 130)).collect();
-        assert!(bounds.windows(2).all(|two| (2..=3).contains(&(two[1] - two[0]))), "{bounds:?}");
-        assert_eq!((bounds[0], bounds[64]), (0, 130));
-        assert_eq!((0..=5).map(|row| first_of(row, 5)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-    }
 }

@@ -2,12 +2,8 @@
 
 use samples::{Stage, Summary};
 
-use crate::{
-    By,
-    case::Case,
-    tolerances::{ONE_PERCENT, SYN_AGAIN_US},
-    trouble::Trouble,
-};
+use crate::{By, case::Case, trouble::Trouble};
+use record::tolerances::{ONE_PERCENT, SYN_AGAIN_US};
 
 /// Whether it is how long dials take that failed: times of connecting, and not numbers of connections.
 pub(crate) fn are_judged(case: &Case) -> bool {

@@ -7,10 +7,10 @@ use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart
 use units::Nanos;
 
 use super::{starved::Starved, subject::Subject, words::Words};
-use crate::tolerances::CPU_OVER;
-use crate::{
-    answers::Answers, ends::BothSides, fill::Fill, hops::Sender, observed::Observed,
-    record::PopulationRecord, rejection::Rejection, signs::FullHeap,
+use record::tolerances::CPU_OVER;
+use record::{
+    PopulationRecord, answers::Answers, ends::BothSides, fill::Fill, hops::Sender, observed::Observed,
+    rejection::Rejection, signs::FullHeap,
 };
 
 mod pattern;
@@ -119,7 +119,7 @@ pub(crate) struct Evidence {
     /// Connections that were in the target's accept queue for a good part of a second or longer.
     pub(crate) stood: u64,
     /// What TCP knew of connections that waited.
-    pub(crate) segments: crate::segments::Segments,
+    pub(crate) segments: record::segments::Segments,
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.
     pub(crate) is_mute: bool,
     /// Responses of HTTP/1.1 and TCP that began, and were not complete.
@@ -254,6 +254,8 @@ pub(crate) struct TargetSeen {
     /// Time that its busiest thread ran or was ready to in the seconds in which responses failed or were slow (their
     /// median), where that is known.
     pub(crate) cpu_thread: Option<f64>,
+    /// Processors that all of its threads used together in those, where that was one, second after second, though it may use more.
+    pub(crate) one_processor: Option<f64>,
     /// CPU in those as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
     /// Whether its control group has a limit on memory.
@@ -340,6 +342,8 @@ impl TargetSeen {
                 .cpu_quota
                 .filter(|_| target.quota_periods.hold > 0)
                 .map(|cores| (cores, target.quota_throttled.hold as f64 / target.quota_periods.hold as f64)),
+            // Both are of the seconds in which something failed.
+            one_processor: None,
             serves_others: false,
         }
     }
@@ -441,6 +445,8 @@ mod tests {
             cpu_share: 0.75,
             quota: None,
             has_memory_limit: false,
+            // Both are of the seconds in which something failed.
+            one_processor: None,
             serves_others: false,
         };
         assert_eq!(evidence.target, Some(expected));

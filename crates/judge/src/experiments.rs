@@ -6,10 +6,10 @@ use plan::Plan;
 use samples::{Cause, Certainty, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Nanos;
 
-use crate::{
+use crate::evidence::Pattern;
+use record::{
+    Record,
     answers::Experiment::{self, Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls},
-    evidence::Pattern,
-    record::Record,
     tolerances::CONFIGURED as SET,
 };
 

@@ -11,10 +11,10 @@ use super::{
     subject::Subject,
     words::Words,
 };
-use crate::tolerances::{HALF, QUARTER};
-use crate::{
+use record::tolerances::{HALF, QUARTER};
+use record::{
     backlog::Backlog,
-    record::{PopulationRecord, Record},
+    {PopulationRecord, Record},
 };
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
@@ -134,7 +134,7 @@ fn timeout(plan: &Plan, r: &Record) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use record::fixture;
     use samples::{Stage, Tick};
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             let mut r = fixture::record();
             let load = Load::Rate { connections: 20, rate: units::Rate::per_s(200) };
             let own = &mut r.populations[0];
-            own.backlog = crate::backlog::Backlog::of(load, Nanos::from_millis(200));
+            own.backlog = record::backlog::Backlog::of(load, Nanos::from_millis(200));
             for n in 0..15 {
                 let (from, until) = (Nanos::from_millis(200 * n), Nanos::from_millis(200 * (n + 1)));
                 let mut tick = Tick { from, until, phase: samples::Phase::Hold, ..Tick::default() };

@@ -10,8 +10,8 @@ use super::{
     evidence::Facts,
     evidence::{Evidence, OwnSeen},
 };
-use crate::ends::BothSides;
-use crate::tolerances::NEARLY_ALL;
+use record::ends::BothSides;
+use record::tolerances::NEARLY_ALL;
 
 /// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
 const LAG_SHARE: f64 = 0.05;
@@ -234,7 +234,8 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fixture::plan, thresholds};
+    use crate::thresholds;
+    use record::fixture::plan;
 
     #[test]
     fn lag_is_held_against_the_larger_of_two() {

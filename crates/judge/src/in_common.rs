@@ -4,9 +4,8 @@
 use plan::Plan;
 use samples::{
     Bad, InCommon, SlowPart, Summary, Tick,
-    breakdown::{self, Bins, Breakdown, Dimension, Outcomes},
+    breakdown::{self, Breakdown, Dimension, Outcomes},
 };
-use serde::{Deserialize, Serialize};
 use stats::{Dispersion, Homogeneity};
 use units::Nanos;
 
@@ -14,7 +13,10 @@ mod moment;
 mod part;
 mod words;
 
-use crate::tolerances::{NEARLY_ALL, NINE_TENTHS};
+use record::{
+    shares::Shares,
+    tolerances::{NEARLY_ALL, NINE_TENTHS},
+};
 use words::Words;
 
 /// The probability that anything is said of a run in which nothing is in common (the family-wise error rate).
@@ -27,25 +29,6 @@ const CLEAR: f64 = 0.45;
 const EQUALLY_CLEAR: f64 = 0.1;
 /// And this share of them is nearly none.
 const NEARLY_NONE: f64 = 0.05;
-
-/// Requests that ended, by what they may have in common.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Shares {
-    all: Breakdown,
-    /// By when they ended.
-    bins: Bins,
-}
-
-impl Shares {
-    /// Takes a tick of any shard of the load.
-    pub fn take(&mut self, tick: &Tick) {
-        if !tick.breakdown.is_empty() {
-            self.all.merge(&tick.breakdown);
-            self.bins.add(Nanos(tick.from.0 / 2 + tick.until.0 / 2), &tick.breakdown.all());
-        }
-    }
-}
 
 /// What is tested. Of those that are equally clear the first is said.
 #[derive(Clone, Copy, Debug, PartialEq)]

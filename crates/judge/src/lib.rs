@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};
+use record::{PopulationRecord, Record, rejection::Rejection, tolerances};
 use samples::{
     Connections, Errors, FAILED, Figures, Generator, Latency, Observation, PopulationSummary, PushFigures,
     Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick, Verdict,
@@ -13,52 +14,32 @@ pub use evidence::By;
 pub use limit::{gone, is_nobody, may_have_ended, weight};
 pub use longer_queue::{USUAL_SOMAXCONN, longer_queue};
 pub use measured::{difference, rejudge, stored};
-pub use record::Record;
 pub use subject::{find_command, longest_pause};
 
-pub mod accepts;
-pub mod answers;
 mod away;
-mod backlog;
-mod broadcasts;
 mod case;
 mod cause;
 mod causes;
 mod closes;
 mod cpu;
-pub mod curve;
-pub mod destinations;
+mod destinations;
 mod dials;
-pub mod ends;
 mod evidence;
 pub mod experiments;
-pub mod fill;
-#[cfg(any(test, feature = "fixture"))]
-pub mod fixture;
 mod gather;
 mod honesty;
-pub mod hops;
 pub mod in_common;
 mod limit;
 mod longer_queue;
-pub mod losses;
 mod measured;
-pub mod moments;
-pub mod observed;
 mod own_part;
 mod paced;
 mod probe;
-pub mod probe_at_load;
 mod queue;
-pub mod record;
-pub mod rejection;
 mod resolve;
 mod say;
 mod seen;
-pub mod segments;
 mod sent;
-pub mod signs;
-pub mod silences;
 mod slow;
 mod stall;
 mod starved;
@@ -69,7 +50,6 @@ mod subject;
 mod thresholds;
 mod throughput;
 mod tls;
-mod tolerances;
 mod trouble;
 mod verdict;
 mod words;
@@ -77,8 +57,6 @@ mod words;
 use case::Scope;
 use evidence::{Evidence, Paced};
 use gather::gather;
-use record::PopulationRecord;
-use rejection::Rejection;
 use subject::Subject;
 
 /// The summary of a run.

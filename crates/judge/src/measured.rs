@@ -7,7 +7,8 @@ use samples::{Samples, Summary};
 use serde::{Deserialize, Serialize};
 use units::Rate;
 
-use crate::{gather::gather, judged, record::Record, subject::Subject};
+use crate::{gather::gather, judged, subject::Subject};
+use record::Record;
 
 /// A run that has ended.
 #[derive(Deserialize, Serialize)]
@@ -86,8 +87,9 @@ pub fn difference(one: &Summary, other: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fixture::record, judge};
+    use crate::judge;
     use plan::{Flag, flag};
+    use record::fixture::record;
 
     #[test]
     fn a_stored_run_of_any_plan_is_judged_as_it_was() {

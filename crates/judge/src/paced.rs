@@ -32,24 +32,9 @@ impl Missed {
 }
 
 /// What keeps all connections waiting for another reason.
-pub(crate) const YIELDS_TO: &[&str] = &[
-    "cpu",
-    "open-files",
-    "heap",
-    "target-stopped",
-    "silent",
-    "throng-too-slow",
-    "throng-stopped",
-    "shared-processors",
-    "starved",
-    "slow-accept",
-    "syn-loss",
-    "queue-slowed-dials",
-    "queue-unaccepted",
-    "queue-overflowed",
-    "queue-standing",
-    "probe-turned-away",
-];
+pub(crate) const YIELDS_TO: &str = "cpu open-files heap target-stopped silent throng-too-slow throng-stopped shared-processors starved \
+    slow-accept syn-loss queue-slowed-dials queue-unaccepted queue-overflowed queue-standing \
+    probe-turned-away";
 
 /// None where something else went wrong, or none was missed.
 pub(crate) fn missed(case: &Case) -> Option<Missed> {

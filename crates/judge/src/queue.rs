@@ -3,18 +3,17 @@
 use samples::{Kind, Stage, Summary};
 use units::{Count, Nanos};
 
-use crate::tolerances::{HALF, NEARLY_ALL};
 use crate::{
     By,
     case::Case,
     cpu,
     evidence::Evidence,
-    fill::Fill,
     longer_queue::{USUAL_SOMAXCONN, longer_queue},
     say::connections,
-    tolerances::SYN_AGAIN_US,
     trouble::Trouble,
 };
+use record::tolerances::{HALF, NEARLY_ALL};
+use record::{fill::Fill, tolerances::SYN_AGAIN_US};
 use samples::NetCounters;
 
 /// Queues of this length are advised where that of Linux is too short.

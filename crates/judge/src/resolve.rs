@@ -6,8 +6,8 @@ use samples::{Cause as Name, Certainty, Limit};
 use crate::{
     case::Case,
     cause::{Began, Finding},
-    signs::Sign,
 };
+use record::signs::Sign;
 
 /// Maximum of consequences that are named.
 const MAX_NAMED: usize = 3;
@@ -97,7 +97,7 @@ impl Dated {
             (Some(_), Some(_)) => self.order() <= other.order(),
             _ => true,
         };
-        is_before && other.finding.yields_to.contains(&self.finding.id)
+        is_before && other.finding.yields_to.split(' ').any(|id| id == self.finding.id)
     }
 
     fn order(&self) -> (How, u64) {

@@ -47,7 +47,10 @@ pub(crate) fn seen(case: &Case) -> Limit {
     };
     let first_seen_s = failed.as_ref().and_then(|_| case.failing()).map(|(begins, _)| begins);
     let seen = failed.or_else(|| load::too_little(case)).unwrap_or_else(|| slow::unknown(case));
-    let Seen { certainty, of: (side, cause), at, sentence, detail, fix } = seen;
+    let Seen { certainty, of: (side, cause), at, sentence, mut detail, fix } = seen;
+    if let Some(time) = case.evidence.answers.alone() {
+        detail += &format!("; after the load one user alone had responses in {}", time.brief());
+    }
     Limit { side, cause, at_connections: at, certainty, first_seen_s, sentence, detail, fix }
 }
 

@@ -5,7 +5,8 @@ use samples::{AgentState, Summary};
 use units::Count;
 
 use super::{evidence::Facts, honesty};
-use crate::{By, record::PopulationRecord};
+use crate::By;
+use record::PopulationRecord;
 
 /// Populations of which another number of requests was sent, or came, than theirs; and whether that is a failure: where the time is limited
 /// too, it may end before the number is there.
@@ -124,7 +125,8 @@ mod tests {
     use units::Nanos;
 
     use super::*;
-    use crate::{evidence::Evidence, fixture::plan};
+    use crate::evidence::Evidence;
+    use record::fixture::plan;
 
     fn check(sent: u64, withdrawn: u64, lost: bool, expected: &[&str]) {
         check_until(Hold::Forever, (sent, withdrawn), lost, (expected, sent < withdrawn + 1_000));

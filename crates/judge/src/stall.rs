@@ -6,8 +6,8 @@ use units::{Count, Nanos};
 use crate::{
     case::{Case, Scope},
     evidence::{Evidence, Stall, State},
-    tolerances::{STANDS_OUT, TICK_S},
 };
+use record::tolerances::{STANDS_OUT, TICK_S};
 
 /// The longest response, microseconds.
 pub(crate) fn longest_us(times: &Quantiles, ramp: &Quantiles) -> f64 {

@@ -2,7 +2,7 @@
 
 use plan::{Plan, Population, Reconnect};
 
-use crate::record::PopulationRecord;
+use record::PopulationRecord;
 
 /// Closed loops that had something to send, and loads that are the connections themselves, which had no connection at the end or between the
 /// first ones and that: one reason for each population. Closes with an announcement are no losses, and between two dials there may be no
@@ -33,10 +33,10 @@ mod tests {
     use super::*;
     use crate::{
         evidence::{Evidence, Facts},
-        fixture::plan,
         thresholds,
         verdict::pronounce,
     };
+    use record::fixture::plan;
 
     /// Of a hundred connections, all were closed as announced after three responses each, but for `change`.
     fn check(

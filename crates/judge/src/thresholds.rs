@@ -96,7 +96,7 @@ fn in_the_ramp(threshold: &Threshold, json: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::fault;
+    use record::fixture::fault;
     use samples::{Kind, Stage};
 
     /// (measured, pass)
@@ -123,7 +123,7 @@ mod tests {
             (own.figures.connections.wanted, own.figures.connections.held) = (4, 4);
             (s.connections.wanted, s.connections.held) = (7, 4);
             s.populations.insert("readers".to_owned(), own);
-            let mut populations = crate::fixture::plan(&[]).populations;
+            let mut populations = record::fixture::plan(&[]).populations;
             populations.push(populations[0].clone());
             for (population, name) in populations.iter_mut().zip(["readers", "writers"]) {
                 name.clone_into(&mut population.name);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn fans() -> plan::Population {
-        let mut population = crate::fixture::plan(&[]).populations.remove(0);
+        let mut population = record::fixture::plan(&[]).populations.remove(0);
         "fans".clone_into(&mut population.name);
         population
     }

@@ -3,8 +3,8 @@
 use plan::Threshold;
 use samples::Summary;
 
-use crate::tolerances::NEARLY_ALL;
 use crate::{case::Case, trouble::Trouble};
+use record::tolerances::NEARLY_ALL;
 
 /// Figures of which a larger load has more, as long as the target serves it.
 const THROUGHPUT: [&str; 3] = ["requests.per_s", "requests.bytes_in_per_s", "requests.bytes_out_per_s"];

@@ -12,10 +12,9 @@ use super::{
 };
 use crate::{
     case::{Case, Scope},
-    queue,
-    record::{LOST_WORKER, PopulationRecord},
-    seen,
+    queue, seen,
 };
+use record::{LOST_WORKER, PopulationRecord};
 
 /// Sets the verdict and the reasons for it, and which thresholds are not judged because throng was late.
 pub(super) fn pronounce(facts: &Facts, s: &mut Summary) {

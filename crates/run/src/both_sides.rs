@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use judge::ends::OwnCounts;
 use net::{
     Segments,
     io::tun::{Stuck, Watch},
 };
 use plan::{Role, Route, SourcePool, TupleShare, Tuples};
+use record::ends::OwnCounts;
 use units::Nanos;
 
 /// The kernel lists this many connections in some hundred milliseconds; more are not counted.

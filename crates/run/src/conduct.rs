@@ -26,7 +26,7 @@ use crate::{
     resets::Resets,
     workers::{Ground, STOPS_WITHIN, Workers, stop_unless},
 };
-use judge::{losses::Losses, moments::Moments, record::Record};
+use record::{Record, losses::Losses, moments::Moments};
 
 /// While workers stop, it looks this often whether they are still waited for.
 const LOOKS: Nanos = Nanos::from_millis(100);

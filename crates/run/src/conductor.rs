@@ -30,7 +30,7 @@ use crate::{
     schedule::{Order, Schedule},
     workers::{Update, Workers},
 };
-use judge::record::{PopulationRecord, Record};
+use record::{PopulationRecord, Record};
 
 /// It acts this often; less often at full load, which is left in peace. The end of a ramp is reported at once.
 const ACTS_EVERY: Nanos = Nanos::from_millis(20);

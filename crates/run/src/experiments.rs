@@ -4,10 +4,10 @@
 use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
 
 use host::Root;
-use judge::answers::{Answer, Answers, Experiment, Outcome};
 use judge::experiments::{Ask, MOST, PAUSE, asks, asks_for_tls};
-use judge::record::Record;
 use plan::{Alone, Plan, Sources};
+use record::Record;
+use record::answers::{Answer, Answers, Experiment, Outcome};
 use samples::{FaultCount, Kind, Side, Tick};
 use units::Nanos;
 

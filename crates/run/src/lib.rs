@@ -43,9 +43,10 @@ pub use find::{
     Find, Here, Next, Shown, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room,
 };
 pub use interrupt::Interrupt;
-pub use judge::{Record, find_command, judge, judge_step, rejudge};
+pub use judge::{find_command, judge, judge_step, rejudge};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
+pub use record::Record;
 pub use refusal::Refusal;
 pub use schedule::{Order, Paced, Progress, Schedule};
 pub use workers::{Ground, Threads, Update, Workers, stop};

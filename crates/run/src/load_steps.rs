@@ -9,7 +9,7 @@ use crate::{
     conduct::{Early, conduct_on},
     workers::{Ground, Workers, stop, stop_within},
 };
-use judge::{losses::Losses, record::Record};
+use record::{Record, losses::Losses};
 
 /// Workers that hold a load, and wait for the next one.
 pub(crate) struct LoadSteps<W> {

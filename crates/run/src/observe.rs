@@ -11,8 +11,8 @@ use host::{
     Listener, Processes, Root, UsageSample, Watch, host_sample,
     remote::{MAX_PORTS, Poller, Token},
 };
-use judge::{observed::Observed, segments::Segments};
 use plan::Plan;
+use record::{observed::Observed, segments::Segments};
 use samples::{KernelCost, ObserverSeen, Phase, Sample, Samples, TargetSample, TargetSeen};
 use units::Nanos;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
-use judge::{accepts::Accepts, destinations::first_of, ends::OwnCounts, fill::Fill, moments::Doing};
+use record::{accepts::Accepts, ends::OwnCounts, fill::Fill, moments::Doing, rows::first_of};
 use used::Used;
 
 /// The interval of complete samples; memory and CPU time are in each one.

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use judge::rejection::Rejection;
 use net::{DialOutcome, Icmp};
+use record::rejection::Rejection;
 use samples::{Detail, Fault, Faults, Kind, Stage};
 use units::Nanos;
 

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use judge::hops::Hops;
 use net::Tap;
 use plan::Plan;
+use record::hops::Hops;
 
 /// A tap, and what has come through it.
 #[derive(Debug, Default)]

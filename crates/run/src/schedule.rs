@@ -6,8 +6,8 @@ mod moves;
 mod slower;
 
 use engine::{Control, RateProfile};
-use judge::record::Ended;
 use plan::{Part, Plan, Population, Role, Share, split};
+use record::Ended;
 use units::{Nanos, Rate};
 
 pub use slower::Paced;

@@ -38,7 +38,7 @@ fn row(source: &str, folder: &Path) -> Result<String> {
         .map_while(|line| line.strip_prefix("/// "))
         .collect();
     anyhow::ensure!(!docs.is_empty(), "no docstring");
-    let own = between(source, "YIELDS_TO: &'static [&'static str] =", ";").unwrap_or_default();
+    let own = between(source, "YIELDS_TO: &'static str =", ";").unwrap_or_default();
     // Of several that follow from the same.
     let shared = match own {
         own if own.contains("paced::") => fs::read_to_string(folder.join("../paced.rs"))?,
@@ -46,8 +46,8 @@ fn row(source: &str, folder: &Path) -> Result<String> {
         own => format!("YIELDS_TO = {own};"),
     };
     let yields_to = shared.split_once("YIELDS_TO").and_then(|(_, rest)| between(rest, "=", ";"));
-    let ids = yields_to.unwrap_or_default().split('"').skip(1).step_by(2);
-    let others = ids.map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    let ids = yields_to.unwrap_or_default().split(|c: char| !c.is_alphanumeric() && c != '-');
+    let others = ids.filter(|id| !id.is_empty()).map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
     let (side, cause, evidence) = (kebab(side), kebab(cause), docs.join(" "));
     Ok(format!("| `{name}` | `{cause}` | {side} | {evidence} | {others} |\n"))
 }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_row_is_of_the_source() {
         let source = "use super::*;\n\n/// Seen\n/// by all.\nstruct A;\nimpl Cause for A {\n    const ID: &'static str = \"a-b\";\n    const OF: \
-            (Side, Name) = (Side::Target, Name::OpenFiles);\n    const YIELDS_TO: &'static [&'static str] =\n        &[\"c\", \"d\"];\n";
+            (Side, Name) = (Side::Target, Name::OpenFiles);\n    const YIELDS_TO: &'static str = \"c \\\n        d\";\n";
         let expected = "| `a-b` | `open-files` | target | Seen by all. | `c`, `d` |\n";
         assert_eq!(row(source, Path::new("")).unwrap(), expected);
         assert!(row("", Path::new("")).is_err());

@@ -18,9 +18,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
     // What a run means: pure, from what is stored of it.
-    ("judge", &["plan", "samples", "stats", "units"]),
+    ("record", &["plan", "samples", "stats", "units"]),
+    ("judge", &["plan", "record", "samples", "stats", "units"]),
     ("host", &["judge", "plan", "samples", "units"]),
-    ("run", &["engine", "net", "host", "judge", "plan", "samples", "search", "stats", "units"]),
+    ("run", &["engine", "net", "host", "judge", "plan", "record", "samples", "search", "stats", "units"]),
     // A whole run in virtual time, for tests.
     ("stage", &["engine", "net", "plan", "run", "samples", "serve", "tls", "units", "wire"]),
     ("store", &["samples", "stats", "units"]),

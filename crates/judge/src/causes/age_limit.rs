@@ -1,5 +1,5 @@
 use super::*;
-use crate::{answers::Experiment, tolerances::CONFIGURED};
+use record::{answers::Experiment, tolerances::CONFIGURED};
 
 /// All were equally old when they were lost: within 0.4 s, a twentieth, or a fifth up to 0.8 s, whichever is most. Not where all were opened,
 /// or lost, in one moment.
@@ -20,14 +20,8 @@ pub(super) fn age(case: &Case) -> Option<Nanos> {
 impl Cause for AgeLimit {
     const ID: &'static str = "age-limit";
     const OF: (Side, Name) = (Side::Target, Name::ResetAfter);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "requests-per-connection",
-        "makes-room",
-        "worker-ended",
-        "idle-timeout",
-        "request-timeout",
-        "turns-away",
-    ];
+    const YIELDS_TO: &'static str =
+        "requests-per-connection makes-room worker-ended idle-timeout request-timeout turns-away";
 
     fn find(case: &Case) -> Option<Found<AgeLimit>> {
         let time = age(case)?;

@@ -9,7 +9,8 @@ pub(crate) struct BlockedHere {
 impl Cause for BlockedHere {
     const ID: &'static str = "blocked-here";
     const OF: (Side, Name) = (Side::Host, Name::Denied);
-    const YIELDS_TO: &'static [&'static str] = &["rejected", "rejected-in-part", "unacknowledged"];
+    const YIELDS_TO: &'static str = "rejected rejected-in-part unacknowledged";
+    const FIX: &'static str = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
 
     fn find(case: &Case) -> Option<Found<BlockedHere>> {
         let segments = case.evidence.here.net.retrans_fails;
@@ -24,9 +25,5 @@ impl Cause for BlockedHere {
     fn detail(&self, _: &Case) -> String {
         let (dials, segments) = (some(self.dials, "dial"), some(self.segments, "outgoing segment"));
         format!("{dials} got no SYN-ACK: this machine blocked {segments} (TCPRetransFail)")
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)".to_owned()
     }
 }

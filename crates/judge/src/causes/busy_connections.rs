@@ -1,6 +1,6 @@
 use super::*;
-use crate::tolerances::NINE_TENTHS;
 use crate::{evidence::Paced, paced};
+use record::tolerances::NINE_TENTHS;
 
 /// In a step of a search by rate, all connections wait for responses that take no longer than those of smaller loads: with more of them the target
 /// may serve more. Where it is the target that is busy, each response takes longer, and they carry less.
@@ -15,7 +15,7 @@ pub(crate) struct BusyConnections {
 impl Cause for BusyConnections {
     const ID: &'static str = "busy-connections";
     const OF: (Side, Name) = (Side::Host, Name::TooFewConnections);
-    const YIELDS_TO: &'static [&'static str] = paced::YIELDS_TO;
+    const YIELDS_TO: &'static str = paced::YIELDS_TO;
 
     fn find(case: &Case) -> Option<Found<BusyConnections>> {
         let Paced { due_per_s: due, response } = case.evidence.paced?;

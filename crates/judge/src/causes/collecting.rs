@@ -1,5 +1,6 @@
 use super::*;
-use crate::{evidence::State, slow, stall::advice, tolerances::HALF};
+use crate::{evidence::State, slow, stall::advice};
+use record::tolerances::HALF;
 use samples::SlowPart;
 use units::percent;
 
@@ -13,7 +14,7 @@ pub(crate) struct Collecting {
 impl Cause for Collecting {
     const ID: &'static str = "collecting";
     const OF: (Side, Name) = (Side::Target, Name::Stall);
-    const YIELDS_TO: &'static [&'static str] = &["heap", "silent", "cpu"];
+    const YIELDS_TO: &'static str = "heap silent cpu";
 
     fn find(case: &Case) -> Option<Found<Collecting>> {
         let (part, pause) = (slow::part(case)?, case.evidence.pause);

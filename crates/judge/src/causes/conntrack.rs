@@ -1,5 +1,6 @@
 use super::*;
-use crate::{evidence::Host, fill::Fill};
+use crate::evidence::Host;
+use record::fill::Fill;
 
 /// Packets were dropped because the conntrack table was full (`/proc/net/stat/nf_conntrack`), or it is 99 % full where the kernel does
 /// not count drops: on this host, or on the target's.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{evidence::TargetSeen, tolerances::HALF};
+use crate::evidence::TargetSeen;
+use record::tolerances::HALF;
 use units::percent;
 
 /// The target's control group used up its CPU quota in half of the periods at full load, or more (`nr_throttled` of `nr_periods`).
@@ -11,7 +12,7 @@ pub(crate) struct CpuQuota {
 impl Cause for CpuQuota {
     const ID: &'static str = "cpu-quota";
     const OF: (Side, Name) = (Side::Target, Name::Cpu);
-    const YIELDS_TO: &'static [&'static str] = &["heap", "open-files", "target-stopped", "oom-killed"];
+    const YIELDS_TO: &'static str = "heap open-files target-stopped oom-killed";
 
     fn find(case: &Case) -> Option<Found<CpuQuota>> {
         let is_it = |target: &TargetSeen| case.is_waiting() && !target.serves_others;

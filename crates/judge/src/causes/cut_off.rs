@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::{ONE_IN_TEN, SYN_AGAIN_US};
+use record::tolerances::{ONE_IN_TEN, SYN_AGAIN_US};
 
 /// Beyond a certain number no SYN is answered; all open connections received responses, and none was lost.
 pub(crate) struct CutOff {
@@ -9,15 +9,10 @@ pub(crate) struct CutOff {
 impl Cause for CutOff {
     const ID: &'static str = "cut-off";
     const OF: (Side, Name) = (Side::Path, Name::NoSynAck);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "rejected",
-        "rejected-in-part",
-        "unacknowledged",
-        "conntrack",
-        "queue-overflowed",
-        "queue-unaccepted",
-        "queue-standing",
-    ];
+    const YIELDS_TO: &'static str =
+        "rejected rejected-in-part unacknowledged conntrack queue-overflowed queue-unaccepted queue-standing";
+    const FIX: &'static str = "check the firewalls on the path for a limit on connections (ct count, connlimit), and their conntrack tables (nf_conntrack_count and \
+        nf_conntrack_max there)";
 
     fn find(case: &Case) -> Option<Found<CutOff>> {
         let (c, r) = (&case.summary.connections, case.requests());
@@ -41,11 +36,5 @@ impl Cause for CutOff {
         let (dials, held, since) = (case.n().of("dial"), Count(case.held()), case.since());
         let (open, are) = (held.of("open connection"), held.one_or("is", "are"));
         format!("{dials} got no SYN-ACK, no reset and no ICMP{since}; the {open} {are} served")
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "check the firewalls on the path for a limit on connections (ct count, connlimit), and their conntrack tables (nf_conntrack_count and \
-        nf_conntrack_max there)"
-            .to_owned()
     }
 }

@@ -8,6 +8,7 @@ pub(crate) struct Deserted {
 impl Cause for Deserted {
     const ID: &'static str = "deserted";
     const OF: (Side, Name) = (Side::Target, Name::Ended);
+    const FIX: &'static str = "check its log and exit status";
 
     fn find(case: &Case) -> Option<Found<Deserted>> {
         let is_over = matches!(case.trouble, Trouble::Lost | Trouble::Refused);
@@ -22,9 +23,5 @@ impl Cause for Deserted {
     fn detail(&self, _: &Case) -> String {
         let address = &self.address;
         format!("nothing listens on {address} any more: its process has ended, or closed its listener")
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "check its log and exit status".to_owned()
     }
 }

@@ -8,7 +8,8 @@ pub(crate) struct Ended {
 impl Cause for Ended {
     const ID: &'static str = "ended";
     const OF: (Side, Name) = (Side::Target, Name::Ended);
-    const YIELDS_TO: &'static [&'static str] = &["oom-killed"];
+    const YIELDS_TO: &'static str = "oom-killed";
+    const FIX: &'static str = "check its log and exit status";
 
     fn find(case: &Case) -> Option<Found<Ended>> {
         let at = case.peak();
@@ -24,9 +25,5 @@ impl Cause for Ended {
 
     fn detail(&self, case: &Case) -> String {
         format!("process {} ended during the run", case.pid())
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "check its log and exit status".to_owned()
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct FallsBehind {
 impl Cause for FallsBehind {
     const ID: &'static str = "falls-behind";
     const OF: (Side, Name) = (Side::Target, Name::Saturated);
-    const YIELDS_TO: &'static [&'static str] = paced::YIELDS_TO;
+    const YIELDS_TO: &'static str = paced::YIELDS_TO;
 
     fn find(case: &Case) -> Option<Found<FallsBehind>> {
         let missed = paced::missed(case).filter(|_| case.evidence.paced.is_none())?;

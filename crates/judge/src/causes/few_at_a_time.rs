@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::HALF;
+use record::tolerances::HALF;
 
 /// Responses took less than half of the load's median for one user alone, right after the load ([experiments](experiments.md)), and the target had CPU
 /// left: requests wait for each other, at a lock, or for a worker, a thread, or a connection of a pool. Where half of them or more timed out, the
@@ -33,27 +33,9 @@ impl FewAtATime {
 impl Cause for FewAtATime {
     const ID: &'static str = "few-at-a-time";
     const OF: (Side, Name) = (Side::Target, Name::Saturated);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "cpu",
-        "cpu-quota",
-        "heap",
-        "open-files",
-        "silent",
-        "collecting",
-        "target-stopped",
-        "throng-stopped",
-        "throng-too-slow",
-        "shared-processors",
-        "starved",
-        "slow-accept",
-        "saturated",
-        "falls-behind",
-        "too-few-connections",
-        "queue-overflowed",
-        "queue-unaccepted",
-        "queue-standing",
-        "queue-slowed-dials",
-    ];
+    const YIELDS_TO: &'static str = "cpu cpu-quota heap open-files silent collecting target-stopped throng-stopped throng-too-slow \
+        shared-processors starved slow-accept saturated falls-behind too-few-connections queue-overflowed \
+        queue-unaccepted queue-standing queue-slowed-dials";
 
     fn find(case: &Case) -> Option<Found<FewAtATime>> {
         let (r, times) = (case.requests(), case.latency_us().0);

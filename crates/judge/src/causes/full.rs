@@ -1,5 +1,5 @@
 use super::*;
-use crate::answers::TurnedAway;
+use record::answers::TurnedAway;
 
 /// Connections were open and not served, or were closed; one more after the load was not served either, with as many open, and was served with half
 /// of them, from another source address, or at another address of the target ([experiments](experiments.md)).
@@ -11,27 +11,9 @@ pub(crate) struct Full {
 impl Cause for Full {
     const ID: &'static str = "full";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "turns-away",
-        "makes-room",
-        "starved",
-        "queue-overflowed",
-        "queue-unaccepted",
-        "queue-standing",
-        "slow-accept",
-        "open-files",
-        "logged",
-        "logged-connections",
-        "heap",
-        "thread-ended",
-        "cpu",
-        "cpu-quota",
-        "conntrack",
-        "socket-memory",
-        "target-stopped",
-        "probe-turned-away",
-        "probe-starved",
-    ];
+    const YIELDS_TO: &'static str = "turns-away makes-room starved queue-overflowed queue-unaccepted queue-standing slow-accept \
+        open-files logged logged-connections heap thread-ended cpu cpu-quota conntrack socket-memory \
+        target-stopped probe-turned-away probe-starved";
 
     fn find(case: &Case) -> Option<Found<Full>> {
         // Of dials without a reply it may be the path that has no room.

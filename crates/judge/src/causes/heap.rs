@@ -1,5 +1,5 @@
 use super::*;
-use crate::signs::FullHeap;
+use record::signs::FullHeap;
 use units::{Bytes, percent};
 
 /// The target's managed heap is full: its log says so (`OutOfMemoryError`, `heap out of memory`), or a JVM used 90 % of its maximum heap

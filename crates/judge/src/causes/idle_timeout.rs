@@ -1,5 +1,5 @@
 use super::*;
-use crate::{answers::Experiment, tolerances::CONFIGURED};
+use record::{answers::Experiment, tolerances::CONFIGURED};
 
 /// All lost connections had been idle for the same time, 0.9 s or more, and no surviving one for longer: within 0.25 s, a tenth, or a fifth
 /// up to 0.6 s, whichever is most.
@@ -24,8 +24,7 @@ pub(super) fn silence(case: &Case) -> Option<Nanos> {
 impl Cause for IdleTimeout {
     const ID: &'static str = "idle-timeout";
     const OF: (Side, Name) = (Side::Target, Name::IdleCut);
-    const YIELDS_TO: &'static [&'static str] =
-        &["requests-per-connection", "makes-room", "worker-ended", "turns-away"];
+    const YIELDS_TO: &'static str = "requests-per-connection makes-room worker-ended turns-away";
 
     fn find(case: &Case) -> Option<Found<IdleTimeout>> {
         let time = silence(case).filter(|_| case.stage != Some(Stage::Exchange))?;

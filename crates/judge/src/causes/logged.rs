@@ -9,7 +9,7 @@ pub(crate) struct Logged {
 impl Cause for Logged {
     const ID: &'static str = "logged";
     const OF: (Side, Name) = (Side::Target, Name::Memory);
-    const YIELDS_TO: &'static [&'static str] = &["open-files", "heap", "ended", "oom-killed"];
+    const YIELDS_TO: &'static str = "open-files heap ended oom-killed";
 
     fn find(case: &Case) -> Option<Found<Logged>> {
         if matches!(case.trouble, Trouble::Ours | Trouble::Path | Trouble::None) {

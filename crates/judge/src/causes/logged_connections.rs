@@ -8,8 +8,10 @@ pub(crate) struct LoggedConnections {
 impl Cause for LoggedConnections {
     const ID: &'static str = "logged-connections";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
+    const FIX: &'static str =
+        "raise its limit on connections (worker_connections, maxconn, MaxRequestWorkers, pm.max_children)";
     // Which says more.
-    const YIELDS_TO: &'static [&'static str] = &["makes-room"];
+    const YIELDS_TO: &'static str = "makes-room";
 
     fn find(case: &Case) -> Option<Found<LoggedConnections>> {
         let at = case.held();
@@ -23,10 +25,5 @@ impl Cause for LoggedConnections {
 
     fn detail(&self, _: &Case) -> String {
         "its own limit on connections was reached".to_owned()
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "raise its limit on connections (worker_connections, maxconn, MaxRequestWorkers, pm.max_children)"
-            .to_owned()
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct MakesRoom {
 impl Cause for MakesRoom {
     const ID: &'static str = "makes-room";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
-    const YIELDS_TO: &'static [&'static str] = &["requests-per-connection", "worker-ended"];
+    const YIELDS_TO: &'static str = "requests-per-connection worker-ended";
 
     fn find(case: &Case) -> Option<Found<MakesRoom>> {
         let (losses, held) = (case.evidence.losses, case.held());

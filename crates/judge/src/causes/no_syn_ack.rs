@@ -20,8 +20,7 @@ pub(super) fn never_opened(case: &Case) -> bool {
 impl Cause for NoSynAck {
     const ID: &'static str = "no-syn-ack";
     const OF: (Side, Name) = (Side::Path, Name::NoSynAck);
-    const YIELDS_TO: &'static [&'static str] =
-        &["rejected", "rejected-in-part", "unacknowledged", "blocked-here", "conntrack"];
+    const YIELDS_TO: &'static str = "rejected rejected-in-part unacknowledged blocked-here conntrack";
 
     fn find(case: &Case) -> Option<Found<NoSynAck>> {
         let net = case.evidence.here.net;

@@ -9,7 +9,7 @@ pub(crate) struct OpenFiles {
 impl Cause for OpenFiles {
     const ID: &'static str = "open-files";
     const OF: (Side, Name) = (Side::Target, Name::OpenFiles);
-    const YIELDS_TO: &'static [&'static str] = &["ended", "oom-killed"];
+    const YIELDS_TO: &'static str = "ended oom-killed";
 
     fn find(case: &Case) -> Option<Found<OpenFiles>> {
         let files = case.evidence.target?.open_files?;

@@ -13,16 +13,8 @@ pub(crate) struct ProbeStarved {
 impl Cause for ProbeStarved {
     const ID: &'static str = "probe-starved";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "starved",
-        "queue-unaccepted",
-        "queue-overflowed",
-        "queue-standing",
-        "slow-accept",
-        "saturated",
-        "too-few-connections",
-        "cut-off",
-    ];
+    const YIELDS_TO: &'static str = "starved queue-unaccepted queue-overflowed queue-standing slow-accept saturated too-few-connections \
+        cut-off";
 
     fn find(case: &Case) -> Option<Found<ProbeStarved>> {
         let own = case.summary.probe.as_ref().filter(|_| case.is_waiting())?;

@@ -17,16 +17,8 @@ pub(super) fn sentence(backlog: u64, times: u64) -> String {
 impl Cause for QueueOverflowed {
     const ID: &'static str = "queue-overflowed";
     const OF: (Side, Name) = (Side::Target, Name::AcceptQueue);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "heap",
-        "open-files",
-        "logged",
-        "logged-connections",
-        "thread-ended",
-        "target-stopped",
-        "throng-stopped",
-        "shared-processors",
-    ];
+    const YIELDS_TO: &'static str = "heap open-files logged logged-connections thread-ended target-stopped throng-stopped \
+        shared-processors";
 
     fn find(case: &Case) -> Option<Found<QueueOverflowed>> {
         let Queued::Overflowed(times) = queue::limits(case)? else { return None };

@@ -11,15 +11,8 @@ pub(crate) struct QueueSlowedDials {
 impl Cause for QueueSlowedDials {
     const ID: &'static str = "queue-slowed-dials";
     const OF: (Side, Name) = (Side::Target, Name::AcceptQueue);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "queue-overflowed",
-        "queue-unaccepted",
-        "queue-standing",
-        "syn-loss",
-        "open-files",
-        "target-stopped",
-        "silent",
-    ];
+    const YIELDS_TO: &'static str =
+        "queue-overflowed queue-unaccepted queue-standing syn-loss open-files target-stopped silent";
 
     fn find(case: &Case) -> Option<Found<QueueSlowedDials>> {
         let times = queue::overflows_of_slow_dials(case.summary, case.evidence)?;

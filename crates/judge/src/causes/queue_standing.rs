@@ -19,7 +19,8 @@ pub(crate) struct QueueStanding {
 impl Cause for QueueStanding {
     const ID: &'static str = "queue-standing";
     const OF: (Side, Name) = (Side::Target, Name::AcceptQueue);
-    const YIELDS_TO: &'static [&'static str] = super::queue_overflowed::QueueOverflowed::YIELDS_TO;
+    const YIELDS_TO: &'static str = super::queue_overflowed::QueueOverflowed::YIELDS_TO;
+    const FIX: &'static str = queue::UNACCEPTED;
 
     fn find(case: &Case) -> Option<Found<QueueStanding>> {
         if queue::limits(case)? != Queued::Standing {
@@ -57,9 +58,5 @@ impl Cause for QueueStanding {
         format!(
             "{were} in its accept queue{of} and not accepted although it was not full: the target serves {at_most}{all} at a time"
         )
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        queue::UNACCEPTED.to_owned()
     }
 }

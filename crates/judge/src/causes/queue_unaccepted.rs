@@ -14,7 +14,8 @@ pub(crate) struct QueueUnaccepted {
 impl Cause for QueueUnaccepted {
     const ID: &'static str = "queue-unaccepted";
     const OF: (Side, Name) = (Side::Target, Name::AcceptQueue);
-    const YIELDS_TO: &'static [&'static str] = super::queue_overflowed::QueueOverflowed::YIELDS_TO;
+    const YIELDS_TO: &'static str = super::queue_overflowed::QueueOverflowed::YIELDS_TO;
+    const FIX: &'static str = queue::UNACCEPTED;
 
     fn find(case: &Case) -> Option<Found<QueueUnaccepted>> {
         let count = case.evidence.unaccepted;
@@ -37,9 +38,5 @@ impl Cause for QueueUnaccepted {
         format!(
             "{were} accepted by the kernel only, in the target's accept queue{of}, and not by its process"
         )
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        queue::UNACCEPTED.to_owned()
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::rejection::Rejection;
+use record::rejection::Rejection;
 
 /// Dials are rejected with an ICMP message whose sender, type and code were determined (`observed.rejection`; Linux 5.18). Applies also to dials
 /// without a SYN-ACK, because routers limit the rate of such messages.
@@ -37,7 +37,7 @@ enum Who {
 impl Cause for Rejected {
     const ID: &'static str = "rejected";
     const OF: (Side, Name) = (Side::Path, Name::Unreachable);
-    const YIELDS_TO: &'static [&'static str] = &["conntrack"];
+    const YIELDS_TO: &'static str = "conntrack";
 
     fn find(case: &Case) -> Option<Found<Rejected>> {
         let icmp = case.evidence.rejection?;

@@ -10,7 +10,8 @@ pub(crate) struct RejectedInPart {
 impl Cause for RejectedInPart {
     const ID: &'static str = "rejected-in-part";
     const OF: (Side, Name) = (Side::Path, Name::Unreachable);
-    const YIELDS_TO: &'static [&'static str] = &["rejected"];
+    const YIELDS_TO: &'static str = "rejected";
+    const FIX: &'static str = FIREWALLS;
 
     fn find(case: &Case) -> Option<Found<RejectedInPart>> {
         let seen = &case.evidence.segments;
@@ -32,9 +33,5 @@ impl Cause for RejectedInPart {
         let (dials, messages) = (case.n().of("dial"), some(self.messages, "ICMP message"));
         let since = case.since();
         format!("{dials} got no SYN-ACK, and {messages} arrived (unreachable or prohibited){since}")
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        FIREWALLS.to_owned()
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct RequestTimeout {
 impl Cause for RequestTimeout {
     const ID: &'static str = "request-timeout";
     const OF: (Side, Name) = (Side::Target, Name::RequestTimeout);
-    const YIELDS_TO: &'static [&'static str] = &["requests-per-connection", "worker-ended", "tls-expected"];
+    const YIELDS_TO: &'static str = "requests-per-connection worker-ended tls-expected";
 
     fn find(case: &Case) -> Option<Found<RequestTimeout>> {
         let time = super::idle_timeout::silence(case).filter(|_| case.stage == Some(Stage::Exchange))?;

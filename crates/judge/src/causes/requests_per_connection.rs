@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::CONFIGURED;
+use record::tolerances::CONFIGURED;
 
 /// All lost connections had received the same number of responses, and were closed, without an announcement, immediately after the last.
 pub(crate) struct RequestsPerConnection {

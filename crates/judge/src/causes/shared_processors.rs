@@ -7,6 +7,8 @@ pub(crate) struct SharedProcessors(pub(crate) Shared);
 impl Cause for SharedProcessors {
     const ID: &'static str = "shared-processors";
     const OF: (Side, Name) = (Side::Host, Name::Cpu);
+    const FIX: &'static str =
+        "assign separate processors to each (taskset -c), or run throng on another machine";
 
     fn find(case: &Case) -> Option<Found<SharedProcessors>> {
         let shared = case.evidence.shared.clone()?;
@@ -26,10 +28,6 @@ impl Cause for SharedProcessors {
             "throng and the target share the same processors ({list}) and compete for them: throng used {own:.0} %, the target \
             {target:.0} %; the figures describe both together"
         )
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "assign separate processors to each (taskset -c), or run throng on another machine".to_owned()
     }
 }
 

@@ -13,8 +13,8 @@ pub(crate) struct Silent {
 impl Cause for Silent {
     const ID: &'static str = "silent";
     const OF: (Side, Name) = (Side::Target, Name::Stall);
-    const YIELDS_TO: &'static [&'static str] =
-        &["target-stopped", "throng-stopped", "shared-processors", "starved", "oom-killed", "ended"];
+    const YIELDS_TO: &'static str =
+        "target-stopped throng-stopped shared-processors starved oom-killed ended";
 
     fn find(case: &Case) -> Option<Found<Silent>> {
         let (stall, seconds) = stall::of(case).filter(|_| case.is_waiting())?;

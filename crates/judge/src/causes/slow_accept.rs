@@ -11,27 +11,9 @@ pub(crate) enum SlowAccept {
 impl Cause for SlowAccept {
     const ID: &'static str = "slow-accept";
     const OF: (Side, Name) = (Side::Target, Name::SlowAccept);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "cpu",
-        "open-files",
-        "logged",
-        "logged-connections",
-        "queue-overflowed",
-        "queue-unaccepted",
-        "queue-standing",
-        "target-stopped",
-        "silent",
-        "starved",
-        "no-syn-ack",
-        "cut-off",
-        "rejected-in-part",
-        "unacknowledged",
-        "blocked-here",
-        "syn-loss",
-        "throng-too-slow",
-        "throng-stopped",
-        "shared-processors",
-    ];
+    const YIELDS_TO: &'static str = "cpu open-files logged logged-connections queue-overflowed queue-unaccepted queue-standing \
+        target-stopped silent starved no-syn-ack cut-off rejected-in-part unacknowledged blocked-here \
+        syn-loss throng-too-slow throng-stopped shared-processors";
 
     fn find(case: &Case) -> Option<Found<SlowAccept>> {
         if let Some(Outrun::Queued { count, given_up }) = queue::outpaced(case) {

@@ -9,6 +9,7 @@ pub(crate) struct SocketMemory {
 impl Cause for SocketMemory {
     const ID: &'static str = "socket-memory";
     const OF: (Side, Name) = (Side::Target, Name::Memory);
+    const FIX: &'static str = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
 
     fn find(case: &Case) -> Option<Found<SocketMemory>> {
         let (here, there) = (case.evidence.here.net, case.evidence.there.unwrap_or_default().net);
@@ -31,9 +32,5 @@ impl Cause for SocketMemory {
 
     fn detail(&self, _: &Case) -> String {
         format!("socket memory ran out: the kernel aborted {}", connections(self.aborted))
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'".to_owned()
     }
 }

@@ -13,20 +13,8 @@ impl Cause for Starved {
     const ID: &'static str = "starved";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
     // Where they wait in the accept queue, or what they sent does not arrive, that is seen.
-    const YIELDS_TO: &'static [&'static str] = &[
-        "queue-unaccepted",
-        "queue-overflowed",
-        "queue-standing",
-        "rejected-in-part",
-        "unacknowledged",
-        "no-syn-ack",
-        "blocked-here",
-        "cut-off",
-        "target-stopped",
-        "throng-stopped",
-        "shared-processors",
-        "throng-too-slow",
-    ];
+    const YIELDS_TO: &'static str = "queue-unaccepted queue-overflowed queue-standing rejected-in-part unacknowledged no-syn-ack \
+        blocked-here cut-off target-stopped throng-stopped shared-processors throng-too-slow";
 
     fn find(case: &Case) -> Option<Found<Starved>> {
         let most = case.most_starved().filter(|_| case.is_waiting() && !case.is_unended())?.clone();

@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 
 use super::{no_room_here::What, *};
 use crate::{
-    answers::TurnedAway,
+    cpu::Of,
     evidence::{Shared, Stall, State},
-    fill::Fill,
     paced::Missed,
     queue::Outrun,
-    rejection::Rejection,
-    signs::FullHeap,
     starved::Starved,
 };
+use record::{answers::TurnedAway, fill::Fill, rejection::Rejection, signs::FullHeap};
 use samples::SlowPart;
 
 /// A sentence, whose cause it is, and what it is to be.
@@ -95,12 +93,16 @@ fn resources() -> Vec<Row> {
             "the target's thread \"acceptor\" exited, and new connections are no longer accepted",
         ),
         said(
-            cpu::Cpu { share: 0.99, is_of_thread: true, from: Some(310) },
+            cpu::Cpu { share: 0.99, of: Of::Thread, from: Some(310) },
             "the target ran out of CPU from 310 connections on: its busiest thread was runnable for 99 % of the time",
         ),
         said(
-            cpu::Cpu { share: 0.97, is_of_thread: false, from: None },
+            cpu::Cpu { share: 0.97, of: Of::All, from: None },
             "the target ran out of CPU: it used 97 % of its processors",
+        ),
+        said(
+            cpu::Cpu { share: 0.99, of: Of::One, from: None },
+            "the target ran out of CPU: its threads together used 99 % of one processor",
         ),
         said(
             cpu_quota::CpuQuota { cores: 0.2, share: 0.81 },
@@ -440,12 +442,12 @@ fn path() -> Vec<Row> {
 fn what_explains_what_is_acyclic() {
     let yields_to = |id: &str| CAUSES.iter().find(|cause| cause.id == id).map(|cause| cause.yields_to);
     for cause in CAUSES {
-        let mut reached: Vec<&str> = cause.yields_to.to_vec();
+        let mut reached: Vec<&str> = cause.yields_to.split_whitespace().collect();
         let mut next = 0;
         while let Some(id) = reached.get(next).copied() {
             let further =
                 yields_to(id).unwrap_or_else(|| panic!("{} yields to {id}, which is none", cause.id));
-            reached.extend(further.iter().filter(|id| !reached.contains(id)).copied().collect::<Vec<_>>());
+            reached.extend(further.split_whitespace().filter(|id| !reached.contains(id)).collect::<Vec<_>>());
             next += 1;
         }
         assert!(!reached.contains(&cause.id), "{} yields to itself: {reached:?}", cause.id);

@@ -8,7 +8,9 @@ pub(crate) struct ThreadEnded {
 impl Cause for ThreadEnded {
     const ID: &'static str = "thread-ended";
     const OF: (Side, Name) = (Side::Target, Name::Thread);
-    const YIELDS_TO: &'static [&'static str] = &["heap", "logged"];
+    const YIELDS_TO: &'static str = "heap logged";
+    const FIX: &'static str =
+        "check its log for what ended that thread; an accept loop must survive an error on one connection";
 
     fn find(case: &Case) -> Option<Found<ThreadEnded>> {
         let e = case.evidence;
@@ -35,10 +37,5 @@ impl Cause for ThreadEnded {
             self.name,
             case.pid()
         )
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "check its log for what ended that thread; an accept loop must survive an error on one connection"
-            .to_owned()
     }
 }

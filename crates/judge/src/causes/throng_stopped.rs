@@ -1,9 +1,6 @@
 use super::*;
-use crate::{
-    honesty,
-    stall::longest_us,
-    tolerances::{OWN_STALL, STANDS_OUT},
-};
+use crate::{honesty, stall::longest_us};
+use record::tolerances::{OWN_STALL, STANDS_OUT};
 use samples::{AgentSummary, Summary};
 
 /// Throng itself was stopped or had no processor for 0.1 s or more, four times the median response and half of the longest; for timeouts,
@@ -17,7 +14,7 @@ pub(crate) struct ThrongStopped {
 impl Cause for ThrongStopped {
     const ID: &'static str = "throng-stopped";
     const OF: (Side, Name) = (Side::Host, Name::Stall);
-    const YIELDS_TO: &'static [&'static str] = &["shared-processors"];
+    const YIELDS_TO: &'static str = "shared-processors";
 
     fn find(case: &Case) -> Option<Found<ThrongStopped>> {
         let (s, (times, ramp)) = (case.summary, case.latency_us());

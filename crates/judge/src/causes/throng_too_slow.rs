@@ -11,7 +11,7 @@ pub(crate) struct ThrongTooSlow {
 impl Cause for ThrongTooSlow {
     const ID: &'static str = "throng-too-slow";
     const OF: (Side, Name) = (Side::Host, Name::Cpu);
-    const YIELDS_TO: &'static [&'static str] = &["throng-stopped", "shared-processors"];
+    const YIELDS_TO: &'static str = "throng-stopped shared-processors";
 
     /// That does not explain closes, resets or wrong responses; and a little lag does not explain timeouts.
     fn find(case: &Case) -> Option<Found<ThrongTooSlow>> {

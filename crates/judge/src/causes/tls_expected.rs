@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::CONFIGURED;
+use record::tolerances::CONFIGURED;
 
 /// The target replied to plain-text requests with a TLS alert, or with its error page for that case (nginx, Apache, Go, Tomcat). Or no byte was
 /// ever received, connections were closed in response to what was sent on them, and one extra connection after the load received a TLS record
@@ -19,7 +19,7 @@ pub(crate) enum How {
 impl Cause for TlsExpected {
     const ID: &'static str = "tls-expected";
     const OF: (Side, Name) = (Side::Target, Name::TlsExpected);
-    const YIELDS_TO: &'static [&'static str] = &["ended", "oom-killed"];
+    const YIELDS_TO: &'static str = "ended oom-killed";
 
     fn find(case: &Case) -> Option<Found<TlsExpected>> {
         let e = case.evidence;

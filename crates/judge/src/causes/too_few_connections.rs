@@ -3,8 +3,8 @@ use crate::{
     By,
     evidence::Queueing,
     paced::{self, Missed},
-    tolerances::NEARLY_ALL,
 };
+use record::tolerances::NEARLY_ALL;
 
 /// Requests were due while all connections waited for a response (`requests.missed`), and nothing else failed: the rate needs more connections
 /// at this response time.
@@ -19,7 +19,7 @@ pub(crate) struct TooFewConnections {
 impl Cause for TooFewConnections {
     const ID: &'static str = "too-few-connections";
     const OF: (Side, Name) = (Side::Host, Name::TooFewConnections);
-    const YIELDS_TO: &'static [&'static str] = paced::YIELDS_TO;
+    const YIELDS_TO: &'static str = paced::YIELDS_TO;
 
     fn find(case: &Case) -> Option<Found<TooFewConnections>> {
         let missed = paced::missed(case).filter(|_| case.evidence.paced.is_none())?;

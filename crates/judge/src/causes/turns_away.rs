@@ -1,5 +1,6 @@
 use super::*;
-use crate::{answers::TurnedAway, destinations};
+use crate::destinations;
+use record::answers::TurnedAway;
 
 /// Beyond a certain number, as many connections were closed as others opened: new ones, if each was closed at once although older ones had
 /// been silent for longer, or none of them had a response and those that are left had.
@@ -28,14 +29,8 @@ pub(super) fn surplus(case: &Case) -> Option<Option<bool>> {
 impl Cause for TurnsAway {
     const ID: &'static str = "turns-away";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
-    const YIELDS_TO: &'static [&'static str] = &[
-        "requests-per-connection",
-        "makes-room",
-        "logged-connections",
-        "request-timeout",
-        "tls-expected",
-        "starved",
-    ];
+    const YIELDS_TO: &'static str =
+        "requests-per-connection makes-room logged-connections request-timeout tls-expected starved";
 
     fn find(case: &Case) -> Option<Found<TurnsAway>> {
         let are_new = match surplus(case)? {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tolerances::{FEW, QUIET_S};
+use record::tolerances::{FEW, QUIET_S};
 
 /// On nine of ten waiting connections, data was retransmitted twice or more without an acknowledgement, and nothing arrived on any for 1 s
 /// (TCP_INFO of up to 2,000).
@@ -12,7 +12,7 @@ pub(crate) struct Unacknowledged {
 impl Cause for Unacknowledged {
     const ID: &'static str = "unacknowledged";
     const OF: (Side, Name) = (Side::Path, Name::Unacknowledged);
-    const YIELDS_TO: &'static [&'static str] = &["rejected-in-part"];
+    const YIELDS_TO: &'static str = "rejected-in-part";
 
     fn find(case: &Case) -> Option<Found<Unacknowledged>> {
         let seen = &case.evidence.segments;

@@ -8,6 +8,7 @@ pub(crate) struct WorkerEnded {
 impl Cause for WorkerEnded {
     const ID: &'static str = "worker-ended";
     const OF: (Side, Name) = (Side::Target, Name::Ended);
+    const FIX: &'static str = "check its log, and the log of what started it, for why that process ended";
 
     fn find(case: &Case) -> Option<Found<WorkerEnded>> {
         let is_lost =
@@ -24,9 +25,5 @@ impl Cause for WorkerEnded {
 
     fn detail(&self, case: &Case) -> String {
         format!("one of the processes of process {} ended during the run; others are alive", case.pid())
-    }
-
-    fn fix(&self, _: &Case) -> String {
-        "check its log, and the log of what started it, for why that process ended".to_owned()
     }
 }

@@ -4,8 +4,8 @@
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
-use crate::{
-    record::Record,
+use record::{
+    Record,
     tolerances::{FEW, equal_within},
 };
 
@@ -163,7 +163,7 @@ fn none_has_more(r: &Record, n: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::record;
+    use record::fixture::record;
 
     /// Lost connections with these silences in ms and responses; others are silent for `others`, and 500 are held.
     fn pattern(lost: &[(u64, u64)], others_ms: u64, late: u64) -> Pattern {

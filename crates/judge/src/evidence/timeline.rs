@@ -3,7 +3,7 @@
 use samples::FaultCount;
 use units::Nanos;
 
-use crate::signs::{Sign, Signs};
+use record::signs::{Sign, Signs};
 
 /// A sample shows what has happened since the previous one.
 const LOOK_S: f64 = 1.0;
@@ -54,7 +54,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::fault;
+    use record::fixture::fault;
     use samples::{Kind, Stage};
 
     #[test]

@@ -6,11 +6,11 @@ use samples::{SlowPart, Tick};
 use units::{Nanos, cpu_list};
 
 use super::{Evidence, Shared, Stall, State, Timeline};
-use crate::tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN};
-use crate::{
+use record::tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN};
+use record::{
+    Record,
     moments::{Collected, Doing, Moment, Moments},
     observed::Observed,
-    record::Record,
     silences::Silence,
 };
 
@@ -65,6 +65,9 @@ impl Evidence {
         if let Some(target) = &mut self.target {
             target.cpu_thread = target.cpu_thread.and(half_reach(doing.iter().map(|one| one.thread)));
             target.cpu_share = half_reach(doing.iter().map(|one| one.share)).unwrap_or(0.0);
+            let cores = r.observed.seen.target.as_ref().and_then(|target| target.process.cores).unwrap_or(0);
+            let used = doing.iter().map(|one| one.share * cores as f64).collect();
+            target.one_processor = one_processor(used).filter(|_| cores > 1);
             target.serves_others = serves_others;
         }
     }
@@ -118,6 +121,18 @@ fn half_reach(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
+
+/// The median of what is one in nearly the whole middle half: a process that has one processor (`GOMAXPROCS`), or one lock around all that its
+/// threads do (CPython's), uses that whole one, on whichever thread it may be.
+fn one_processor(mut used: Vec<f64>) -> Option<f64> {
+    used.sort_by(f64::total_cmp);
+    let at = |quarter: usize| used.get(used.len() * quarter / 4).copied();
+    let is_one = used.len() >= LEAST_SECONDS && at(1)? >= NEARLY_ALL && at(3)? <= 1.0 / NEARLY_ALL;
+    at(2).filter(|_| is_one)
+}
+
+/// Of fewer, one may be so by chance.
+const LEAST_SECONDS: usize = 3;
 
 /// What the target did in a silence.
 fn state(moments: &Moments, silence: &Silence) -> State {
@@ -229,7 +244,8 @@ fn processors(list: &str) -> BTreeSet<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{evidence::TargetSeen, moments::Times};
+    use crate::evidence::TargetSeen;
+    use record::moments::Times;
     use samples::Latency;
 
     fn second(n: u64, timeouts: u64, target: Doing) -> Moment {
@@ -249,6 +265,17 @@ mod tests {
             _ => after,
         };
         Moments::of(&(0..10).map(|n| second(n, 0, doing(n))).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_processor_is_used_second_after_second() {
+        let check = |used: &[f64], expected| assert_eq!(one_processor(used.to_vec()), expected, "{used:?}");
+        check(&[0.1, 0.97, 1.01, 0.99, 1.04], Some(0.99));
+        check(&[1.0, 1.01, 0.2, 0.99, 0.3, 1.0, 1.02, 1.0], Some(1.0));
+        check(&[0.9, 1.0, 1.1, 0.8, 1.2], None);
+        check(&[1.5, 1.6, 1.0, 1.5], None);
+        check(&[1.0, 1.0], None);
+        check(&[], None);
     }
 
     #[test]
@@ -375,7 +402,7 @@ mod tests {
         let idle = Doing { is_stopped: true, ..Doing::default() };
         // Busy at first; then it is stopped, and requests time out three seconds later.
         let each = (0..10).map(|n| second(n, if n == 8 { 20 } else { 0 }, if n < 5 { busy } else { idle }));
-        let mut record = crate::fixture::record();
+        let mut record = record::fixture::record();
         record.moments = Moments::of(&each.collect::<Vec<_>>());
         let seen = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.9, ..TargetSeen::default() };
         let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };

@@ -1,7 +1,7 @@
 use samples::{Fault, ThresholdResult};
 
 use super::*;
-use crate::fixture::{fault, plan, record};
+use record::fixture::{fault, plan, record};
 
 const LOAD: u64 = 100;
 

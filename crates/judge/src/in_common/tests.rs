@@ -1,6 +1,6 @@
 use super::*;
-use crate::fixture::scenario;
 use plan::Sources;
+use record::fixture::scenario;
 use samples::{
     Took,
     breakdown::{Buckets, Outcome},

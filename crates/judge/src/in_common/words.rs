@@ -14,7 +14,7 @@ use super::{
     moment::{self, Episode},
     part,
 };
-use crate::destinations;
+use record::rows;
 
 /// Rows of a table; what is beyond is one more.
 const MOST_ROWS: usize = 16;
@@ -114,7 +114,7 @@ impl Words<'_> {
     fn name(&self, one: &Candidate, at: usize) -> String {
         match one.by {
             Trait::Of(Dimension::Destination) => {
-                destinations::names(self.plan).into_iter().nth(at).unwrap_or_default()
+                rows::names(self.plan).into_iter().nth(at).unwrap_or_default()
             }
             Trait::Of(Dimension::Step) => step(self.plan, at),
             Trait::Of(Dimension::Source) => source(&self.plan.sources, at),

@@ -8,9 +8,8 @@ use super::{is_nobody, suspect, warnings, weight};
 use crate::{
     case::{Case, Scope},
     evidence::{Evidence, Host, OwnSeen, Pattern, TargetSeen},
-    fill::Fill,
-    fixture::fault,
 };
+use record::{fill::Fill, fixture::fault};
 
 fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) -> String {
     crate::seen::reason(fault, &Case::of(s, e, Scope::default()))

@@ -5,12 +5,12 @@ use units::{Count, Nanos};
 
 use super::{Seen, finish, of_them};
 use crate::{
-    answers::TurnedAway,
     case::Case,
     closes::{By, OTHER_TTL, how, is_instead, outlast},
     say::{FIREWALLS, connections, some},
     words::Words,
 };
+use record::answers::TurnedAway;
 
 const HTTP_1_1_ONLY: &str = "the target serves this path over HTTP/1.1 only: run without --http2";
 const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";

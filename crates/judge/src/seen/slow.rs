@@ -4,7 +4,6 @@ use samples::{Cause as Name, Certainty, Kind, Side, Stage};
 use units::{Count, Unit};
 
 use super::{Seen, load, whose};
-use crate::tolerances::QUARTER;
 use crate::{
     case::Case,
     evidence::TargetSeen,
@@ -12,9 +11,10 @@ use crate::{
     say::{some, tenths},
     slow,
     throughput::wanted,
-    tolerances::ONE_IN_TWENTY_OF,
     trouble::Trouble,
 };
+use record::tolerances::ONE_IN_TWENTY_OF;
+use record::tolerances::QUARTER;
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
 const NEARLY: f64 = 0.75;

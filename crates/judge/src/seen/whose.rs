@@ -4,9 +4,9 @@ use samples::{FaultCount, PopulationSummary};
 
 use crate::{
     case::Case,
-    tolerances::NEARLY_ALL,
     trouble::{Trouble, is_response, trouble_of},
 };
+use record::tolerances::NEARLY_ALL;
 
 /// The sentence, and the step that has nearly all of what went wrong, or the population, of several: `…, all in step look`.
 pub(super) fn name(case: &Case, sentence: String) -> String {

@@ -3,7 +3,7 @@ use samples::{Destination, UserCommand};
 use units::Rate;
 
 use super::*;
-use crate::fixture::{plan, record};
+use record::fixture::{plan, record};
 
 const SAID: &str =
     "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";

@@ -3,11 +3,13 @@
 use super::*;
 use crate::{
     By,
-    ends::BothSides,
     evidence::{Evidence, OwnSeen},
+    thresholds,
+};
+use record::{
+    ends::BothSides,
     fixture::scenario,
     fixture::{fault, plan},
-    thresholds,
 };
 use samples::{Fault, FaultCount, Kind, Stage};
 

@@ -11,7 +11,7 @@ use crate::{
     conductor::Conductor,
     rejections,
 };
-use judge::ends::BothSides;
+use record::ends::BothSides;
 
 /// The kernel lists this many connections in some ten milliseconds: during the load no more are.
 const MAX_LISTED_EARLIER: u64 = 20_000;

@@ -2,7 +2,7 @@
 
 use super::Conductor;
 use crate::both_sides::Absent;
-use judge::record::PopulationRecord;
+use record::PopulationRecord;
 
 impl Conductor<'_> {
     /// The number of each population's connections that exist at throng's end only.

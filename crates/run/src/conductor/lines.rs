@@ -11,7 +11,7 @@ use super::{
     Conductor, Order,
     report::{Report, to_redial},
 };
-use judge::record::Record;
+use record::Record;
 
 /// A line sums up this time.
 pub(super) const LINE: Nanos = Nanos::from_secs(1);

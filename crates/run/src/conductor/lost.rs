@@ -5,7 +5,7 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Conductor, held::Held, report::Report};
-use judge::record::{FAILURE, LOST_WORKER};
+use record::{FAILURE, LOST_WORKER};
 
 impl Conductor<'_> {
     /// A worker is lost, with its connections: the run ends before its time, unless it carries on.

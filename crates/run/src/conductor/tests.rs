@@ -14,8 +14,8 @@ use proptest::{collection::vec, prelude::*};
 use samples::{Command, Latency};
 
 use super::*;
-use judge::fixture::scenario;
 use model::{Model, Target};
+use record::fixture::scenario;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 const S: fn(u64) -> Nanos = Nanos::from_secs;

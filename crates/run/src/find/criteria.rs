@@ -286,7 +286,7 @@ mod tests {
     use samples::Quantiles;
 
     use super::*;
-    use judge::fixture::fault;
+    use record::fixture::fault;
 
     /// A step whose probe had this p99.
     fn probed(p99_us: f64) -> Summary {

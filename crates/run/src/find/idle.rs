@@ -4,7 +4,8 @@ use plan::{Plan, Think};
 use samples::IdleTimeout;
 use units::Nanos;
 
-use judge::{longest_pause, record::Record};
+use judge::longest_pause;
+use record::Record;
 
 /// Of the time after which the server closes a connection that is idle: the shortest and the longest pause.
 const SHORTEST: f64 = 0.3;
@@ -33,7 +34,7 @@ pub(super) fn outlasted(plan: &Plan, timeout: Nanos) -> Option<(Plan, IdleTimeou
 #[cfg(test)]
 mod tests {
     use super::*;
-    use judge::fixture;
+    use record::fixture;
 
     /// As the server announces, and as 50 connections show that were closed after 3 s of silence, where others were open for longer.
     #[test]

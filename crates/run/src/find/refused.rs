@@ -32,7 +32,7 @@ mod tests {
     use search::{Range, Search};
 
     use super::*;
-    use judge::fixture::plan;
+    use record::fixture::plan;
 
     /// A search from 4 to 100 whose file refuses loads from `refused` on, at a target that sustains less than `capacity`.
     fn searched(refused: u64, capacity: u64) -> FindSummary {

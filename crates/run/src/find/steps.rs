@@ -17,7 +17,7 @@ use crate::{
     load_steps::LoadSteps,
     observe::Observer,
 };
-use judge::record::Record;
+use record::Record;
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);

@@ -3,7 +3,7 @@
 use samples::{Certainty, Gauge, Kind, Stage};
 
 use super::{criteria::HOLD_SOME, *};
-use judge::fixture::{fault, plan};
+use record::fixture::{fault, plan};
 
 fn limit(cause: Cause, at_connections: u64) -> Limit {
     let fix = cause.name().to_owned();

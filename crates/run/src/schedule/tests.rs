@@ -5,7 +5,7 @@ mod paused;
 use samples::Command;
 
 use super::*;
-use judge::fixture::scenario;
+use record::fixture::scenario;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 /// Every shard has received an order by then.

@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn threads_that_were_not_begun_can_be_joined() {
-        let plan = judge::fixture::plan(&[]);
+        let plan = record::fixture::plan(&[]);
         let prepared = crate::prepare(&plan, &host::Root::real()).unwrap();
         let parts = plan.parts(|population| prepared.shards()[usize::from(population)]);
         Threads::ready(&plan, &prepared, parts).unwrap().join();

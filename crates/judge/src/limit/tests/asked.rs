@@ -1,7 +1,7 @@
 //! What the answers of experiments decide.
 
 use super::*;
-use crate::answers::{Answer, Answers, Experiment, Outcome};
+use record::answers::{Answer, Answers, Experiment, Outcome};
 
 fn answers(all: &[(Experiment, Outcome)]) -> Answers {
     let answer = |(experiment, outcome): &(Experiment, Outcome)| Answer {

@@ -1,10 +1,8 @@
 //! The first cause, not the last symptom.
 
 use super::*;
-use crate::{
-    evidence::{Stall, State, Timeline},
-    signs::{Sign, Signs},
-};
+use crate::evidence::{Stall, State, Timeline};
+use record::signs::{Sign, Signs};
 
 const TIMEOUT: Nanos = Nanos::from_secs(2);
 

@@ -3,7 +3,7 @@
 use samples::{Certainty, LogKind, LogLine};
 
 use super::*;
-use crate::signs::FullHeap;
+use record::signs::FullHeap;
 
 fn log(kind: LogKind, line: &str) -> Vec<LogLine> {
     vec![LogLine { kind, file: "/var/log/x.log".to_owned(), line: line.to_owned() }]

@@ -1,7 +1,8 @@
 //! Connections that were reset: by whom, and how many of which.
 
 use super::*;
-use crate::{evidence::Timeline, hops::Sender, signs::Signs};
+use crate::evidence::Timeline;
+use record::{hops::Sender, signs::Signs};
 
 /// Of a target whose host is not seen: nothing says who sent them.
 #[test]

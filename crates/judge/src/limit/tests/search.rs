@@ -12,7 +12,7 @@ fn check_fix(s: &Summary, e: Evidence, by: By, [of_run, of_step]: [&str; 2]) {
 
 /// Of a run with this threshold.
 fn judged(threshold: &str) -> Evidence {
-    let subject = Subject::of(&crate::fixture::plan(&[threshold]));
+    let subject = Subject::of(&record::fixture::plan(&[threshold]));
     Evidence { subject, ..Evidence::default() }
 }
 

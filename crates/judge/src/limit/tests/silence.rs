@@ -316,11 +316,11 @@ fn connections_without_a_response_of_which_nothing_arrives_are_not_kept_waiting(
     let s = stopped(8, vec![fault(Stage::Exchange, Kind::Timeout, 92)]);
     check(&s, &e, ("target", "connection-limit", 8, "a worker or a thread", "raise its number of workers"));
     let quiet = Some(Nanos::from_secs(5));
-    let segments = crate::segments::Segments {
+    let segments = record::segments::Segments {
         connections: 92,
         unacknowledged: 92,
         quiet,
-        ..crate::segments::Segments::default()
+        ..record::segments::Segments::default()
     };
     check(&s, &Evidence { segments, ..e }, ("path", "unacknowledged", 800, "", ""));
 }

@@ -1,9 +1,9 @@
 //! The way there, and the reasons for which connections are closed.
 
-use crate::segments::Segments;
+use record::segments::Segments;
 
 use super::*;
-use crate::rejection::Rejection;
+use record::rejection::Rejection;
 
 fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
     let quiet = Some(Nanos::from_secs(quiet_s));

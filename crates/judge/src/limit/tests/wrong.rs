@@ -299,7 +299,7 @@ fn a_refused_upgrade_has_its_own_status() {
     let sentence = |statuses: &[(u16, u64)]| {
         let mut s = stopped(100, vec![fault(Stage::Handshake, Kind::WrongStatus, 10)]);
         s.requests.status.extend(statuses.iter().copied());
-        let subject = crate::subject::Subject::of(&crate::fixture::plan(&[]));
+        let subject = crate::subject::Subject::of(&record::fixture::plan(&[]));
         limit(&s, &Evidence { subject, ..Evidence::default() }).expect("it is bad").sentence
     };
     let refused = "WebSocket upgrade refused with status";

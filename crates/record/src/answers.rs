@@ -135,10 +135,12 @@ impl Answers {
 
     /// How long responses take one user alone that take `median` under load, where that is clearly less.
     pub fn faster_alone(&self, median: Nanos) -> Option<Nanos> {
-        match self.of(Alone)? {
-            Outcome::Served(took) => Some(*took).filter(|took| (took.0 as f64) < HALF * median.0 as f64),
-            _ => None,
-        }
+        self.alone().filter(|took| (took.0 as f64) < HALF * median.0 as f64)
+    }
+
+    /// How long responses take one user alone.
+    pub fn alone(&self) -> Option<Nanos> {
+        if let Outcome::Served(took) = self.of(Alone)? { Some(*took) } else { None }
     }
 
     /// Whether a connection was closed that was silent, or never was; none where that was not asked.

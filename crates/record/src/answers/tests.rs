@@ -1,7 +1,7 @@
 use samples::{Kind, Stage};
 
 use super::*;
-use crate::{fixture::fault, record::Record};
+use crate::{Record, fixture::fault};
 
 fn answers(all: &[(Experiment, bool, u64)]) -> Answers {
     let failed = Outcome::Failed(fault(Stage::Dial, Kind::Refused, 1));

@@ -4,7 +4,7 @@ use plan::{Environment, Flags, Plan, flag};
 use samples::{Fault, FaultCount, Kind, Stage};
 use units::Nanos;
 
-use crate::record::{PopulationRecord, Record};
+use crate::{PopulationRecord, Record};
 
 /// A closed loop with these thresholds.
 ///

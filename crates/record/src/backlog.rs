@@ -49,7 +49,7 @@ struct Period {
 /// Those that wait, by period of full load.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Backlog {
+pub struct Backlog {
     /// The length of a period: that of the shards' ticks. Zero: nothing is kept.
     period: Nanos,
     /// Requests are due by a rate: they wait for a connection, too.
@@ -61,7 +61,7 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// None yet, in periods of this length. What is sent in closed loop has none.
-    pub(crate) fn of(load: Load, period: Nanos) -> Backlog {
+    pub fn of(load: Load, period: Nanos) -> Backlog {
         match load {
             Load::Held { .. } => Backlog::default(),
             load => Backlog { period, is_by_rate: load.is_paced(), ..Backlog::default() },
@@ -69,12 +69,12 @@ impl Backlog {
     }
 
     /// The length of a period.
-    pub(crate) fn period(&self) -> Nanos {
+    pub fn period(&self) -> Nanos {
         self.period
     }
 
     /// Takes a tick of one shard.
-    pub(crate) fn take(&mut self, tick: &Tick) {
+    pub fn take(&mut self, tick: &Tick) {
         if self.period == Nanos::ZERO || tick.phase != Phase::Hold {
             return;
         }
@@ -113,7 +113,7 @@ impl Backlog {
     /// Those that wait at the end of full load, if more and more did all the time, while responses came no faster than at its beginning,
     /// and to arrivals later. A stall passes, and moves no median for long; a slow response is awaited by as many from its own length
     /// on, and lets responses come only then.
-    pub(crate) fn grown(&self) -> Option<u64> {
+    pub fn grown(&self) -> Option<u64> {
         let all = self.with_slots();
         let grows = if self.is_by_rate { grows_by_rate(&all) } else { grows(&all) && is_served_later(&all) };
         all.last().map(|last| last.waiting).filter(|_| grows)
@@ -121,7 +121,7 @@ impl Backlog {
 
     /// The same of arrivals, of which those that time out count as if they still waited: once the first of them do, no more wait
     /// than arrive within the timeout.
-    pub(crate) fn outpaced(&self) -> Option<u64> {
+    pub fn outpaced(&self) -> Option<u64> {
         if self.is_by_rate {
             return None;
         }
@@ -136,7 +136,7 @@ impl Backlog {
     }
 
     /// By how much the times of responses that come together differ, as a rule, late in full load; none where there are few.
-    pub(crate) fn spread(&self) -> Option<Nanos> {
+    pub fn spread(&self) -> Option<Nanos> {
         let late = &self.periods[self.periods.len() / 2..];
         let mut spreads: Vec<Nanos> = late.iter().filter_map(|one| one.spread).collect();
         spreads.sort_unstable();

@@ -27,8 +27,10 @@ struct Left {
 
 /// Who that was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sender {
+pub enum Sender {
+    /// The target's host.
     Target,
+    /// A router or a firewall before it.
     Path,
 }
 
@@ -48,7 +50,7 @@ impl Hops {
     }
 
     /// Who has sent all resets, where that was seen.
-    pub(crate) fn sender(&self) -> Option<Sender> {
+    pub fn sender(&self) -> Option<Sender> {
         let known = self.0.values().filter(|left| !left.resets.is_empty());
         let mut senders = known.map(Left::sender);
         let first = senders.next()??;

@@ -18,7 +18,7 @@ const MOST_EARLY: usize = 256;
 
 /// Those of a population.
 #[derive(Default)]
-pub(crate) struct Broadcasts {
+pub struct Broadcasts {
     receivers: Option<Receivers>,
     /// What is received this much later is not waited for.
     patience: Nanos,
@@ -42,7 +42,8 @@ struct Broadcast {
 }
 
 impl Broadcasts {
-    pub(crate) fn of(population: &Population) -> Broadcasts {
+    /// Of a population that has sent none yet.
+    pub fn of(population: &Population) -> Broadcasts {
         let receivers = population.pushes.receivers;
         let (open, early, longest) = (BTreeMap::new(), VecDeque::new(), Nanos::ZERO);
         Broadcasts { receivers, patience: population.timeout, open, early, longest }
@@ -50,7 +51,7 @@ impl Broadcasts {
 
     /// Takes what a shard or an agent reports, while this many connections of the population `stayed` open: those that were opened
     /// meanwhile need not have received what was sent before. Only at full load is it known who is to receive what.
-    pub(crate) fn take(&mut self, tick: &Tick, stayed: u64) {
+    pub fn take(&mut self, tick: &Tick, stayed: u64) {
         let Some(receivers) = self.receivers else { return };
         let wanted = match receivers {
             Receivers::All => stayed,
@@ -84,7 +85,7 @@ impl Broadcasts {
     }
 
     /// Adds what is known by `now` to a line of the population.
-    pub(crate) fn settle(&mut self, now: Nanos, line: &mut Tick) {
+    pub fn settle(&mut self, now: Nanos, line: &mut Tick) {
         for it in self.open.values_mut().filter(|it| !it.is_over && it.count >= it.wanted.max(1)) {
             it.is_over = true;
             line.pushes.broadcasts += 1;
@@ -99,7 +100,7 @@ impl Broadcasts {
 
     /// The load ended at `ended`: what was received by some, and for longer than any complete one took by no other, does not become
     /// complete. Of what was received later the outcome is not known.
-    pub(crate) fn end(&mut self, ended: Nanos, line: &mut Tick) {
+    pub fn end(&mut self, ended: Nanos, line: &mut Tick) {
         self.settle(ended, line);
         self.give_up(self.patience.min(self.longest.max(UNDER_WAY)), 0, ended, line);
         self.open.clear();

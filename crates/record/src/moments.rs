@@ -203,8 +203,9 @@ impl Moments {
         self.firsts.iter().cloned()
     }
 
-    #[cfg(test)]
-    pub(crate) fn of(moments: &[Moment]) -> Moments {
+    /// These, for tests.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn of(moments: &[Moment]) -> Moments {
         Moments { all: moments.to_vec(), ..Moments::default() }
     }
 

@@ -24,7 +24,7 @@ pub struct Rejection {
 
 impl Rejection {
     /// As the summary has it.
-    pub(crate) fn for_summary(self) -> RejectionSeen {
+    pub fn for_summary(self) -> RejectionSeen {
         RejectionSeen {
             at: self.at.to_string(),
             by: self.by.map(|by| by.to_string()),
