@@ -213,7 +213,9 @@ impl<'a> Case<'a> {
     /// Whether nothing went wrong but that there was nothing to hold thresholds against.
     pub(crate) fn is_unmeasured(&self) -> bool {
         let mut failed = self.summary.thresholds.iter().filter(|t| !t.pass).peekable();
-        self.trouble == Trouble::None && failed.peek().is_some() && failed.all(|t| t.value.is_none())
+        // What is due and never sent is late, too.
+        let is_none = self.trouble == Trouble::None && self.requests().missed == 0;
+        is_none && failed.peek().is_some() && failed.all(|t| t.value.is_none())
     }
 
     /// Whether a sign was there then; where its time is not known, it may have been.

@@ -14,6 +14,7 @@ use crate::{
 use record::signs::Sign;
 
 pub(crate) mod age_limit;
+pub(crate) mod black_hole;
 pub(crate) mod blocked_here;
 pub(crate) mod busy_connections;
 pub(crate) mod collecting;
@@ -25,17 +26,20 @@ pub(crate) mod deserted;
 pub(crate) mod ended;
 pub(crate) mod falls_behind;
 pub(crate) mod few_at_a_time;
+pub(crate) mod forgotten;
 pub(crate) mod full;
 pub(crate) mod heap;
 pub(crate) mod idle_timeout;
 pub(crate) mod logged;
 pub(crate) mod logged_connections;
+pub(crate) mod loses_segments;
 pub(crate) mod makes_room;
 pub(crate) mod no_http2;
 pub(crate) mod no_room_here;
 pub(crate) mod no_syn_ack;
 pub(crate) mod oom_killed;
 pub(crate) mod open_files;
+pub(crate) mod paused;
 pub(crate) mod probe_starved;
 pub(crate) mod probe_turned_away;
 pub(crate) mod queue_overflowed;
@@ -68,6 +72,7 @@ pub(crate) mod worker_ended;
 /// In any order.
 pub(crate) static CAUSES: &[Entry] = &[
     Entry::of::<age_limit::AgeLimit>(),
+    Entry::of::<black_hole::BlackHole>(),
     Entry::of::<blocked_here::BlockedHere>(),
     Entry::of::<busy_connections::BusyConnections>(),
     Entry::of::<collecting::Collecting>(),
@@ -79,17 +84,20 @@ pub(crate) static CAUSES: &[Entry] = &[
     Entry::of::<ended::Ended>(),
     Entry::of::<falls_behind::FallsBehind>(),
     Entry::of::<few_at_a_time::FewAtATime>(),
+    Entry::of::<forgotten::Forgotten>(),
     Entry::of::<full::Full>(),
     Entry::of::<heap::Heap>(),
     Entry::of::<idle_timeout::IdleTimeout>(),
     Entry::of::<logged::Logged>(),
     Entry::of::<logged_connections::LoggedConnections>(),
+    Entry::of::<loses_segments::LosesSegments>(),
     Entry::of::<makes_room::MakesRoom>(),
     Entry::of::<no_http2::NoHttp2>(),
     Entry::of::<no_room_here::NoRoomHere>(),
     Entry::of::<no_syn_ack::NoSynAck>(),
     Entry::of::<oom_killed::OomKilled>(),
     Entry::of::<open_files::OpenFiles>(),
+    Entry::of::<paused::Paused>(),
     Entry::of::<probe_starved::ProbeStarved>(),
     Entry::of::<probe_turned_away::ProbeTurnedAway>(),
     Entry::of::<queue_overflowed::QueueOverflowed>(),

@@ -13,6 +13,8 @@ use record::hops::Sender;
 pub(crate) enum By {
     Target,
     Path,
+    /// A firewall of this machine.
+    Here,
     /// Resets do not say who sent them, unless it was seen how far they had come.
     TargetOrPath,
 }
@@ -29,6 +31,7 @@ impl By {
         match case.evidence.resets_by {
             _ if !case.is_far() => By::Target,
             Some(Sender::Path) => By::Path,
+            Some(Sender::Here) => By::Here,
             None if may_be_of_the_path => By::TargetOrPath,
             None | Some(Sender::Target) => By::Target,
         }
@@ -38,6 +41,7 @@ impl By {
         match self {
             By::Target => Side::Target,
             By::Path => Side::Path,
+            By::Here => Side::Host,
             By::TargetOrPath => Side::Unknown,
         }
     }
@@ -48,6 +52,7 @@ impl fmt::Display for By {
         f.write_str(match self {
             By::Target => "the target",
             By::Path => "something on the path",
+            By::Here => "this machine's firewall",
             By::TargetOrPath => "the target, or something on the path,",
         })
     }
@@ -99,5 +104,7 @@ fn well_below(silence: Nanos) -> String {
 
 /// How it is seen that something on the path sends resets.
 pub(crate) const OTHER_TTL: &str = "the resets came with another TTL than all else from the target's address";
+/// The same of this machine.
+pub(crate) const OWN_RESETS: &str = "the resets came over its loopback device";
 /// What raises a limit on connections.
 pub(crate) const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";

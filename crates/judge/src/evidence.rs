@@ -88,6 +88,10 @@ pub(crate) struct Evidence {
     pub(crate) both_sides: Option<BothSides>,
     /// What the losses have in common.
     pub(crate) losses: Pattern,
+    /// From what silence of their connections on requests failed, while others did not.
+    pub(crate) failing_silence: Option<Nanos>,
+    /// How often slow responses came all at once, on every connection.
+    pub(crate) pauses: Option<u64>,
     /// What the target answered in the experiments after the load.
     pub(crate) answers: Answers,
     /// How long a dial or a request may wait for a response.
@@ -254,7 +258,9 @@ pub(crate) struct TargetSeen {
     /// Time that its busiest thread ran or was ready to in the seconds in which responses failed or were slow (their
     /// median), where that is known.
     pub(crate) cpu_thread: Option<f64>,
-    /// Processors that all of its threads used together in those, where that was one, second after second, though it may use more.
+    /// Processors that all of its threads used together in those (their median).
+    pub(crate) cores_used: f64,
+    /// The same where that was one, second after second, though it may use more.
     pub(crate) one_processor: Option<f64>,
     /// CPU in those as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
@@ -343,6 +349,7 @@ impl TargetSeen {
                 .filter(|_| target.quota_periods.hold > 0)
                 .map(|cores| (cores, target.quota_throttled.hold as f64 / target.quota_periods.hold as f64)),
             // Both are of the seconds in which something failed.
+            cores_used,
             one_processor: None,
             serves_others: false,
         }
@@ -445,7 +452,7 @@ mod tests {
             cpu_share: 0.75,
             quota: None,
             has_memory_limit: false,
-            // Both are of the seconds in which something failed.
+            cores_used: 3.0,
             one_processor: None,
             serves_others: false,
         };

@@ -9,7 +9,9 @@ use units::Nanos;
 use crate::evidence::Pattern;
 use record::{
     Record,
-    answers::Experiment::{self, Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls},
+    answers::Experiment::{
+        self, Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, SmallSegments, Tls,
+    },
     tolerances::CONFIGURED as SET,
 };
 
@@ -73,6 +75,12 @@ pub const PAIRS: &[Pair] = &[
         one: ("a full target", "served"),
         other: ("a broken target", "not served"),
         is_open: |run| run.turned_away(),
+    },
+    Pair {
+        experiment: SmallSegments,
+        one: ("a path that drops large packets", "served"),
+        other: ("a target that does not respond", "not served"),
+        is_open: |run| run.is_far() && run.has_no_response(),
     },
     Pair {
         experiment: Alone,
@@ -180,7 +188,7 @@ impl Run<'_> {
             Silent => self.age_or_requests().or(self.pattern.evicted).map(watched),
             Busy => self.age_or_silence().or(self.age_or_moment()).map(watched),
             Alone | Tls => Some(SLOW_USER),
-            Pause | OtherSource | OtherAddress | Half => Some(USER),
+            Pause | OtherSource | OtherAddress | Half | SmallSegments => Some(USER),
         };
         Ask { experiment, pair, population: self.worst(), time: time.unwrap_or(USER) }
     }
@@ -206,7 +214,20 @@ impl Run<'_> {
             Kind::WrongStatus => has_statuses(),
             _ => false,
         };
-        self.is_open() && self.faults().any(is_away)
+        self.is_open() && (self.faults().any(is_away) || self.summary.requests.unanswered > 0)
+    }
+
+    /// Whether there is a path to the target, and its host is not seen.
+    fn is_far(&self) -> bool {
+        let observed = &self.record.observed;
+        let is_seen = observed.both_here || observed.seen.target_host.is_some();
+        !is_seen && self.plan.populations.iter().all(|own| !own.target.is_loopback())
+    }
+
+    /// Whether the target was reached, and no response, or not all of it, came in time.
+    fn has_no_response(&self) -> bool {
+        let is_late = |fault: &FaultCount| fault.kind == Kind::Timeout && fault.stage != Stage::Dial;
+        self.faults().any(is_late)
     }
 
     /// Whether connections were lost that had been served.
@@ -238,13 +259,16 @@ impl Run<'_> {
         let failed = self.summary.thresholds.iter().filter(|threshold| threshold.fails());
         let mut of_time =
             failed.filter(|t| ["latency", "first_byte"].iter().any(|name| t.expr.contains(name)));
+        let is_carried = |limit: &Limit| limit.cause == Cause::TooFewConnections;
+        let carries_too_few = self.summary.limit.as_ref().is_some_and(is_carried);
         let is_open = |limit: &Limit| {
-            limit.side != Side::Host && (OPEN.contains(&limit.cause) || limit.certainty != Certainty::Seen)
+            let may_be_slow = limit.side != Side::Host || limit.cause == Cause::TooFewConnections;
+            may_be_slow && (OPEN.contains(&limit.cause) || limit.certainty != Certainty::Seen)
         };
         let is_late = |fault: &FaultCount| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout);
         let is_unknown = self.summary.limit.as_ref().is_none_or(is_open);
         // What is not served is late for that reason, unless it was sent on connections that are.
-        let is_slow = of_time.next().is_some() && !self.turned_away();
+        let is_slow = (of_time.next().is_some() || carries_too_few) && !self.turned_away();
         is_unknown && self.has_replies() && (is_slow || self.faults().any(is_late))
     }
 

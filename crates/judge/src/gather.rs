@@ -6,6 +6,7 @@ use units::Nanos;
 
 use super::{
     evidence::{Evidence, Pattern, Queueing, Stall},
+    in_common::{failing_silence, pauses},
     starved,
     stranded::stranded,
     subject::Subject,
@@ -96,6 +97,8 @@ pub(super) fn gather(plan: &Plan, r: &Record, subject: Subject) -> Evidence {
         both_sides: r.both_sides,
         answers: r.answers.clone(),
         losses: Pattern::of(r, plan.populations.iter().any(|population| population.load.is_paced())),
+        failing_silence: failing_silence(&r.shares, &r.totals),
+        pauses: pauses(&r.shares, &r.totals),
         backlog: backlog(plan, r, true, Backlog::grown),
         rate_backlog: backlog(plan, r, false, Backlog::grown),
         outpaced: backlog(plan, r, true, Backlog::outpaced),

@@ -38,9 +38,10 @@ enum Trait {
     Part,
 }
 
-const TRAITS: [Trait; 9] = [
+const TRAITS: [Trait; 10] = [
     Trait::Of(Dimension::Destination),
     Trait::Of(Dimension::Step),
+    Trait::Of(Dimension::Pause),
     Trait::Of(Dimension::Number),
     Trait::Of(Dimension::Size),
     Trait::Of(Dimension::Source),
@@ -100,6 +101,16 @@ struct Candidate {
 }
 
 impl Candidate {
+    /// Whether the chosen buckets are all of those in use from the first on, or up to the last.
+    fn reaches(&self) -> (bool, bool) {
+        let used = self.buckets.iter().enumerate().filter(|(_, (bad, others))| bad + others > 0);
+        let used: Vec<usize> = used.map(|(at, _)| at).collect();
+        let (first, last) = (self.chosen.first(), self.chosen.last());
+        let inside = used.iter().filter(|at| first <= Some(*at) && Some(*at) <= last);
+        let is_run = inside.eq(&self.chosen);
+        (is_run && used.first() == first, is_run && used.last() == last)
+    }
+
     /// How much clearer than chance.
     fn gain(&self) -> f64 {
         self.caught - self.beside
@@ -119,6 +130,36 @@ pub(crate) fn in_common(plan: &Plan, shares: &Shares, totals: &Tick, started: Na
     };
     let all_late = part::all_late(&shares.all, totals).filter(|_| bad.iter().all(|of| of.bad != Bad::Slow));
     bad.iter().filter_map(clearest).chain(all_late).collect()
+}
+
+/// From what silence of their connections on requests failed or had no response, while others came after less.
+pub(crate) fn failing_silence(shares: &Shares, totals: &Tick) -> Option<Nanos> {
+    let bad = bad_shares(&shares.all.all(), totals);
+    let is_it = |one: &&Candidate| {
+        let is_pause = one.by == Trait::Of(Dimension::Pause) && one.of.bad != Bad::Slow;
+        is_pause && one.gain() >= CLEAR && one.reaches() == (false, true)
+    };
+    let first = significant(&bad, shares).iter().find(is_it)?.chosen.first().copied();
+    first.map(breakdown::from_cell)
+}
+
+/// How often slow responses came all at once, on every connection; none where they did not.
+pub(crate) fn pauses(shares: &Shares, totals: &Tick) -> Option<u64> {
+    let slow: Vec<Share> =
+        bad_shares(&shares.all.all(), totals).into_iter().filter(|of| of.bad == Bad::Slow).collect();
+    let is_it = |one: &&Candidate| {
+        one.by == Trait::Moment && one.gain() >= CLEAR && is_on_every_connection(one, shares)
+    };
+    let tested = significant(&slow, shares);
+    tested.iter().find(is_it).map(|one| moment::episodes(one, &shares.bins).len() as u64)
+}
+
+/// Whether nearly all connections have one, where several are looked at.
+fn is_on_every_connection(one: &Candidate, shares: &Shares) -> bool {
+    let rows = shares.all.buckets(Dimension::Connection).iter().map(|row| one.of.split(row));
+    let used = rows.clone().filter(|(bad, others)| bad + others > 0).count();
+    let hit = rows.filter(|(bad, _)| *bad > 0).count();
+    used > 1 && hit as f64 >= NEARLY_ALL * used as f64
 }
 
 /// Where to look for the cause of slow responses: at a share of all, or at all of them.

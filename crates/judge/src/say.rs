@@ -5,6 +5,8 @@ use units::{Count, Nanos};
 /// Where to look for what stands between.
 pub(crate) const FIREWALLS: &str =
     "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
+/// The same on this machine.
+pub(crate) const OWN_FIREWALL: &str = "check this host's firewall (nft list ruleset, iptables -L -v)";
 /// Where to look if only some fail.
 pub(crate) const ONE_OF_SOME: &str =
     "others succeeded at the same time: check each of its backends, and any proxy before them";

@@ -12,6 +12,8 @@ const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
 const LAST_ACK_RECEIVED: usize = 56;
 const INFO_LENGTH: usize = 60;
+/// Since Linux 5.4.
+const OUT_OF_ORDER: usize = 224;
 /// Sent again so often without an acknowledgement, it is no single loss: 0.6 s at the least.
 const LOST_FOR_GOOD: u8 = 2;
 
@@ -24,7 +26,11 @@ pub struct Segments {
     pub unacknowledged: u64,
     /// Of those: all that was sent is acknowledged, and nothing has come since.
     pub unanswered: u64,
-    /// The shortest time since anything came on one of them, be it an acknowledgement.
+    /// The shortest time since anything came on one of those, be it an acknowledgement.
+    pub stuck_for: Option<Duration>,
+    /// Of all: segments came out of their order, as they do where others are lost.
+    pub disordered: u64,
+    /// The shortest time since anything came on any of them.
     pub quiet: Option<Duration>,
     /// Dials whose SYN was sent again.
     pub syns: u64,
@@ -67,11 +73,16 @@ impl Segments {
         let ms = |at: usize| Duration::from_millis(u32_at(info, at).into());
         self.connections += 1;
         let is_unacknowledged = u32_at(info, UNACKED) > 0 || info[PROBES] > 0;
-        self.unacknowledged += u64::from(is_unacknowledged && is_sent_again);
+        let is_stuck = is_unacknowledged && is_sent_again;
+        self.unacknowledged += u64::from(is_stuck);
+        let has_disorder = info.len() >= OUT_OF_ORDER + 4 && u32_at(info, OUT_OF_ORDER) > 0;
+        self.disordered += u64::from(has_disorder);
         let spoke_last = u32_at(info, LAST_DATA_SENT) < u32_at(info, LAST_DATA_RECEIVED);
         self.unanswered += u64::from(!is_unacknowledged && spoke_last);
         let quiet = ms(LAST_DATA_RECEIVED).min(ms(LAST_ACK_RECEIVED));
-        self.quiet = Some(self.quiet.map_or(quiet, |least| least.min(quiet)));
+        let least = |known: Option<Duration>| Some(known.map_or(quiet, |least| least.min(quiet)));
+        self.quiet = least(self.quiet);
+        self.stuck_for = if is_stuck { least(self.stuck_for) } else { self.stuck_for };
     }
 }
 
@@ -107,9 +118,9 @@ mod tests {
 
     /// A message of the kernel followed by `struct tcp_info`.
     fn message(state: u8, retransmits: u8, fields: &[(usize, u32)]) -> Vec<u8> {
-        let mut bytes = vec![0; MESSAGE + 4 + 104];
+        let mut bytes = vec![0; MESSAGE + 4 + 228];
         (bytes[0], bytes[1]) = (crate::diag::AF_INET, state);
-        bytes[MESSAGE..MESSAGE + 2].copy_from_slice(&108u16.to_ne_bytes());
+        bytes[MESSAGE..MESSAGE + 2].copy_from_slice(&232u16.to_ne_bytes());
         bytes[MESSAGE + 2..MESSAGE + 4].copy_from_slice(&2u16.to_ne_bytes());
         let info = &mut bytes[MESSAGE + 4..];
         info[RETRANSMITS] = retransmits;
@@ -134,8 +145,23 @@ mod tests {
         seen.add(&message(ESTABLISHED, 0, &dropped_here(2)));
         seen.add(&message(ESTABLISHED, 0, &dropped_here(1)));
         let quiet = Some(Duration::from_secs(8));
-        let expected = Segments { connections: 4, unacknowledged: 2, unanswered: 0, quiet, syns: 1 };
+        let expected = Segments {
+            connections: 4,
+            unacknowledged: 2,
+            stuck_for: quiet,
+            quiet,
+            syns: 1,
+            ..Segments::default()
+        };
         assert_eq!(seen, expected);
+        // Of one that works, segments came out of their order.
+        seen.add(&message(
+            ESTABLISHED,
+            0,
+            &[(OUT_OF_ORDER, 3), (LAST_DATA_SENT, 9_000), (LAST_ACK_RECEIVED, 9_000)],
+        ));
+        let disordered = Segments { connections: 5, disordered: 1, quiet: Some(Duration::ZERO), ..expected };
+        assert_eq!(std::mem::replace(&mut seen, expected), disordered);
         // Cut off: nothing is known of it.
         seen.add(&message(ESTABLISHED, 5, &dark)[..MESSAGE + 20]);
         assert_eq!(seen, expected);

@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, eth, socket_with};
 
 /// A segment of TCP with SYN, FIN or RST (RFC 9293, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Control {
     pub ttl: u8,
     /// Whether it is a reset.
     pub is_reset: bool,
+    /// It came over the loopback device: this host has sent it.
+    pub is_own: bool,
 }
 
 const FIN: u8 = 1;
@@ -28,6 +30,8 @@ const TCP: u8 = 6;
 /// Lengths of the IPv6 header, and of the part of the TCP header that is read.
 const IPV6: usize = 40;
 const UNTIL_FLAGS: usize = 14;
+/// The number of the loopback device in each network namespace (`LOOPBACK_IFINDEX` in Linux).
+const LOOPBACK: i32 = 1;
 /// Both headers with all options.
 const MOST: usize = 128;
 
@@ -50,7 +54,7 @@ impl Tap {
         let tap = Tap { socket, is_ipv4 };
         tap.filter(FIN | SYN | RST)?;
         let protocol = if is_ipv4 { eth::IP } else { eth::IPV6 };
-        tap.receive(protocol.as_raw().get() as u16)?;
+        tap.listen(protocol.as_raw().get() as u16)?;
         Ok(tap)
     }
 
@@ -66,11 +70,30 @@ impl Tap {
     pub fn next(&self) -> Option<Control> {
         let mut packet = [0; MOST];
         loop {
-            let (length, _) = recv(&self.socket, &mut packet, RecvFlags::TRUNC).ok()?;
+            let (length, device) = self.receive(&mut packet)?;
             if let Some(control) = Control::of(&packet[..length.min(MOST)]) {
-                return Some(control);
+                return Some(Control { is_own: device == LOOPBACK, ..control });
             }
         }
+    }
+
+    /// The length of the next packet, and the number of the device that it came over; none where no other has come.
+    fn receive(&self, packet: &mut [u8]) -> Option<(usize, i32)> {
+        // SAFETY: an address of zeros is one.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        let mut length = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: the descriptor is open; the buffer and the address have these lengths, and outlive the call.
+        let received = unsafe {
+            libc::recvfrom(
+                self.socket.as_raw_fd(),
+                packet.as_mut_ptr().cast(),
+                packet.len(),
+                libc::MSG_TRUNC,
+                (&raw mut address).cast(),
+                &raw mut length,
+            )
+        };
+        Some((usize::try_from(received).ok()?, address.sll_ifindex))
     }
 
     /// Lets those pass that have one of these flags.
@@ -91,7 +114,7 @@ impl Tap {
     }
 
     /// Lets packets of this protocol come, in network byte order, of all devices.
-    fn receive(&self, protocol: u16) -> io::Result<()> {
+    fn listen(&self, protocol: u16) -> io::Result<()> {
         // SAFETY: an address of zeros is one: of no device in particular.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         (address.sll_family, address.sll_protocol) = (libc::AF_PACKET as u16, protocol);
@@ -149,7 +172,8 @@ impl Control {
         };
         let segment = packet.get(header..)?.first_chunk::<UNTIL_FLAGS>()?;
         let (port, flags) = (u16::from_be_bytes([segment[0], segment[1]]), segment[UNTIL_FLAGS - 1]);
-        let control = Control { from: SocketAddr::new(ip, port), ttl, is_reset: flags & RST != 0 };
+        let is_reset = flags & RST != 0;
+        let control = Control { from: SocketAddr::new(ip, port), ttl, is_reset, is_own: false };
         (flags & (FIN | SYN | RST) != 0).then_some(control)
     }
 }
@@ -160,7 +184,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     fn from(tap: &Tap, at: SocketAddr) -> Vec<(u8, bool)> {
-        let all = std::iter::from_fn(|| tap.next()).filter(|control| control.from == at);
+        let all = std::iter::from_fn(|| tap.next()).filter(|control| control.from == at && control.is_own);
         all.map(|control| (control.ttl, control.is_reset)).collect()
     }
 
@@ -199,7 +223,7 @@ mod tests {
         packet[24..26].copy_from_slice(&8_000u16.to_be_bytes());
         packet[24 + UNTIL_FLAGS - 1] = RST | 0x10;
         let from = "10.0.0.9:8000".parse().unwrap();
-        assert_eq!(Control::of(&packet), Some(Control { from, ttl: 63, is_reset: true }));
+        assert_eq!(Control::of(&packet), Some(Control { from, ttl: 63, is_reset: true, is_own: false }));
         let complete = 24 + UNTIL_FLAGS;
         for length in 0..packet.len() {
             assert_eq!(Control::of(&packet[..length]).is_some(), length >= complete, "{length}");

@@ -1,20 +1,27 @@
-//! The plan of one connection that does what those of a population do: for a question to the target after a load.
+//! The plan of one connection, or a few, that do what those of a population do: for a question to the target after a load.
 
 use units::{Nanos, Spans};
 
 use crate::{
-    Activity, Hold, Load, Network, Plan, Population, Ramp, Reconnect, Share, Sources, Stage, Step, Then,
+    Activity, Hold, IoChoice, Load, Network, Plan, Population, Ramp, Reconnect, Share, Sources, Stage, Step,
+    Then,
 };
 
 /// Requests of one user: one may be slow for it is the first on its connection.
 const REQUESTS: u64 = 3;
+/// Users where it counts whether they are served: where the target serves some and not others, at random, four alike here and four of the
+/// other kind there are one chance in 250 at the most.
+const USERS: u32 = 4;
+/// What every host accepts (RFC 9293, section 3.7.1).
+const SMALL_SEGMENT: u16 = 536;
 
 /// What one connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// Its first requests, one right after the other; where it has none it is open.
+    /// Its first requests, one right after the other; where it has none it is open. A few connections do so.
     Served,
-    /// The same, and a response is waited for as long as all may take, for a target may be busy still with what the load has given up.
+    /// The same of one connection, and a response is waited for as long as all may take, for a target may be busy still with what the load has
+    /// given up.
     Awaited,
     /// Its steps once, and nothing from then on.
     Silent,
@@ -22,8 +29,18 @@ pub enum Alone {
     Busy(Nanos),
 }
 
+impl Alone {
+    /// Connections.
+    pub const fn users(self) -> u32 {
+        match self {
+            Alone::Served => USERS,
+            Alone::Awaited | Alone::Silent | Alone::Busy(_) => 1,
+        }
+    }
+}
+
 impl Plan {
-    /// The plan of one connection of this population, which lasts for `time` at the most, and waits for no dial and no response longer
+    /// The plan of so few connections of this population, which lasts for `time` at the most, and waits for no dial and no response longer
     /// than that. It is not dialled again, and nothing is judged by it.
     pub fn alone(&self, population: u16, does: Alone, time: Nanos) -> Plan {
         let own = self.populations[usize::from(population)].alone(does, time);
@@ -48,8 +65,15 @@ impl Plan {
             max_lag: self.max_lag,
             experiments: false,
             target_gc: false,
+            max_segment: None,
             observe: None,
         }
+    }
+
+    /// The same with small segments in both directions. The kernel interface for which that is implemented is epoll.
+    #[must_use]
+    pub fn in_small_segments(self) -> Plan {
+        Plan { max_segment: Some(SMALL_SEGMENT), io: IoChoice::Epoll, ..self }
     }
 
     /// The same from this address.
@@ -79,10 +103,10 @@ impl Population {
     fn alone(&self, does: Alone, time: Nanos) -> Population {
         let is_served = matches!(does, Alone::Served | Alone::Awaited);
         let mut own = Population {
-            load: Load::Held { connections: 1 },
+            load: Load::Held { connections: does.users() },
             streams: self.streams.map(|_| 1),
             calls: None,
-            requests: (is_served && self.has_replies()).then_some(REQUESTS),
+            requests: (is_served && self.has_replies()).then_some(REQUESTS * u64::from(does.users())),
             timeout: if does == Alone::Awaited { time } else { self.timeout.min(time) },
             reconnect: Reconnect::Never,
             ..self.clone()
@@ -135,8 +159,10 @@ mod tests {
             plan(&[("-c", "500"), ("--rate", "9/s"), ("--timeout", "3s"), ("--threshold", "held >= 9")]);
         let one = load.alone(0, Alone::Served, SECOND);
         let own = &one.populations[0];
-        assert_eq!((own.load, own.requests, own.timeout), (Load::Held { connections: 1 }, Some(3), SECOND));
-        assert_eq!((one.places(), one.hold(), one.experiments), (1, Some(SECOND), false));
+        assert_eq!((own.load, own.requests, own.timeout), (Load::Held { connections: 4 }, Some(12), SECOND));
+        assert_eq!((one.places(), one.hold(), one.experiments), (4, Some(SECOND), false));
+        let own = &load.alone(0, Alone::Awaited, SECOND).populations[0];
+        assert_eq!((own.load, own.requests), (Load::Held { connections: 1 }, Some(3)));
         assert!(one.thresholds.is_empty() && own.reconnect == Reconnect::Never);
         assert_eq!(own.target, load.populations[0].target);
         // A shorter timeout stays, unless what the load has left is to be waited for.

@@ -211,6 +211,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
         thresholds: Vec::new(),
         max_lag: DEFAULT_MAX_LAG,
         experiments: true,
+        max_segment: None,
         target_gc: false,
         observe: None,
     };

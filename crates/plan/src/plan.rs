@@ -37,6 +37,8 @@ pub struct Plan {
     pub max_lag: Nanos,
     /// Whether the target may be asked after a load that did not go well, by dials and requests beside it.
     pub experiments: bool,
+    /// The largest segments of TCP that either end sends, bytes; none: what the path allows.
+    pub max_segment: Option<u16>,
     /// Whether full collections in the target's Java virtual machine are permitted.
     pub target_gc: bool,
     /// The observer on the target's host.

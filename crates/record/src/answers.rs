@@ -20,6 +20,8 @@ pub enum Experiment {
     OtherAddress,
     /// The same after half of the connections were closed.
     Half,
+    /// The same in small segments.
+    SmallSegments,
     /// One user while all else is silent: how long do responses take?
     Alone,
     /// A connection that stays silent after its first response: is it closed, and when?
@@ -29,7 +31,7 @@ pub enum Experiment {
 }
 
 use crate::tolerances::{HALF, NINE_TENTHS};
-use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Tls};
+use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, SmallSegments, Tls};
 
 /// The outcome of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +45,8 @@ pub enum Outcome {
     Unanswered,
     /// The first fault.
     Failed(FaultCount),
+    /// Some had responses, and this is the first fault of the others.
+    Mixed(FaultCount),
     /// The connection was closed after this time.
     Closed(Nanos),
     /// It was open for this time, and stayed open.
@@ -107,6 +111,7 @@ impl Answers {
             OtherSource => &[Pause],
             OtherAddress => &[Pause, OtherSource],
             Half => &[Pause, OtherSource, OtherAddress],
+            SmallSegments => &[Pause],
             _ => &[],
         };
         before.iter().any(|one| self.is_served(*one))
@@ -120,6 +125,10 @@ impl Answers {
             let are_as_many = pause.open as f64 >= NINE_TENTHS * at as f64;
             return are_as_many.then_some(TurnedAway::Passed);
         }
+        // Of some that are served and others that are not, it says nothing that others were.
+        if pause.outcome.is_mixed() {
+            return None;
+        }
         if self.is_served(OtherSource) {
             return Some(TurnedAway::BySource);
         }
@@ -130,7 +139,14 @@ impl Answers {
             // It is not for the others that there is no room.
             return Some(TurnedAway::Broken);
         }
-        self.of(Half).map(|half| if half.is_served() { TurnedAway::Full } else { TurnedAway::Broken })
+        let half = self.of(Half).filter(|half| !half.is_mixed())?;
+        Some(if half.is_served() { TurnedAway::Full } else { TurnedAway::Broken })
+    }
+
+    /// Whether any one more user was served while the load's connections were open; none where that was not asked.
+    pub fn any_served(&self) -> Option<bool> {
+        let outcome = self.of(Pause)?;
+        Some(outcome.is_served() || outcome.is_mixed())
     }
 
     /// How long responses take one user alone that take `median` under load, where that is clearly less.
@@ -141,6 +157,11 @@ impl Answers {
     /// How long responses take one user alone.
     pub fn alone(&self) -> Option<Nanos> {
         if let Outcome::Served(took) = self.of(Alone)? { Some(*took) } else { None }
+    }
+
+    /// Whether users were served with small segments, and not with any others: by the load, of which `none` was, or after it.
+    pub fn needs_small_segments(&self, none: bool) -> bool {
+        self.is_served(SmallSegments) && (none || self.any_served() == Some(false))
     }
 
     /// Whether a connection was closed that was silent, or never was; none where that was not asked.
@@ -183,6 +204,10 @@ impl Outcome {
     fn is_served(&self) -> bool {
         matches!(self, Outcome::Served(_) | Outcome::Open)
     }
+
+    fn is_mixed(&self) -> bool {
+        matches!(self, Outcome::Mixed(_))
+    }
 }
 
 impl Experiment {
@@ -194,6 +219,7 @@ impl Experiment {
             OtherSource => "other-source",
             OtherAddress => "other-address",
             Half => "half",
+            SmallSegments => "small-segments",
             Alone => "alone",
             Silent => "silent",
             Busy => "busy",
@@ -208,6 +234,7 @@ impl fmt::Display for Outcome {
             Outcome::Open => f.write_str("connected"),
             Outcome::Unanswered => f.write_str("connected, no response"),
             Outcome::Failed(fault) => write!(f, "not served: {}", fault.fault().name()),
+            Outcome::Mixed(fault) => write!(f, "served in part: {}", fault.fault().name()),
             Outcome::Closed(after) => write!(f, "closed after {}", after.brief()),
             Outcome::Stayed(time) => write!(f, "still open after {}", time.brief()),
             Outcome::Tls(true) => f.write_str("a record of TLS in reply"),

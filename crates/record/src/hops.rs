@@ -14,7 +14,11 @@ const MOST: usize = 64;
 /// Times to live that segments of the target had left, by the address that they bear.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Hops(BTreeMap<IpAddr, Left>);
+pub struct Hops {
+    of: BTreeMap<IpAddr, Left>,
+    /// Resets that this host has sent itself, with the address of another one.
+    own: u64,
+}
 
 /// Of one address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,27 +36,35 @@ pub enum Sender {
     Target,
     /// A router or a firewall before it.
     Path,
+    /// This host: its own firewall.
+    Here,
 }
 
 impl Hops {
     /// Takes a segment that begins or ends a connection.
     pub fn take(&mut self, from: IpAddr, ttl: u8, is_reset: bool) {
-        if self.0.len() < MOST || self.0.contains_key(&from) {
-            let left = self.0.entry(from).or_default();
+        if self.of.len() < MOST || self.of.contains_key(&from) {
+            let left = self.of.entry(from).or_default();
             let all = if is_reset { &mut left.resets } else { &mut left.others };
             all.insert(ttl);
         }
     }
 
+    /// Takes a reset that this host has sent itself.
+    pub fn take_own(&mut self) {
+        self.own += 1;
+    }
+
     /// Whether a segment that is no reset was seen, of any address.
     pub fn has_others(&self) -> bool {
-        self.0.values().any(|left| !left.others.is_empty())
+        self.of.values().any(|left| !left.others.is_empty())
     }
 
     /// Who has sent all resets, where that was seen.
     pub fn sender(&self) -> Option<Sender> {
-        let known = self.0.values().filter(|left| !left.resets.is_empty());
-        let mut senders = known.map(Left::sender);
+        let known = self.of.values().filter(|left| !left.resets.is_empty());
+        let own = (self.own > 0).then_some(Some(Sender::Here));
+        let mut senders = own.into_iter().chain(known.map(Left::sender));
         let first = senders.next()??;
         senders.all(|other| other == Some(first)).then_some(first)
     }
@@ -97,6 +109,15 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_of_our_own_has_passed_nothing() {
+        let mut hops = Hops::default();
+        hops.take_own();
+        assert_eq!(hops.sender(), Some(Sender::Here));
+        hops.take(IpAddr::from([10, 0, 0, 1]), 64, true);
+        assert_eq!(hops.sender(), None, "of both");
+    }
+
+    #[test]
     fn each_address_has_a_way_of_its_own() {
         let (reset, other) = (true, false);
         check(&[(1, 63, other), (2, 64, other), (2, 64, reset)], Some(Sender::Target));
@@ -106,6 +127,6 @@ mod tests {
         let mut hops = Hops::default();
         many.iter()
             .for_each(|(host, ttl, is_reset)| hops.take(IpAddr::from([10, 0, 0, *host]), *ttl, *is_reset));
-        assert_eq!(hops.0.len(), MOST);
+        assert_eq!(hops.of.len(), MOST);
     }
 }

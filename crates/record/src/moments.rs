@@ -110,6 +110,13 @@ impl Times {
         at.and_then(|at| at.checked_sub(1)).map_or(Nanos::ZERO, |below| BOUNDS[below])
     }
 
+    /// These without the longest `n`.
+    #[must_use]
+    pub fn without_longest(self, n: u64) -> Times {
+        let count = self.count.saturating_sub(n);
+        Times { count, up_to: self.up_to.map(|up_to| up_to.min(count)) }
+    }
+
     /// These and others together.
     pub fn plus(&self, other: &Times) -> Times {
         let sum = |at: usize| self.up_to[at] + other.up_to[at];

@@ -13,8 +13,33 @@ pub struct Segments {
     pub unacknowledged: u64,
     /// Of those: all that was sent is acknowledged, and nothing has come since.
     pub unanswered: u64,
-    /// The shortest time since anything came on one of them, be it an acknowledgement.
+    /// The shortest time since anything came on any of them, be it an acknowledgement.
     pub quiet: Option<Nanos>,
     /// Dials whose SYN was sent again.
     pub syns: u64,
+    /// When most of them showed that segments were lost, of a target on another machine; at any time while requests waited.
+    pub lossy: Lossy,
+}
+
+/// Connections on which segments are lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lossy {
+    /// Established connections examined.
+    pub connections: u64,
+    /// Of those: what was sent last is not acknowledged, and was sent again twice or more.
+    pub stuck: u64,
+    /// The shortest time since anything came on one of these, be it an acknowledgement.
+    pub stuck_for: Nanos,
+    /// Of all: segments came out of their order, as they do where others are lost.
+    pub disordered: u64,
+}
+
+impl Lossy {
+    /// Takes another sample, if it shows more.
+    pub fn take(&mut self, now: Lossy) {
+        if now.stuck + now.disordered > self.stuck + self.disordered {
+            *self = now;
+        }
+    }
 }

@@ -115,7 +115,8 @@ impl Sources {
             unacknowledged: all.unacknowledged + stuck.unacknowledged,
         });
         let quiet = Some(Duration::from_nanos(now.since(came).0));
-        Some(Segments { quiet, ..segments(all, open, waiting) })
+        // Those are none that anything came on.
+        Some(Segments { quiet, stuck_for: quiet, ..segments(all, open, waiting) })
     }
 
     /// SYNs that shards with a device sent again, and messages of ICMP that they received: the kernel counts neither.
@@ -277,8 +278,8 @@ fn segments(stuck: Stuck, open: u64, waiting: u64) -> Segments {
         unacknowledged,
         // Requests of several streams wait for the same acknowledgement.
         unanswered: waiting.min(open).saturating_sub(unacknowledged),
-        quiet: None,
         syns,
+        ..Segments::default()
     }
 }
 

@@ -1,14 +1,14 @@
-//! Experiments after the load: one connection more, to distinguish causes that look alike. Which ones, and what their answers mean, is in
-//! [`judge::experiments`]. One more user is a run of its own with one connection, so that it speaks whatever the load speaks.
+//! Experiments after the load: a few connections more, to distinguish causes that look alike. Which ones, and what their answers mean, is in
+//! [`judge::experiments`]. They are a run of their own, so that they speak whatever the load speaks.
 
 use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
 
 use host::Root;
 use judge::experiments::{Ask, MOST, PAUSE, asks, asks_for_tls};
-use plan::{Alone, Plan, Sources};
+use plan::{Alone, IoChoice, Plan, Sources};
 use record::Record;
 use record::answers::{Answer, Answers, Experiment, Outcome};
-use samples::{FaultCount, Kind, Side, Tick};
+use samples::{Fault, FaultCount, Kind, Side, Stage, Tick};
 use units::Nanos;
 
 use crate::{
@@ -76,7 +76,7 @@ impl Lab<'_> {
 
     /// Makes an experiment; none where this machine cannot, or a signal came.
     fn make(&mut self, ask: &Ask) -> Option<Outcome> {
-        let user = |does| self.plan.alone(ask.population, does, ask.time);
+        let user = |does: Alone| self.plan.alone(ask.population, does, ask.time);
         let at = self.plan.populations[usize::from(ask.population)].target.destinations[0];
         let user = match ask.experiment {
             Experiment::Tls => return host::remote::speaks_tls(at).map(Outcome::Tls),
@@ -89,8 +89,13 @@ impl Lab<'_> {
                 self.wait(PAUSE);
                 user(Alone::Served)
             }
+            Experiment::SmallSegments => {
+                let is_tun = self.plan.io == IoChoice::Tun;
+                (!is_tun).then(|| user(Alone::Served).in_small_segments())?
+            }
             Experiment::Half => {
-                self.open.filter(|open| *open > 1)?;
+                // There is to be room for all of these users then.
+                self.open.filter(|open| open / 2 >= Alone::Served.users().into())?;
                 let user = user(Alone::Served);
                 self.workers.close_half();
                 self.open = self.open.map(|open| open / 2);
@@ -134,10 +139,11 @@ impl Lab<'_> {
         conductor.give_orders(&mut workers);
         let mut lasted = None;
         let has_replies = user.populations[0].has_replies();
+        let users = u64::from(user.places());
         loop {
             let has_ended = conductor.gather(&mut workers).is_none();
             let now = workers.now().since(begun);
-            let is_gone = conductor.sum(ended) > 0;
+            let is_gone = conductor.sum(ended) >= users;
             let is_open = !has_replies && now > OPEN && conductor.open() > 0 && !is_watched;
             if is_gone || is_open || now >= time || self.interrupt.is_set() {
                 lasted.get_or_insert(now);
@@ -155,18 +161,18 @@ impl Lab<'_> {
         stop(&mut workers, |update| conductor.handle(update));
         workers.join();
         let (_, record) = conductor.finish();
-        outcome(&record.totals, lasted.filter(|_| is_watched))
+        outcome(&record.totals, users, lasted.filter(|_| is_watched))
     }
 }
 
-/// Connections that were lost, closed as announced, or could not be opened, and requests that failed.
+/// Connections that were lost, closed as announced, or could not be opened.
 fn ended(tick: &Tick) -> u64 {
     let counts = &tick.counts;
-    counts.dropped + counts.closed + counts.failed + tick.faults.total()
+    counts.dropped + counts.closed + counts.failed
 }
 
-/// The outcome of one user; `watched`: for how long its connection was watched. None where it was this machine that failed.
-fn outcome(all: &Tick, watched: Option<Nanos>) -> Option<Outcome> {
+/// The outcome of some users; `watched`: for how long its connection was watched. None where it was this machine that failed.
+fn outcome(all: &Tick, users: u64, watched: Option<Nanos>) -> Option<Outcome> {
     let fault = all.faults.by_kind().max_by_key(|(_, n)| *n).map(|(fault, _)| FaultCount::new(fault, 1));
     let counts = &all.counts;
     if fault.as_ref().is_some_and(|fault| fault.side == Side::Host) {
@@ -179,15 +185,25 @@ fn outcome(all: &Tick, watched: Option<Nanos>) -> Option<Outcome> {
     }
     let [at_load, before] = [&all.latency, &all.ramp_latency];
     let times = if at_load.is_empty() { before } else { at_load };
-    if counts.answered > counts.wrong && !times.is_empty() {
-        return Some(Outcome::Served(times.quantile(0.5)));
-    }
+    let is_served = counts.answered > counts.wrong && !times.is_empty();
+    let is_open = counts.sent == 0 && counts.opened > counts.dropped;
+    // Each user whose request has no response sends no other.
+    let has_none = counts.sent().saturating_sub(counts.answered);
+    let failed = if has_none > 0 { has_none } else { counts.failed + counts.dropped };
     match fault {
+        Some(fault) if failed < users && (is_served || is_open) => Some(Outcome::Mixed(fault)),
         Some(fault) => Some(Outcome::Failed(fault)),
+        None if is_served && has_none > 0 => Some(Outcome::Mixed(late())),
+        None if is_served => Some(Outcome::Served(times.quantile(0.5))),
         None if counts.opened == 0 => None,
         None if counts.sent > 0 => Some(Outcome::Unanswered),
         None => Some(Outcome::Open),
     }
+}
+
+/// Of requests that had no response when the experiment ended.
+fn late() -> FaultCount {
+    FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), 1)
 }
 
 /// An address that the load was not dialled from, and this machine may use: towards 127.0.0.0/8, where the choice is throng's. All of

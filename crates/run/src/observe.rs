@@ -12,7 +12,10 @@ use host::{
     remote::{MAX_PORTS, Poller, Token},
 };
 use plan::Plan;
-use record::{observed::Observed, segments::Segments};
+use record::{
+    observed::Observed,
+    segments::{Lossy, Segments},
+};
 use samples::{KernelCost, ObserverSeen, Phase, Sample, Samples, TargetSample, TargetSeen};
 use units::Nanos;
 
@@ -289,13 +292,27 @@ impl Observer {
             None => net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?,
         };
         let waiting = |seen: &Segments| seen.unacknowledged + seen.unanswered + seen.syns;
-        let net::Segments { connections, unacknowledged, unanswered, quiet, syns } = now;
+        let net::Segments { connections, unacknowledged, unanswered, quiet, syns, .. } = now;
         let quiet = quiet.map(|quiet| Nanos(quiet.as_nanos() as u64));
-        let seen = Segments { connections, unacknowledged, unanswered, quiet, syns };
+        let lossy = self.known.segments.lossy;
+        let seen = Segments { connections, unacknowledged, unanswered, quiet, syns, lossy };
         if waiting(&seen) >= waiting(&self.known.segments) {
             self.known.segments = seen;
         }
+        self.take_lossy(now);
         Some(now)
+    }
+
+    /// The same while nothing seems wrong: only what shows that segments are lost is of interest.
+    pub(crate) fn sample_losses(&mut self, known: Option<net::Segments>) {
+        let now = known.or_else(|| net::segments_to(&self.destinations, MAX_SEGMENTS).ok());
+        now.into_iter().for_each(|now| self.take_lossy(now));
+    }
+
+    fn take_lossy(&mut self, now: net::Segments) {
+        let net::Segments { connections, unacknowledged: stuck, stuck_for, disordered, .. } = now;
+        let stuck_for = Nanos(stuck_for.unwrap_or_default().as_nanos() as u64);
+        self.known.segments.lossy.take(Lossy { connections, stuck, stuck_for, disordered });
     }
 
     /// Connections at one of these ports that are in the target's accept queue, of `open` ones; `None` if that cannot be

@@ -26,13 +26,24 @@ impl Resets {
         Resets { tap, of, hops: Hops::default() }
     }
 
+    /// Whether the target is another host, as far as its addresses show.
+    pub(crate) fn are_far(&self) -> bool {
+        !self.of.is_empty()
+    }
+
     /// Takes what has come. Once it is known how far the target is, only resets are of interest.
     pub(crate) fn look(&mut self) {
         let Some(tap) = &self.tap else { return };
         let knew = self.hops.has_others();
         let all =
             std::iter::from_fn(|| tap.next()).take(MOST).filter(|control| self.of.contains(&control.from));
-        all.for_each(|control| self.hops.take(control.from.ip(), control.ttl, control.is_reset));
+        for control in all {
+            match control.is_own {
+                true if control.is_reset => self.hops.take_own(),
+                true => {}
+                false => self.hops.take(control.from.ip(), control.ttl, control.is_reset),
+            }
+        }
         if !knew && self.hops.has_others() {
             // What comes besides does no harm.
             let _ = tap.only_resets();

@@ -29,6 +29,8 @@ words! {
         Size = "size",
         /// When the first byte of the response came, as [`cell`].
         FirstByte = "first byte",
+        /// How long nothing had come on its connection when it was sent, as [`cell`]; known to 50 ms.
+        Pause = "pause",
     }
 }
 
@@ -42,7 +44,7 @@ impl Dimension {
             Dimension::Open => 8,
             Dimension::Number => 17,
             Dimension::Size => 24,
-            Dimension::FirstByte => TIMES,
+            Dimension::FirstByte | Dimension::Pause => TIMES,
         }
     }
 
@@ -57,7 +59,7 @@ impl Dimension {
     }
 }
 
-const ROWS: usize = Dimension::FirstByte.first() + Dimension::FirstByte.buckets();
+const ROWS: usize = Dimension::Pause.first() + Dimension::Pause.buckets();
 
 /// Times in octaves: below 8 us, below 16 us, and so on, and from 69 s on.
 const TIMES: usize = 25;

@@ -31,7 +31,7 @@ pub struct InCommon {
     /// Their share of all requests that ended.
     pub share: f64,
     /// By what they differ from the others: `destination`, `source`, `connection`, `moment`, `open` (connections), `number` (of the
-    /// request on its connection), `step`, `size` (of the response) or `part` (of the response).
+    /// request on its connection), `pause` (before it), `step`, `size` (of the response) or `part` (of the response).
     pub dimension: String,
     /// How likely a difference like this is by chance, before the correction for the number of dimensions that were tested.
     pub p: f64,

@@ -3,13 +3,18 @@
 use std::net::IpAddr;
 
 use plan::Part;
-use samples::breakdown::{Buckets, Dimension, Outcome};
+use samples::breakdown::{Buckets, Dimension, Outcome, cell};
+
+use units::Nanos;
 
 use super::Client;
 use crate::exchange::Exchange;
 
 /// Connections of a shard, the first ones, whose local addresses are kept: a byte each.
 const MOST: u32 = 4096;
+
+/// Longer is an input that came after the request was sent: the clock of inputs goes around in 14 hours.
+const LONGEST_PAUSE: Nanos = Nanos::from_secs(12 * 3_600);
 
 /// Which connections of a shard are looked at one by one, and where all are counted.
 pub(super) struct Sampled {
@@ -97,6 +102,9 @@ impl Client {
         // Up to 64 bytes.
         set(Dimension::Size, size.map(|bytes| octave(bytes.div_ceil(64))));
         set(Dimension::FirstByte, exchange.begun.cell().filter(|_| size.is_some()));
+        // Nothing counts as input before a response is complete; of several at a time, another one may have been since.
+        let pause = self.conns[index].silent_for(exchange.started);
+        set(Dimension::Pause, Some(cell(pause)).filter(|_| pause < LONGEST_PAUSE));
         self.tick.breakdown.count(buckets, outcome);
     }
 }

@@ -1,9 +1,12 @@
 use super::*;
 
-/// No dial ever succeeded, and this machine blocked outgoing SYNs (`TCPRetransFail`).
+/// Dials had no SYN-ACK, and this machine blocked SYNs that were sent again, one or more for each of them (`TCPRetransFail`), or no dial ever
+/// succeeded.
 pub(crate) struct BlockedHere {
     pub(crate) dials: u64,
     pub(crate) segments: u64,
+    /// `: the 164th and all after it`, where others had succeeded.
+    pub(crate) since: String,
 }
 
 impl Cause for BlockedHere {
@@ -14,12 +17,15 @@ impl Cause for BlockedHere {
 
     fn find(case: &Case) -> Option<Found<BlockedHere>> {
         let segments = case.evidence.here.net.retrans_fails;
-        let is_it = super::no_syn_ack::never_opened(case) && segments > 0;
-        is_it.then(|| Found::inferred(BlockedHere { dials: case.count, segments }, 0))
+        let are_dials = case.trouble == Trouble::Waiting && case.stage == Some(Stage::Dial);
+        let is_of_each = are_dials && segments >= case.count;
+        let is_it = segments > 0 && (is_of_each || super::no_syn_ack::never_opened(case));
+        let found = BlockedHere { dials: case.count, segments, since: case.since() };
+        is_it.then(|| Found::inferred(found, case.peak()))
     }
 
     fn sentence(&self) -> String {
-        format!("this machine's firewall dropped {}", some(self.dials, "dial"))
+        format!("this machine's firewall dropped {}{}", some(self.dials, "dial"), self.since)
     }
 
     fn detail(&self, _: &Case) -> String {

@@ -9,8 +9,7 @@ pub(crate) struct CutOff {
 impl Cause for CutOff {
     const ID: &'static str = "cut-off";
     const OF: (Side, Name) = (Side::Path, Name::NoSynAck);
-    const YIELDS_TO: &'static str =
-        "rejected rejected-in-part unacknowledged conntrack queue-overflowed queue-unaccepted queue-standing";
+    const YIELDS_TO: &'static str = "blocked-here rejected rejected-in-part unacknowledged conntrack queue-overflowed queue-unaccepted queue-standing";
     const FIX: &'static str = "check the firewalls on the path for a limit on connections (ct count, connlimit), and their conntrack tables (nf_conntrack_count and \
         nf_conntrack_max there)";
 

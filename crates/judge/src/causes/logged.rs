@@ -1,6 +1,8 @@
 use super::*;
+use record::tolerances::HALF;
 
-/// The target's log says that it could get no file, no thread or no memory.
+/// The target's log says that it could get no file, no thread or no memory. Where not half of its files are open, it is of another limit that it
+/// says so (`EMFILE` of inotify).
 pub(crate) struct Logged {
     pub(crate) kind: LogKind,
     pub(crate) at: u64,
@@ -16,7 +18,11 @@ impl Cause for Logged {
             return None;
         }
         let kinds = [LogKind::OpenFiles, LogKind::Threads, LogKind::Memory];
-        let kind = kinds.into_iter().find(|kind| case.logged(*kind).is_some())?;
+        let files = case.evidence.target.and_then(|target| target.open_files);
+        let has_files = files.is_some_and(|files| (files.used as f64) < HALF * files.limit as f64);
+        let is_said =
+            |kind: &LogKind| case.logged(*kind).is_some() && !(has_files && *kind == LogKind::OpenFiles);
+        let kind = kinds.into_iter().find(is_said)?;
         let at = case.served();
         case.evidence.target.map(|_| Found::seen(Logged { kind, at }, at).began(Began::Seen(kind.into())))
     }

@@ -4,6 +4,7 @@ use super::*;
 pub(crate) struct RequestTimeout {
     pub(crate) time: Nanos,
     pub(crate) count: u64,
+    pub(crate) by: By,
 }
 
 impl Cause for RequestTimeout {
@@ -13,12 +14,17 @@ impl Cause for RequestTimeout {
 
     fn find(case: &Case) -> Option<Found<RequestTimeout>> {
         let time = super::idle_timeout::silence(case).filter(|_| case.stage == Some(Stage::Exchange))?;
-        Some(Found::inferred(RequestTimeout { time, count: case.count }, case.peak()))
+        let found = RequestTimeout { time, count: case.count, by: By::of(case) };
+        Some(Found::inferred(found, case.peak()))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        (self.by.side(), Self::OF.1)
     }
 
     fn sentence(&self) -> String {
         let (time, n) = (tenths(self.time), Count(self.count));
-        format!("the target closes connections {time} after a request, without a response ({n} closed)")
+        format!("{} closes connections {time} after a request, without a response ({n} closed)", self.by)
     }
 
     fn detail(&self, case: &Case) -> String {

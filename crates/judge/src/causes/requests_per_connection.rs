@@ -4,6 +4,7 @@ use record::tolerances::CONFIGURED;
 /// All lost connections had received the same number of responses, and were closed, without an announcement, immediately after the last.
 pub(crate) struct RequestsPerConnection {
     pub(crate) responses: u64,
+    pub(crate) by: By,
 }
 
 impl RequestsPerConnection {
@@ -20,13 +21,18 @@ impl Cause for RequestsPerConnection {
 
     fn find(case: &Case) -> Option<Found<RequestsPerConnection>> {
         let responses = case.evidence.losses.responses.filter(|_| is_unannounced(case))?;
-        Some(Found::inferred(RequestsPerConnection { responses }, case.peak()))
+        let found = RequestsPerConnection { responses, by: By::of(case) };
+        Some(Found::inferred(found, case.peak()))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        (self.by.side(), Self::OF.1)
     }
 
     fn sentence(&self) -> String {
         match self.responses {
-            1 => "the target closes each connection after its response".to_owned(),
-            n => format!("the target closes each connection after {} responses", Count(n)),
+            1 => format!("{} closes each connection after its response", self.by),
+            n => format!("{} closes each connection after {} responses", self.by, Count(n)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{no_room_here::What, *};
+use super::{no_room_here::What, starved::Which, *};
 use crate::{
     cpu::Of,
     evidence::{Shared, Stall, State},
@@ -28,7 +28,8 @@ fn check(rows: Vec<Row>) -> BTreeSet<&'static str> {
 /// Each cause once, and the forms of those that have several.
 #[test]
 fn each_cause_has_its_sentence() {
-    let rows = [process(), resources(), closes(), queues(), asked(), here(), load(), path()].concat();
+    let rows =
+        [process(), resources(), closes(), queues(), unserved(), asked(), here(), load(), path()].concat();
     let ids = check(rows);
     let all: BTreeSet<&str> = CAUSES.iter().map(|cause| cause.id).collect();
     assert_eq!(ids, all);
@@ -120,6 +121,10 @@ fn resources() -> Vec<Row> {
             collecting::Collecting { part: SlowPart { share: 0.05, slow, usual }, pause: slow },
             "5.0 % of responses took 4.0 s, the others 21 ms, while the target collected garbage",
         ),
+        said(
+            paused::Paused { times: 3, part: SlowPart { share: 0.05, slow, usual }, is_far: false },
+            "the target paused 3 times: 5.0 % of responses took 4.0 s, on every connection at once",
+        ),
     ]
 }
 
@@ -138,7 +143,7 @@ fn closes() -> Vec<Row> {
             "the target closes connections after 30 s of inactivity (800 closed)",
         ),
         said(
-            request_timeout::RequestTimeout { time: s(3_230), count: 50 },
+            request_timeout::RequestTimeout { time: s(3_230), count: 50, by: By::Target },
             "the target closes connections 3.2 s after a request, without a response (50 closed)",
         ),
         said(
@@ -146,11 +151,11 @@ fn closes() -> Vec<Row> {
             "the target ends connections 2.1 s after they are opened (800 ended)",
         ),
         said(
-            requests_per_connection::RequestsPerConnection { responses: 100 },
+            requests_per_connection::RequestsPerConnection { responses: 100, by: By::Target },
             "the target closes each connection after 100 responses",
         ),
         said(
-            requests_per_connection::RequestsPerConnection { responses: 1 },
+            requests_per_connection::RequestsPerConnection { responses: 1, by: By::Target },
             "the target closes each connection after its response",
         ),
         said(
@@ -196,12 +201,6 @@ fn closes() -> Vec<Row> {
 }
 
 fn queues() -> Vec<Row> {
-    let most = |names: &[&str], count, served| Starved {
-        names: names.iter().map(|name| (*name).to_owned()).collect(),
-        count,
-        served,
-        ..Starved::default()
-    };
     let unaccepted = |count, most| queue_unaccepted::QueueUnaccepted { count, most };
     let standing = |served, count| queue_standing::QueueStanding {
         served,
@@ -210,8 +209,6 @@ fn queues() -> Vec<Row> {
         most: None,
         in_turns: false,
     };
-    let in_turns = |most| Starved { in_turns: true, ..most };
-    let starved = |most, has_probe| starved::Starved { most, has_probe };
     vec![
         said(
             queue_overflowed::QueueOverflowed { backlog: 8, times: 66 },
@@ -247,6 +244,30 @@ fn queues() -> Vec<Row> {
             "the target serves at most 8 connections at a time: others wait in its accept queue",
         ),
         said(
+            probe_starved::ProbeStarved { new: 21, served: 22, at: 9 },
+            "21 new probe connections got no correct response, the kept ones got 22: the target serves a limited number \
+            of connections at a time, including the probe's",
+        ),
+    ]
+}
+
+fn most(names: &[&str], count: u64, served: u64) -> Starved {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    Starved { names, count, served, ..Starved::default() }
+}
+
+fn unserved() -> Vec<Row> {
+    let in_turns = |most| Starved { in_turns: true, ..most };
+    let starved = |most: Starved, has_probe| {
+        let by = if most.may_be_of_one() { Which::Either } else { Which::Limit };
+        starved::Starved { most, has_probe, by }
+    };
+    vec![
+        said(
+            starved::Starved { most: most(&[], 16, 48), has_probe: false, by: Which::OneOf },
+            "16 of 64 connections had no response by the end of the load: one of several backends or workers does not respond",
+        ),
+        said(
             starved(most(&[], 92, 8), false),
             "the target serves 8 connections at a time: 92 others had no response by the end of the load",
         ),
@@ -259,11 +280,6 @@ fn queues() -> Vec<Row> {
             starved(in_turns(most(&["users"], 2, 1)), true),
             "the target serves at most 1 connection of population users at a time, plus the probe's: 2 others had no response by the end \
             of the load",
-        ),
-        said(
-            probe_starved::ProbeStarved { new: 21, served: 22, at: 9 },
-            "21 new probe connections got no correct response, the kept ones got 22: the target serves a limited number \
-            of connections at a time, including the probe's",
         ),
     ]
 }
@@ -335,7 +351,10 @@ fn here() -> Vec<Row> {
             shared_processors::SharedProcessors(Shared { list, ..Shared::default() }),
             "throng and the target compete for the same processors (0-1)",
         ),
-        said(blocked_here::BlockedHere { dials: 9, segments: 1 }, "this machine's firewall dropped 9 dials"),
+        said(
+            blocked_here::BlockedHere { dials: 9, segments: 1, since: String::new() },
+            "this machine's firewall dropped 9 dials",
+        ),
     ]
 }
 
@@ -416,6 +435,18 @@ fn path() -> Vec<Row> {
         said(
             rejected_in_part::RejectedInPart { dials: 9, messages: 2 },
             "9 dials were rejected or got no SYN-ACK",
+        ),
+        said(
+            black_hole::BlackHole { count: 50, what: "request" },
+            "the path drops large packets: 50 requests had no response, and users with small segments were served",
+        ),
+        said(
+            loses_segments::LosesSegments { count: 39, disordered: 38, of: 40 },
+            "the path loses segments: 39 responses began and did not end in time",
+        ),
+        said(
+            forgotten::Forgotten { silence: Nanos::from_millis(2_147), count: 70, by: By::Path },
+            "something on the path forgets idle connections: 70 requests failed that came after 2.1 s of silence or longer",
         ),
         said(none(false), "9 dials got no reply: the path drops packets, or no host has that address"),
         said(

@@ -31,6 +31,11 @@ impl Cause for TooFewConnections {
         let mean = missed.sent as f64 / missed.time_s;
         let carried = least.filter(|least| *least < NEARLY_ALL * mean).unwrap_or(mean);
         let (held, due) = (missed.held, missed.due_per_s());
+        // As long as each was under way (Little's law). With less of a load responses are faster: more connections would carry no more.
+        let took = Nanos((held as f64 / carried * 1e9) as u64);
+        if case.evidence.answers.faster_alone(took).is_some() {
+            return None;
+        }
         Some(Found::inferred(TooFewConnections { held, carried, due, missed }, held))
     }
 

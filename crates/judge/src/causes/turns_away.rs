@@ -37,7 +37,8 @@ impl Cause for TurnsAway {
             Some(true) => return None,
             were_old => were_old.is_some(),
         };
-        let beyond = case.held();
+        // Of those that come and go none are left in the end.
+        let beyond = if case.evidence.subject.arrives { case.peak() } else { case.held() };
         let asked = case.evidence.answers.turned_away(case.left());
         let certainty = match asked {
             // With half of them it turns others away, too: that is no limit on their number.

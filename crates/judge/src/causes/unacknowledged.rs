@@ -1,8 +1,8 @@
 use super::*;
 use record::tolerances::{FEW, QUIET_S};
 
-/// On nine of ten waiting connections, data was retransmitted twice or more without an acknowledgement, and nothing arrived on any for 1 s
-/// (TCP_INFO of up to 2,000).
+/// On nine of ten waiting connections, or on half as many as had no response, data was retransmitted twice or more without an acknowledgement,
+/// and nothing arrived on any of these for 1 s (TCP_INFO of up to 2,000).
 pub(crate) struct Unacknowledged {
     pub(crate) count: u64,
     pub(crate) of: u64,
@@ -15,13 +15,19 @@ impl Cause for Unacknowledged {
     const YIELDS_TO: &'static str = "rejected-in-part";
 
     fn find(case: &Case) -> Option<Found<Unacknowledged>> {
-        let seen = &case.evidence.segments;
-        let (count, of, quiet_s) = (seen.unacknowledged, seen.connections, seen.quiet?.secs_f64());
-        let waiting = count + seen.unanswered;
+        let (seen, lossy) = (&case.evidence.segments, &case.evidence.segments.lossy);
+        let (count, of, quiet) = (seen.unacknowledged, seen.connections, seen.quiet.unwrap_or(Nanos::ZERO));
+        let are_most = count >= FEW.min(of).max(1) && count * 10 >= (count + seen.unanswered) * 9;
+        // Others may be well.
+        let are_half = lossy.stuck >= FEW && lossy.stuck * 2 >= case.count;
+        let (count, of, quiet) = match are_half && !are_most {
+            true => (lossy.stuck, lossy.connections, lossy.stuck_for),
+            false => (count, of, quiet),
+        };
+        let quiet_s = quiet.secs_f64();
         // Nothing is between the two: the peer has no such connection, or does not take what is sent.
         let may_be = case.trouble == Trouble::Waiting && !case.evidence.subject.is_loopback;
-        let are_most = count >= FEW.min(of).max(1) && count * 10 >= waiting * 9;
-        let is_it = may_be && are_most && quiet_s >= QUIET_S;
+        let is_it = may_be && (are_most || are_half) && quiet_s >= QUIET_S;
         is_it.then(|| Found::inferred(Unacknowledged { count, of, quiet_s }, case.peak()))
     }
 

@@ -45,7 +45,7 @@ impl Evidence {
             until_s: silence.until.since(r.started).secs_f64(),
             count,
             is_over: silence.is_over,
-            usual_us: usual(&r.moments, silence.from).0 as f64 / 1e3,
+            usual_us: usual(&r.moments, count, &silence).0 as f64 / 1e3,
             state: state(&r.moments, &silence),
             population,
         });
@@ -66,6 +66,7 @@ impl Evidence {
             target.cpu_thread = target.cpu_thread.and(half_reach(doing.iter().map(|one| one.thread)));
             target.cpu_share = half_reach(doing.iter().map(|one| one.share)).unwrap_or(0.0);
             let cores = r.observed.seen.target.as_ref().and_then(|target| target.process.cores).unwrap_or(0);
+            target.cores_used = target.cpu_share * cores as f64;
             let used = doing.iter().map(|one| one.share * cores as f64).collect();
             target.one_processor = one_processor(used).filter(|_| cores > 1);
             target.serves_others = serves_others;
@@ -86,10 +87,12 @@ fn least_per_s(moments: &Moments) -> Option<f64> {
     whole.chunks_exact(whole.len() / 3).map(per_s).reduce(f64::min).filter(|per_s| *per_s > 0.0)
 }
 
-/// What half of the responses took from then on, roughly: that responses were fast before says nothing of a silence.
-fn usual(moments: &Moments, from: Nanos) -> Nanos {
-    let times = moments.between(from, Nanos::NEVER).map(|one| one.times);
-    times.reduce(|one, other| one.plus(&other)).unwrap_or_default().half()
+/// What half of the responses took from the beginning of a silence on, roughly, without those that waited for the end of one: that responses
+/// were fast before says nothing of it.
+fn usual(moments: &Moments, count: u64, silence: &Silence) -> Nanos {
+    let times = moments.between(silence.from, Nanos::NEVER).map(|one| one.times);
+    let all = times.reduce(|one, other| one.plus(&other)).unwrap_or_default();
+    all.without_longest(count * silence.waiting).half()
 }
 
 /// Whether a population whose responses take long now and then would be silent as well: if those that waited were slow ones by chance.

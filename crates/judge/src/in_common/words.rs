@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use plan::{Plan, Sources};
 use samples::{
     Bad, InCommon, InCommonRow,
-    breakdown::{Dimension, Outcomes},
+    breakdown::{Dimension, Outcomes, from_cell},
 };
 use units::{Bytes, Count, Nanos, percent};
 
 use super::{
-    Candidate, NEARLY_ALL, Share, Shares, Trait,
+    Candidate, NEARLY_ALL, Share, Shares, Trait, is_on_every_connection,
     moment::{self, Episode},
     part,
 };
@@ -66,13 +66,24 @@ impl Words<'_> {
     }
 
     fn of(&self, dimension: Dimension, one: &Candidate) -> Option<String> {
-        let used = one.buckets.iter().enumerate().filter(|(_, (bad, others))| bad + others > 0);
-        let used: Vec<usize> = used.map(|(at, _)| at).collect();
         let (first, last) = (*one.chosen.first()?, *one.chosen.last()?);
-        let is_run = used.iter().filter(|at| (first..=last).contains(*at)).eq(&one.chosen);
-        let from_first = is_run && used.first() == Some(&first);
-        let to_last = is_run && used.last() == Some(&last);
+        let (from_first, to_last) = one.reaches();
         Some(match dimension {
+            Dimension::Pause if to_last => {
+                format!(
+                    "were sent after {} of silence on their connection, or longer",
+                    from_cell(first).brief()
+                )
+            }
+            Dimension::Pause if from_first => {
+                format!(
+                    "were sent after less than {} of silence on their connection",
+                    from_cell(last + 1).brief()
+                )
+            }
+            Dimension::Pause => {
+                format!("were sent after a silence of {} on their connection", self.list(one)?)
+            }
             Dimension::Number if first == last && first == 0 => {
                 "were the first request on their connection".to_owned()
             }
@@ -122,6 +133,9 @@ impl Words<'_> {
             Trait::Of(Dimension::Number) => format!("{} to {}", Count(up_to(at - 1) + 1), Count(up_to(at))),
             Trait::Of(Dimension::Size) if at == 0 => format!("up to {}", bytes(0)),
             Trait::Of(Dimension::Size) => format!("{} to {}", bytes(at - 1), bytes(at)),
+            Trait::Of(Dimension::Pause) => {
+                format!("{} to {}", from_cell(at).brief(), from_cell(at + 1).brief())
+            }
             Trait::Of(Dimension::Open) => format!("{at}/8 to {}/8", at + 1),
             Trait::Part => part::NAMES[at].to_owned(),
             _ => format!("connection {}", at + 1),
@@ -155,10 +169,7 @@ impl Words<'_> {
             }
             ([], None) => String::new(),
         };
-        let rows = self.shares.all.buckets(Dimension::Connection).iter().map(|row| one.of.split(row));
-        let used = rows.clone().filter(|(bad, others)| bad + others > 0).count();
-        let hit = rows.filter(|(bad, _)| *bad > 0).count();
-        let is_every = used > 1 && hit as f64 >= NEARLY_ALL * used as f64;
+        let is_every = is_on_every_connection(one, self.shares);
         when + if is_every { ", on every connection at once" } else { "" }
     }
 

@@ -6,8 +6,8 @@ use units::{Count, Nanos};
 use super::{Seen, finish, of_them};
 use crate::{
     case::Case,
-    closes::{By, OTHER_TTL, how, is_instead, outlast},
-    say::{FIREWALLS, connections, some},
+    closes::{By, OTHER_TTL, OWN_RESETS, how, is_instead, outlast},
+    say::{FIREWALLS, OWN_FIREWALL, connections, some},
     words::Words,
 };
 use record::answers::TurnedAway;
@@ -51,7 +51,8 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     if case.stage? == Stage::Tls {
         return seen(Name::Closed, closed(count, how, "in the TLS handshake, but not others"), IN_HANDSHAKES);
     }
-    if let by @ (By::Path | By::TargetOrPath) = By::of(case) {
+    let by = By::of(case);
+    if by != By::Target {
         return Some(on_the_path(case, by, detail));
     }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
@@ -75,14 +76,15 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
 /// Something on the path sends the resets, or nothing says who does.
 fn on_the_path(case: &Case, by: By, detail: String) -> Seen {
     let (reset, at) = (format!("{} reset{}", case.n().were("connection"), from_second(case)), case.peak());
+    let (seen, fix) = if by == By::Here { (OWN_RESETS, OWN_FIREWALL) } else { (OTHER_TTL, FIREWALLS) };
     match by {
-        By::Path => Seen {
+        By::Path | By::Here => Seen {
             certainty: Certainty::Seen,
             of: (by.side(), Name::Closed),
             at,
-            sentence: format!("{reset} by something on the path"),
-            detail: format!("{detail}; {OTHER_TTL}"),
-            fix: FIREWALLS.to_owned(),
+            sentence: format!("{reset} by {by}"),
+            detail: format!("{detail}; {seen}"),
+            fix: fix.to_owned(),
         },
         _ => Seen {
             certainty: Certainty::Guess,

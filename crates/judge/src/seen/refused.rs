@@ -1,13 +1,13 @@
 //! Dials that were refused: nothing is listening, or no longer.
 
-use samples::{Cause as Name, Certainty};
+use samples::{Cause as Name, Certainty, Side};
 use units::{Count, Nanos};
 
 use super::Seen;
 use crate::{
     case::Case,
-    closes::{By, OTHER_TTL},
-    say::{FIREWALLS, tenths},
+    closes::{By, OTHER_TTL, OWN_RESETS},
+    say::{FIREWALLS, OWN_FIREWALL, tenths},
 };
 
 pub(super) fn refused(case: &Case) -> Seen {
@@ -22,6 +22,17 @@ pub(super) fn refused(case: &Case) -> Seen {
         return stopped_listening(case);
     }
     let were = case.n().were("dial");
+    if By::of(case) == By::Here {
+        let words = [
+            format!("{were} refused by this machine's firewall"),
+            format!("{were} refused; {OWN_RESETS}"),
+            OWN_FIREWALL.to_owned(),
+        ];
+        return Seen {
+            of: (Side::Host, Name::Refused),
+            ..Seen::target(Certainty::Seen, Name::Refused, 0, words)
+        };
+    }
     let there = match case.evidence.subject.address.as_str() {
         "" => "the target's addresses",
         address => address,
@@ -34,7 +45,12 @@ pub(super) fn refused(case: &Case) -> Seen {
             format!("{were} refused although there was a listener: perhaps a firewall sent the resets"),
             "check that host's firewall (nft list ruleset)".to_owned(),
         ];
-        return Seen::target(Certainty::Inferred, Name::Refused, 0, words);
+        // Nothing is between the two.
+        let side = if case.evidence.subject.is_loopback { Side::Host } else { Side::Target };
+        return Seen {
+            of: (side, Name::Refused),
+            ..Seen::target(Certainty::Inferred, Name::Refused, 0, words)
+        };
     }
     let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
     let words = [
@@ -50,6 +66,7 @@ fn stopped_listening(case: &Case) -> Seen {
     let by = By::of(case);
     let fix = match by {
         By::Path => FIREWALLS,
+        By::Here => OWN_FIREWALL,
         _ if since.is_empty() && c.redialled > 0 => {
             "it accepts connections again: check whether it was restarted, and its log"
         }
@@ -61,9 +78,31 @@ fn stopped_listening(case: &Case) -> Seen {
     let (certainty, whom, seen) = match by {
         By::TargetOrPath => (Certainty::Inferred, ", by it or by something on the path", String::new()),
         By::Path => (Certainty::Seen, ", by something on the path", format!("; {OTHER_TTL}")),
+        By::Here => (Certainty::Seen, ", by this machine's firewall", format!("; {OWN_RESETS}")),
         By::Target => (Certainty::Seen, "", String::new()),
     };
     let (were, accepted) = (case.n().were("dial"), Count(accepted));
+    // A server that is restarted loses its connections.
+    let is_part = since.is_empty() && c.dropped + c.redialled == 0 && c.opened > 0;
+    if is_part {
+        let all = Count(case.count + accepted.0);
+        let fix = match by {
+            By::Path | By::Here => fix,
+            By::Target | By::TargetOrPath => {
+                "check each of its backends, of which one may not listen, and limits on the rate of new connections"
+            }
+        };
+        let words = [
+            format!(
+                "{} of {} refused{whom}, while others were accepted",
+                Count(case.count),
+                all.were("dial")
+            ),
+            format!("{were} refused, and {accepted} accepted before and after{seen}"),
+            fix.to_owned(),
+        ];
+        return Seen { of: (by.side(), Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) };
+    }
     let words = [
         format!("connection refused after the target had accepted {}{whom}", accepted.of("connection")),
         format!("{were} refused after {accepted} had been accepted{since}{seen}"),

@@ -101,6 +101,7 @@ pub struct Epoll {
     done: VecDeque<Done>,
     out: Box<[u8]>,
     gather: Nanos,
+    max_segment: Option<u16>,
     /// With this many readable, do not wait for more.
     several: usize,
 }
@@ -134,9 +135,16 @@ impl Epoll {
             done: VecDeque::with_capacity(2 * REGIONS),
             out: vec![0; OUT_BYTES].into_boxed_slice(),
             gather: Nanos::ZERO,
+            max_segment: None,
             // Half of the connections, so that few do not wait for many.
             several: (connections / 2).clamp(1, REGIONS / 2),
         })
+    }
+
+    /// The largest segments of TCP that either end of a dialled connection sends, bytes.
+    #[must_use]
+    pub fn with_max_segment(self, max_segment: Option<u16>) -> Epoll {
+        Epoll { max_segment, ..self }
     }
 
     /// Where another thread may come in to accept from this listener.

@@ -1,6 +1,10 @@
 //! Sockets made by ordinary system calls, for the fills of [`Io`](super::Io) that have a kernel under them.
 
-use std::{io, net::SocketAddr, os::fd::OwnedFd};
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::{AsRawFd, OwnedFd},
+};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
 
@@ -38,6 +42,22 @@ pub fn check_free(at: SocketAddr) -> io::Result<()> {
     sockopt::set_socket_reuseaddr(&socket, true)?;
     bind(&socket, &at)?;
     Ok(listen(&socket, 1)?)
+}
+
+/// Neither end is to send larger segments: the SYN says so to the other (`TCP_MAXSEG`, RFC 9293, section 3.7.1).
+pub(super) fn limit_segments(socket: &OwnedFd, bytes: u16) -> io::Result<()> {
+    let bytes = libc::c_int::from(bytes);
+    // SAFETY: the descriptor is open, and the value is an int of that length that outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_MAXSEG,
+            (&raw const bytes).cast(),
+            size_of_val(&bytes) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A socket to dial `to` from `from`; a zero address and port leave that choice to the kernel.

@@ -75,6 +75,7 @@ pub fn read(
         thresholds,
         max_lag,
         experiments,
+        max_segment: None,
         target_gc: false,
         observe: None,
     };

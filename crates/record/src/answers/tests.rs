@@ -35,6 +35,32 @@ fn answers_tell_how_connections_were_turned_away() {
 }
 
 #[test]
+fn what_is_served_in_part_decides_nothing() {
+    let mixed = || Outcome::Mixed(fault(Stage::Dial, Kind::Refused, 1));
+    for nth in 0..2 {
+        let mut own = answers(&[(Pause, false, 100), (OtherSource, true, 100), (Half, true, 50)]);
+        assert_eq!(own.turned_away(100), Some(TurnedAway::BySource));
+        own.0[nth].outcome = mixed();
+        assert_eq!(own.turned_away(100), [None, Some(TurnedAway::Full)][nth]);
+    }
+    let mut half = answers(&[(Pause, false, 100), (Half, true, 50)]);
+    half.0[1].outcome = mixed();
+    assert_eq!(half.turned_away(100), None);
+}
+
+#[test]
+fn small_segments_help_where_others_do_not() {
+    let check = |all: &[(Experiment, bool, u64)], none, expected| {
+        assert_eq!(answers(all).needs_small_segments(none), expected, "{all:?} {none}");
+    };
+    check(&[(Pause, false, 9), (SmallSegments, true, 9)], false, true);
+    check(&[(Pause, true, 9), (SmallSegments, true, 9)], false, false);
+    check(&[(Pause, false, 9), (SmallSegments, false, 9)], true, false);
+    check(&[(SmallSegments, true, 9)], true, true);
+    check(&[(SmallSegments, true, 9)], false, false);
+}
+
+#[test]
 fn what_is_decided_is_not_asked() {
     let check = |all: &[(Experiment, bool, u64)], experiment, expected| {
         assert_eq!(answers(all).have_decided(experiment), expected, "{all:?} {experiment:?}");

@@ -49,6 +49,8 @@ impl Environment<'_, '_> {
         let nobody_opens = conductor.resolved() < wanted && line.counts.opened == 0;
         if nothing_comes || nobody_opens || line.faults.total() > 0 {
             self.observer.sample_segments(self.own_segments(conductor, now));
+        } else if waiting > 0 && self.resets.are_far() {
+            self.observer.sample_losses(self.own_segments(conductor, now));
         }
         self.resets.look();
         self.ask_who_rejects(conductor);

@@ -185,7 +185,7 @@ impl Threads {
         let (clock, date) = (Clock::start(), units::since_1970());
         let (links, arrivals) = engine::links(parts.len() as u32);
         let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
-        let io = backend.name();
+        let (io, max_segment) = (backend.name(), plan.max_segment);
         let mut workers = Threads {
             clock,
             starters: Vec::new(),
@@ -233,7 +233,7 @@ impl Threads {
                         work(Uring::new(settings, clock), &part, ends, client);
                     }
                     Backend::Epoll => {
-                        work(epoll(part.places, own_files, clock), &part, ends, client);
+                        work(epoll(part.places, own_files, max_segment, clock), &part, ends, client);
                     }
                     Backend::Tun => {
                         let devices::Own { device, settings, .. } = own.expect("it was made above");
@@ -310,11 +310,12 @@ fn name(part: &Part) -> String {
 }
 
 /// For this many connections, with a file table of this thread's own or the one of the process.
-fn epoll(connections: u32, own_files: bool, clock: Clock) -> io::Result<Epoll> {
+fn epoll(connections: u32, own_files: bool, max_segment: Option<u16>, clock: Clock) -> io::Result<Epoll> {
     if own_files {
         net::own_open_files(None)?;
     }
-    Epoll::new(epoll::Settings { connections, by_millis: false }, clock)
+    let io = Epoll::new(epoll::Settings { connections, by_millis: false }, clock)?;
+    Ok(io.with_max_segment(max_segment))
 }
 
 /// What a thread is led by: it reports that it is ready, is started, and keeps its connections at the end.

@@ -48,8 +48,8 @@ fn requests_that_are_fast_alone_wait_for_each_other_where_there_is_cpu_left() {
     let mut s = Summary { verdict: Verdict::Fail, ..stopped(100, Vec::new()) };
     s.thresholds = vec![ThresholdResult { value: Some(2e6), ..ThresholdResult::default() }];
     (s.requests.per_s, s.latency_us.p50) = (80.0, 1.2e6);
-    let e = |alone_ms, cpu_share| {
-        let seen = target(TargetSeen { cpu_share, ..TargetSeen::default() });
+    let e = |alone_ms, cores_used| {
+        let seen = target(TargetSeen { cores_used, ..TargetSeen::default() });
         Evidence { answers: answers(&[(Experiment::Alone, served(alone_ms))]), ..seen }
     };
     let found = limit(&s, &e(50, 0.2)).expect("a threshold failed");

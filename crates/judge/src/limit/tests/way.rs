@@ -7,7 +7,8 @@ use record::rejection::Rejection;
 
 fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
     let quiet = Some(Nanos::from_secs(quiet_s));
-    let segments = Segments { connections: 50, unacknowledged, unanswered, quiet, syns: 3 };
+    let segments =
+        Segments { connections: 50, unacknowledged, unanswered, quiet, syns: 3, ..Segments::default() };
     Evidence { segments, ..Evidence::default() }
 }
 
@@ -434,9 +435,13 @@ fn a_refusal_depends_on_whether_any_dial_succeeded() {
     check(&none, &Evidence::default(), ("target", "refused", 0, "nothing is listening", "start the server"));
     let some = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
     let expected = |side| (side, "refused", 800, "after 800 had been accepted", "stopped listening");
-    check(&some, &lost(Pattern::default()), expected("target"));
+    let all = |opened_by_then| Pattern { opened_by_then, ..Pattern::default() };
+    check(&some, &lost(all(800)), expected("target"));
     // From afar a firewall looks the same; not where those that were open are lost as well.
-    check(&some, &Evidence::default(), expected("unknown"));
+    check(&some, &Evidence { losses: all(800), ..Evidence::default() }, expected("unknown"));
+    // Some are, all the time.
+    let part = "200 dials were refused, and 800 accepted before and after";
+    check(&some, &lost(all(500)), ("target", "refused", 800, part, "each of its backends"));
     let mut gone = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
     gone.connections.dropped = 1;
     check(&gone, &Evidence::default(), expected("target"));

@@ -18,6 +18,9 @@ use crate::{
 impl Epoll {
     pub(super) fn begin_dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         let socket = socket::bound(from, to, SocketFlags::NONBLOCK)?;
+        if let Some(bytes) = self.max_segment {
+            socket::limit_segments(&socket, bytes)?;
+        }
         let connected = match connect(&socket, &to) {
             Ok(()) => true,
             Err(Errno::INPROGRESS) => false,
