@@ -190,10 +190,9 @@ fn outcome(all: &Tick, users: u64, watched: Option<Nanos>) -> Option<Outcome> {
     // Each user whose request has no response sends no other.
     let has_none = counts.sent().saturating_sub(counts.answered);
     let failed = if has_none > 0 { has_none } else { counts.failed + counts.dropped };
-    match fault {
+    match fault.or_else(|| (is_served && has_none > 0).then(late)) {
         Some(fault) if failed < users && (is_served || is_open) => Some(Outcome::Mixed(fault)),
         Some(fault) => Some(Outcome::Failed(fault)),
-        None if is_served && has_none > 0 => Some(Outcome::Mixed(late())),
         None if is_served => Some(Outcome::Served(times.quantile(0.5))),
         None if counts.opened == 0 => None,
         None if counts.sent > 0 => Some(Outcome::Unanswered),
@@ -211,4 +210,38 @@ fn late() -> FaultCount {
 fn other_source(plan: &Plan, at: SocketAddr) -> Option<IpAddr> {
     let is_free = plan.sources == Sources::Automatic && at.is_ipv4() && at.ip().is_loopback();
     LOOPBACK.into_iter().find(|ip| is_free && *ip != at.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The outcome of four users, of whose requests these were sent, answered, and answered wrongly, with so many faults of that kind.
+    fn of(sent: u64, answered: u64, wrong: u64, faults: &[(Fault, u64)]) -> Option<Outcome> {
+        let mut all = Tick::default();
+        (all.counts.opened, all.counts.sent) = (4, sent);
+        (all.counts.answered, all.counts.wrong) = (answered, wrong);
+        (0..answered).for_each(|_| all.latency.record(Nanos::from_millis(2)));
+        for (fault, n) in faults {
+            (0..*n).for_each(|_| all.faults.count(*fault));
+        }
+        outcome(&all, 4, None)
+    }
+
+    #[test]
+    fn users_are_served_or_not_or_some_of_them_are() {
+        let late_one = Fault::target(Stage::Exchange, Kind::Timeout);
+        let wrong = Fault::target(Stage::Exchange, Kind::WrongStatus);
+        let first = |fault: Fault| FaultCount::new(fault, 1);
+        assert!(matches!(of(12, 12, 0, &[]), Some(Outcome::Served(_))));
+        assert_eq!(of(4, 0, 0, &[]), Some(Outcome::Unanswered));
+        assert_eq!(of(0, 0, 0, &[]), Some(Outcome::Open));
+        // The third request of each has no response, or that of one.
+        assert_eq!(of(12, 8, 0, &[(late_one, 4)]), Some(Outcome::Failed(first(late_one))));
+        assert_eq!(of(12, 8, 0, &[]), Some(Outcome::Failed(first(late_one))), "ended before it timed out");
+        assert_eq!(of(12, 11, 0, &[(late_one, 1)]), Some(Outcome::Mixed(first(late_one))));
+        assert_eq!(of(12, 12, 12, &[(wrong, 12)]), Some(Outcome::Failed(first(wrong))));
+        assert_eq!(of(12, 12, 3, &[(wrong, 3)]), Some(Outcome::Mixed(first(wrong))));
+        assert_eq!(of(12, 11, 0, &[(Fault::host(Stage::Dial, Kind::OpenFiles), 1)]), None, "this machine's");
+    }
 }
