@@ -264,3 +264,18 @@ def a_firewall_of_ipv6_refuses_beyond_100(rig):
     rig.odd("--address", "::", netns=far)
     rig.throng("run", f"http://[fd77:2::2]:{rig.port}/", "-c", "200", "--ramp", "100/s", "-d", "2s", *PACED)
     acted(rig, router)
+
+
+@scenario(limited("path", "refused"))
+def router_refuses_all(rig):
+    """The router replies with a reset to each SYN; its resets have passed no router, and the target's echoes one."""
+    router, _, _ = routed(rig, "tcp dport 8080 counter reject with tcp reset")
+    rig.throng("run", rig.url, "-c", "50", "--ramp", "100/s", "-d", "2s", *PACED)
+    acted(rig, router)
+
+
+@scenario(limited("target", "refused", certainty="seen", never="firewall"))
+def nothing_listens_two_links_away(rig):
+    """The host is there, and no server."""
+    rig.behind_router()
+    rig.throng("run", rig.url, "-c", "50", "--ramp", "100/s", "-d", "2s", *PACED)

@@ -5,7 +5,12 @@ use std::fmt;
 use samples::{Kind, Side, Stage};
 use units::Nanos;
 
-use crate::{case::Case, say::tenths, statuses, trouble::Trouble};
+use crate::{
+    case::Case,
+    say::{FIREWALLS, OWN_FIREWALL, tenths},
+    statuses,
+    trouble::Trouble,
+};
 use record::hops::Sender;
 
 /// Who ended connections.
@@ -43,6 +48,19 @@ impl By {
             By::Path => Side::Path,
             By::Here => Side::Host,
             By::TargetOrPath => Side::Unknown,
+        }
+    }
+}
+
+impl By {
+    /// How it is seen that it is not the target, and what helps; none where it may be.
+    pub(crate) const fn elsewhere(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            By::Path => {
+                Some(("the resets came with another TTL than all else from the target's address", FIREWALLS))
+            }
+            By::Here => Some(("the resets came over this machine's loopback device", OWN_FIREWALL)),
+            By::Target | By::TargetOrPath => None,
         }
     }
 }
@@ -102,9 +120,5 @@ fn well_below(silence: Nanos) -> String {
     }
 }
 
-/// How it is seen that something on the path sends resets.
-pub(crate) const OTHER_TTL: &str = "the resets came with another TTL than all else from the target's address";
-/// The same of this machine.
-pub(crate) const OWN_RESETS: &str = "the resets came over its loopback device";
 /// What raises a limit on connections.
 pub(crate) const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";

@@ -10,6 +10,7 @@
 //! virtual time.
 
 mod diag;
+mod echo;
 mod icmp;
 pub mod io;
 mod layer;
@@ -22,6 +23,7 @@ mod tap;
 mod trial;
 mod wheel;
 
+pub use echo::echo_ttl;
 pub use icmp::Icmp;
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What, socket::check_free};
 pub use layer::{Layer, Layered, Opening, Unsealed, send, send_deferred, send_static};

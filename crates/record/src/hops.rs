@@ -60,6 +60,12 @@ impl Hops {
         self.of.values().any(|left| !left.others.is_empty())
     }
 
+    /// An address of which nothing but resets have come.
+    pub fn of_resets_alone(&self) -> Option<IpAddr> {
+        let is_one = |left: &Left| !left.resets.is_empty() && left.others.is_empty();
+        self.of.iter().find(|(_, left)| is_one(left)).map(|(address, _)| *address)
+    }
+
     /// Who has sent all resets, where that was seen.
     pub fn sender(&self) -> Option<Sender> {
         let known = self.of.values().filter(|left| !left.resets.is_empty());
@@ -115,6 +121,18 @@ mod tests {
         assert_eq!(hops.sender(), Some(Sender::Here));
         hops.take(IpAddr::from([10, 0, 0, 1]), 64, true);
         assert_eq!(hops.sender(), None, "of both");
+    }
+
+    #[test]
+    fn a_host_that_only_resets_is_to_be_asked() {
+        let mut hops = Hops::default();
+        let [one, other] = [1, 2].map(|host| IpAddr::from([10, 0, 0, host]));
+        hops.take(one, 63, false);
+        hops.take(other, 64, true);
+        assert_eq!(hops.of_resets_alone(), Some(other));
+        hops.take(other, 63, false);
+        assert_eq!(hops.of_resets_alone(), None);
+        assert_eq!(hops.sender(), Some(Sender::Path));
     }
 
     #[test]

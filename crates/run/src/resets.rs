@@ -1,6 +1,6 @@
 //! Who sends resets. Sockets do not say how far a reset has come: where the target is another host, and this process may, a tap shows it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use net::Tap;
 use plan::Plan;
@@ -14,6 +14,8 @@ pub(crate) struct Resets {
     hops: Hops,
 }
 
+/// How long an echo is waited for.
+const PATIENCE: Duration = Duration::from_millis(800);
 /// More than these in a second show nothing new.
 const MOST: usize = 1_000;
 
@@ -50,8 +52,14 @@ impl Resets {
         }
     }
 
+    /// All that was seen. A host of which nothing but resets have come is asked for an echo.
     pub(crate) fn finish(mut self) -> Hops {
         self.look();
+        if let Some(host) = self.hops.of_resets_alone()
+            && let Ok(Some(ttl)) = net::echo_ttl(host, PATIENCE)
+        {
+            self.hops.take(host, ttl, false);
+        }
         self.hops
     }
 }

@@ -5,6 +5,8 @@ use super::*;
 pub(crate) struct BlackHole {
     pub(crate) count: u64,
     pub(crate) what: &'static str,
+    /// What was sent is not acknowledged: it is our packets that are dropped.
+    pub(crate) is_ours: bool,
 }
 
 impl Cause for BlackHole {
@@ -18,7 +20,13 @@ impl Cause for BlackHole {
         let is_none = case.requests().answered == 0;
         let what = if stage == Stage::Exchange { "request" } else { "handshake" };
         let is_it = case.evidence.answers.needs_small_segments(is_none);
-        is_it.then(|| Found::seen(BlackHole { count: case.count, what }, case.peak()))
+        let seen = &case.evidence.segments;
+        let is_ours = seen.unacknowledged.max(seen.lossy.stuck) * 2 >= case.count;
+        is_it.then(|| Found::seen(BlackHole { count: case.count, what, is_ours }, case.peak()))
+    }
+
+    fn of(&self) -> (Side, Name) {
+        (Side::Path, if self.is_ours { Name::Unacknowledged } else { Name::Timeout })
     }
 
     fn sentence(&self) -> String {

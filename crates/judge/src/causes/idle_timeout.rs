@@ -10,14 +10,15 @@ pub(crate) struct IdleTimeout {
 }
 
 /// The silence that all lost connections have in common. For a connection with traffic only at its start its age is the same: an idle timeout
-/// closes; a limit on age, or a restart, resets.
+/// closes; a limit on age, or a restart, resets. Routers and firewalls reset for idleness.
 pub(super) fn silence(case: &Case) -> Option<Nanos> {
     let pattern = &case.evidence.losses;
     let may_be_age = super::age_limit::age(case).is_some() || pattern.is_one_moment;
     let silence = pattern.silence.filter(|time| *time >= CONFIGURED && is_unannounced(case));
     // One that was used all the time was closed as well, or was not: that decides.
     let is_age = case.evidence.answers.is_closed(Experiment::Busy);
-    let is_idle = is_age.map_or(!may_be_age || case.kind == Some(Kind::Closed), |is_age| !is_age);
+    let is_usual = case.kind == Some(Kind::Closed) || By::of(case) == By::Path;
+    let is_idle = is_age.map_or(!may_be_age || is_usual, |is_age| !is_age);
     silence.filter(|_| is_idle)
 }
 

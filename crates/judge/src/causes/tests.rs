@@ -437,7 +437,7 @@ fn path() -> Vec<Row> {
             "9 dials were rejected or got no SYN-ACK",
         ),
         said(
-            black_hole::BlackHole { count: 50, what: "request" },
+            black_hole::BlackHole { count: 50, what: "request", is_ours: false },
             "the path drops large packets: 50 requests had no response, and users with small segments were served",
         ),
         said(

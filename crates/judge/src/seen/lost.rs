@@ -6,8 +6,8 @@ use units::{Count, Nanos};
 use super::{Seen, finish, of_them};
 use crate::{
     case::Case,
-    closes::{By, OTHER_TTL, OWN_RESETS, how, is_instead, outlast},
-    say::{FIREWALLS, OWN_FIREWALL, connections, some},
+    closes::{By, how, is_instead, outlast},
+    say::{connections, some},
     words::Words,
 };
 use record::answers::TurnedAway;
@@ -76,27 +76,22 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
 /// Something on the path sends the resets, or nothing says who does.
 fn on_the_path(case: &Case, by: By, detail: String) -> Seen {
     let (reset, at) = (format!("{} reset{}", case.n().were("connection"), from_second(case)), case.peak());
-    let (seen, fix) = if by == By::Here { (OWN_RESETS, OWN_FIREWALL) } else { (OTHER_TTL, FIREWALLS) };
-    match by {
-        By::Path | By::Here => Seen {
-            certainty: Certainty::Seen,
-            of: (by.side(), Name::Closed),
-            at,
-            sentence: format!("{reset} by {by}"),
-            detail: format!("{detail}; {seen}"),
-            fix: fix.to_owned(),
-        },
-        _ => Seen {
-            certainty: Certainty::Guess,
-            of: (by.side(), Name::Unknown),
-            at,
-            sentence: format!("{reset}, by the target or by something on the path"),
+    let (certainty, cause, sentence, detail, fix) = match by.elsewhere() {
+        Some((seen, fix)) => {
+            (Certainty::Seen, Name::Closed, format!("{reset} by {by}"), format!("{detail}; {seen}"), fix)
+        }
+        None => (
+            Certainty::Guess,
+            Name::Unknown,
+            format!("{reset}, by the target or by something on the path"),
             detail,
-            fix: "run throng as root, which sees how far resets have come, or tcpdump on both hosts, to see which of them sends them"
-                .to_owned(),
-        },
-    }
+            ASK_WHO,
+        ),
+    };
+    Seen { certainty, of: (by.side(), cause), at, sentence, detail, fix: fix.to_owned() }
 }
+
+const ASK_WHO: &str = "run throng as root, which sees how far resets have come, or tcpdump on both hosts, to see which of them sends them";
 
 /// `the target closed 5 connections without notice`
 pub(super) fn closed(count: u64, how: &str, when: &str) -> String {

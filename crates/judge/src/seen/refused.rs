@@ -4,11 +4,7 @@ use samples::{Cause as Name, Certainty, Side};
 use units::{Count, Nanos};
 
 use super::Seen;
-use crate::{
-    case::Case,
-    closes::{By, OTHER_TTL, OWN_RESETS},
-    say::{FIREWALLS, OWN_FIREWALL, tenths},
-};
+use crate::{case::Case, closes::By, say::tenths};
 
 pub(super) fn refused(case: &Case) -> Seen {
     let losses = &case.evidence.losses;
@@ -21,17 +17,11 @@ pub(super) fn refused(case: &Case) -> Seen {
     if case.opened() > 0 {
         return stopped_listening(case);
     }
-    let were = case.n().were("dial");
-    if By::of(case) == By::Here {
-        let words = [
-            format!("{were} refused by this machine's firewall"),
-            format!("{were} refused; {OWN_RESETS}"),
-            OWN_FIREWALL.to_owned(),
-        ];
-        return Seen {
-            of: (Side::Host, Name::Refused),
-            ..Seen::target(Certainty::Seen, Name::Refused, 0, words)
-        };
+    let (were, by) = (case.n().were("dial"), By::of(case));
+    let seen = |of, certainty, words| Seen { of, ..Seen::target(certainty, Name::Refused, 0, words) };
+    if let Some((how, fix)) = by.elsewhere() {
+        let words = [format!("{were} refused by {by}"), format!("{were} refused; {how}"), fix.to_owned()];
+        return seen((by.side(), Name::Refused), Certainty::Seen, words);
     }
     let there = match case.evidence.subject.address.as_str() {
         "" => "the target's addresses",
@@ -47,67 +37,56 @@ pub(super) fn refused(case: &Case) -> Seen {
         ];
         // Nothing is between the two.
         let side = if case.evidence.subject.is_loopback { Side::Host } else { Side::Target };
-        return Seen {
-            of: (side, Name::Refused),
-            ..Seen::target(Certainty::Inferred, Name::Refused, 0, words)
-        };
+        return seen((side, Name::Refused), Certainty::Inferred, words);
     }
-    let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
+    let is_known = is_seen || case.evidence.resets_by.is_some();
+    let or = if is_known { "" } else { ", or a firewall on the path sent the resets" };
     let words = [
         format!("connection refused: nothing listens on {there}"),
         format!("{were} refused: nothing is listening there{or}"),
         "start the server, or check the address and port".to_owned(),
     ];
-    Seen::target(Certainty::Seen, Name::Refused, 0, words)
+    seen((Side::Target, Name::Refused), Certainty::Seen, words)
 }
 
 fn stopped_listening(case: &Case) -> Seen {
-    let (c, since) = (&case.summary.connections, case.since());
-    let by = By::of(case);
-    let fix = match by {
-        By::Path => FIREWALLS,
-        By::Here => OWN_FIREWALL,
-        _ if since.is_empty() && c.redialled > 0 => {
-            "it accepts connections again: check whether it was restarted, and its log"
-        }
-        _ => "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
-    };
-    let accepted = case.opened() + c.redialled;
+    let (c, since, by) = (&case.summary.connections, case.since(), By::of(case));
+    let accepted = Count(case.opened() + c.redialled);
     // In a step of a search those before it may all be lost, and none have come since.
     let at = if c.opened + c.held > 0 { case.left() } else { 0 };
-    let (certainty, whom, seen) = match by {
-        By::TargetOrPath => (Certainty::Inferred, ", by it or by something on the path", String::new()),
-        By::Path => (Certainty::Seen, ", by something on the path", format!("; {OTHER_TTL}")),
-        By::Here => (Certainty::Seen, ", by this machine's firewall", format!("; {OWN_RESETS}")),
-        By::Target => (Certainty::Seen, "", String::new()),
+    let (certainty, whom, how) = match (by.elsewhere(), by) {
+        (Some((how, _)), _) => (Certainty::Seen, format!(", by {by}"), format!("; {how}")),
+        (None, By::TargetOrPath) => {
+            (Certainty::Inferred, ", by it or by something on the path".to_owned(), String::new())
+        }
+        _ => (Certainty::Seen, String::new(), String::new()),
     };
-    let (were, accepted) = (case.n().were("dial"), Count(accepted));
+    let were = case.n().were("dial");
     // A server that is restarted loses its connections.
     let is_part = since.is_empty() && c.dropped + c.redialled == 0 && c.opened > 0;
-    if is_part {
-        let all = Count(case.count + accepted.0);
-        let fix = match by {
-            By::Path | By::Here => fix,
-            By::Target | By::TargetOrPath => {
-                "check each of its backends, of which one may not listen, and limits on the rate of new connections"
-            }
-        };
-        let words = [
+    let (sentence, detail, fix) = match is_part {
+        true => (
             format!(
                 "{} of {} refused{whom}, while others were accepted",
-                Count(case.count),
-                all.were("dial")
+                case.n(),
+                Count(case.count + accepted.0).were("dial")
             ),
-            format!("{were} refused, and {accepted} accepted before and after{seen}"),
-            fix.to_owned(),
-        ];
-        return Seen { of: (by.side(), Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) };
-    }
-    let words = [
-        format!("connection refused after the target had accepted {}{whom}", accepted.of("connection")),
-        format!("{were} refused after {accepted} had been accepted{since}{seen}"),
-        fix.to_owned(),
-    ];
+            format!("{were} refused, and {accepted} accepted before and after{how}"),
+            "check each of its backends, of which one may not listen, and limits on the rate of new connections",
+        ),
+        false => (
+            format!("connection refused after the target had accepted {}{whom}", accepted.of("connection")),
+            format!("{were} refused after {accepted} had been accepted{since}{how}"),
+            match since.is_empty() && c.redialled > 0 {
+                true => "it accepts connections again: check whether it was restarted, and its log",
+                false => {
+                    "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
+                }
+            },
+        ),
+    };
+    let fix = by.elsewhere().map_or(fix, |(_, fix)| fix);
+    let words = [sentence, detail, fix.to_owned()];
     Seen { of: (by.side(), Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) }
 }
 
