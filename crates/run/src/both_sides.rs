@@ -115,8 +115,9 @@ impl Sources {
             unacknowledged: all.unacknowledged + stuck.unacknowledged,
         });
         let quiet = Some(Duration::from_nanos(now.since(came).0));
-        // Those are none that anything came on.
-        Some(Segments { quiet, stuck_for: quiet, ..segments(all, open, waiting) })
+        // Nothing came on those that are stuck either.
+        let stuck_for = quiet.filter(|_| all.unacknowledged > 0);
+        Some(Segments { quiet, stuck_for, ..segments(all, open, waiting) })
     }
 
     /// SYNs that shards with a device sent again, and messages of ICMP that they received: the kernel counts neither.

@@ -2246,7 +2246,7 @@ count: number,
 share: number, 
 /**
  * By what they differ from the others: `destination`, `source`, `connection`, `moment`, `open` (connections), `number` (of the
- * request on its connection), `step`, `size` (of the response) or `part` (of the response).
+ * request on its connection), `pause` (before it), `step`, `size` (of the response) or `part` (of the response).
  */
 dimension: string, 
 /**
