@@ -12,7 +12,7 @@ use crate::{
 fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expected: &Expected) -> Summary {
     let server = Scripted::start(script);
     let s = expected.check(&server.url("/"), &[&["-c", "4", ASKS], args].concat());
-    let asked = s.experiments().len() as u64;
+    let asked = s.connections_of_experiments();
     let dialled = s.count("connections.opened") + s.count("connections.redialled") + asked;
     server.assert_accepted(dialled, "both ends count the same connections");
     s

@@ -51,6 +51,15 @@ impl Summary {
             .collect()
     }
 
+    /// Connections of all experiments: four where it counts whether users are served, one where times count.
+    pub(crate) fn connections_of_experiments(&self) -> u64 {
+        let users = |(what, _): &(&str, &str)| match *what {
+            "tls" | "alone" | "silent" | "busy" => 1,
+            _ => 4,
+        };
+        self.experiments().iter().map(users).sum()
+    }
+
     /// Responses that waited while throng stalled: each has one more entry among the lags.
     pub(crate) fn stalled(&self) -> u64 {
         self.at("latency_us.stalled")["count"].as_u64().unwrap_or(0)
