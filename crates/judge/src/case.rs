@@ -16,7 +16,10 @@ use crate::{
     trouble::{Trouble, is_response, trouble_of},
     words::Words,
 };
-use record::{signs::Sign, tolerances::FEW_RESPONSES};
+use record::{
+    signs::Sign,
+    tolerances::{FEW, FEW_RESPONSES},
+};
 
 /// What is judged: what others met is not why thresholds on a part of a run failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,7 +316,11 @@ impl<'a> Case<'a> {
     /// `: the 1,001st and all after it`, if that is so.
     pub(crate) fn since(&self) -> String {
         let opened = self.opened() + self.summary.connections.redialled;
-        match opened > 0 && opened == self.evidence.losses.opened_by_then {
+        // Those that failed when their time was over had been dialled before: others may have been opened since.
+        let was_late = (self.stage, self.kind) == (Some(Stage::Dial), Some(Kind::Timeout));
+        let is_other = |f: &FaultCount| f.stage == Stage::Dial && f.kind != Kind::Timeout;
+        let are_others = was_late && self.evidence.opened_beside > FEW && !self.faults.iter().any(is_other);
+        match opened > 0 && opened == self.evidence.losses.opened_by_then && !are_others {
             true => format!(": the {} and all after it", nth(opened + 1)),
             false => String::new(),
         }

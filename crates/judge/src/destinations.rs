@@ -1,7 +1,7 @@
 //! Each destination separately, and which of them the faults belong to.
 
 use plan::Plan;
-use samples::{Cause, DestinationSummary, Limit, Tick};
+use samples::{Cause, DestinationSummary, Limit, Side, Tick};
 use units::Count;
 
 use record::{rows::rows, tolerances::NEARLY_ALL};
@@ -44,7 +44,7 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let faults: u64 = bad.iter().map(|own| own.fault_count()).sum();
     let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
     let serves: u64 = rest.iter().map(|own| own.opened).sum();
-    if limit.cause == Cause::Refused && bad.iter().all(|own| own.opened == 0) {
+    if (limit.side, limit.cause) == (Side::Target, Cause::Refused) && bad.iter().all(|own| own.opened == 0) {
         let (dials, serves) = (Count(faults).of("dial"), Count(serves));
         let were = Count(faults).one_or("was", "were");
         let others = format!("the other destinations accepted {serves}");

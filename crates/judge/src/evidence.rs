@@ -88,6 +88,8 @@ pub(crate) struct Evidence {
     pub(crate) both_sides: Option<BothSides>,
     /// What the losses have in common.
     pub(crate) losses: Pattern,
+    /// Connections that were opened after the first dial that timed out had begun.
+    pub(crate) opened_beside: u64,
     /// From what silence of their connections on requests failed, while others did not.
     pub(crate) failing_silence: Option<Nanos>,
     /// How often slow responses came all at once, on every connection.

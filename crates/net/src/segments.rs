@@ -26,7 +26,9 @@ pub struct Segments {
     pub unacknowledged: u64,
     /// Of those: all that was sent is acknowledged, and nothing has come since.
     pub unanswered: u64,
-    /// The shortest time since anything came on one of those, be it an acknowledgement.
+    /// Of those, the ones on which nothing was sent for a second.
+    pub slow: u64,
+    /// The shortest time since anything came on one of the unacknowledged ones, be it an acknowledgement.
     pub stuck_for: Option<Duration>,
     /// Of all: segments came out of their order, as they do where others are lost.
     pub disordered: u64,
@@ -78,7 +80,9 @@ impl Segments {
         let has_disorder = info.len() >= OUT_OF_ORDER + 4 && u32_at(info, OUT_OF_ORDER) > 0;
         self.disordered += u64::from(has_disorder);
         let spoke_last = u32_at(info, LAST_DATA_SENT) < u32_at(info, LAST_DATA_RECEIVED);
-        self.unanswered += u64::from(!is_unacknowledged && spoke_last);
+        let is_unanswered = !is_unacknowledged && spoke_last;
+        self.unanswered += u64::from(is_unanswered);
+        self.slow += u64::from(is_unanswered && ms(LAST_DATA_SENT) >= Duration::from_secs(1));
         let quiet = ms(LAST_DATA_RECEIVED).min(ms(LAST_ACK_RECEIVED));
         let least = |known: Option<Duration>| Some(known.map_or(quiet, |least| least.min(quiet)));
         self.quiet = least(self.quiet);

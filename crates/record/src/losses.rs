@@ -116,6 +116,13 @@ impl Losses {
         (is_first && (is_complete || self.accepted_since >= FEW)).then_some(refused)
     }
 
+    /// Opened after the first that failed was dialled, if it waited for so long; of those that are open.
+    pub fn opened_beside(&self, waited: Nanos) -> u64 {
+        let Some(first) = self.first else { return 0 };
+        let dialled = Nanos(first.0.saturating_sub(waited.0));
+        self.young.iter().filter(|(at, _)| *at > dialled).map(|(_, n)| n).sum()
+    }
+
     /// Connections that are too many are closed from the latest on.
     fn close_the_youngest(&mut self, mut closed: u64) {
         self.opened = self.opened.saturating_sub(closed);

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::tolerances::{FEW, NINE_TENTHS};
+
 /// Connections and dials to the target, a bounded sample of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -33,13 +35,25 @@ pub struct Lossy {
     pub stuck_for: Nanos,
     /// Of all: segments came out of their order, as they do where others are lost.
     pub disordered: u64,
+    /// Of all samples together, those that were stuck; and those of which all was acknowledged, and which waited for a second or longer.
+    pub all_stuck: u64,
+    /// As above: those that waited.
+    pub all_slow: u64,
 }
 
 impl Lossy {
-    /// Takes another sample, if it shows more.
-    pub fn take(&mut self, now: Lossy) {
+    /// Takes another sample, of which `slow` waited for a second or longer though all was acknowledged.
+    pub fn take(&mut self, now: Lossy, slow: u64) {
+        let (all_stuck, all_slow) = (self.all_stuck + now.stuck, self.all_slow + slow);
         if now.stuck + now.disordered > self.stuck + self.disordered {
             *self = now;
         }
+        (self.all_stuck, self.all_slow) = (all_stuck, all_slow);
+    }
+
+    /// Whether nearly all that waited for long did so because what was sent did not arrive.
+    pub fn is_the_reason(&self) -> bool {
+        self.all_stuck >= FEW
+            && self.all_stuck as f64 >= NINE_TENTHS * (self.all_stuck + self.all_slow) as f64
     }
 }

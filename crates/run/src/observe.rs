@@ -310,9 +310,12 @@ impl Observer {
     }
 
     fn take_lossy(&mut self, now: net::Segments) {
-        let net::Segments { connections, unacknowledged: stuck, stuck_for, disordered, .. } = now;
+        let net::Segments { connections, unacknowledged: stuck, stuck_for, disordered, slow, .. } = now;
         let stuck_for = Nanos(stuck_for.unwrap_or_default().as_nanos() as u64);
-        self.known.segments.lossy.take(Lossy { connections, stuck, stuck_for, disordered });
+        self.known
+            .segments
+            .lossy
+            .take(Lossy { connections, stuck, stuck_for, disordered, ..Lossy::default() }, slow);
     }
 
     /// Connections at one of these ports that are in the target's accept queue, of `open` ones; `None` if that cannot be

@@ -1,9 +1,12 @@
 use super::*;
 use record::tolerances::{ONE_IN_TEN, SYN_AGAIN_US};
 
-/// Beyond a certain number no SYN is answered; all open connections received responses, and none was lost.
+/// No SYN is answered, beyond a certain number or of some dials all the time; all open connections received responses, and none was lost.
 pub(crate) struct CutOff {
+    pub(crate) dials: u64,
     pub(crate) opened: u64,
+    /// None of the dials after those had a reply.
+    pub(crate) is_beyond: bool,
 }
 
 impl Cause for CutOff {
@@ -20,15 +23,23 @@ impl Cause for CutOff {
         // A limit on their number lets none pass later; one on their rate, or loss, does: it is opened by a SYN that was sent again.
         let pass_later = case.summary.connect_us.mean >= ONE_IN_TEN * SYN_AGAIN_US;
         let are_dials = case.trouble == Trouble::Waiting && case.stage == Some(Stage::Dial);
-        let is_it = are_dials && !case.since().is_empty() && is_served && !pass_later;
-        is_it.then(|| Found::inferred(CutOff { opened: case.opened() }, c.peak))
+        let is_it = are_dials && case.opened() > 0 && is_served && !pass_later;
+        let found = CutOff { dials: case.count, opened: case.opened(), is_beyond: !case.since().is_empty() };
+        is_it.then(|| Found::inferred(found, c.peak))
     }
 
     fn sentence(&self) -> String {
-        format!(
-            "dials got no reply from the {} on, while the open connections are served",
-            nth(self.opened + 1)
-        )
+        match self.is_beyond {
+            true => format!(
+                "dials got no reply from the {} on, while the open connections are served",
+                nth(self.opened + 1)
+            ),
+            false => format!(
+                "{} of {} got no reply, while others at the same time were served",
+                Count(self.dials),
+                some(self.dials + self.opened, "dial")
+            ),
+        }
     }
 
     fn detail(&self, case: &Case) -> String {

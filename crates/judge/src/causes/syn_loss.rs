@@ -37,7 +37,8 @@ pub(crate) fn seen(case: &Case) -> Option<Found<SynLoss>> {
 impl Cause for SynLoss {
     const ID: &'static str = "syn-loss";
     const OF: (Side, Name) = (Side::Path, Name::SynLoss);
-    const YIELDS_TO: &'static str = "cut-off queue-overflowed queue-unaccepted queue-standing";
+    const YIELDS_TO: &'static str =
+        "rejected rejected-in-part blocked-here cut-off queue-overflowed queue-unaccepted queue-standing";
 
     fn find(case: &Case) -> Option<Found<SynLoss>> {
         if dials::timed_out(case) || dials::are_judged(case) { seen(case) } else { None }

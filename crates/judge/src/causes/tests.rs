@@ -454,7 +454,11 @@ fn path() -> Vec<Row> {
             "9 dials got no reply: packets are not forwarded, or replies have no route to the source network",
         ),
         said(
-            cut_off::CutOff { opened: 1_000 },
+            cut_off::CutOff { dials: 28, opened: 56, is_beyond: false },
+            "28 of 84 dials got no reply, while others at the same time were served",
+        ),
+        said(
+            cut_off::CutOff { dials: 300, opened: 1_000, is_beyond: true },
             "dials got no reply from the 1,001st on, while the open connections are served",
         ),
         said(

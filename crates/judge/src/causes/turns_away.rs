@@ -37,8 +37,11 @@ impl Cause for TurnsAway {
             Some(true) => return None,
             were_old => were_old.is_some(),
         };
-        // Of those that come and go none are left in the end.
-        let beyond = if case.evidence.subject.arrives { case.peak() } else { case.held() };
+        // Of those that come and go, how many are left in the end says nothing.
+        if case.evidence.subject.arrives {
+            return None;
+        }
+        let beyond = case.held();
         let asked = case.evidence.answers.turned_away(case.left());
         let certainty = match asked {
             // With half of them it turns others away, too: that is no limit on their number.

@@ -1,7 +1,7 @@
 use super::*;
 use record::tolerances::{FEW, QUIET_S};
 
-/// On nine of ten waiting connections, or on half as many as had no response, data was retransmitted twice or more without an acknowledgement,
+/// On nine of ten waiting connections (now, or of all that waited for a second at any time), or on half as many as had no response, data was retransmitted twice or more without an acknowledgement,
 /// and nothing arrived on any of these for 1 s (TCP_INFO of up to 2,000).
 pub(crate) struct Unacknowledged {
     pub(crate) count: u64,
@@ -19,7 +19,7 @@ impl Cause for Unacknowledged {
         let (count, of, quiet) = (seen.unacknowledged, seen.connections, seen.quiet.unwrap_or(Nanos::ZERO));
         let are_most = count >= FEW.min(of).max(1) && count * 10 >= (count + seen.unanswered) * 9;
         // Others may be well.
-        let are_half = lossy.stuck >= FEW && lossy.stuck * 2 >= case.count;
+        let are_half = lossy.stuck >= FEW && (lossy.stuck * 2 >= case.count || lossy.is_the_reason());
         let (count, of, quiet) = match are_half && !are_most {
             true => (lossy.stuck, lossy.connections, lossy.stuck_for),
             false => (count, of, quiet),

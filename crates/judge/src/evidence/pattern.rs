@@ -6,11 +6,13 @@ use units::Nanos;
 
 use record::{
     Record,
-    tolerances::{FEW, equal_within},
+    tolerances::{CONFIGURED, FEW, equal_within},
 };
 
 /// Silences are known to this: a tick, and the step in which they are counted.
 const KNOWN_TO: Nanos = Nanos::from_millis(250);
+/// Silences of fewer may lie within a factor of two by chance.
+const MANY: u64 = 10;
 /// The number of responses was the reason for a close that came with the last one: within two of the steps in which silence
 /// is measured. What is closed a little later may be idle ones that a server gives up all together.
 const AT_ONCE: Nanos = Nanos::from_millis(110);
@@ -62,6 +64,12 @@ impl Pattern {
         let allowed = equal_within(half, KNOWN_TO).0;
         let others = r.totals.longest_silence;
         let is_constant = silence.count() >= FEW && spread.0 <= allowed;
+        // A server that looks for idle ones now and then closes them after its timeout, and up to twice that.
+        let least = quantile(0.05);
+        let is_by_looks = silence.count() >= MANY
+            && least >= CONFIGURED
+            && most.0 <= 2 * least.0
+            && !r.losses.were_at_once();
         let responses = &r.totals.responses_at_close;
         let is_known = responses.count() >= FEW;
         let is_same = is_known && responses.min() == responses.max() && most < soon(r, responses.max());
@@ -89,7 +97,11 @@ impl Pattern {
         Pattern {
             were_old,
             // Where others are silent for longer and stay, silence is not the reason.
-            silence: (is_constant && others.0 <= half.0 + allowed).then_some(half),
+            silence: match (is_constant, is_by_looks) {
+                (true, _) if others.0 <= half.0 + allowed => Some(half),
+                (false, true) if others.0 <= most.0 + KNOWN_TO.0 => Some(least),
+                _ => None,
+            },
             age: age.filter(|_| !is_one_moment),
             is_one_moment,
             is_surplus: as_others_opened
@@ -192,7 +204,13 @@ mod tests {
         check(&spread(2_000, 2_100, 1), 9_000, false);
         // A clock that is checked twice a second.
         check(&spread(3_000, 3_500, 1), 0, true);
-        check(&spread(1_000, 1_600, 1), 0, false);
+        // One that looks for idle ones each second.
+        check(&spread(1_000, 1_600, 1), 0, true);
+        check(&spread(1_000, 1_600, 1), 2_000, false);
+        let few: Vec<(u64, u64)> = spread(1_000, 1_600, 1).into_iter().step_by(6).collect();
+        check(&few, 0, false);
+        check(&spread(800, 1_500, 1), 0, false);
+        check(&spread(1_000, 2_200, 1), 0, false);
         check(&spread(2_000, 2_100, 1)[..2], 0, false);
     }
 

@@ -31,6 +31,7 @@ impl Evidence {
             .collect();
         self.least_per_s = least_per_s(&r.moments);
         self.unaccepted = r.unaccepted.unwrap_or(0);
+        self.opened_beside = r.losses.opened_beside(timeout);
         (self.unattributed, self.missing) = (r.unattributed, r.missing);
         self.rejection = r.rejection;
         self.resets_by = r.hops.sender();
@@ -57,7 +58,10 @@ impl Evidence {
         self.slow_seconds = slow.iter().map(number).collect();
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
         let slow = half_reach(failed.iter().filter(|one| one.answered > 0).map(|one| one.slow.secs_f64()));
-        let serves_others = slow.is_some_and(|slow_s| slow_s <= ONE_IN_TEN * timeout.secs_f64());
+        // A few that are stuck, and not a target that serves only some.
+        let sum = |of: fn(&Moment) -> u64| failed.iter().map(|one| of(one)).sum::<u64>() as f64;
+        let are_few = sum(|one| one.timeouts) <= ONE_IN_TEN * sum(|one| one.answered);
+        let serves_others = are_few && slow.is_some_and(|slow_s| slow_s <= ONE_IN_TEN * timeout.secs_f64());
         if failed.is_empty() {
             failed = r.moments.slowest().collect();
         }
