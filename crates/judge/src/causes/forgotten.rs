@@ -17,9 +17,13 @@ impl Cause for Forgotten {
         let is_of_use = case.stage == Some(Stage::Exchange)
             && (case.trouble == Trouble::Waiting || is_unannounced(case) && case.trouble == Trouble::Lost);
         let silence = case.evidence.failing_silence.filter(|_| is_of_use)?;
-        // Of what gets no reply at all nothing says where it was lost.
-        let by =
-            if case.trouble == Trouble::Waiting && case.is_far() { By::TargetOrPath } else { By::of(case) };
+        // Of what is acknowledged and gets no reply nothing says where that was lost.
+        let by = match case.trouble {
+            Trouble::Waiting if !case.is_far() => By::Target,
+            Trouble::Waiting if case.evidence.segments.lossy.is_the_reason() => By::Path,
+            Trouble::Waiting => By::TargetOrPath,
+            _ => By::of(case),
+        };
         Some(Found::inferred(Forgotten { silence, count: case.count, by }, case.peak()))
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct LosesSegments {
 impl Cause for LosesSegments {
     const ID: &'static str = "loses-segments";
     const OF: (Side, Name) = (Side::Path, Name::Timeout);
-    const YIELDS_TO: &'static str = "black-hole unacknowledged";
+    const YIELDS_TO: &'static str = "black-hole unacknowledged forgotten";
     const FIX: &'static str = "check the path for loss and for a limit on the rate of bytes (a policer, an interface that is full): mtr -T, nstat, tc -s qdisc";
 
     fn find(case: &Case) -> Option<Found<LosesSegments>> {

@@ -12,23 +12,27 @@ pub(crate) struct Unacknowledged {
 impl Cause for Unacknowledged {
     const ID: &'static str = "unacknowledged";
     const OF: (Side, Name) = (Side::Path, Name::Unacknowledged);
-    const YIELDS_TO: &'static str = "rejected-in-part";
+    const YIELDS_TO: &'static str = "rejected-in-part forgotten black-hole";
 
     fn find(case: &Case) -> Option<Found<Unacknowledged>> {
         let (seen, lossy) = (&case.evidence.segments, &case.evidence.segments.lossy);
-        let (count, of, quiet) = (seen.unacknowledged, seen.connections, seen.quiet.unwrap_or(Nanos::ZERO));
-        let are_most = count >= FEW.min(of).max(1) && count * 10 >= (count + seen.unanswered) * 9;
-        // Others may be well.
-        let are_half = lossy.stuck >= FEW && (lossy.stuck * 2 >= case.count || lossy.is_the_reason());
-        let (count, of, quiet) = match are_half && !are_most {
-            true => (lossy.stuck, lossy.connections, lossy.stuck_for),
-            false => (count, of, quiet),
+        let is_quiet = |time: Nanos| time.secs_f64() >= QUIET_S;
+        let (count, quiet) = (seen.unacknowledged, seen.quiet.unwrap_or(Nanos::ZERO));
+        let are_most =
+            count >= FEW.min(seen.connections).max(1) && count * 10 >= (count + seen.unanswered) * 9;
+        let are_half = lossy.stuck * 2 >= case.count && is_quiet(lossy.stuck_for);
+        let (count, of, quiet) = match () {
+            () if are_most && is_quiet(quiet) => (count, seen.connections, quiet),
+            // While others are well.
+            () if lossy.stuck >= FEW && (are_half || lossy.is_the_reason()) => {
+                (lossy.stuck, lossy.connections, lossy.stuck_for)
+            }
+            () => return None,
         };
-        let quiet_s = quiet.secs_f64();
         // Nothing is between the two: the peer has no such connection, or does not take what is sent.
         let may_be = case.trouble == Trouble::Waiting && !case.evidence.subject.is_loopback;
-        let is_it = may_be && (are_most || are_half) && quiet_s >= QUIET_S;
-        is_it.then(|| Found::inferred(Unacknowledged { count, of, quiet_s }, case.peak()))
+        let found = Unacknowledged { count, of, quiet_s: quiet.secs_f64() };
+        may_be.then(|| Found::inferred(found, case.peak()))
     }
 
     fn sentence(&self) -> String {
