@@ -11,7 +11,7 @@ pub(crate) struct Forgotten {
 impl Cause for Forgotten {
     const ID: &'static str = "forgotten";
     const OF: (Side, Name) = (Side::Target, Name::IdleCut);
-    const YIELDS_TO: &'static str = "idle-timeout requests-per-connection worker-ended ended oom-killed";
+    const YIELDS_TO: &'static str = "requests-per-connection worker-ended ended oom-killed";
 
     fn find(case: &Case) -> Option<Found<Forgotten>> {
         let is_of_use = case.stage == Some(Stage::Exchange)
