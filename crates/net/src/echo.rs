@@ -3,10 +3,11 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
+use units::{Clock, Nanos};
 
 /// Types of ICMP (RFC 792).
 const ECHO: u8 = 8;
@@ -25,14 +26,15 @@ pub fn echo_ttl(at: IpAddr, patience: Duration) -> io::Result<Option<u8>> {
     let IpAddr::V4(host) = at else { return Ok(None) };
     let socket = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP))?;
     sendto(&socket, &request(), SendFlags::empty(), &SocketAddr::new(at, 0))?;
-    let until = Instant::now() + patience;
+    let clock = Clock::start();
+    let until = clock.now() + Nanos(patience.as_nanos() as u64);
     let mut packet = [0; 256];
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        let left = until.since(clock.now());
+        if left == Nanos::ZERO {
             return Ok(None);
         }
-        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(left))?;
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_nanos(left.0)))?;
         match recv(&socket, &mut packet, RecvFlags::empty()) {
             Ok((length, _)) => {
                 if let Some(ttl) = reply(&packet[..length], host) {
