@@ -428,7 +428,7 @@ def java_deadlocks_and_half_of_it_lives_on(rig):
     rig.check("Found one Java-level deadlock" in rig.output(), "its JVM says so")
 
 
-@scenario(limited("target", "wrong-answer", "closed", "timeout", "request-timeout", "cpu", says="408|close"))
+@scenario(limited("target", "wrong-answer", "closed", "timeout", "request-timeout", says="408|close"))
 def uploads_too_slow_for_its_protection(rig):
     """Go with a ReadTimeout of 0.9 s against slow clients, behind a link of 3 Mbit/s: 19 uploads of 50 kB a second share it, take longer, and get
     408 and a close."""
