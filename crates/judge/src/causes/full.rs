@@ -1,7 +1,7 @@
 use super::*;
 use record::answers::TurnedAway;
 
-/// Connections were open and not served, or were closed; one more after the load was not served either, with as many open, and was served with half
+/// Connections were open and not served, or were closed; four more after the load were not served either, with as many open, and were served with half
 /// of them, from another source address, or at another address of the target ([experiments](experiments.md)).
 pub(crate) struct Full {
     pub(crate) most: u64,

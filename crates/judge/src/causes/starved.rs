@@ -2,7 +2,8 @@ use super::*;
 use crate::{probe, starved};
 
 /// Three or more connections, and at least 1 % of them, had no response, or no handshake, by the end of the load, while the others had ten or
-/// more each.
+/// more each. Where more users were served after the load, with as many open, it is one of several backends or workers that does not respond (cause
+/// `timeout`); where none was, a limit.
 pub(crate) struct Starved {
     pub(crate) most: starved::Starved,
     /// Some of the probe's requests had a response, too.
