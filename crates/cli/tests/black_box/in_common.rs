@@ -130,7 +130,9 @@ fn the_slow_came_at_once_each_two_seconds() {
     assert_eq!(dimension, "moment", "{sentence}");
     assert!(sentence.contains(" moments, one each #"), "{sentence}");
     assert!(sentence.ends_with(", on every connection at once"), "{sentence}");
-    check_verdict(&s, "check what the target did at those moments");
+    // That is a cause: no other connection had a response meanwhile.
+    assert_eq!(s.text("limit.cause"), "stall");
+    assert!(s.text("limit.sentence").starts_with("the target paused "), "{s:?}");
 }
 
 #[test]
