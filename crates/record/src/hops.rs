@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// Addresses of a target that are told apart; further ones are left out.
+/// Addresses of a target that are kept; further ones are left out.
 const MOST: usize = 64;
 
 /// Times to live that segments of the target had left, by the address that they bear.

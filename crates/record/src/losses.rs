@@ -116,7 +116,7 @@ impl Losses {
         (is_first && (is_complete || self.accepted_since >= FEW)).then_some(refused)
     }
 
-    /// Opened after the first that failed was dialled, if it waited for so long; of those that are open.
+    /// Opened after the first that failed was dialled, if that waited for this time; of those that are open.
     pub fn opened_beside(&self, waited: Nanos) -> u64 {
         let Some(first) = self.first else { return 0 };
         let dialled = Nanos(first.0.saturating_sub(waited.0));

@@ -216,7 +216,7 @@ fn other_source(plan: &Plan, at: SocketAddr) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// The outcome of four users, of whose requests these were sent, answered, and answered wrongly, with so many faults of that kind.
+    /// The outcome of four users, of whose requests these were sent, answered, and answered wrongly, with these faults.
     fn of(sent: u64, answered: u64, wrong: u64, faults: &[(Fault, u64)]) -> Option<Outcome> {
         let mut all = Tick::default();
         (all.counts.opened, all.counts.sent) = (4, sent);

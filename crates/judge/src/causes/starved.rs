@@ -14,7 +14,7 @@ pub(crate) struct Starved {
 /// What keeps them without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// The target serves so many at a time: none of a few more users was served while these were open.
+    /// The target serves as many at a time: none of a few more users was served while these were open.
     Limit,
     /// One of several backends or workers: some of those were.
     OneOf,
