@@ -7,10 +7,9 @@ use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart
 use units::Nanos;
 
 use super::{starved::Starved, subject::Subject, words::Words};
-use record::tolerances::CPU_OVER;
 use record::{
     PopulationRecord, answers::Answers, ends::BothSides, fill::Fill, hops::Sender, observed::Observed,
-    rejection::Rejection, signs::FullHeap,
+    rejection::Rejection, signs::FullHeap, tolerances::CPU_OVER,
 };
 
 mod pattern;

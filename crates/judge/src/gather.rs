@@ -12,10 +12,10 @@ use super::{
     subject::Subject,
     words::Words,
 };
-use record::tolerances::{HALF, QUARTER};
 use record::{
+    PopulationRecord, Record,
     backlog::Backlog,
-    {PopulationRecord, Record},
+    tolerances::{HALF, QUARTER},
 };
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the

@@ -10,8 +10,7 @@ use super::{
     evidence::Facts,
     evidence::{Evidence, OwnSeen},
 };
-use record::ends::BothSides;
-use record::tolerances::NEARLY_ALL;
+use record::{ends::BothSides, tolerances::NEARLY_ALL};
 
 /// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
 const LAG_SHARE: f64 = 0.05;

@@ -12,8 +12,10 @@ use crate::{
     say::connections,
     trouble::Trouble,
 };
-use record::tolerances::{HALF, NEARLY_ALL};
-use record::{fill::Fill, tolerances::SYN_AGAIN_US};
+use record::{
+    fill::Fill,
+    tolerances::{HALF, NEARLY_ALL, SYN_AGAIN_US},
+};
 use samples::NetCounters;
 
 /// Queues of this length are advised where that of Linux is too short.

@@ -7,8 +7,7 @@ use plan::{Act, Activity, Plan, Population, Reconnect, Then};
 use samples::{AgentState, Fault, Kind, Latency, Stage, Tick};
 use units::{Count, Nanos};
 
-use record::tolerances::FEW;
-use record::{PopulationRecord, Record};
+use record::{PopulationRecord, Record, tolerances::FEW};
 
 /// A smaller share of all may be chance: a target that loses a few first requests serves all at a time.
 const SHARE: u64 = 100;

@@ -9,6 +9,8 @@ use std::{
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, eth, socket_with};
 
+use crate::io::socket::set_option;
+
 /// A segment of TCP with SYN, FIN or RST (RFC 9293, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
@@ -100,17 +102,8 @@ impl Tap {
     fn filter(&self, flags: u8) -> io::Result<()> {
         let mut program = program(self.is_ipv4, flags);
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-        // SAFETY: the descriptor is open, and the value is a program of that length, which the kernel copies.
-        let result = unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ATTACH_FILTER,
-                (&raw const program).cast(),
-                size_of_val(&program) as libc::socklen_t,
-            )
-        };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        // SAFETY: its value is a program of that length, which the kernel copies.
+        unsafe { set_option(&self.socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
     }
 
     /// Lets packets of this protocol come, in network byte order, of all devices.

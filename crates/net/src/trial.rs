@@ -16,7 +16,7 @@ use units::{Clock, Nanos};
 
 use crate::{
     icmp::{self, Icmp},
-    io::socket::bound,
+    io::socket::{bound, set_option},
     machine::timespec,
 };
 
@@ -94,10 +94,8 @@ fn receive_errors(socket: &OwnedFd, at: SocketAddr) -> bool {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
         SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
     };
-    let on: libc::c_int = 1;
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the value is an int of that length that outlives the call.
-    unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const on).cast(), length) == 0 }
+    // SAFETY: its value is an int.
+    unsafe { set_option(socket, level, name, &libc::c_int::from(true)).is_ok() }
 }
 
 /// The ICMP message that the kernel stored for this socket, if any.

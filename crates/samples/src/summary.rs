@@ -304,7 +304,7 @@ pub struct UserCommand {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct ExperimentSummary {
-    /// What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `silent`, `busy`, `tls`.
+    /// What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `small-segments`, `silent`, `busy`, `tls`.
     pub what: String,
     /// The causes that it distinguishes: `a full target, or a broken target`.
     pub why: String,

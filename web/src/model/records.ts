@@ -2916,7 +2916,7 @@ what: string, };
  */
 export type ExperimentSummary = { 
 /**
- * What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `silent`, `busy`, `tls`.
+ * What was done: `pause`, `other-source`, `other-address`, `alone`, `half`, `small-segments`, `silent`, `busy`, `tls`.
  */
 what: string, 
 /**

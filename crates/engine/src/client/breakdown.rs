@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use plan::Part;
 use samples::breakdown::{Buckets, Dimension, Outcome, cell};
-
 use units::Nanos;
 
 use super::Client;

@@ -6,12 +6,12 @@ use samples::{SlowPart, Tick};
 use units::{Nanos, cpu_list};
 
 use super::{Evidence, Shared, Stall, State, Timeline};
-use record::tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN};
 use record::{
     Record,
     moments::{Collected, Doing, Moment, Moments},
     observed::Observed,
     silences::Silence,
+    tolerances::{CPU_OVER, HALF, NEARLY_ALL, ONE_IN_TEN},
 };
 
 const SECOND: Nanos = Nanos::from_secs(1);

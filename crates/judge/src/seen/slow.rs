@@ -13,8 +13,7 @@ use crate::{
     throughput::wanted,
     trouble::Trouble,
 };
-use record::tolerances::ONE_IN_TWENTY_OF;
-use record::tolerances::QUARTER;
+use record::tolerances::{ONE_IN_TWENTY_OF, QUARTER};
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
 const NEARLY: f64 = 0.75;

@@ -46,16 +46,27 @@ pub fn check_free(at: SocketAddr) -> io::Result<()> {
 
 /// Neither end is to send larger segments: the SYN says so to the other (`TCP_MAXSEG`, RFC 9293, section 3.7.1).
 pub(super) fn limit_segments(socket: &OwnedFd, bytes: u16) -> io::Result<()> {
-    let bytes = libc::c_int::from(bytes);
-    // SAFETY: the descriptor is open, and the value is an int of that length that outlives the call.
+    // SAFETY: its value is an int.
+    unsafe { set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &libc::c_int::from(bytes)) }
+}
+
+/// Sets an option that `rustix` does not have.
+///
+/// # Errors
+/// That of `setsockopt`.
+///
+/// # Safety
+/// The option takes a `T`, and what that points to, if anything, is what the option takes there.
+pub(crate) unsafe fn set_option<T>(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the value has that length and outlives the call; the rest is the caller's promise.
     let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_MAXSEG,
-            (&raw const bytes).cast(),
-            size_of_val(&bytes) as libc::socklen_t,
-        )
+        libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), length)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

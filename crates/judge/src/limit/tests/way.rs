@@ -1,9 +1,8 @@
 //! The way there, and the reasons for which connections are closed.
 
-use record::segments::Segments;
+use record::{rejection::Rejection, segments::Segments};
 
 use super::*;
-use record::rejection::Rejection;
 
 fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
     let quiet = Some(Nanos::from_secs(quiet_s));

@@ -9,7 +9,7 @@ import time
 
 from recording import healthy, limited, run_quietly, scenario, unknowable
 from tuned.processors import SPIN, cpu_of, was_busy
-from tuned.t3_stock import haproxy
+from tuned.stock_limits import haproxy
 
 PAGES = ("--think", "300ms..700ms", "--timeout", "3s")
 

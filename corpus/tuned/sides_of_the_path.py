@@ -9,7 +9,7 @@ import time
 
 from recording import healthy, limited, scenario, unknowable
 from tuned.paths import SYN, acted, forwards, own, routed
-from tuned.t3_paths import inside, packets
+from tuned.middleboxes import inside, packets
 
 PACED = ("--think", "250ms..550ms", "--timeout", "2200ms")
 UNKNOWN_ONES = "ct state new tcp flags & (syn | ack) != syn counter drop\n ct state invalid counter drop"
