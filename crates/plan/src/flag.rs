@@ -208,17 +208,18 @@ flags! {
             "open loop: total request rate over the held connections; latency from when each was due");
     ARRIVE: flag("arrive", "R", Role::Load,
         "Open loop of connections: R new connections/s, --total in total, --calls requests each, then close. -d \
-        limits the duration")
+        limits the duration; with --ramp TIME, R is reached within TIME")
         .brief("Open loop: R new connections/s")
         .key(Number, "\"6000/s\"", "open loop of connections: rate of new connections, instead of `connections`");
     TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections [default: as many as arrive within -d]")
         .key(Number, "\"40k\"",
             "with arrive: total number of connections; default unlimited for the duration of the stages");
-    CALLS: flag("calls", "K", Role::Work, "--arrive: requests per connection [default: 1]")
+    CALLS: flag("calls", "K", Role::Work,
+        "Requests per connection, after which it is closed, and dialled again if connections are held [default: no limit; with --arrive 1]")
         .within(Group::Load)
         .key(Number, "10",
             "requests per connection, after which it is closed, and dialled again if connections are held; default \
-            no limit, http with `arrive` and without steps 1");
+            no limit, with `arrive` and without steps 1");
     PROBE: flag("probe", "R", Role::Work,
         "Send R requests/s independently of the load, half on fresh and half on kept connections, to measure what \
         an independent user sees [default: off; without R: 10/s]")

@@ -1,27 +1,12 @@
-//! From flags as typed to a [`Plan`], or to all that is wrong with them at once.
+//! The flags of a command line as typed. Those of the load are read as the top level of a scenario file is ([`crate::from_flags`]).
 
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
-use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
-use crate::threshold::{NEVER_HELD, list_once};
-use crate::{
-    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Pushes, Ramp,
-    Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
-};
+use crate::{Observe, Plan};
 use std::fmt;
 use std::net::IpAddr;
-use units::{Count, Nanos, ParseError, Rate, Spans};
 
-use self::load::Loaded;
-pub use self::load::{a_rate, rate_per_s};
-pub(crate) use self::load::{between_pings, connections_for, requests};
-pub(crate) use self::transport::{HAS_HTTP2, ONE_AT_A_TIME, requires_http2, requires_tls};
-
-pub(crate) mod grpc;
-mod load;
 mod place;
-pub(crate) mod request;
-mod transport;
 
 /// The flags of a command line as typed: the name of each with its value, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +48,13 @@ impl Flags {
     /// The value of a flag; of one that takes none, an empty text.
     pub fn get(&self, flag: &Flag) -> Option<&str> {
         self.all(flag).next()
+    }
+
+    /// Each value of a flag, with its number among all of them.
+    pub(crate) fn places(&self, flag: &Flag) -> impl Iterator<Item = (usize, &str)> {
+        let all = self.0.iter().enumerate().map(|(at, (name, value))| (at, *name, value.as_str()));
+        let name = flag.name;
+        all.filter(move |(_, given, _)| *given == name).map(|(at, _, value)| (at, value))
     }
 
     /// Each value of a flag.
@@ -148,93 +140,6 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Resolves the flags; reports all mistakes at once.
-pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mistake>> {
-    let mut reader = FlagReader::new(flags);
-    let r = &mut reader;
-    // The sources' family decides which addresses of the target are taken.
-    let sources = r.read(&flag::SOURCES, Sources::Automatic, Sources::parse);
-    let target = r.target(sources.is_v4(), around.resolve);
-    let scheme = target.as_ref().map(|target| target.scheme);
-    let Loaded { load, calls, requests, ramp, hold } = r.load(scheme);
-    let rate = r.probe(scheme);
-    let think = r.read(&flag::THINK, Think::default(), |text| think(text, scheme));
-    let message = r.message(scheme);
-    let keep_alive = r.keep_alive(scheme);
-    let timeout = r.read(&flag::TIMEOUT, DEFAULT_TIMEOUT, timeout);
-    let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
-    let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
-    let tls = r.tls(target.as_ref().map(|target| target.secure));
-    let streams = r.streams(scheme, think);
-    let called = r.grpc(scheme);
-    let sent = r.sent(target.as_ref());
-    let main = target.map(|target| {
-        let headers = sent.headers.clone();
-        let activity = match &called {
-            Some((body, grpc)) => {
-                let call = grpc::call(&target, body.clone(), grpc, expect);
-                Activity::again(Request { headers: sent.headers, ..call }, think)
-            }
-            None => activity(&target, think, message, |path| sent.request(path, expect)),
-        };
-        Population {
-            name: "main".to_owned(),
-            headers: if target.scheme.has_requests() { Vec::new() } else { headers },
-            target,
-            tls,
-            streams,
-            grpc: called.map(|(_, grpc)| grpc),
-            load,
-            calls,
-            requests,
-            timeout,
-            reconnect,
-            cookies: false,
-            variables: Vec::new(),
-            activity,
-            pushes: Pushes::default(),
-            keep_alive,
-        }
-    });
-    let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
-    let populations: Vec<Population> = main.into_iter().collect();
-    let plan = Plan {
-        text: populations.first().map_or(String::new(), |main| main.target.text.clone()),
-        populations,
-        stages: vec![Stage { name: "up".to_owned(), of: vec![0], to: Share::ALL, ramp, hold }],
-        probe,
-        tables: Vec::new(),
-        sources,
-        threads: around.cores.clamp(1, MAX_THREADS),
-        seed: around.seed,
-        io: IoChoice::Auto,
-        thresholds: Vec::new(),
-        max_lag: DEFAULT_MAX_LAG,
-        experiments: true,
-        max_segment: None,
-        target_gc: false,
-        observe: None,
-    };
-    let plan = r.over(plan, around, true);
-    let mut mistakes = reader.mistakes;
-    list_once(mistakes.iter_mut().map(|mistake| &mut mistake.text));
-    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
-}
-
-/// What each connection does: one request again and again, or one message, or nothing.
-fn activity(
-    target: &Target,
-    think: Think,
-    message: Option<(Nanos, String)>,
-    request: impl FnOnce(Text) -> Request,
-) -> Activity {
-    match message {
-        Some((every, text)) => Activity::Ping { every, text: Text::fixed(&text) },
-        None if target.scheme.has_requests() => Activity::again(request(target.path.clone()), think),
-        None => Activity::Idle,
-    }
-}
-
 /// Reads flags, and keeps what is wrong with them.
 pub(crate) struct FlagReader<'f> {
     flags: &'f Flags,
@@ -298,41 +203,15 @@ impl<'f> FlagReader<'f> {
         }
     }
 
-    /// The plan with the flags about the run, not about the load. `knows_populations`: none was left out for a mistake.
-    pub(crate) fn over(&mut self, plan: Plan, around: &Environment, knows_populations: bool) -> Plan {
-        let threads = self.read(&flag::THREADS, plan.threads, threads);
-        let seed = self.read(&flag::SEED, plan.seed, seed);
-        let io = self.read(&flag::IO, plan.io, IoChoice::parse);
-        let own = self.all(&flag::THRESHOLD, |text| match Threshold::parse(text, &plan.populations) {
-            // What it names may have been left out, or whose connections are held.
-            Err(why) if !knows_populations && (text.contains('.') || why.wanted == NEVER_HELD) => Ok(None),
-            read => read.map(Some),
-        });
-        let thresholds = plan.thresholds.into_iter().chain(own.into_iter().flatten()).collect();
-        let max_lag = self.read(&flag::MAX_LAG, plan.max_lag, max_lag);
-        let experiments = plan.experiments && self.get(&flag::NO_EXPERIMENTS).is_none();
-        let observe = self.observe(around.resolve);
+    /// The plan with what is only a flag: who observes the target's host, and its JVM.
+    pub(crate) fn observed(&mut self, plan: Plan, resolve: Resolve) -> Plan {
+        let observe = self.observe(resolve);
         let target_gc = self.get(&flag::TARGET_GC).is_some();
         if target_gc && self.get(&flag::OBSERVE).is_some() {
             let why = "throng observe cannot collect a JVM's heap; remove one of the two";
             self.refuse(&flag::TARGET_GC, why);
         }
-        Plan { threads, seed, io, thresholds, max_lag, experiments, observe, target_gc, ..plan }
-    }
-
-    /// How often WebSocket and TCP send, and what.
-    fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
-        if scheme.is_some_and(Scheme::has_requests) {
-            let not_for = not_for_requests();
-            self.refuse(&flag::MESSAGE, format!("{not_for}; use --body for the content of requests"));
-            return self.pings(scheme);
-        }
-        let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse_or_seconds);
-        if !self.has_message(&flag::PING, scheme) {
-            return None;
-        }
-        let text = self.read(&flag::MESSAGE, "ping".to_owned(), |text| message(text, scheme));
-        Some((every, text))
+        Plan { observe, target_gc, ..plan }
     }
 
     fn observe(&mut self, resolve: Resolve) -> Option<Observe> {
@@ -342,139 +221,6 @@ impl<'f> FlagReader<'f> {
         }
         self.given(&flag::OBSERVE, |text| Observe::parse(text, token_file, resolve))
     }
-}
-
-/// `--timeout` where none is given.
-pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);
-
-/// `--duration` where none is given and connections are held.
-pub(crate) const DEFAULT_HOLD: Hold = Hold::For(Nanos::from_secs(10));
-
-/// `--ping` where none is given.
-pub(crate) const DEFAULT_PING: Nanos = Nanos::from_secs(30);
-
-/// `--max-lag` where none is given: a tenth of what people notice, and what a machine of one's own keeps.
-pub const DEFAULT_MAX_LAG: Nanos = Nanos::from_millis(10);
-
-/// More threads than this are a slip of the finger.
-pub(crate) const MAX_THREADS: u32 = 1_024;
-
-/// Requests at once on a connection of HTTP/2.
-pub(crate) fn streams(text: &str) -> Result<u16, ParseError> {
-    within(text, u32::from(MAX_STREAMS), "a number of streams", "1 to 1,024").map(|n| n as u16)
-}
-
-/// More streams than this no server in use allows.
-const MAX_STREAMS: u16 = 1_024;
-
-pub(crate) fn connections(text: &str) -> Result<u32, ParseError> {
-    within(text, u32::MAX, "a number of connections", "1 to 4,294,967,295, as 100k or 1m")
-}
-
-/// A number of shards.
-///
-/// # Errors
-/// It is not one from 1 to 1,024.
-pub fn threads(text: &str) -> Result<u32, ParseError> {
-    within(text, MAX_THREADS, "a number of threads", "1 to 1024")
-}
-
-/// A count from 1 to `most`.
-pub(crate) fn within(text: &str, most: u32, wanted: &'static str, fix: &str) -> Result<u32, ParseError> {
-    let count = Count::parse(text).ok().and_then(|count| u32::try_from(count.0).ok());
-    count.filter(|n| (1..=most).contains(n)).ok_or_else(|| ParseError::new(text, wanted, fix))
-}
-
-pub(crate) fn ramp(text: &str) -> Result<Ramp, ParseError> {
-    match (Rate::parse(text), Nanos::parse(text)) {
-        (Ok(_), _) => a_rate(text, "20k/s").map(Ramp::Rate),
-        (_, Ok(time)) => Ok(Ramp::Within(time)),
-        // A bare number may be either.
-        _ if Nanos::parse_or_seconds(text).is_ok() => {
-            Err(ParseError::new(text, "a rate or a time", format!("{text}/s or {text}s")))
-        }
-        (Err(misread), _) if Count::parse(text).is_ok() => Err(misread),
-        _ => Err(ParseError::new(text, "a rate or a time", "20k/s or 30s")),
-    }
-}
-
-pub(crate) fn hold(text: &str) -> Result<Hold, ParseError> {
-    if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse_or_seconds(text).map(Hold::For) }
-}
-
-fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
-    match scheme.filter(|scheme| !scheme.has_requests()) {
-        None => Think::parse_or_seconds(text).map_err(|misread| misread.to_string()),
-        Some(scheme) => {
-            Err(format!("not for {scheme}, which sends a message per --ping; use --ping 30s: {text:?}"))
-        }
-    }
-}
-
-/// Why HTTP/1.1 sends no PINGs.
-pub(crate) const HAS_NO_PING: &str = "HTTP/1.1 has no PING";
-
-/// Why what sends messages cannot be used with requests.
-pub(crate) fn not_for_requests() -> String {
-    format!("not for {}", Scheme::list(Scheme::PLAIN, "and", Scheme::has_requests))
-}
-
-fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
-    match text.len() {
-        0 if scheme.is_some_and(Scheme::has_bytes) => {
-            Err("an empty message has no echo; use a non-empty text: \"\"".to_owned())
-        }
-        0..=LONGEST_REQUEST => Ok(text.to_owned()),
-        length => Err(format!("at most {} octets: {}", Count(LONGEST_REQUEST as u64), Count(length as u64))),
-    }
-}
-
-pub(crate) fn max_lag(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse(text) {
-        Ok(limit) if limit > Nanos::ZERO => Ok(limit),
-        // Most people mean milliseconds, and a time without a unit is in seconds elsewhere.
-        Err(_) if Nanos::parse_or_seconds(text).is_ok() => {
-            Err(ParseError::new(text, "a time with its unit", format!("{text}ms or {text}s")))
-        }
-        _ => Err(ParseError::new(text, "a time greater than 0", "50ms")),
-    }
-}
-
-pub(crate) fn timeout(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse_or_seconds(text)? {
-        Nanos::ZERO => Err(ParseError::new(text, "a timeout greater than 0", "10s")),
-        limit => Ok(limit),
-    }
-}
-
-fn expect(text: &str, target: Option<&Target>) -> Result<Expectation, String> {
-    let scheme = target.map(|target| target.scheme);
-    if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
-        return Err(format!("{scheme} has no status or length; remove it: {text:?}"));
-    }
-    let numbers = target.map(|target| target.path.numbers());
-    let expect = Expectation::parse(text, scheme.unwrap_or_default(), numbers)?;
-    expect.length.map(ExpectedLength::kept).transpose()?;
-    Ok(expect)
-}
-
-pub(crate) fn reconnect(text: &str) -> Result<Reconnect, ParseError> {
-    match text {
-        "planned" => Ok(Reconnect::Planned),
-        "never" => Ok(Reconnect::Never),
-        _ => match Spans::parse_or_seconds(text) {
-            Ok(span) if span.min == Nanos::ZERO => {
-                Err(ParseError::new(text, "a back-off greater than 0", "1s..30s"))
-            }
-            Ok(span) => Ok(Reconnect::Backoff(span)),
-            Err(_) => Err(ParseError::new(text, "a way to reconnect", "planned, never or 1s..30s")),
-        },
-    }
-}
-
-pub(crate) fn seed(text: &str) -> Result<u64, ParseError> {
-    // Exactly as a run prints it: no suffix, so that a seed has one spelling.
-    text.parse().map_err(|_| ParseError::new(text, "a seed", "a whole number, as 42"))
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod text;
 mod threshold;
 mod tls;
 mod tolerance;
+mod value;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use alone::Alone;
@@ -52,9 +53,7 @@ pub use capture::{Capture, Captured, From, LONGEST_JAR, LONGEST_VALUE, compile};
 pub use csv::{Column, Csv, Source, TableHead};
 pub use expect::{Expectation, ExpectedLength};
 pub use flag::Flag;
-pub use flags::{
-    DEFAULT_MAX_LAG, Environment, Flags, Mistake, a_rate, from_flags, load_args, rate_per_s, threads,
-};
+pub use flags::{Environment, Flags, Mistake, load_args};
 pub use handshakes::{Handshakes, Http2Requests};
 pub use load::{Load, LoadKeys};
 pub use nearest::nearest;
@@ -70,6 +69,7 @@ pub use quota::Quota;
 pub use request::Request;
 pub use routes::{Dials, Route};
 pub use rows::Rows;
+pub use scenario::from_flags;
 pub use scheme::Scheme;
 pub use secrets::{args_without_secrets, is_public, without_user};
 pub use share::Share;
@@ -81,6 +81,7 @@ pub use text::{Cookies, MAX_NUMBERS, Segment, Text, Values, Variable};
 pub use threshold::{Comparison, Figure, Threshold};
 pub use tls::{Pem, Tls, TlsVersions};
 pub use tolerance::Tolerance;
+pub use value::{DEFAULT_MAX_LAG, a_rate, rate_per_s, threads};
 
 #[cfg(test)]
 mod tests {

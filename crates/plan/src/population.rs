@@ -321,6 +321,14 @@ impl Population {
         self.load.arrival_rate().is_some()
     }
 
+    /// Whether its load ends by itself: it has a number of requests, or of connections that leave after theirs.
+    pub(crate) fn ends(&self) -> bool {
+        let leaves =
+            self.calls.is_some() || matches!(self.activity, Activity::Steps { then: Then::Close, .. });
+        let is_counted = matches!(self.load, Load::Arrivals { total: Some(_), .. });
+        self.requests.is_some() || is_counted && leaves
+    }
+
     /// Whether it closes connections by itself after some requests: how many are open at a time is chance.
     pub(crate) fn closes_its_connections(&self) -> bool {
         let closes = |step: &Step| matches!(step.act, Act::Close);

@@ -4,8 +4,8 @@
 use crate::{
     Act, Activity, Body, Capture, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
     Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, Tls, TlsVersions,
-    flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT},
     scheme::Http2,
+    value::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT},
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};

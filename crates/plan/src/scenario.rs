@@ -1,4 +1,4 @@
-//! Scenario files: from TOML to a checked [`Plan`], or to all that is wrong with it at once.
+//! Scenario files and command lines: from what is written to a checked [`Plan`](crate::Plan), or to all that is wrong with it at once.
 //!
 //! The keys are named like the flags, with the same meaning and units. `docs/reference/scenario.md` has them
 //! all; it comes, as the JSON schema does, from the table of keys that the reader uses.
@@ -19,7 +19,7 @@ mod schema;
 mod secrets;
 mod step;
 
-pub use check::read;
+pub use check::{from_flags, read};
 pub use number::Number;
 pub use schema::{reference, schema};
 pub use secrets::without_secrets;

@@ -1,6 +1,11 @@
 use super::*;
-use crate::Load;
+use crate::{Activity, Hold, Load, Observe, Plan, Population, Ramp, Reconnect, a_rate, from_flags};
 use proptest::prelude::*;
+use units::{Nanos, Rate, Spans};
+
+mod grpc;
+mod request;
+mod transport;
 
 const URL: &str = "http://127.0.0.1:1/";
 
@@ -150,7 +155,7 @@ fn http2_sends_pings_or_requests_or_both_and_carries_websockets() {
     let alone = "--ping alone sends no requests; add --think or --rate for requests beside it, or remove one of the two";
     check(
         &[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--expect", "status=200"],
-        &[&format!("--expect: {alone}: \"status=200\""), &format!("--streams: {alone}: \"2\"")],
+        &[&format!("--streams: {alone}: \"2\""), &format!("--expect: {alone}: \"status=200\"")],
     );
     // Beside requests they keep connections alive.
     for when in [["--think", "1s"], ["--rate", "9/s"]] {
@@ -236,7 +241,9 @@ fn mistakes_are_named_with_their_fix() {
     );
     check(
         &["tcp://127.0.0.1:9", "--expect", "status=200"],
-        &["--expect: tcp:// has no status or length; remove it: \"status=200\""],
+        &[
+            "--expect: for tcp:// it is set per step; use a [[population.step]] of a scenario file: \"status=200\"",
+        ],
     );
     check(
         &[URL, "--reconnect", "always"],
@@ -281,8 +288,8 @@ fn differences_between_protocols() {
     check(
         &[URL, "--ping", "5s", "--message", ""],
         &[
-            "--message: not for http:// and grpc://; use --body for the content of requests: \"\"",
             "--ping: HTTP/1.1 has no PING; add --http2, or use --think for the time between requests: \"5s\"",
+            "--message: not for http:// and grpc://; use --body for the content of requests: \"\"",
         ],
     );
     check(
@@ -294,7 +301,10 @@ fn differences_between_protocols() {
         &["--message: an empty message has no echo; use a non-empty text: \"\""],
     );
     let long = "x".repeat(65_537);
-    check(&["ws://127.0.0.1:9", "--message", &long], &["--message: at most 65,536 octets: 65,537"]);
+    check(
+        &["ws://127.0.0.1:9", "--message", &long],
+        &["--message: a message may have at most 64 KiB: 64.0 KiB"],
+    );
     check(
         &["ws://127.0.0.1:9", "--ping", "30x"],
         &["--ping: \"30x\" is not a time; use 5s, 1500ms or 1m30s"],
@@ -367,7 +377,7 @@ fn schedules_that_contradict_each_other() {
     assert_eq!(a_rate("0", "1k/s").unwrap_err().to_string(), "\"0\" is not a rate greater than 0; use 1k/s");
     check(&[URL, "--rate", "1e12"], &["--rate: \"1e12\" is not a rate of at most 100m/s; use 20k/s"]);
     assert_eq!(a_rate("5", "1k/s").unwrap_err().to_string(), "\"5\" is not a rate; use 5/s");
-    let due = "cannot be used with --rate, which sets when requests are due; remove it";
+    let due = "cannot be used with --rate, which sets when requests are due; remove one of the two";
     check(&[URL, "--rate", "5/s", "--think", "1s"], &[&format!("--think: {due}: \"1s\"")]);
     check(&["ws://127.0.0.1:9", "--rate", "5/s", "--ping", "1s"], &[&format!("--ping: {due}: \"1s\"")]);
     let tcp = "tcp:// sends nothing without a message; add --message ping";
@@ -376,26 +386,22 @@ fn schedules_that_contradict_each_other() {
         &[&format!("--rate: {tcp}: \"5/s\""), &format!("--probe: {tcp}: \"1/s\"")],
     );
     check(&[URL, "--probe", "0/s"], &["--probe: \"0/s\" is not a rate greater than 0; use 10/s"]);
-    let eaten = format!("--probe: the target was read as the value of --probe; use --probe 10/s: {URL:?}");
+    let eaten = format!("--probe: a target, and no rate; use --probe 10/s: {URL:?}");
     check(&[URL, "--probe", URL], &[&eaten]);
     check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate; use 20k/s or 600/m"]);
-    let alone = "requires --arrive; add it, or remove this";
-    check(
-        &[URL, "--calls", "5", "--total", "9"],
-        &[&format!("--total: {alone}: \"9\""), &format!("--calls: {alone}: \"5\"")],
-    );
+    check(&[URL, "--total", "9"], &["--total: requires --arrive 100/s; add it, or remove this: \"9\""]);
     check(
         &[URL, "--arrive", "0/s", "--calls", "0"],
         &[
             "--arrive: \"0/s\" is not a rate greater than 0; use 100/s",
-            "--calls: \"0\" is not a number of requests; use 1 or more, as 10",
+            "--calls: \"0\" is not a number of at least 1; use 10 or 40k",
         ],
     );
     let line = [
         "-c",
         "5",
         "--ramp",
-        "1s",
+        "1/s",
         "--rate",
         "5/s",
         "--reconnect",
@@ -406,13 +412,12 @@ fn schedules_that_contradict_each_other() {
         "1/s",
     ];
     check(
-        &[&["tcp://127.0.0.1:9"], &line[..]].concat(),
+        &[&[URL], &line[..]].concat(),
         &[
             "--connections: with --arrive, --total sets the number of connections; remove it: \"5\"",
-            "--ramp: with --arrive, --arrive sets the connection rate; remove it: \"1s\"",
+            "--ramp: --arrive is the rate of dials; use a time in which it is reached, as 30s: \"1/s\"",
             "--rate: with --arrive, --calls sets the requests per connection; remove it: \"5/s\"",
             "--reconnect: with --arrive, no connection is dialled again; remove it: \"never\"",
-            "--arrive: only for http:// in this version: \"tcp://\"",
         ],
     );
 }
@@ -431,7 +436,7 @@ fn thresholds_keep_their_order_and_all_their_mistakes_are_reported() {
         [URL, "--threshold", "fault == 0", "-c", "0", "--threshold", "faults == 0", "--threshold", "held"];
     let mistakes: Vec<String> = plan(&flags(&line)).unwrap_err().iter().map(Mistake::to_string).collect();
     let beginnings =
-        ["--connections: ", "--threshold: \"fault\" is not", "--threshold: \"held\" is not a threshold"];
+        ["--threshold: \"fault\" is not", "--connections: ", "--threshold: \"held\" is not a threshold"];
     assert_eq!(mistakes.len(), beginnings.len(), "{mistakes:?}");
     assert!(mistakes.iter().zip(beginnings).all(|(mistake, part)| mistake.contains(part)), "{mistakes:?}");
 }

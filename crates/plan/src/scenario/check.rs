@@ -1,18 +1,19 @@
-//! Checks of the whole file: references between its parts.
+//! A whole file, or a whole command line, and references between its parts.
 
 use super::document::{self, Notes, Section};
 use super::keys::SCENARIO;
-use super::load::{some_rate, stages};
+use super::load::stages;
 use super::overrides::overridden;
 use super::population::{Reader, name};
-use crate::flag;
-use crate::flags::{
-    DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads, timeout,
-};
+use crate::flag::Role;
+use crate::flags::FlagReader;
 use crate::threshold::{NEVER_HELD, list_once};
+use crate::value::{
+    DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, MAX_THREADS, max_lag, rate_per_s, seed, threads, timeout,
+};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Pushes,
-    Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
+    Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls, flag,
 };
 use std::collections::HashSet;
 use units::{Nanos, Rate};
@@ -43,48 +44,122 @@ pub fn read(
         notes.add(0, "", format!("a scenario file may have at most 1 MiB: {size}"));
         return Err(notes.into_mistakes());
     }
-    let top = document::read(&mut notes, &SCENARIO);
+    let top = document::read(&mut notes, text, &SCENARIO);
     let tables = tables(&mut notes, &top, open);
-    let sources = top.read(&mut notes, "sources", Sources::parse).unwrap_or(Sources::Automatic);
-    let mut lead = FlagReader::beside_a_scenario(flags);
-    let sources = lead.read(&flag::SOURCES, sources, Sources::parse);
-    let mut reader = Reader { notes: &mut notes, around, tables: &tables, top: &top, v4: sources.is_v4() };
+    // What the flags say of the run goes before what the file says.
+    let mut typed = Notes::of_flags();
+    let lead = document::of_flags(&mut typed, flags, &[Role::Machine, Role::Judgement]);
+    let settings = Settings::read(&mut typed, &lead).or(Settings::read(&mut notes, &top));
+    let plan = plan(&mut notes, (&top, &tables), settings, around);
+    // With a mistake in the file, the load to change is not known.
+    let (is_whole, mut beside) = (notes.is_empty(), FlagReader::beside_a_scenario(flags));
+    let plan = if is_whole { overridden(plan, &mut beside) } else { plan };
+    let own = thresholds(&mut typed, &lead, &plan.populations, (is_whole, &names(&top)));
+    let thresholds = [plan.thresholds, own].concat();
+    let plan = Plan { text: file.to_owned(), thresholds, ..plan };
+    whole(plan, beside, around, [notes, typed])
+}
+
+/// Reads a command line: it is the top level of a file, with one population. `Machine` and `Judgement` are in it, too.
+///
+/// # Errors
+/// All mistakes, in the order of the flags: `--think: "5x" is not a time; use 5s, 1500ms or 1m30s`.
+pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mistake>> {
+    let mut notes = Notes::of_flags();
+    let roles = [Role::Load, Role::Work, Role::Machine, Role::Judgement];
+    let top = document::of_flags(&mut notes, flags, &roles);
+    let settings = Settings::read(&mut notes, &top);
+    let plan = plan(&mut notes, (&top, &[]), settings, around);
+    let text = plan.populations.first().map_or(String::new(), |main| main.target.text.clone());
+    whole(Plan { text, ..plan }, FlagReader::new(flags), around, [notes, Notes::of_flags()])
+}
+
+/// The plan with what is only a flag, or all that is wrong.
+fn whole(
+    plan: Plan,
+    mut beside: FlagReader,
+    around: &Environment,
+    notes: [Notes; 2],
+) -> Result<Plan, Vec<Mistake>> {
+    let plan = beside.observed(plan, around.resolve);
+    let [first, second] = notes.map(Notes::into_mistakes);
+    let mut mistakes = [first, beside.mistakes, second].concat();
+    list_once(mistakes.iter_mut().map(|mistake| &mut mistake.text));
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+}
+
+/// What is said of the run, and not of a population: in a file, or by flags.
+#[derive(Default)]
+struct Settings {
+    sources: Option<Sources>,
+    threads: Option<u32>,
+    seed: Option<u64>,
+    io: Option<IoChoice>,
+    max_lag: Option<Nanos>,
+    no_experiments: bool,
+}
+
+impl Settings {
+    fn read(notes: &mut Notes, top: &Section) -> Settings {
+        Settings {
+            sources: top.read(notes, "sources", Sources::parse),
+            threads: top.read(notes, "threads", threads),
+            seed: top.read(notes, "seed", seed),
+            io: top.read(notes, "io", IoChoice::parse),
+            max_lag: top.read(notes, "max-lag", max_lag),
+            no_experiments: top.truth("no-experiments").unwrap_or(false),
+        }
+    }
+
+    /// These, and where they say nothing, others.
+    fn or(self, other: Settings) -> Settings {
+        Settings {
+            sources: self.sources.or(other.sources),
+            threads: self.threads.or(other.threads),
+            seed: self.seed.or(other.seed),
+            io: self.io.or(other.io),
+            max_lag: self.max_lag.or(other.max_lag),
+            no_experiments: self.no_experiments || other.no_experiments,
+        }
+    }
+}
+
+/// What a top level says.
+fn plan(
+    notes: &mut Notes,
+    (top, tables): (&Section, &[Csv]),
+    settings: Settings,
+    around: &Environment,
+) -> Plan {
+    // The sources' family decides which addresses of the target are taken.
+    let sources = settings.sources.unwrap_or(Sources::Automatic);
+    let mut reader = Reader { notes, around, tables, top, v4: sources.is_v4() };
     let populations = reader.populations();
     let probe = reader.probe(&populations);
-    let stages = stages_of(&mut notes, &top);
-    let thresholds = thresholds(&mut notes, &top, &populations);
-    let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
-    let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MAX_THREADS));
-    let max_lag = top.read(&mut notes, "max-lag", max_lag).unwrap_or(DEFAULT_MAX_LAG);
-    let experiments = !top.truth("no-experiments").unwrap_or(false);
-    let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
+    let stages = stages_of(notes, top, &populations);
+    let is_whole = notes.is_empty();
+    let thresholds = thresholds(notes, top, &populations, (is_whole, &names(top)));
     if notes.is_empty() && !have_places(&populations) {
         let why = "all steps together compile to more than 65,536 operations; use fewer";
-        top.note(&mut notes, "population", why);
+        top.note(notes, "population", why);
     }
-    let plan = Plan {
-        text: file.to_owned(),
+    Plan {
+        text: String::new(),
         populations,
         stages,
         probe,
-        tables,
+        tables: tables.to_vec(),
         sources,
-        threads,
-        seed,
-        io,
+        threads: settings.threads.unwrap_or(around.cores.clamp(1, MAX_THREADS)),
+        seed: settings.seed.unwrap_or(around.seed),
+        io: settings.io.unwrap_or(IoChoice::Auto),
         thresholds,
-        max_lag,
-        experiments,
+        max_lag: settings.max_lag.unwrap_or(DEFAULT_MAX_LAG),
+        experiments: !settings.no_experiments,
         max_segment: None,
         target_gc: false,
         observe: None,
-    };
-    // With a mistake in the file, the load to change is not known.
-    let plan = if notes.is_empty() { overridden(plan, &mut lead) } else { plan };
-    let plan = lead.over(plan, around, notes.is_empty());
-    let mut mistakes = [notes.into_mistakes(), lead.mistakes].concat();
-    list_once(mistakes.iter_mut().map(|mistake| &mut mistake.text));
-    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+    }
 }
 
 /// Whether each operation of all populations can have a place of 16 bits: that is all that a connection keeps of it.
@@ -93,7 +168,7 @@ pub(super) fn have_places(populations: &[Population]) -> bool {
 }
 
 /// The stages, which refer to populations by name.
-fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
+fn stages_of(notes: &mut Notes, top: &Section, populations: &[Population]) -> Vec<Stage> {
     // Without a wrong one their indices are those of the file.
     let mut names: Vec<&str> = match top.has("population") {
         true => top
@@ -106,7 +181,7 @@ fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
     // So that their number has 16 bits too.
     names.truncate(u16::MAX.into());
     let before = notes.len();
-    let stages = stages(notes, top, &names);
+    let stages = stages(notes, top, &names, populations);
     // If `of` is a mistake, its populations are not known.
     let is_known = !top.is_wrong("stage") && !top.sections("stage").iter().any(Section::has_mistake);
     if notes.len() == before && is_known {
@@ -168,9 +243,15 @@ impl Reader<'_, '_> {
                 if !section.has("rate") {
                     self.notes.add(section.at, "probe.rate", "missing; use rate = \"10/s\"");
                 }
-                section.read(self.notes, "rate", some_rate)
+                section.read(self.notes, "rate", |text| rate_per_s(text, "10/s"))
             }
-            None => top.read(self.notes, "probe", some_rate),
+            None => {
+                let fix = self.notes.written(&flag::PROBE, "\"10/s\"");
+                top.read(self.notes, "probe", |text| match text.contains("://") {
+                    true => Err(format!("a target, and no rate; use {fix}: {text:?}")),
+                    false => rate_per_s(text, "10/s").map_err(|misread| misread.to_string()),
+                })
+            }
         };
         if !top.has("probe") {
             return None;
@@ -189,14 +270,16 @@ impl Reader<'_, '_> {
         Some(Probe::new(rate?, Population { streams, timeout, ..probe_population(target, tls, headers) }))
     }
 
-    /// A probe without a target of its own: of the population at the file's target, or else of the first that sends requests.
+    /// A probe without a target of its own: of the population at the file's target, or else of the first that sends requests. It sends what
+    /// that one sends, if that is always the same.
     fn probe_like(&mut self, populations: &[Population], rate: Option<Rate>) -> Option<Probe> {
         let top = self.top;
         let has_requests = |population: &&Population| population.target.scheme.has_requests();
         let at_top = top.scalar("target").map(|scalar| &scalar.text);
         let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
         let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
-        let Some(first) = first else {
+        let is_alone = !top.has("population") && !top.has("step");
+        let Some(first) = first.or(populations.first().filter(|_| is_alone)) else {
             // With an invalid target the schemes are not known.
             if self.notes.is_empty() {
                 let why = "the probe needs an http:// target; use [probe] with target = \
@@ -206,7 +289,7 @@ impl Reader<'_, '_> {
             return None;
         };
         let timeout = self.probe_timeout();
-        if first.grpc.is_some() {
+        if first.grpc.is_some() || is_alone {
             return Some(Probe::new(rate?, Population { timeout, ..calling(first.clone()) }));
         }
         let headers = self.fields(top, &first.target);
@@ -229,11 +312,11 @@ fn streams_at(target: &Target, populations: &[Population]) -> Option<u16> {
     same.or_else(|| populations.iter().find(is_there))?.streams
 }
 
-/// One that makes the first call of a population, as the probe is to: a path alone is no call, without its message and descriptors.
+/// One that makes the first request of a population, as the probe is to; a message, where it has none.
 fn calling(mut like: Population) -> Population {
     let call = like.requests().next().cloned();
     let activity = call.map(|call| Activity::again(call, Think::default()));
-    Population { activity: activity.unwrap_or(Activity::Idle), ..like }
+    Population { activity: activity.unwrap_or_else(|| like.activity.clone()), ..like }
 }
 
 /// One that sends the request of its target, as the probe is to.
@@ -272,17 +355,26 @@ fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage
     }
 }
 
-/// The thresholds, on figures of the whole run and of the populations.
-fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> Vec<Threshold> {
-    let (is_whole, mut all) = (notes.is_empty(), Vec::new());
-    let own: Vec<Option<&str>> =
-        top.sections("population").iter().map(|own| Some(&*own.scalar("name")?.text)).collect();
+/// The names of the populations of a file, with a place for each that has none.
+fn names(top: &Section) -> Vec<Option<&str>> {
+    top.sections("population").iter().map(|own| Some(&*own.scalar("name")?.text)).collect()
+}
+
+/// The thresholds, on figures of the whole run and of the populations. `is_whole`: none of those was left out for a mistake; with the names
+/// of all.
+fn thresholds(
+    notes: &mut Notes,
+    section: &Section,
+    populations: &[Population],
+    (is_whole, names): (bool, &[Option<&str>]),
+) -> Vec<Threshold> {
+    let mut all = Vec::new();
     // What was left out for a mistake may be what is named: a step, or a population whose name is one.
     let may_be_left_out = |text: &str| {
         let first = text.trim_start().split_once('.').map(|(first, _)| first);
-        !is_whole && first.is_some() && (own.contains(&None) || own.contains(&first))
+        !is_whole && first.is_some() && (names.contains(&None) || names.contains(&first))
     };
-    for scalar in top.scalars("thresholds").unwrap_or_default() {
+    for scalar in section.scalars("thresholds").unwrap_or_default() {
         match Threshold::parse(&scalar.text, populations) {
             Ok(threshold) => all.push(threshold),
             Err(_) if may_be_left_out(&scalar.text) => {}

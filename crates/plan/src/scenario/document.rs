@@ -1,26 +1,34 @@
-//! The file as TOML, checked against the table of keys: values with their places, and what is not allowed.
+//! The file as TOML, checked against the table of keys: values with their places, and what is not allowed. A command line is
+//! the top level of a file whose places are its flags.
 
-use super::keys::{SYNONYMS, TABLES};
-use crate::Mistake;
+use super::keys::{SCENARIO, SYNONYMS, TABLES};
+use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::key::{Key, Kind, Table};
 use crate::nearest::{nearest, one_of};
+use crate::text::Place;
+use crate::{Flags, Mistake, Text, header};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The mistakes found so far, and the file that they are in.
+/// The mistakes found so far, and where they are.
 pub(super) struct Notes<'t> {
-    file: String,
-    text: &'t str,
-    /// The octet where each line begins.
-    lines: Vec<usize>,
-    /// Each with its octet offset.
+    /// None: on a command line.
+    file: Option<File<'t>>,
+    /// Each with its offset: an octet of the file, or the number of a flag.
     found: Vec<(usize, Mistake)>,
 }
 
-/// A text of the file, or a number in it, with its octet offset.
+struct File<'t> {
+    name: String,
+    text: &'t str,
+    /// The octet where each line begins.
+    lines: Vec<usize>,
+}
+
+/// A text of the file, or a number in it, with its offset.
 #[derive(Clone, Debug)]
 pub(super) struct Scalar {
     pub(super) text: String,
@@ -55,36 +63,55 @@ enum Value {
 impl<'t> Notes<'t> {
     pub(super) fn new(file: &str, text: &'t str) -> Notes<'t> {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(end, _)| end + 1)).collect();
-        Notes { file: escaped(file), text, lines, found: Vec::new() }
+        Notes { file: Some(File { name: escaped(file), text, lines }), found: Vec::new() }
     }
 
-    /// Notes what is wrong at an octet, with the key that it is about.
+    /// Those of a command line.
+    pub(super) fn of_flags() -> Notes<'static> {
+        Notes { file: None, found: Vec::new() }
+    }
+
+    /// Notes what is wrong at an offset, with the key that it is about.
     pub(super) fn add(&mut self, at: usize, key: &str, why: impl fmt::Display) {
-        let (line, column) = self.position(at);
-        let colon = if key.is_empty() { "" } else { ": " };
-        let place = format!("{}:{line}:{column}{colon}{}", self.file, escaped(key));
-        self.found.push((at, Mistake { place, text: escaped(&why.to_string()) }));
+        let (place, text) = (self.place(at, key), escaped(&why.to_string()));
+        self.found.push((at, Mistake { place, text }));
     }
 
     /// The same, where `why` has several lines of our own.
     pub(super) fn add_lines(&mut self, at: usize, key: &str, why: &str) {
-        let (line, column) = self.position(at);
         let text = why.lines().map(escaped).collect::<Vec<_>>().join("\n");
-        let place = format!("{}:{line}:{column}: {}", self.file, escaped(key));
-        self.found.push((at, Mistake { place, text }));
+        self.found.push((at, Mistake { place: self.place(at, key), text }));
     }
 
-    /// Line and column of an octet, both from 1; a column is a character.
-    pub(super) fn position(&self, at: usize) -> (usize, usize) {
-        let at = self.text.floor_char_boundary(at);
-        let line = self.lines.partition_point(|start| *start <= at);
-        (line, self.text[self.lines[line - 1]..at].chars().count() + 1)
+    fn place(&self, at: usize, key: &str) -> String {
+        let Some(file) = &self.file else {
+            return of_key(key).map_or_else(|| escaped(key), Flag::place);
+        };
+        let (line, column) = file.position(at);
+        let colon = if key.is_empty() { "" } else { ": " };
+        format!("{}:{line}:{column}{colon}{}", file.name, escaped(key))
+    }
+
+    /// A flag as it is written here, where it may be a key: `--think`, or `think`.
+    pub(super) fn name(&self, flag: &Flag) -> String {
+        if self.file.is_some() { flag.in_file().name.to_owned() } else { flag.place() }
+    }
+
+    /// The same with a value, which is written so in a file: `--think 5s`, or `think = "5s"`. A flag that takes none has `true` there.
+    pub(super) fn written(&self, flag: &Flag, value: &str) -> String {
+        match (&self.file, flag.takes) {
+            (Some(_), _) => format!("{} = {value}", flag.in_file().name),
+            (None, _) if flag.name == flag::TARGET.name => value.trim_matches('"').to_owned(),
+            (None, Takes::Nothing) => flag.place(),
+            (None, _) => format!("{} {}", flag.place(), value.trim_matches('"')),
+        }
     }
 
     /// The octet of a text in the file, from `at` on.
     pub(super) fn find(&self, at: usize, text: &str) -> Option<usize> {
-        let at = self.text.floor_char_boundary(at);
-        self.text[at..].find(text).map(|found| at + found)
+        let file = self.file.as_ref()?;
+        let at = file.text.floor_char_boundary(at);
+        file.text[at..].find(text).map(|found| at + found)
     }
 
     /// How many there are.
@@ -97,7 +124,7 @@ impl<'t> Notes<'t> {
         self.found.is_empty()
     }
 
-    /// All of them, in the order of the file.
+    /// All of them, in the order of the file, or of the flags.
     pub(super) fn into_mistakes(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
         // What several populations take over from the top is read for each of them.
@@ -105,6 +132,21 @@ impl<'t> Notes<'t> {
         let all = self.found.into_iter().map(|(_, mistake)| mistake);
         all.filter(|mistake| seen.insert(mistake.to_string())).collect()
     }
+}
+
+impl File<'_> {
+    /// Line and column of an octet, both from 1; a column is a character.
+    fn position(&self, at: usize) -> (usize, usize) {
+        let at = self.text.floor_char_boundary(at);
+        let line = self.lines.partition_point(|start| *start <= at);
+        (line, self.text[self.lines[line - 1]..at].chars().count() + 1)
+    }
+}
+
+/// The flag of a key, which may be one inside the flag's: `headers.X-A`.
+fn of_key(key: &str) -> Option<&'static Flag> {
+    let first = key.split(['.', '[']).next().unwrap_or_default();
+    FLAGS.iter().find(|flag| flag.key.is_some_and(|own| own.name == first)).copied()
 }
 
 /// A text of the user in one line of a message: what would move the cursor of a terminal is escaped.
@@ -117,8 +159,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Reads a file against its table. Invalid TOML is noted, and the rest is read nevertheless.
-pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
-    let text = notes.text;
+pub(super) fn read(notes: &mut Notes, text: &str, table: &'static Table) -> Section {
     let (root, errors) = DeTable::parse_recoverable(text);
     let mut last = None;
     for error in &errors {
@@ -129,6 +170,54 @@ pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
         notes.add(at, "", format!("not valid TOML: {}", error.message().replace('\n', " ")));
     }
     section(notes, String::new(), 0, root.get_ref(), table)
+}
+
+/// The flags of these roles that a file has as keys of its top level.
+pub(super) fn of_flags(notes: &mut Notes, flags: &Flags, roles: &[Role]) -> Section {
+    let mut section =
+        Section { path: String::new(), at: 0, values: Vec::new(), wrong: Vec::new(), unknown: 0 };
+    for flag in FLAGS.iter().filter(|flag| roles.contains(&flag.role)) {
+        let Some(key) = flag.key.and_then(|key| SCENARIO.key(key.name)) else { continue };
+        let given: Vec<Scalar> =
+            flags.places(flag).map(|(at, text)| Scalar { text: text.to_owned(), at }).collect();
+        let Some(first) = given.first() else { continue };
+        let before = notes.len();
+        given.iter().filter(|scalar| is_of_a_file(&scalar.text)).for_each(|scalar| {
+            notes.add(scalar.at, key.name, OF_A_FILE);
+        });
+        if notes.len() > before {
+            section.wrong.push(key.name);
+            continue;
+        }
+        let value = match key.kind {
+            Kind::Truth => Value::Truth(true, first.at),
+            Kind::Texts => Value::Scalars(given),
+            Kind::Pairs => Value::Pairs(given.iter().filter_map(|scalar| pair(notes, key, scalar)).collect()),
+            _ => Value::Scalar(first.clone()),
+        };
+        section.values.push((key, value));
+    }
+    section
+}
+
+const OF_A_FILE: &str =
+    "{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment";
+
+/// Whether a text has variables that only a file has.
+fn is_of_a_file(text: &str) -> bool {
+    Text::parse(text, Place::Content, &[]).is_ok_and(|text| text.is_of_a_file())
+}
+
+/// A field as typed: `Name: value`.
+fn pair(notes: &mut Notes, key: &Key, scalar: &Scalar) -> Option<(Scalar, Scalar)> {
+    let part = |text: &str| Scalar { text: text.to_owned(), at: scalar.at };
+    match header::split(&scalar.text) {
+        Ok((name, value)) => Some((part(name), part(value))),
+        Err(why) => {
+            notes.add(scalar.at, key.name, why);
+            None
+        }
+    }
 }
 
 fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &'static Table) -> Section {
@@ -318,6 +407,20 @@ fn named(
     Some(read)
 }
 
+impl Value {
+    /// The first value of a flag, as typed; none of one that takes none.
+    fn typed(&self) -> Option<String> {
+        match self {
+            Value::Scalar(scalar) => Some(scalar.text.clone()),
+            Value::Scalars(scalars) => Some(scalars.first()?.text.clone()),
+            Value::Pairs(pairs) => {
+                pairs.first().map(|(name, value)| format!("{}: {}", name.text, value.text))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Section {
     /// A key of this section, as a mistake names it.
     pub(super) fn key(&self, name: &str) -> String {
@@ -412,9 +515,14 @@ impl Section {
         parse(&scalar.text).map_err(|why| notes.add(scalar.at, &self.key(name), why)).ok()
     }
 
-    /// Notes a mistake at each of these keys that is present.
+    /// Notes a mistake at each of these keys that is present; on a command line, with its value.
     pub(super) fn refuse(&self, notes: &mut Notes, keys: &[&str], why: impl fmt::Display) {
-        keys.iter().filter(|key| self.has(key)).for_each(|key| self.note(notes, key, &why));
+        for key in keys.iter().filter(|key| self.has(key)) {
+            match self.value(key).filter(|_| notes.file.is_none()).and_then(Value::typed) {
+                Some(typed) => self.note(notes, key, format!("{why}: {typed:?}")),
+                None => self.note(notes, key, &why),
+            }
+        }
     }
 
     /// Notes a mistake at a key's value.

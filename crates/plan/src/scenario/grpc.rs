@@ -3,9 +3,10 @@
 use super::document::Section;
 use super::population::Reader;
 use super::step::StepContext;
-use crate::flags::grpc::{NEEDS_PROTOSET, PROTOSET_SAYS, json, method};
-use crate::flags::request::BODY_TWICE;
-use crate::{Body, Call, Content, Grpc, Scheme, Target, Text, flag};
+use crate::request::LONGEST_REQUEST;
+use crate::text::Place;
+use crate::{Body, Call, Content, Expectation, Grpc, Request, Scheme, Target, Text, flag};
+use units::{Bytes, Status};
 
 impl Reader<'_, '_> {
     /// What the calls of a population share; none where it is not gRPC.
@@ -18,7 +19,9 @@ impl Reader<'_, '_> {
         let protoset = self.inherited(own, "protoset", Content::named);
         let is_streaming = own.truth("server-streaming").or_else(|| self.top.truth("server-streaming"));
         if protoset.is_some() {
-            own.refuse(self.notes, &["server-streaming"], PROTOSET_SAYS);
+            let protoset = self.notes.name(&flag::PROTOSET);
+            let why = format!("the descriptors of {protoset} say which methods stream; remove it");
+            own.refuse(self.notes, &["server-streaming"], why);
         }
         if !own.has("step")
             && let Err(why) = method(&target.path)
@@ -33,12 +36,13 @@ impl Reader<'_, '_> {
 
     /// The message of a call, which a section has.
     pub(super) fn grpc_body(&mut self, section: &Section, context: &StepContext) -> Option<Body> {
-        if section.has("body") && section.has("body-file") {
-            section.note(self.notes, "body-file", BODY_TWICE);
-        }
+        self.one_body(section);
         let has_protoset = context.grpc.as_ref().is_some_and(|grpc| grpc.protoset.is_some());
         if section.has("body") && !has_protoset {
-            section.note(self.notes, "body", NEEDS_PROTOSET);
+            let protoset = self.notes.written(&flag::PROTOSET, "\"FILE\"");
+            let file = self.notes.name(&flag::BODY_FILE);
+            let why = format!("a message as JSON requires {protoset}; or use {file} with its bytes");
+            section.refuse(self.notes, &["body"], why);
         }
         let text = section.read(self.notes, "body", json).map(Body::Text);
         text.or_else(|| section.read(self.notes, "body-file", Content::named).map(Body::File))
@@ -63,5 +67,45 @@ impl Reader<'_, '_> {
             }
         }
         Some(Call { is_streaming: grpc.is_streaming, message: Vec::new() })
+    }
+}
+
+/// A message as JSON. It has no variables: it is encoded before the run.
+fn json(text: &str) -> Result<Text, String> {
+    if text.len() > LONGEST_REQUEST {
+        return Err(format!("at most 64 KiB; use --body-file: {}", Bytes(text.len() as u64).brief()));
+    }
+    let read = Text::parse(text, Place::Content, &[])?;
+    match read.fixed_text() {
+        Some(_) => Ok(read),
+        None => Err(format!("a message of gRPC has no variables; write {{{{ for a brace: {text:?}")),
+    }
+}
+
+/// The call of a target.
+pub(super) fn call(target: &Target, body: Option<Body>, grpc: &Grpc, expect: Expectation) -> Request {
+    let call = Call { is_streaming: grpc.is_streaming, message: Vec::new() };
+    Request {
+        method: "POST".to_owned(),
+        body,
+        call: Some(call),
+        ..Request::get(target.path.clone(), expected(expect))
+    }
+}
+
+/// A call is to succeed, where nothing else is expected.
+pub(super) fn expected(expect: Expectation) -> Expectation {
+    Expectation { status: expect.status.or(Some(OK.0)), ..expect }
+}
+
+const OK: Status = Status(0);
+
+/// The name of a method: `/package.Service/Method`.
+fn method(path: &Text) -> Result<(), String> {
+    let text = path.to_string();
+    let parts: Vec<&str> = text.split('/').collect();
+    match parts[..] {
+        ["", service, method] if !service.is_empty() && !method.is_empty() => Ok(()),
+        _ => Err(format!("{text:?} is not a method; use grpc://host:port/package.Service/Method")),
     }
 }

@@ -1,9 +1,10 @@
 //! How many connections, and when: the load models of a population, as written, checked.
 
 use super::document::{Notes, Section};
-use crate::flags::{DEFAULT_HOLD, connections, connections_for, hold, ramp, rate_per_s, requests, within};
+use crate::flag;
 use crate::nearest::nearest_or_all;
-use crate::{Hold, Load, LoadKeys, Ramp, Share, Stage};
+use crate::value::{DEFAULT_HOLD, connections, connections_for, hold, ramp, rate_per_s, requests, within};
+use crate::{Hold, Load, LoadKeys, Population, Ramp, Share, Stage};
 use std::fmt::Display;
 use units::{Nanos, ParseError, Rate};
 
@@ -13,15 +14,28 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>, Opti
     let keys = LoadKeys {
         connections: own.read(notes, "connections", connections).or_else(|| connections_for(requests)),
         rate: own.read(notes, "rate", some_rate),
-        arrive: own.read(notes, "arrive", some_rate),
+        arrive: own.read(notes, "arrive", |text| rate_per_s(text, "100/s")),
         total: own.read(notes, "total", at_least_one),
     };
     let calls = own.read(notes, "calls", at_least_one).map(u64::from);
     if own.has("arrive") {
-        let why = "cannot be used with arrive; remove one of the two";
-        own.refuse(notes, &["connections", "rate", "requests"], why);
+        let arrive = notes.name(&flag::ARRIVE);
+        let [total, calls] = [&flag::TOTAL, &flag::CALLS].map(|flag| notes.name(flag));
+        for (key, why) in [
+            ("connections", format!("{total} sets the number of connections")),
+            ("rate", format!("{calls} sets the requests per connection")),
+            ("requests", format!("{total} and {calls} set the number of requests")),
+        ] {
+            own.refuse(notes, &[key], format!("with {arrive}, {why}; remove it"));
+        }
+        let is_usual = own.scalar("reconnect").is_some_and(|how| how.text == "planned");
+        if !own.has("step") && !is_usual {
+            let why = format!("with {arrive}, no connection is dialled again; remove it");
+            own.refuse(notes, &["reconnect"], why);
+        }
     } else {
-        own.refuse(notes, &["total"], "requires arrive; use arrive = \"100/s\", or remove it");
+        let arrive = notes.written(&flag::ARRIVE, "\"100/s\"");
+        own.refuse(notes, &["total"], format!("requires {arrive}; add it, or remove this"));
     }
     (keys.load(), calls, requests)
 }
@@ -36,16 +50,22 @@ fn at_least_one(text: &str) -> Result<u32, ParseError> {
 }
 
 /// The stages, in order; without any, the two given by `ramp` and `duration`. `names`: those of the populations.
-pub(super) fn stages(notes: &mut Notes, top: &Section, names: &[&str]) -> Vec<Stage> {
+pub(super) fn stages(
+    notes: &mut Notes,
+    top: &Section,
+    names: &[&str],
+    populations: &[Population],
+) -> Vec<Stage> {
     if !top.has("stage") {
         // Where all of them end by themselves, nothing else ends them.
-        let counted = |own: &Section| own.has("requests");
-        let all_end = match top.has("population") {
-            true => top.sections("population").iter().all(counted),
-            false => counted(top),
-        };
+        let all_end = populations.iter().all(Population::ends);
         let usual = if all_end { Hold::Forever } else { DEFAULT_HOLD };
         let ramp = top.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
+        if matches!(ramp, Ramp::Rate(_)) && top.has("arrive") {
+            let arrive = notes.name(&flag::ARRIVE);
+            let why = format!("{arrive} is the rate of dials; use a time in which it is reached, as 30s");
+            top.refuse(notes, &["ramp"], why);
+        }
         let hold = top.read(notes, "duration", hold).unwrap_or(usual);
         return vec![Stage { name: "up".to_owned(), of: all(names), to: Share::ALL, ramp, hold }];
     }

@@ -1,21 +1,24 @@
 //! What all requests of a population have in common, and where they go, as written, checked.
 
 use super::document::{Scalar, Section};
+use super::grpc;
 use super::population::Reader;
 use super::step::{StepContext, too_long};
 use crate::connect_to::ConnectTo;
-use crate::flags::grpc;
-use crate::flags::request::{AUTHORIZATION, BODY_TWICE, no_headers, not_routed, own_value, usual_method};
 use crate::request::LONGEST_REQUEST;
 use crate::text::Place;
-use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, header};
+use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, flag, header};
+
+/// The field of a user's name and password.
+const AUTHORIZATION: &str = "Authorization";
 
 impl Reader<'_, '_> {
     /// The target that a section names, or else the file's top, and what is dialled for it.
     pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
         let section = if own.has(key) { own } else { self.top };
         if !section.has(key) {
-            self.notes.add(own.at, &own.key(key), "missing; use target = \"http://host:port/\"");
+            let fix = self.notes.written(&flag::TARGET, "\"http://host:port/\"");
+            self.notes.add(own.at, &own.key(key), format!("missing; use {fix}"));
         }
         let (v4, around, tables) = (self.v4, self.around, self.tables);
         let routing = if own.has("connect-to") { own } else { self.top };
@@ -23,10 +26,11 @@ impl Reader<'_, '_> {
         let mut target = section
             .read(self.notes, key, |text| Target::of_load(text, (v4, around.resolve), tables, &routes))?;
         if own.has("connect-to") && target.route.is_none() && !routes.is_empty() {
-            own.note(self.notes, "connect-to", not_routed(&target));
+            own.refuse(self.notes, &["connect-to"], not_routed(&target));
         }
         if !target.scheme.has_path() {
-            own.refuse(self.notes, &["host", "headers"], no_headers());
+            let schemes = Scheme::list(Scheme::BOTH, "and", |scheme| !scheme.has_path());
+            own.refuse(self.notes, &["host", "headers"], format!("{schemes} have no headers; remove it"));
             return Some(target);
         }
         let host = self.inherited(own, "host", header::host).or_else(|| self.host_of_headers(own));
@@ -54,13 +58,8 @@ impl Reader<'_, '_> {
         routes
     }
 
-    /// The section whose fields the requests of this one have.
-    fn with_headers<'s>(&'s self, own: &'s Section) -> &'s Section {
-        if own.has("headers") { own } else { self.top }
-    }
-
     fn host_of_headers(&self, own: &Section) -> Option<String> {
-        let fields = self.with_headers(own).pairs("headers");
+        let fields = if own.has("headers") { own } else { self.top }.pairs("headers");
         let host = fields.iter().find(|(name, _)| name.text.eq_ignore_ascii_case("host"))?;
         header::host(&host.1.text).ok()
     }
@@ -71,25 +70,33 @@ impl Reader<'_, '_> {
             return Vec::new();
         }
         let section = if own.has("headers") { own } else { self.top };
-        let mut fields = Vec::new();
+        let mut fields: Vec<(String, Text)> = Vec::new();
+        let mut has_host =
+            [own, self.top].iter().any(|one| one.has("host")).then(|| self.notes.name(&flag::HOST));
         for pair in section.pairs("headers") {
             let (name, value) = self.header(section, pair, target.scheme);
             let key = format!("{}.{name}", section.key("headers"));
             if let Err(why) = own_value(&name, &value) {
                 self.notes.add(pair.1.at, &key, why);
             }
-            let is_host = name.eq_ignore_ascii_case("host");
-            if is_host && (own.has("host") || self.top.has("host")) {
-                self.notes.add(pair.0.at, &key, "also given by the key host; remove one of the two");
-            }
-            if name.eq_ignore_ascii_case(AUTHORIZATION) && target.login.is_some() {
+            let is = |other: &str| name.eq_ignore_ascii_case(other);
+            let is_again = fields.iter().any(|(other, _)| is(other));
+            if is("host")
+                && let Some(other) = has_host.replace(format!("another {name}"))
+            {
                 self.notes.add(
                     pair.0.at,
                     &key,
-                    "also given by the user in the target; remove one of the two",
+                    format!("{name} is also given by {other}; remove one of the two"),
                 );
+            } else if is(AUTHORIZATION) && target.login.is_some() {
+                let why = format!("{name} is also given by the user in the target; remove one of the two");
+                self.notes.add(pair.0.at, &key, why);
+            } else if is_again {
+                let between = if is("cookie") { "`; ` between its parts" } else { "`, ` between its values" };
+                self.notes.add(pair.0.at, &key, format!("{name} is given twice; use one, with {between}"));
             }
-            fields.extend((!is_host).then_some((name, value)));
+            fields.extend((!is("host")).then_some((name, value)));
         }
         let fields_len: usize = fields.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();
         if !target.scheme.has_requests() && target.path.max_len() + fields_len > LONGEST_REQUEST {
@@ -118,12 +125,19 @@ impl Reader<'_, '_> {
     /// The content of a request of HTTP.
     pub(super) fn body(&mut self, section: &Section) -> Option<Body> {
         let tables = self.tables;
-        if section.has("body") && section.has("body-file") {
-            section.note(self.notes, "body-file", BODY_TWICE);
-        }
+        self.one_body(section);
         let text = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
         let file = section.read(self.notes, "body-file", Content::named);
         text.map(Body::Text).or(file.map(Body::File))
+    }
+
+    /// Notes a second content.
+    pub(super) fn one_body(&mut self, section: &Section) {
+        if section.has("body") {
+            let body = self.notes.name(&flag::BODY);
+            let why = format!("cannot be used with {body}; remove one of the two");
+            section.refuse(self.notes, &["body-file"], why);
+        }
     }
 
     /// The one request of a population without steps.
@@ -143,17 +157,47 @@ impl Reader<'_, '_> {
             None => {
                 let body = self.body(with_body);
                 let method = self.inherited(own, "method", header::method);
-                let method = method.unwrap_or_else(|| usual_method(body.as_ref()).to_owned());
+                // As with curl.
+                let usual = if body.is_some() { "POST" } else { "GET" };
+                let method = method.unwrap_or_else(|| usual.to_owned());
                 Request { method, headers, body, ..expect }
             }
         };
         request.expect = self.expected(own, context, request.numbers());
         let longest = request.max_len(target.host_header(0).len());
         if longest > LONGEST_REQUEST {
-            let key = if with_body.has("body") { "body" } else { "headers" };
-            with_body.note(self.notes, key, too_long(longest));
+            let (key, fix) = match with_body.has("body") {
+                true => ("body", format!("; use {}", self.notes.name(&flag::BODY_FILE))),
+                false => ("headers", String::new()),
+            };
+            with_body.note(self.notes, key, format!("{}{fix}", too_long(longest)));
         }
         Step::new("get", Act::Request { request, think: context.think })
+    }
+}
+
+/// Checks the value of a field that throng reads too.
+fn own_value(name: &str, value: &Text) -> Result<(), String> {
+    match value.fixed_text() {
+        None if name.eq_ignore_ascii_case("sec-websocket-protocol") => {
+            Err(format!("{name} has no variables, because the server's choice is checked: \"{value}\""))
+        }
+        Some(text) if name.eq_ignore_ascii_case("host") => header::host(text).map(drop),
+        None if name.eq_ignore_ascii_case("host") => {
+            Err(format!("{name} has no variables here: \"{value}\""))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The message where no rule is for the target.
+fn not_routed(target: &Target) -> String {
+    let port = target.destinations[0].port();
+    match target.is_single() {
+        true => format!("none is for {}:{port}; use {}:{port}:HOST2:PORT2", target.host, target.host),
+        false => {
+            "cannot be used with several destinations; use one host and one port in the target".to_owned()
+        }
     }
 }
 

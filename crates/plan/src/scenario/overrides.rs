@@ -2,7 +2,8 @@
 
 use super::load::some_rate;
 use crate::flag;
-use crate::flags::{FlagReader, connections, hold, ramp, requests};
+use crate::flags::FlagReader;
+use crate::value::{connections, hold, ramp, requests};
 use crate::{Hold, Load, LoadKeys, Plan, Ramp, Stage};
 use std::error::Error;
 

@@ -4,13 +4,10 @@ use super::document::{Notes, Section};
 use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
-use crate::flags::{
-    DEFAULT_PING, DEFAULT_TIMEOUT, HAS_HTTP2, HAS_NO_PING, ONE_AT_A_TIME, between_pings, not_for_requests,
-    reconnect, requires_http2, requires_tls, streams, timeout,
-};
 use crate::phases::wrong_order;
 use crate::scheme::Http2;
 use crate::text::Place;
+use crate::value::{DEFAULT_PING, DEFAULT_TIMEOUT, between_pings, reconnect, streams, timeout};
 use crate::{
     Act, Activity, Body, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step,
     Target, Text, Then, Think, Tls, TlsVersions, flag, tls,
@@ -229,12 +226,13 @@ impl Reader<'_, '_> {
     /// How connections are secured: the population's keys, or else the file's top.
     pub(super) fn tls(&mut self, own: &Section, secure: bool) -> Tls {
         if !secure {
-            own.refuse(self.notes, &flag::OF_TLS.map(|flag| flag.name), requires_tls());
+            let why = Scheme::required(Scheme::OVER_TLS, |_| true);
+            own.refuse(self.notes, &flag::OF_TLS.map(|flag| flag.name), why);
             return Tls::default();
         }
-        for (one, other) in [("cert", "key"), ("key", "cert")] {
-            if own.has(one) && !own.has(other) {
-                own.note(self.notes, one, format!("requires {other} = \"FILE\""));
+        for (one, other) in [("cert", &flag::KEY), ("key", &flag::CERT)] {
+            if own.has(one) && !own.has(other.name) {
+                own.note(self.notes, one, format!("requires {}", self.notes.written(other, "\"FILE\"")));
             }
         }
         let cert = self.inherited(own, "cert", Pem::named);
@@ -256,18 +254,23 @@ impl Reader<'_, '_> {
         let keys = [flag::HTTP2.name, flag::STREAMS.name];
         match target.scheme.http2() {
             Http2::Never => {
-                own.refuse(self.notes, &keys, requires_http2());
+                let why = Scheme::required(Scheme::BOTH, |scheme| scheme.http2() == Http2::Optional);
+                own.refuse(self.notes, &keys, why);
                 return None;
             }
             Http2::Always => {
-                own.refuse(self.notes, &["http2"], HAS_HTTP2);
+                own.refuse(self.notes, &["http2"], "gRPC is over HTTP/2; remove it");
                 return Some(self.inherited(own, "streams", streams).unwrap_or(1));
             }
             Http2::Optional => {}
         }
         let is_http2 = own.truth("http2").or_else(|| self.top.truth("http2")).unwrap_or(false);
         if !is_http2 && own.has("streams") {
-            own.note(self.notes, "streams", "requires http2 = true");
+            own.refuse(
+                self.notes,
+                &["streams"],
+                format!("requires {}", self.notes.written(&flag::HTTP2, "true")),
+            );
         }
         let streams = self.inherited(own, "streams", streams).unwrap_or(1);
         if is_http2 && streams > 1 && own.has("step") && !target.scheme.has_requests() {
@@ -285,7 +288,9 @@ impl Reader<'_, '_> {
         let is_several = scheme.has_requests() && streams.is_some_and(|streams| streams > 1);
         if is_several && steps.iter().any(|step| step.act.pauses()) {
             let section = if own.has("streams") { own } else { self.top };
-            section.note(self.notes, "streams", format!("{ONE_AT_A_TIME}, or no think and no wait"));
+            let why = "with a pause between requests a connection has one request at a time; use more connections instead, or no \
+                pauses";
+            section.refuse(self.notes, &["streams"], why);
         }
     }
 
@@ -306,14 +311,21 @@ impl Reader<'_, '_> {
         let rated = load.is_paced();
         if pings {
             let scheme = target.scheme;
-            let why = format!("not for {scheme}, which sends a message per ping; use ping = \"30s\"");
+            let (ping, fix) = (self.notes.name(&flag::PING), self.notes.written(&flag::PING, "\"30s\""));
+            let why = format!("not for {scheme}, which sends a message per {ping}; use {fix}");
             own.refuse(self.notes, &["think"], why);
         } else if rated {
-            let why = "cannot be used with rate, which sets when requests are due; remove one of the two";
+            let why = self.set_by_rate();
             own.refuse(self.notes, &["think"], why);
         }
         let think = self.inherited(own, "think", Think::parse_or_seconds).unwrap_or_default();
         if pings || rated { Think::default() } else { think }
+    }
+
+    /// Why what says when requests are due cannot be used with a rate.
+    fn set_by_rate(&self) -> String {
+        let rate = self.notes.name(&flag::RATE);
+        format!("cannot be used with {rate}, which sets when requests are due; remove one of the two")
     }
 
     /// What each connection does, and after how many requests it is closed.
@@ -323,11 +335,8 @@ impl Reader<'_, '_> {
         self.check_expect(context);
         if !context.target.scheme.has_requests() {
             let scheme = context.target.scheme;
-            own.refuse(
-                self.notes,
-                &OF_ONE_REQUEST,
-                format!("{scheme} sends messages; use message = \"ping\""),
-            );
+            let fix = self.notes.written(&flag::MESSAGE, "\"ping\"");
+            own.refuse(self.notes, &OF_ONE_REQUEST, format!("{scheme} sends messages; use {fix}"));
         } else if own.has("step") {
             own.refuse(self.notes, &OF_ONE_REQUEST, "the steps define what is sent; remove it");
         }
@@ -335,17 +344,23 @@ impl Reader<'_, '_> {
             return (self.in_steps(context, arrives, calls), calls);
         }
         own.refuse(self.notes, &["loop"], "no steps; remove it, or use [[population.step]]");
+        // An arrival leaves once it has done what it came for.
+        let calls = calls.or(arrives.then_some(1));
         if !context.target.scheme.has_requests() {
-            return (self.messages(context, calls), calls);
+            return self.messages(context, calls);
         }
         if !context.pings_beside {
-            let why = format!("{HAS_NO_PING}; add http2 = true, or use think for the time between requests");
+            let (http2, think) = (self.notes.written(&flag::HTTP2, "true"), self.notes.name(&flag::THINK));
+            let why =
+                format!("HTTP/1.1 has no PING; add {http2}, or use {think} for the time between requests");
             own.refuse(self.notes, &["ping"], why);
         }
-        let why = format!("{}; use body for the content of requests", not_for_requests());
+        let others = Scheme::list(Scheme::PLAIN, "and", Scheme::has_requests);
+        let why =
+            format!("not for {others}; use {} for the content of requests", self.notes.name(&flag::BODY));
         own.refuse(self.notes, &["message"], why);
         let steps = vec![self.only_request(context)];
-        (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
+        (Activity::Steps { steps, then: Then::Again(0) }, calls)
     }
 
     /// What a population of HTTP/2 does that sends PINGs and no requests.
@@ -354,10 +369,13 @@ impl Reader<'_, '_> {
         if !is_http2 || !target.scheme.has_requests() || !own.has("ping") || *pings_beside {
             return None;
         }
-        let why = "ping alone sends no requests; add think or rate for requests beside it, or remove one of the two";
+        let [ping, think, rate] = [&flag::PING, &flag::THINK, &flag::RATE].map(|flag| self.notes.name(flag));
+        let why = format!(
+            "{ping} alone sends no requests; add {think} or {rate} for requests beside it, or remove one of the two"
+        );
         let of_requests = ["expect", "message", "streams", "calls", "loop", "headers", "host"];
-        own.refuse(self.notes, &of_requests, why);
-        own.refuse(self.notes, &OF_ONE_REQUEST, why);
+        own.refuse(self.notes, &of_requests, &why);
+        own.refuse(self.notes, &OF_ONE_REQUEST, &why);
         let every = own.read(self.notes, "ping", between_pings).unwrap_or(DEFAULT_PING);
         Some(Activity::Ping { every, text: Text::default() })
     }
@@ -368,7 +386,8 @@ impl Reader<'_, '_> {
         if scheme.has_requests() {
             expectation::read(self.notes, context.own, Context { scheme, numbers: None, sent: true });
         } else {
-            let why = format!("for {scheme} it is set per step; move it to a [[population.step]]");
+            let why =
+                format!("for {scheme} it is set per step; use a [[population.step]] of a scenario file");
             match context.own.section("expect") {
                 Some(expect) => expect.refuse(self.notes, &OF_STEPS, why),
                 None => context.own.refuse(self.notes, &["expect"], why),
@@ -403,22 +422,26 @@ impl Reader<'_, '_> {
         Activity::Steps { steps, then }
     }
 
-    /// What WebSocket and TCP do without steps: messages on each connection's own clock; where a rate or a
-    /// number of calls is given, message for message; TCP without a message nothing.
-    fn messages(&mut self, context: &StepContext, calls: Option<u64>) -> Activity {
+    /// What WebSocket and TCP do without steps: messages on each connection's own clock, or at the rate; where a number of calls is given,
+    /// message for message; TCP without a message nothing.
+    fn messages(&mut self, context: &StepContext, calls: Option<u64>) -> (Activity, Option<u64>) {
         let (own, scheme) = (context.own, context.target.scheme);
-        let counted = context.rated || calls.is_some();
+        let counted = calls.is_some();
         let given = own.has("message") || self.top.has("message");
         if scheme.has_bytes() && !given {
             let scheme = scheme.text(context.target.secure);
-            let why = format!("{scheme} sends nothing without a message; add message = \"ping\"");
-            own.refuse(self.notes, &["ping", "rate", "calls", "requests"], why);
-            return Activity::Idle;
+            let fix = self.notes.written(&flag::MESSAGE, "\"ping\"");
+            let why = format!("{scheme} sends nothing without a message; add {fix}");
+            own.refuse(self.notes, &["ping", "rate", "calls", "requests", "probe"], why);
+            return (Activity::Idle, None);
         }
-        if counted {
-            let other = if context.rated { "rate" } else { "calls" };
+        if context.rated {
+            let why = self.set_by_rate();
+            own.refuse(self.notes, &["ping"], why);
+        } else if counted {
+            let calls = self.notes.name(&flag::CALLS);
             let why = "which sends messages one after the other; remove one of the two";
-            own.refuse(self.notes, &["ping"], format!("cannot be used with {other}, {why}"));
+            own.refuse(self.notes, &["ping"], format!("cannot be used with {calls}, {why}"));
         }
         let every = self.inherited(own, "ping", Nanos::parse_or_seconds).unwrap_or(DEFAULT_PING);
         let tables = self.tables;
@@ -429,10 +452,10 @@ impl Reader<'_, '_> {
         });
         let text = text.unwrap_or_else(|| Text::fixed("ping"));
         if !counted {
-            return Activity::Ping { every, text };
+            return (Activity::Ping { every, text }, None);
         }
         let expected = Some(Expectation { echo: true, ..Expectation::default() });
         let act = Act::Send { message: Body::Text(text), expected, think: Think::default() };
-        Activity::Steps { steps: vec![Step::new("send", act)], then: Then::Again(0) }
+        (Activity::Steps { steps: vec![Step::new("send", act)], then: Then::Again(0) }, calls)
     }
 }

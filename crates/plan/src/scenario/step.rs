@@ -2,10 +2,10 @@
 
 use super::document::Section;
 use super::expectation::{self, Context};
+use super::grpc;
 use super::outgoing::with_defaults;
 use super::population::{Reader, name};
 use crate::body::{from_base64, from_hex};
-use crate::flags::grpc;
 use crate::header;
 use crate::nearest::nearest_or_all;
 use crate::request::LONGEST_REQUEST;

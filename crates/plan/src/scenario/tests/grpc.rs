@@ -64,7 +64,7 @@ fn what_a_call_cannot_have_is_reported() {
     };
     check("request = \"GET /a.B/C\"", "gRPC has no other method than POST; remove it");
     check("request = \"/a\"", "\"/a\" is not a method");
-    check("request = \"/a.B/C\"\nbody = \"{}\"", "a message as JSON requires --protoset FILE");
+    check("request = \"/a.B/C\"\nbody = \"{}\"", "a message as JSON requires protoset = \"FILE\"");
     check("request = \"/a.B/C\"\nheaders = { TE = \"x\" }", "throng sets this header itself; remove it: TE");
     check("request = \"/a.B/C\"\nexpect = { status = 200 }", "\"200\" is not a status of gRPC");
     check("send = \"x\"\nbody-file = \"m\"", "cannot be used with send");

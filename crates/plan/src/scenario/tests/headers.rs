@@ -61,7 +61,7 @@ fn mistakes_are_named() {
     );
     check_http(
         "host = \"a\"\nheaders = { Host = \"b\" }",
-        &["3:13: headers.Host: also given by the key host; remove one of the two"],
+        &["3:13: headers.Host: Host is also given by host; remove one of the two"],
     );
     check_http(
         "connect-to = [\"x\"]",
@@ -80,6 +80,6 @@ fn mistakes_are_named() {
     );
     check_http(
         "requests = 5\narrive = \"5/s\"",
-        &["2:12: requests: cannot be used with arrive; remove one of the two"],
+        &["2:12: requests: with arrive, total and calls set the number of requests; remove it"],
     );
 }

@@ -214,11 +214,11 @@ fn loads() {
     check_http(
         "arrive = \"5/s\"\nrate = \"5/s\"\nconnections = 5",
         &[
-            "3:8: rate: cannot be used with arrive; remove one of the two",
-            "4:15: connections: cannot be used with arrive; remove one of the two",
+            "3:8: rate: with arrive, calls sets the requests per connection; remove it",
+            "4:15: connections: with arrive, total sets the number of connections; remove it",
         ],
     );
-    check_http("total = \"40k\"", &["2:9: total: requires arrive; use arrive = \"100/s\", or remove it"]);
+    check_http("total = \"40k\"", &["2:9: total: requires arrive = \"100/s\"; add it, or remove this"]);
     check_http("calls = 0", &["2:9: calls: \"0\" is not a number of at least 1; use 10 or 40k"]);
     check_http("timeout = \"0s\"", &["2:11: timeout: \"0s\" is not a timeout greater than 0; use 10s"]);
     check_http(
@@ -249,7 +249,9 @@ fn differences_between_protocols() {
     check_population(
         WS,
         "expect = { echo = true }",
-        &["3:19: population.a.expect.echo: for ws:// it is set per step; move it to a [[population.step]]"],
+        &[
+            "3:19: population.a.expect.echo: for ws:// it is set per step; use a [[population.step]] of a scenario file",
+        ],
     );
     check_population(
         TCP,
@@ -263,10 +265,10 @@ fn differences_between_protocols() {
     );
     check_population(
         WS,
-        "rate = \"5/s\"\nmessage = \"\"\nping = 0",
+        "calls = 5\nmessage = \"\"\nping = 0",
         &[
             "4:11: population.a.message: an empty message has no echo; use a non-empty text: \"\"",
-            "5:8: population.a.ping: cannot be used with rate, which sends messages one after the other; remove one of the two",
+            "5:8: population.a.ping: cannot be used with calls, which sends messages one after the other; remove one of the two",
         ],
     );
     check_population(
@@ -315,7 +317,7 @@ fn http2_sends_pings_or_requests_at_once_without_pauses() {
         &[&format!("5:10: population.a.method: {alone}"), &format!("6:8: population.a.host: {alone}")],
     );
     let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
-        or no think and no wait";
+        or no pauses";
     // PINGs beside requests change nothing about that.
     for pause in
         ["think = \"1s\"", "think = \"1s\"\nping = \"5s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"]
@@ -377,10 +379,15 @@ fn probes_and_tables() {
         &["4:10: probe.target: the probe sends HTTP requests; use http://host:port/: \"ws://127.0.0.1/\""],
     );
     check(
-        "target = \"ws://127.0.0.1/\"\nprobe = \"1/s\"",
+        "target = \"ws://127.0.0.1/\"\nprobe = \"1/s\"\n[[population]]\nname = \"a\"",
         &["2:9: probe: the probe needs an http:// target; use [probe] with target = \
                 \"http://host:port/\""],
     );
+    check(
+        "target = \"tcp://127.0.0.1:1\"\nprobe = \"1/s\"",
+        &["2:9: probe: tcp:// sends nothing without a message; add message = \"ping\""],
+    );
+    check("target = \"ws://127.0.0.1/\"\nprobe = \"1/s\"", &[]);
     check_http("[csv.users]\n", &["2:6: csv.users: missing file; use file = \"users.csv\""]);
     check_http(
         "[csv.a]\nfile = \"none.csv\"\n[csv.\"b.c\"]\nfile = \"empty.csv\"",

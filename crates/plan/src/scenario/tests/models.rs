@@ -81,7 +81,6 @@ fn programs_without_steps() {
     check("target = \"tcp://127.0.0.1:9\"", None, &["stay"]);
     check("target = \"tcp://127.0.0.1:9\"\nmessage = \"x\"", None, &["ping \"x\" each 30s"]);
     check("target = \"ws://127.0.0.1:9\"\nmessage = \"\"\nping = \"5s\"", None, &["ping \"\" each 5s"]);
-    check("target = \"ws://127.0.0.1:9\"\narrive = \"5/s\"", None, &["ping \"ping\" each 30s"]);
     check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"5s\"", None, &["ping \"\" each 5s"]);
     for (keys, keep_alive) in [
         ("http2 = true\nping = \"5s\"", None),
@@ -96,8 +95,10 @@ fn programs_without_steps() {
     }
     check("target = \"ws://127.0.0.1:9\"\nhttp2 = true\nstreams = 3", None, &["ping \"ping\" each 30s"]);
     let echoes = ["send \"ping\"", "expect echo", "goto 0"];
-    check("target = \"ws://127.0.0.1:9\"\nrate = \"5/s\"", None, &echoes);
+    check("target = \"ws://127.0.0.1:9\"\nrate = \"5/s\"", None, &["ping \"ping\" each 30s"]);
     check("target = \"ws://127.0.0.1:9\"\ncalls = 3", Some(3), &echoes);
+    check("target = \"ws://127.0.0.1:9\"\narrive = \"5/s\"", Some(1), &echoes);
+    check("target = \"tcp://127.0.0.1:9\"\narrive = \"5/s\"", None, &["stay"]);
     let requests = ["request GET / -> any", "goto 0"];
     check("target = \"http://127.0.0.1:9\"\narrive = \"5/s\"", Some(1), &requests);
     check("target = \"http://127.0.0.1:9\"\narrive = \"5/s\"\ncalls = 7", Some(7), &requests);
