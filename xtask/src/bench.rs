@@ -17,7 +17,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         .iter()
         .find(|(known, _)| known == name)
         .with_context(|| format!("no such measurement, `cargo xtask bench` lists them: {name}"))?;
-    cargo(&["build", "--release", "--package", "throng-cli"])?;
+    cargo(&["build", "--release", "--package", "throng-cli", "--package", "throng-lab"])?;
     let mut bench = command(script, &[])?;
     bench.args(rest).env("THRONG_BIN", throng()?);
     finish(bench)

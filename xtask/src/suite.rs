@@ -64,13 +64,13 @@ pub(crate) fn build() -> Result<Built> {
     Ok(Built { throng: Some(build_throng()?), tests })
 }
 
-/// Compiles `throng` as [`build`] does; its path.
+/// Compiles `throng` as [`build`] does, and `throng-lab` beside it; the path of the first.
 ///
 /// # Errors
 /// As [`build`].
 pub(crate) fn build_throng() -> Result<PathBuf> {
     // A test beside it, since without any cargo would leave out features that only tests want, and build what has them anew.
-    let words = ["build", "--workspace", "--bin", "throng", "--test", "open_files"];
+    let words = ["build", "--workspace", "--bin", "throng", "--bin", "throng-lab", "--test", "open_files"];
     compile(&words)?.iter().find_map(throng).context("cargo built no throng")
 }
 

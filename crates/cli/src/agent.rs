@@ -24,7 +24,7 @@ use crate::{
     cluster::Cluster,
     control,
     fleet::broker::OwnBroker,
-    folders, job, message,
+    job, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
@@ -68,7 +68,7 @@ fn join(
     idle: Option<Nanos>,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
-    let spool = folders::spool().map_err(Failure::machine)?;
+    let spool = store::folders::spool().map_err(Failure::machine)?;
     let has_joined = Arc::new(AtomicBool::new(false));
     if let Some(idle) = idle {
         stop_unless(has_joined.clone(), idle, stop.clone());

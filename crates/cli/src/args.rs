@@ -4,7 +4,6 @@ mod conflicts;
 mod control;
 mod fleet;
 mod fleet_serve;
-mod lab;
 #[cfg(test)]
 mod manual;
 mod shared;
@@ -24,7 +23,6 @@ pub(crate) use shared::refused_by_find;
 
 pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, CALIBRATION, FleetArgs, FleetVerb};
 pub(crate) use fleet_serve::FleetServeArgs;
-pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 pub(crate) use ui::UiArgs;
 
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and
@@ -32,7 +30,13 @@ pub(crate) use ui::UiArgs;
 ///
 /// Numbers take units: 100k, 1m, 1e6, 20k/s, 30s, 5min, 5s..45s.
 #[derive(Parser)]
-#[command(name = "throng", version, max_term_width = 110)]
+#[command(
+    name = "throng",
+    version,
+    max_term_width = 110,
+    after_help = "`throng NAME` of another name is the program throng-NAME, beside this one or on PATH: throng lab repeats \
+    published experiments against real servers (cargo build --release -p throng-lab)."
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -52,15 +56,19 @@ pub(crate) struct Refused {
 ///
 /// # Errors
 /// Clap refuses a part of it.
-pub(crate) fn read() -> Result<(Verb, Flags), Box<Refused>> {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+pub(crate) fn read(args: &[OsString]) -> Result<(Verb, Flags), Box<Refused>> {
     let is_brief = args.iter().any(|arg| arg == "-h");
     let command = command_with(if is_brief { Help::Brief } else { Help::Full });
-    let typos::Read { matches, mistakes } = typos::read(&command, &args).unwrap_or_else(|error| error.exit());
+    let typos::Read { matches, mistakes } = typos::read(&command, args).unwrap_or_else(|error| error.exit());
     match matches.map(|matches| of_matches(&matches)) {
         Some(read) if mistakes.is_empty() => Ok(read),
-        rest => Err(Box::new(Refused { mistakes, rest, help: typos::help_of(&command, &args) })),
+        rest => Err(Box::new(Refused { mistakes, rest, help: typos::help_of(&command, args) })),
     }
+}
+
+/// Whether it is one of throng's own commands.
+pub(crate) fn is_verb(name: &str) -> bool {
+    name == "help" || Args::command().get_subcommands().any(|verb| verb.get_name() == name)
 }
 
 /// The flags of a stored command line; `None`: this version does not read it.
@@ -147,8 +155,6 @@ run passed and an output could not be written, 4 invalid (throng was the limit, 
     Ui(UiArgs),
     /// Run a reference server
     Serve(Box<ServeArgs>),
-    /// Repeat published experiments against real servers
-    Lab(LabArgs),
     /// Check the limits of this machine against a run, with fixes
     Doctor(DoctorArgs),
     /// Join a fleet, or hold clients controlled with curl

@@ -11,7 +11,7 @@ use units::{Count, Date, Nanos};
 
 use crate::{
     EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, message, own_server::OwnServer, plans,
-    print_result, runs, signals,
+    print_result, signals,
 };
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
@@ -25,7 +25,7 @@ const CLOSED_LOOP: u64 = 100;
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let duration = read_args(args)?;
     // Before the work: without a store it would be wasted.
-    let file = runs::file().map_err(Failure::machine)?;
+    let file = store::folders::runs().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
     Files::default().json(args.json.as_deref())?;
     let interrupt = signals::interrupt()?;

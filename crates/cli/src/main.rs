@@ -13,13 +13,12 @@ mod contents;
 mod control;
 mod demo;
 mod doctor;
+mod extension;
 mod files;
 mod find;
 mod fleet;
-mod folders;
 mod job;
 mod judged;
-mod lab;
 mod listening;
 mod metrics;
 mod mistakes;
@@ -65,7 +64,11 @@ fn main() -> ExitCode {
         view::restore_terminal();
         process::exit(EXIT_FAILED.into());
     });
-    let read = || args::read().map_err(|refused| usage(*refused));
+    let read = || {
+        let args: Vec<_> = env::args_os().skip(1).collect();
+        extension::execute(&args, args::is_verb)?;
+        args::read(&args).map_err(|refused| usage(*refused))
+    };
     let result = units::caught(|| read().and_then(|(verb, flags)| carry_out(verb, flags)));
     let status = result.unwrap_or(Ok(EXIT_FAILED)).unwrap_or_else(|failure| {
         for line in &failure.lines {
@@ -113,7 +116,6 @@ fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
             observe::over_nats::resolved(&flags).and_then(|(flags, _asking)| find::find(&args, flags))
         }
         Verb::Calibrate(args) => calibrate::calibrate(&args),
-        Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args, flags),
         Verb::Agent(args) => agent::agent(&args, &flags),
         Verb::Fleet(args) => fleet::fleet(&args, &flags),

@@ -1,15 +1,15 @@
 //! The run store as the verbs use it, and `throng runs`.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{env, sync::Arc};
 
 use exporters::Backlog;
 use fleet::Fleet;
 use host::Root;
 use samples::{Calibration, RunRecord};
-use store::{RunFilter, Store, StoreWriter, StoredAs, StoredRun, VERDICTS};
+use store::{RunFilter, Store, StoreWriter, StoredAs, StoredRun, VERDICTS, folders};
 use units::{Date, Nanos};
 
-use crate::{Failure, args::RunsArgs, folders, message, mistakes::Mistakes, print_stdout};
+use crate::{Failure, args::RunsArgs, message, mistakes::Mistakes, print_stdout};
 
 /// Lists what is stored, or changes a run of it.
 pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
@@ -23,7 +23,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
             }
         }
         None => {
-            let file = file().map_err(Failure::machine)?;
+            let file = folders::runs().map_err(Failure::machine)?;
             let store = Store::existing(&file).map_err(Failure::machine)?;
             let store = store.as_ref();
             let found = store.map_or(Ok(Vec::new()), |store| store.runs(&wanted.filter()));
@@ -50,7 +50,7 @@ pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
 
 /// The store, if there is one yet.
 pub(crate) fn store() -> Result<Option<Store>, Failure> {
-    Store::existing(&file().map_err(Failure::machine)?).map_err(Failure::machine)
+    Store::existing(&folders::runs().map_err(Failure::machine)?).map_err(Failure::machine)
 }
 
 /// The run as it is then; none that is there no more.
@@ -128,12 +128,6 @@ fn since(text: &str, now: Date) -> Option<Since> {
     is_day.then(|| Since::Day(text.to_owned()))
 }
 
-/// The store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.
-pub(crate) fn file() -> Result<PathBuf, String> {
-    let folder = folders::data().ok_or("no folder for the run store; set HOME or XDG_DATA_HOME")?;
-    Ok(folder.join("runs.db"))
-}
-
 /// The record of a run that starts now; `scenario`: the text of its scenario file.
 pub(crate) fn record(began: Date, scenario: Option<&str>, tags: &[String]) -> RunRecord {
     let root = Root::real();
@@ -165,7 +159,7 @@ pub(crate) fn on(fleet: Option<&Fleet>, record: RunRecord) -> RunRecord {
 
 /// The sink that keeps a run, unless there is no place for it.
 pub(crate) fn store_writer(run: &RunRecord) -> Option<StoreWriter> {
-    let file = file().map_err(|why| message(&format!("this run is not stored: {why}"))).ok()?;
+    let file = folders::runs().map_err(|why| message(&format!("this run is not stored: {why}"))).ok()?;
     Some(StoreWriter::new(file, run.clone(), Arc::new(message)))
 }
 

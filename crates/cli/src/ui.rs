@@ -6,12 +6,12 @@ use host::remote::Token;
 use store::{RunFilter, Store};
 use view::{Opens, Ui};
 
-use crate::{Failure, args::UiArgs, listening, mistakes::Mistakes, print_stdout, runs, signals};
+use crate::{Failure, args::UiArgs, listening, mistakes::Mistakes, print_stdout, signals};
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn ui(args: &UiArgs) -> Result<u8, Failure> {
     let (listen, opens) = read_args(args)?;
-    let file = runs::file().map_err(Failure::machine)?;
+    let file = store::folders::runs().map_err(Failure::machine)?;
     let store = Store::existing(&file).map_err(Failure::machine)?;
     let any = store.map_or(Ok(Vec::new()), |store| store.latest(&RunFilter::default(), 1));
     if any.map_err(Failure::machine)?.is_empty() {

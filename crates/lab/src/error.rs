@@ -14,7 +14,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn usage(why: impl Into<String>) -> Error {
+    /// One mistake.
+    pub fn usage(why: impl Into<String>) -> Error {
         Error::Usage(vec![why.into()])
     }
 

@@ -31,6 +31,17 @@ pub(crate) struct Workspace<'a> {
     pub(crate) throng: PathBuf,
 }
 
+/// The `throng` that loads the servers: the one that started this program, or the one beside it.
+fn throng() -> Result<PathBuf, Error> {
+    if let Some(throng) = env::var_os("THRONG") {
+        return Ok(throng.into());
+    }
+    let own = env::current_exe().map_err(|e| Error::Machine(e.to_string()))?;
+    let throng = own.with_file_name("throng");
+    let none = || Error::Machine(format!("no throng beside {}; start it as `throng lab`", own.display()));
+    throng.exists().then_some(throng.clone()).ok_or_else(none)
+}
+
 impl<'a> Workspace<'a> {
     /// Names the folders, the lab's own in `root`, and adds them to the values. `purpose`: part of the log folder's name.
     pub(crate) fn new(
@@ -51,7 +62,7 @@ impl<'a> Workspace<'a> {
             ("source", path(&source::source_folder(&work))),
             ("cores", thread::available_parallelism().map_or(1, usize::from).to_string()),
         ]);
-        let throng = env::current_exe().map_err(|e| Error::Machine(e.to_string()))?;
+        let throng = throng()?;
         Ok(Workspace { lab, values, work, log, throng })
     }
 

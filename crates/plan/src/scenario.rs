@@ -18,6 +18,7 @@ mod pushes;
 mod schema;
 mod secrets;
 mod step;
+mod typed;
 
 pub use check::{from_flags, read};
 pub use number::Number;

@@ -1,6 +1,7 @@
 //! The run store: one SQLite file that holds runs and calibrations. What it means is in `docs/reference/store.md`.
 
 mod compared;
+pub mod folders;
 mod listing;
 mod stored;
 #[cfg(test)]

@@ -35,7 +35,8 @@ const CRATES: &[(&str, &[&str])] = &[
         "clients",
         &["fleet", "exporters", "engine", "net", "tls", "wire", "host", "run", "plan", "samples", "units"],
     ),
-    ("lab", &["host", "samples", "stats", "store", "units"]),
+    // `throng lab`, a program of its own.
+    ("throng-lab", &["host", "samples", "stats", "store", "units"]),
     (
         // The crate `cli`, by its name in registries.
         "throng-cli",
@@ -58,7 +59,6 @@ const CRATES: &[(&str, &[&str])] = &[
             "fleet",
             "clients",
             "api",
-            "lab",
         ],
     ),
     // Targets for every public parser, wherever it lives.

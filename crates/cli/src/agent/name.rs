@@ -10,8 +10,6 @@ use std::{
 use host::Root;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::folders;
-
 /// The maximum number of agents of one user on one machine that have their own names.
 const MOST: u32 = 1_000;
 
@@ -28,7 +26,7 @@ pub(super) fn of_this_agent(given: Option<String>) -> Name {
     if let Some(name) = given {
         return Name { name, kept: None };
     }
-    let kept = folders::state().and_then(|folder| kept_in(&folder.join("agents")));
+    let kept = store::folders::state().and_then(|folder| kept_in(&folder.join("agents")));
     kept.unwrap_or_else(|| Name { name: fleet::new_agent_name(&Root::real()), kept: None })
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use host::{FixError, Repair, Root};
 
-use crate::{Failure, folders, message, print_stderr};
+use crate::{Failure, message, print_stderr};
 
 /// Makes the changes, with a message for each.
 pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ fn failure(why: FixError) -> Failure {
 
 /// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.
 fn state_file() -> Result<PathBuf, Failure> {
-    let state = folders::state()
+    let state = store::folders::state()
         .ok_or_else(|| Failure::machine("no folder to record the changes in; set HOME or XDG_STATE_HOME"))?;
     Ok(state.join("doctor.state"))
 }

@@ -29,7 +29,7 @@ use rustix::{
 use serde_json::Value;
 use units::{Clock, Nanos, shell_word};
 
-use crate::{Failure, args::BrokerArgs, folders, message, mistakes::Mistakes, print_stdout, signals};
+use crate::{Failure, args::BrokerArgs, message, mistakes::Mistakes, print_stdout, signals};
 
 /// A server is ready within this time.
 const READY_WITHIN: Nanos = Nanos::from_secs(15);
@@ -47,7 +47,8 @@ const LAST_LINES: usize = 5;
 pub(crate) fn broker(args: &BrokerArgs) -> Result<u8, Failure> {
     let mut mistakes = Mistakes::default();
     let listen = mistakes.address("--listen", &args.listen, "0.0.0.0:4222");
-    let folder = args.dir.as_ref().map(PathBuf::from).or_else(|| Some(folders::state()?.join("broker")));
+    let folder =
+        args.dir.as_ref().map(PathBuf::from).or_else(|| Some(store::folders::state()?.join("broker")));
     if folder.is_none() {
         mistakes.add("--dir: no folder for token and streams; set HOME, or use --dir DIR");
     }

@@ -1,8 +1,8 @@
 //! Usage errors: the exit status, and the messages of each.
 
-use std::net::TcpListener;
+use std::{net::TcpListener, os::unix::fs::PermissionsExt};
 
-use crate::program::{Program, Serving};
+use crate::program::{Program, Serving, file, throng};
 
 /// Ends with the status, prints every one of `parts` to standard error, and nothing to standard output.
 pub(crate) fn check(args: &[&str], status: i32, parts: &[&str]) {
@@ -202,4 +202,26 @@ fn a_cluster_is_named_with_its_settings() {
     check(&["run", "--agents", "3"], 2, &["target: missing", "--agents: requires --fleet"]);
     check(&["find", URL, "--share", "equal"], 2, &["--share: requires --fleet"]);
     check(&["agent", "--nats", "nats://127.0.0.1:9", "--idle-exit", "9"], 2, &["--idle-exit: \"9\"", "9s"]);
+}
+
+/// As with git and cargo. `throng lab` is one of these.
+#[test]
+fn another_name_is_another_program() {
+    let folder = file("extension");
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("throng-hello");
+    std::fs::write(&program, "#!/bin/sh\necho \"$# $1 $THRONG\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let started = |name: &str| {
+        let mut command = throng(&[name, "--fast"]);
+        command.env("PATH", format!("{}:/bin:/usr/bin", folder.display())).current_dir(&folder);
+        Program::from(command).end()
+    };
+    let ended = started("hello");
+    let own = std::path::PathBuf::from(throng(&[]).get_program());
+    assert_eq!(ended.status, Some(7), "{ended:?}");
+    assert_eq!(ended.stdout, format!("1 --fast {}\n", own.canonicalize().unwrap().display()));
+    let ended = started("goodbye");
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("goodbye: unknown command"), "{ended:?}");
 }

@@ -5,6 +5,7 @@ use super::keys::SCENARIO;
 use super::load::stages;
 use super::overrides::overridden;
 use super::population::{Reader, name};
+use super::typed;
 use crate::flag::Role;
 use crate::flags::FlagReader;
 use crate::threshold::{NEVER_HELD, list_once};
@@ -47,17 +48,17 @@ pub fn read(
     let top = document::read(&mut notes, text, &SCENARIO);
     let tables = tables(&mut notes, &top, open);
     // What the flags say of the run goes before what the file says.
-    let mut typed = Notes::of_flags();
-    let lead = document::of_flags(&mut typed, flags, &[Role::Machine, Role::Judgement]);
-    let settings = Settings::read(&mut typed, &lead).or(Settings::read(&mut notes, &top));
+    let mut of_flags = Notes::of_flags();
+    let lead = typed::of_flags(&mut of_flags, flags, &[Role::Machine, Role::Judgement]);
+    let settings = Settings::read(&mut of_flags, &lead).or(Settings::read(&mut notes, &top));
     let plan = plan(&mut notes, (&top, &tables), settings, around);
     // With a mistake in the file, the load to change is not known.
     let (is_whole, mut beside) = (notes.is_empty(), FlagReader::beside_a_scenario(flags));
     let plan = if is_whole { overridden(plan, &mut beside) } else { plan };
-    let own = thresholds(&mut typed, &lead, &plan.populations, (is_whole, &names(&top)));
+    let own = thresholds(&mut of_flags, &lead, &plan.populations, (is_whole, &names(&top)));
     let thresholds = [plan.thresholds, own].concat();
     let plan = Plan { text: file.to_owned(), thresholds, ..plan };
-    whole(plan, beside, around, [notes, typed])
+    whole(plan, beside, around, [notes, of_flags])
 }
 
 /// Reads a command line: it is the top level of a file, with one population. `Machine` and `Judgement` are in it, too.
@@ -67,7 +68,7 @@ pub fn read(
 pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mistake>> {
     let mut notes = Notes::of_flags();
     let roles = [Role::Load, Role::Work, Role::Machine, Role::Judgement];
-    let top = document::of_flags(&mut notes, flags, &roles);
+    let top = typed::of_flags(&mut notes, flags, &roles);
     let settings = Settings::read(&mut notes, &top);
     let plan = plan(&mut notes, (&top, &[]), settings, around);
     let text = plan.populations.first().map_or(String::new(), |main| main.target.text.clone());

@@ -1,12 +1,11 @@
 //! The file as TOML, checked against the table of keys: values with their places, and what is not allowed. A command line is
 //! the top level of a file whose places are its flags.
 
-use super::keys::{SCENARIO, SYNONYMS, TABLES};
-use crate::flag::{self, FLAGS, Flag, Role, Takes};
+use super::keys::{SYNONYMS, TABLES};
+use crate::Mistake;
+use crate::flag::{self, FLAGS, Flag, Takes};
 use crate::key::{Key, Kind, Table};
 use crate::nearest::{nearest, one_of};
-use crate::text::Place;
-use crate::{Flags, Mistake, Text, header};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -42,15 +41,15 @@ pub(super) struct Section {
     /// The octet where it begins.
     pub(super) at: usize,
     /// The key, its offset and its value.
-    values: Vec<(&'static Key, Value)>,
+    pub(super) values: Vec<(&'static Key, Value)>,
     /// Keys that are there with a mistake in them: absent, and still not missing.
-    wrong: Vec<&'static str>,
+    pub(super) wrong: Vec<&'static str>,
     /// Keys that it cannot have.
-    unknown: usize,
+    pub(super) unknown: usize,
 }
 
 /// A value of the right kind.
-enum Value {
+pub(super) enum Value {
     Scalar(Scalar),
     Scalars(Vec<Scalar>),
     Truth(bool, usize),
@@ -170,54 +169,6 @@ pub(super) fn read(notes: &mut Notes, text: &str, table: &'static Table) -> Sect
         notes.add(at, "", format!("not valid TOML: {}", error.message().replace('\n', " ")));
     }
     section(notes, String::new(), 0, root.get_ref(), table)
-}
-
-/// The flags of these roles that a file has as keys of its top level.
-pub(super) fn of_flags(notes: &mut Notes, flags: &Flags, roles: &[Role]) -> Section {
-    let mut section =
-        Section { path: String::new(), at: 0, values: Vec::new(), wrong: Vec::new(), unknown: 0 };
-    for flag in FLAGS.iter().filter(|flag| roles.contains(&flag.role)) {
-        let Some(key) = flag.key.and_then(|key| SCENARIO.key(key.name)) else { continue };
-        let given: Vec<Scalar> =
-            flags.places(flag).map(|(at, text)| Scalar { text: text.to_owned(), at }).collect();
-        let Some(first) = given.first() else { continue };
-        let before = notes.len();
-        given.iter().filter(|scalar| is_of_a_file(&scalar.text)).for_each(|scalar| {
-            notes.add(scalar.at, key.name, OF_A_FILE);
-        });
-        if notes.len() > before {
-            section.wrong.push(key.name);
-            continue;
-        }
-        let value = match key.kind {
-            Kind::Truth => Value::Truth(true, first.at),
-            Kind::Texts => Value::Scalars(given),
-            Kind::Pairs => Value::Pairs(given.iter().filter_map(|scalar| pair(notes, key, scalar)).collect()),
-            _ => Value::Scalar(first.clone()),
-        };
-        section.values.push((key, value));
-    }
-    section
-}
-
-const OF_A_FILE: &str =
-    "{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment";
-
-/// Whether a text has variables that only a file has.
-fn is_of_a_file(text: &str) -> bool {
-    Text::parse(text, Place::Content, &[]).is_ok_and(|text| text.is_of_a_file())
-}
-
-/// A field as typed: `Name: value`.
-fn pair(notes: &mut Notes, key: &Key, scalar: &Scalar) -> Option<(Scalar, Scalar)> {
-    let part = |text: &str| Scalar { text: text.to_owned(), at: scalar.at };
-    match header::split(&scalar.text) {
-        Ok((name, value)) => Some((part(name), part(value))),
-        Err(why) => {
-            notes.add(scalar.at, key.name, why);
-            None
-        }
-    }
 }
 
 fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &'static Table) -> Section {

@@ -16,25 +16,34 @@ fn folder(variable: &str, below: &str) -> Option<PathBuf> {
 }
 
 /// What `doctor --fix` changed is noted here.
-pub(crate) fn state() -> Option<PathBuf> {
+pub fn state() -> Option<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")
 }
 
 /// What can be made again is here.
-pub(crate) fn cache() -> Option<PathBuf> {
+pub fn cache() -> Option<PathBuf> {
     folder("XDG_CACHE_HOME", ".cache")
 }
 
 /// The run store is here.
-pub(crate) fn data() -> Option<PathBuf> {
+pub fn data() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")
+}
+
+/// The run store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.
+///
+/// # Errors
+/// There is no such folder, with the fix.
+pub fn runs() -> Result<PathBuf, String> {
+    let folder = data().ok_or("no folder for the run store; set HOME or XDG_DATA_HOME")?;
+    Ok(folder.join("runs.db"))
 }
 
 /// Where an agent keeps what it could not deliver yet: below the data, or in a temporary folder that is its user's alone.
 ///
 /// # Errors
 /// There is no such folder, with the fix.
-pub(crate) fn spool() -> Result<PathBuf, String> {
+pub fn spool() -> Result<PathBuf, String> {
     let folder = data().map_or_else(|| private_in(&env::temp_dir()), Ok)?;
     Ok(folder.join("spool"))
 }

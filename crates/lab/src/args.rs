@@ -1,12 +1,16 @@
-//! The arguments of `throng lab`.
+//! The command line of `throng lab`.
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, Subcommand};
+use clap::{Args as Group, Parser, Subcommand};
 
-/// `throng lab`.
-#[derive(Group)]
+/// Repeat published experiments against real servers.
+#[derive(Parser)]
 #[command(
+    name = "throng-lab",
+    bin_name = "throng lab",
+    version,
+    max_term_width = 110,
     after_help = "Labs are folders with a lab.toml, in `labs` in the current folder or in the folder named \
     by THRONG_LABS. Builds go to $XDG_CACHE_HOME/throng/labs [default: below ~/.cache]. No process is left \
     behind."

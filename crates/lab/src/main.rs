@@ -1,24 +1,46 @@
-//! `throng lab`: real servers, and the experiments of the source texts against them.
+//! `throng-lab`, which `throng lab` starts: real servers, and the experiments of the source texts against them.
+
+mod args;
 
 use std::{
-    env,
+    env, fs,
+    io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     thread,
     time::Duration,
 };
 
+use clap::Parser;
 use lab::{Case, Elsewhere, Environment, Error, Experiment, Lab, Outcome, Page, Runner, Soak};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use store::folders;
 use units::Nanos;
 
-use crate::{
-    EXIT_INTERRUPTED, Failure,
-    args::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb},
-    folders, message, print_result, print_stdout, runs, signals,
-};
+use args::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
+
+/// Ended by a signal.
+const EXIT_INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let status = lab(&LabArgs::parse()).unwrap_or_else(|error| {
+        let (status, lines) = match error {
+            Error::Usage(lines) => (2, lines),
+            Error::Machine(what) => (3, what.lines().map(str::to_owned).collect()),
+            Error::Interrupted => (EXIT_INTERRUPTED, Vec::new()),
+        };
+        lines.iter().for_each(|line| message(line));
+        status
+    });
+    ExitCode::from(status)
+}
 
 /// Executes the command; returns the exit status.
-pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
+fn lab(args: &LabArgs) -> Result<u8, Error> {
     let labs = labs()?;
     match &args.verb {
         LabVerb::List => list(&labs),
@@ -30,47 +52,37 @@ pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        match error {
-            Error::Usage(lines) => Failure::usage(lines),
-            Error::Machine(what) => Failure::machine(what),
-            Error::Interrupted => Failure { status: EXIT_INTERRUPTED, lines: Vec::new() },
-        }
-    }
-}
-
 /// All labs: in `THRONG_LABS`, else in `labs` in the current folder.
-fn labs() -> Result<Vec<Lab>, Failure> {
+fn labs() -> Result<Vec<Lab>, Error> {
     let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
     let folder = folder.canonicalize().map_err(|e| {
         let fix = "change to throng's source folder, or set THRONG_LABS to the folder with the labs";
-        Failure::usage([format!("no labs found; {fix}: {}: {e}", folder.display())])
+        Error::usage(format!("no labs found; {fix}: {}: {e}", folder.display()))
     })?;
-    Ok(lab::labs(&folder)?)
+    lab::labs(&folder)
 }
 
-fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
+fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Error> {
     let names = || labs.iter().map(|lab| lab.name.as_str()).collect::<Vec<_>>().join(", ");
-    let none = || Failure::usage([format!("no such lab; use {}: {name}", names())]);
+    let none = || Error::usage(format!("no such lab; use {}: {name}", names()));
     labs.iter().find(|lab| lab.name == name).ok_or_else(none)
 }
 
 /// Each lab has a folder here, for what is built and logged.
-fn folder() -> Result<PathBuf, Failure> {
+fn folder() -> Result<PathBuf, Error> {
     let none = "no folder to build in; set HOME or XDG_CACHE_HOME";
-    Ok(folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs"))
+    Ok(folders::cache().ok_or_else(|| Error::Machine(none.to_owned()))?.join("labs"))
 }
 
 /// Runs what the lab has, each experiment at its own scale.
-fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Failure> {
-    let store = runs::file().ok();
+fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Error> {
+    let store = folders::runs().ok();
     let (folder, repeats) = (folder()?, lab::REPEATS);
     Ok(Runner { folder, store, scale: None, time: None, at: None, repeats, stop, progress: &message })
 }
 
 /// Prints the labs, and what is missing for each server.
-fn list(labs: &[Lab]) -> Result<u8, Failure> {
+fn list(labs: &[Lab]) -> Result<u8, Error> {
     let mut text = String::new();
     let folder = folder()?;
     for lab in labs {
@@ -99,12 +111,12 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
 }
 
 /// Starts a server, prints its address, and stops it on a signal.
-fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8, Failure> {
+fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8, Error> {
     let server = match server {
         None => &lab.servers[0],
         Some(name) => lab
             .server(name)
-            .ok_or_else(|| Failure::usage([format!("--server: {} has no server {name}", lab.name)]))?,
+            .ok_or_else(|| Error::usage(format!("--server: {} has no server {name}", lab.name)))?,
     };
     let variable = |text: &String| {
         let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
@@ -112,15 +124,15 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         Ok((name.to_owned(), value.to_owned()))
     };
     let variant = env.iter().map(variable).collect::<Result<Environment, String>>();
-    let variant = variant.map_err(|why| Failure::usage([why]))?;
-    let stop = signals::order_to_stop(false)?;
+    let variant = variant.map_err(Error::usage)?;
+    let stop = order_to_stop()?;
     let runner = Runner { scale: Some(scale), ..runner(&stop)? };
     let mut running = runner.start(lab, server, &variant)?;
     let scheme = if running.is_secured { "https" } else { "http" };
     print_stdout(&format!("{} listens at {scheme}://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(Relaxed) {
         if let Some(ended) = running.ended() {
-            return Err(Failure::machine(ended));
+            return Err(Error::Machine(ended));
         }
         thread::sleep(Duration::from_millis(100));
     }
@@ -130,8 +142,8 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
 }
 
 /// Builds the servers of the selected experiments that can run here.
-fn build(lab: &Lab, variant: &[String]) -> Result<u8, Failure> {
-    let stop = signals::order_to_stop(false)?;
+fn build(lab: &Lab, variant: &[String]) -> Result<u8, Error> {
+    let stop = order_to_stop()?;
     let runner = runner(&stop)?;
     for case in runnable(lab, &runner, Case::select(lab, &lab.experiments, variant)?)? {
         runner.build(&case)?;
@@ -143,7 +155,7 @@ fn build(lab: &Lab, variant: &[String]) -> Result<u8, Failure> {
 }
 
 /// Runs the selected experiments; the exit status is 0 if all went as expected.
-fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
+fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Error> {
     let mut cases = Case::select(lab, &lab.experiments, &args.variant)?;
     if args.at.is_some() {
         // There is one server, and its environment is its own.
@@ -151,7 +163,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     }
     let time = args.time.as_deref().map(time).transpose()?;
     let results = results(args.results.as_deref())?;
-    let stop = signals::order_to_stop(false)?;
+    let stop = order_to_stop()?;
     let at = args.at.as_deref().map(elsewhere).transpose()?;
     let runner = Runner { scale: args.scale, time, at, repeats: args.repeats, ..runner(&stop)? };
     let cases = runnable(lab, &runner, cases)?;
@@ -172,7 +184,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// None can.
-fn runnable<'a>(lab: &Lab, runner: &Runner, mut cases: Vec<Case<'a>>) -> Result<Vec<Case<'a>>, Failure> {
+fn runnable<'a>(lab: &Lab, runner: &Runner, mut cases: Vec<Case<'a>>) -> Result<Vec<Case<'a>>, Error> {
     cases.retain(|case| {
         let missing = runner.missing(case);
         if !missing.is_empty() {
@@ -183,20 +195,20 @@ fn runnable<'a>(lab: &Lab, runner: &Runner, mut cases: Vec<Case<'a>>) -> Result<
         missing.is_empty()
     });
     if cases.is_empty() {
-        return Err(Failure::machine(format!("no experiment of {} can run here", lab.name)));
+        return Err(Error::Machine(format!("no experiment of {} can run here", lab.name)));
     }
     Ok(cases)
 }
 
 /// Holds a lab's load; the exit status is 0 if all went as expected and nothing drifts.
-fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
+fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Error> {
     let time = time(&args.time)?;
     let experiment = lab.soak.as_ref().ok_or_else(|| {
-        Failure::usage([format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display())])
+        Error::usage(format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display()))
     })?;
     let results = results(args.results.as_deref())?;
     let case = Case::select(lab, [experiment], &args.variant)?[0];
-    let stop = signals::order_to_stop(false)?;
+    let stop = order_to_stop()?;
     let at = args.at.as_deref().map(elsewhere).transpose()?;
     let runner = Runner { scale: args.scale, at, ..runner(&stop)? };
     let Soak { outcome, text, drifts } = Soak::run(runner, &case, time)?;
@@ -209,56 +221,93 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
 }
 
 /// Compares stored results: published and current, and all servers in one table.
-fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
+fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Error> {
     let one = args.name.as_ref().map(|name| find(labs, name)).transpose()?;
     let labs = one.map_or(labs, std::slice::from_ref);
     let file = results_file(args.results.as_deref())?;
     if !file.exists() {
         let fix = "run `throng lab run`, or select a file with --results";
-        return Err(Failure::usage([format!("no results yet; {fix}: {}", file.display())]));
+        return Err(Error::usage(format!("no results yet; {fix}: {}", file.display())));
     }
     let mut outcomes = Outcome::all(&file)?;
     outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
     if outcomes.is_empty() {
-        return Err(Failure::usage([format!("no results of this lab yet: {}", file.display())]));
+        return Err(Error::usage(format!("no results of this lab yet: {}", file.display())));
     }
     let text = lab::compare_text(labs, &outcomes);
     if let Some(file) = &args.markdown {
         let written = Page::of(labs, &outcomes)?.write(file);
-        written.map_err(|e| Failure::machine(format!("--markdown {}: {e}", file.display())))?;
+        written.map_err(|e| Error::Machine(format!("--markdown {}: {e}", file.display())))?;
     }
-    print_result(&text, args.json.as_deref(), || lab::compare_json(&outcomes))?;
+    match args.json.as_deref() {
+        Some("-") => {
+            message(&text);
+            print_stdout(&lab::compare_json(&outcomes))?;
+        }
+        file => {
+            if let Some(file) = file {
+                let written = fs::write(file, lab::compare_json(&outcomes));
+                written.map_err(|e| Error::Machine(format!("--json {file}: not written: {e}")))?;
+            }
+            print_stdout(&text)?;
+        }
+    }
     Ok(0)
 }
 
 /// Reads `--at`.
-fn elsewhere(url: &str) -> Result<Elsewhere, Failure> {
+fn elsewhere(url: &str) -> Result<Elsewhere, Error> {
     let part = |scheme: &str| url.strip_prefix(scheme).map(|host| host.trim_end_matches('/'));
     let (host, is_secured) = (part("http://").or(part("https://")), url.starts_with("https:"));
     let host = host.filter(|host| !host.is_empty() && !host.contains('/'));
     let why = "use http://HOST:PORT, or https://, without a path, which comes from the experiment";
-    let none = || Failure::usage([format!("--at: {why}: {url}")]);
+    let none = || Error::usage(format!("--at: {why}: {url}"));
     host.map(|host| Elsewhere { host: host.to_owned(), is_secured }).ok_or_else(none)
 }
 
 /// Reads `--for`.
-fn time(text: &str) -> Result<Nanos, Failure> {
-    Nanos::parse_or_seconds(text).map_err(|e| Failure::usage([format!("--for: {e}")]))
+fn time(text: &str) -> Result<Nanos, Error> {
+    Nanos::parse_or_seconds(text).map_err(|e| Error::usage(format!("--for: {e}")))
 }
 
 /// The file that outcomes are appended to; checked before the work.
-fn results(file: Option<&Path>) -> Result<PathBuf, Failure> {
+fn results(file: Option<&Path>) -> Result<PathBuf, Error> {
     let file = results_file(file)?;
-    Outcome::open(&file).map_err(|e| Failure::usage([format!("--results {}: {e}", file.display())]))?;
+    Outcome::open(&file).map_err(|e| Error::usage(format!("--results {}: {e}", file.display())))?;
     Ok(file)
 }
 
-fn results_file(file: Option<&Path>) -> Result<PathBuf, Failure> {
+fn results_file(file: Option<&Path>) -> Result<PathBuf, Error> {
     let none = "no folder for the results; use --results FILE, or set HOME or XDG_DATA_HOME";
     let own = || folders::data().map(|folder| folder.join("labs.jsonl"));
-    file.map(Path::to_owned).or_else(own).ok_or_else(|| Failure::machine(none))
+    file.map(Path::to_owned).or_else(own).ok_or_else(|| Error::Machine(none.to_owned()))
 }
 
-fn store(outcome: &Outcome, results: &Path) -> Result<(), Failure> {
-    outcome.store(results).map_err(|e| Failure::machine(format!("--results {}: {e}", results.display())))
+fn store(outcome: &Outcome, results: &Path) -> Result<(), Error> {
+    outcome.store(results).map_err(|e| Error::Machine(format!("--results {}: {e}", results.display())))
+}
+
+/// Becomes true on the first SIGINT or SIGTERM; the second ends the process.
+fn order_to_stop() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED.into(), stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .map_err(|e| Error::Machine(e.to_string()))?;
+    }
+    Ok(stop)
+}
+
+/// A message to the person.
+fn message(line: &str) {
+    let _ = writeln!(io::stderr(), "throng: {}", units::printable(line));
+}
+
+/// Prints what was asked for. A reader that has seen enough, as `head` has, is no error.
+fn print_stdout(text: &str) -> Result<(), Error> {
+    let mut out = io::stdout();
+    match out.write_all(units::printable(text).as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Machine(format!("standard output: {e}"))),
+        _ => Ok(()),
+    }
 }
