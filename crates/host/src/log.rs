@@ -32,6 +32,10 @@ const SAID: &[(&str, LogKind)] = &[
     ("unable to create native thread", LogKind::Threads),
     ("unable to create new native thread", LogKind::Threads),
     ("can't start new thread", LogKind::Threads),
+    // Of a JVM, but outside its heap.
+    ("direct buffer memory", LogKind::Memory),
+    ("outofdirectmemoryerror", LogKind::Memory),
+    ("outofmemoryerror: metaspace", LogKind::Memory),
     ("outofmemoryerror", LogKind::Heap),
     ("javascript heap out of memory", LogKind::Heap),
     ("heap exhausted", LogKind::Heap),

@@ -224,7 +224,7 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
 
 /// Right at the least and wrong at the most, tuned and held out: what was reached once is not lost. With further records, or a better
 /// judge, to be set again.
-const REACHED: [(u64, u64); 2] = [(475, 5), (257, 9)];
+const REACHED: [(u64, u64); 2] = [(539, 8), (257, 9)];
 
 #[test]
 fn stored_runs_are_judged_as_they_were() {

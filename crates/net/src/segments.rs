@@ -12,6 +12,8 @@ const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
 const LAST_ACK_RECEIVED: usize = 56;
 const INFO_LENGTH: usize = 60;
+/// Since Linux 4.6.
+const NOT_SENT: usize = 144;
 /// Since Linux 5.4.
 const OUT_OF_ORDER: usize = 224;
 /// Sent again so often without an acknowledgement, it is no single loss: 0.6 s at the least.
@@ -74,7 +76,9 @@ impl Segments {
         }
         let ms = |at: usize| Duration::from_millis(u32_at(info, at).into());
         self.connections += 1;
-        let is_unacknowledged = u32_at(info, UNACKED) > 0 || info[PROBES] > 0;
+        // What the peer's window does not let out has not arrived either.
+        let is_unsent = info.len() >= NOT_SENT + 4 && u32_at(info, NOT_SENT) > 0;
+        let is_unacknowledged = u32_at(info, UNACKED) > 0 || info[PROBES] > 0 || is_unsent;
         let is_stuck = is_unacknowledged && is_sent_again;
         self.unacknowledged += u64::from(is_stuck);
         let has_disorder = info.len() >= OUT_OF_ORDER + 4 && u32_at(info, OUT_OF_ORDER) > 0;
@@ -166,6 +170,10 @@ mod tests {
         ));
         let disordered = Segments { connections: 5, disordered: 1, quiet: Some(Duration::ZERO), ..expected };
         assert_eq!(std::mem::replace(&mut seen, expected), disordered);
+        // Of what was sent all is acknowledged; the rest the peer's window does not let out.
+        seen.add(&message(ESTABLISHED, 0, &[(NOT_SENT, 900), (LAST_DATA_RECEIVED, 9_000)]));
+        let unsent = Segments { connections: 5, quiet: Some(Duration::ZERO), ..expected };
+        assert_eq!(std::mem::replace(&mut seen, expected), unsent);
         // Cut off: nothing is known of it.
         seen.add(&message(ESTABLISHED, 5, &dark)[..MESSAGE + 20]);
         assert_eq!(seen, expected);

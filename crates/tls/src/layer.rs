@@ -311,7 +311,11 @@ fn is_close(alert: &[u8], version: Version) -> Result<bool, Error> {
         [_, CLOSE_NOTIFY] => Ok(true),
         [_, USER_CANCELED] => Ok(false),
         [WARNING, _] if version == Version::Tls12 => Ok(false),
-        [_, other] => Err(Error::of_alert((*other).into())),
+        [_, other] => match Error::of_alert((*other).into()) {
+            // Both had something in common: it is another handshake that is refused (RFC 5246 section 7.4.1.1).
+            Error::NothingInCommon => Err(Error::Alert(*other)),
+            error => Err(error),
+        },
         // RFC 8446 section 5.4.
         [] if version == Version::Tls13 => Err(Error::Unexpected),
         _ => Err(Error::Malformed),

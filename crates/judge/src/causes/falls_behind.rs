@@ -22,7 +22,9 @@ impl Cause for FallsBehind {
     fn find(case: &Case) -> Option<Found<FallsBehind>> {
         let missed = paced::missed(case).filter(|_| case.evidence.paced.is_none())?;
         let is_by_interval = paced::is_by_interval(case);
-        let is_it = is_by_interval || case.evidence.queueing == Queueing::InLine;
+        // What serves nothing for a while, and all in between, is not too slow.
+        let pauses = case.evidence.pauses.is_some();
+        let is_it = is_by_interval || case.evidence.queueing == Queueing::InLine && !pauses;
         let held = missed.held;
         is_it.then(|| Found::inferred(FallsBehind { missed, is_by_interval }, held))
     }

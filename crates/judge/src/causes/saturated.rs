@@ -12,8 +12,7 @@ pub(crate) struct Saturated {
 impl Cause for Saturated {
     const ID: &'static str = "saturated";
     const OF: (Side, Name) = (Side::Target, Name::Saturated);
-    const YIELDS_TO: &'static str =
-        "slow-accept too-few-connections busy-connections falls-behind queue-slowed-dials cpu starved";
+    const YIELDS_TO: &'static str = "slow-accept too-few-connections busy-connections falls-behind queue-slowed-dials cpu starved unacknowledged";
 
     fn find(case: &Case) -> Option<Found<Saturated>> {
         Some(Found::inferred(Saturated { outrun: queue::outpaced(case)? }, case.left()))

@@ -23,8 +23,11 @@ impl Cause for Unacknowledged {
         let are_half = lossy.stuck * 2 >= case.count && is_quiet(lossy.stuck_for);
         let (count, of, quiet) = match () {
             () if are_most && is_quiet(quiet) => (count, seen.connections, quiet),
-            // While others are well.
-            () if lossy.stuck >= FEW && (are_half || lossy.is_the_reason()) => {
+            // While others are well. Where more dials than requests fail, those may be ends of handshakes that a full queue dropped.
+            () if lossy.stuck >= FEW
+                && case.stage != Some(Stage::Dial)
+                && (are_half || lossy.is_the_reason()) =>
+            {
                 (lossy.stuck, lossy.connections, lossy.stuck_for)
             }
             () => return None,
