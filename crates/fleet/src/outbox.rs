@@ -254,12 +254,12 @@ impl Log {
 
 /// An entry as it is sent and kept.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
-    rmp_serde::to_vec_named(entry).expect("an entry is data")
+    minicbor_serde::to_vec(entry).expect("an entry is data")
 }
 
 /// The entry in these bytes, if it is one.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Entry> {
-    rmp_serde::from_slice(bytes).ok()
+    minicbor_serde::from_slice(bytes).ok()
 }
 
 #[cfg(test)]

@@ -40,6 +40,26 @@ pub(crate) fn is_most(n: &u64) -> bool {
     *n == u64::MAX
 }
 
+/// Numbers of 128 bits: as text a number; otherwise, as CBOR has none of these, their halves.
+pub(crate) mod wide {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(n: &u128, s: S) -> Result<S::Ok, S::Error> {
+        if s.is_human_readable() {
+            return s.serialize_u128(*n);
+        }
+        ((n >> 64) as u64, *n as u64).serialize(s)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<u128, D::Error> {
+        if d.is_human_readable() {
+            return u128::deserialize(d);
+        }
+        let (high, low) = <(u64, u64)>::deserialize(d)?;
+        Ok(u128::from(high) << 64 | u128::from(low))
+    }
+}
+
 /// [`Nanos::NEVER`](units::Nanos::NEVER) is `null`: a number of its size is not exact in JavaScript.
 pub(crate) mod never {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -24,7 +24,7 @@ merged! {
         #[serde(rename = "histogram")]
         buckets: Buckets = Buckets::new(DIGITS),
         /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
-        #[serde(skip_serializing_if = "encode::is_zero")]
+        #[serde(with = "encode::wide", skip_serializing_if = "encode::is_zero")]
         sum: u128,
         /// Exact, and `u64::MAX` where nothing is recorded.
         #[serde(skip_serializing_if = "encode::is_most")]

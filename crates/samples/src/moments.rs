@@ -15,6 +15,7 @@ merged! {
     pub struct Moments {
         count: u64,
         sum: u64,
+        #[serde(with = "encode::wide")]
         squares: u128,
         /// `u64::MAX` where nothing is recorded.
         #[serde(skip_serializing_if = "encode::is_most")]

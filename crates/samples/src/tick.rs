@@ -78,6 +78,7 @@ merged! {
         #[cfg_attr(test, ts(type = "number | null"))]
         pub ramped_at: Nanos => most,
         /// Connections times the nanoseconds that they were open in it.
+        #[serde(with = "encode::wide")]
         pub open_ns: u128,
         /// What was counted.
         pub counts: Counts,
