@@ -1,14 +1,14 @@
-//! The HTTP API, for curl.
+//! The HTTP API of the control clients, for curl.
 //!
 //! | request | response |
 //! |---|---|
 //! | `POST /clients` with the form `ws=ws://HOST:PORT/PATH&count=5` | the paths of the new clients |
 //! | `GET /clients` | the paths of clients in a state; `?state=live` (the default), `connected`, `lost` or `all` |
-//! | `GET /clients/n` | `{ "url", "ws", "connected", "sent": […last 5], "received": […last 5] }`; `lost`: why it is |
-//! | `POST /clients/n` with a text | sends it; the client |
-//! | `DELETE /clients/n` | closes it; the client |
-//! | `GET /metrics` | Prometheus' text format |
-//! | `GET /tick` | the same as runs store it: exact histograms, that of several agents can be merged |
+//! | `GET /clients/n` | `{ "url", "ws", "connected", "sent": […last 5], "received": […last 5] }`; `lost`: the reason |
+//! | `POST /clients/n` with a text | sends it; returns the client |
+//! | `DELETE /clients/n` | closes it; returns the client |
+//! | `GET /metrics` | metrics in the Prometheus text format |
+//! | `GET /tick` | the same as stored by runs: exact histograms, which can be merged over several agents |
 
 use std::{future, io, net::SocketAddr, sync::Arc};
 
@@ -37,7 +37,7 @@ use crate::{
     order::{Filter, NotSent, View},
 };
 
-/// Bytes of a request's body: a form, or a text to send.
+/// Maximum size of a request's body in bytes: a form, or a text to send.
 const LARGEST_BODY: usize = 64 * 1024;
 
 /// The running API.
@@ -46,11 +46,11 @@ pub struct Api {
 }
 
 impl Api {
-    /// Serves at this address; also returns it, with the port. `opens`: the token that every request must show; without it the
-    /// caller has to see to it that the address is on loopback.
+    /// Serves at this address; returns it with the actual port. `opens`: the token that every request must show; without one, the
+    /// caller has to ensure that the address is on loopback.
     ///
     /// # Errors
-    /// Another one listens there, or another error of bind.
+    /// The address is in use, or `bind` fails otherwise.
     pub fn start(
         at: SocketAddr,
         clients: Arc<Clients>,
@@ -60,7 +60,7 @@ impl Api {
         Ok((Api { web }, at))
     }
 
-    /// Ends, within bounds.
+    /// Ends within a time limit.
     pub fn end(self) {
         self.web.end();
     }
@@ -80,7 +80,7 @@ fn routes(clients: Arc<Clients>, opens: Option<Opens>) -> Router {
         .with_state(clients)
 }
 
-/// What is served here.
+/// The text served at `/`, and for unknown paths.
 const USAGE: &str = "\
 curl ADDR/clients --data 'ws=ws://HOST:PORT/PATH&count=5'   connect clients
 curl ADDR/clients                                           list them; ?state=live, connected, lost or all
@@ -124,11 +124,11 @@ fn paths(numbers: Vec<u32>) -> Response {
     Json(numbers.into_iter().map(path).collect::<Vec<_>>()).into_response()
 }
 
-/// A request that is not served.
+/// A request that cannot be served.
 struct NotServed {
     status: StatusCode,
     why: String,
-    /// When to try again.
+    /// When to try again; `None`: no such time.
     after: Option<Nanos>,
 }
 
@@ -178,7 +178,7 @@ type Served = Result<Response, NotServed>;
 
 async fn add(State(clients): State<Arc<Clients>>, form: Result<Bytes, BytesRejection>) -> Served {
     let wanted = Wanted::parse(&form?).map_err(Refused::Wrong)?;
-    // It resolves names, and waits for threads.
+    // Blocking: it resolves names and waits for threads.
     let added = tokio::task::spawn_blocking(move || clients.add(&wanted)).await;
     Ok(paths(added.expect("adding clients does not panic")?))
 }

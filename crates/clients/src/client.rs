@@ -1,4 +1,4 @@
-//! What is remembered of a client.
+//! The record of a client.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{
     target::Target,
 };
 
-/// The text that each client sends at its interval.
+/// The text that each client sends at an interval.
 pub(crate) const PING: &str = "ping";
-/// Pings that may await their echoes; with the next one the oldest counts as unanswered.
+/// Maximum number of pings that await their echo; the next one makes the oldest count as unanswered.
 pub(crate) const MAX_PINGED: usize = 8;
-/// A client is lost after this time without a byte from the server, or two intervals of its pings where that is longer.
+/// A client is lost after this time without a byte from the server, or after two ping intervals if that is longer.
 const SILENCE: Nanos = Nanos::from_secs(60);
-/// Texts of the API that may wait for the connection.
+/// Maximum number of texts waiting for the connection.
 pub(crate) const MAX_UNSENT: usize = 16;
 
 /// One client.
@@ -28,40 +28,40 @@ pub(crate) const MAX_UNSENT: usize = 16;
 pub(crate) struct Client {
     pub(crate) target: Arc<Target>,
     pub(crate) state: State,
-    /// While it has a connection, or is dialled.
+    /// Its key while it has a connection or is being dialled.
     pub(crate) key: Option<Key>,
-    /// Which of the target's destinations.
+    /// Index of the target's destination.
     pub(crate) destination: u16,
-    /// When its dial was due; then when it was connected.
+    /// When its dial was due; later when the current phase of connecting began.
     pub(crate) since: Nanos,
-    /// Between two pings.
+    /// Interval of pings.
     pub(crate) ping: Nanos,
-    /// When the next one is due.
+    /// When the next ping is due.
     pub(crate) ping_due: Nanos,
-    /// When those were due whose echoes have not come.
+    /// When the pings without an echo were due.
     pub(crate) pinged: Pinged,
-    /// When anything last arrived from the server.
+    /// When input last arrived.
     pub(crate) heard: Nanos,
     pub(crate) sent: History,
     pub(crate) received: History,
-    /// Of the message that is incomplete.
+    /// The incomplete message, if any.
     pub(crate) partial: Option<Box<Partial>>,
-    /// Texts to send once it is connected.
+    /// Texts to send once connected.
     pub(crate) unsent: Vec<Arc<str>>,
-    /// Until it is lost.
+    /// Its place in shard and agent, until it is lost.
     pub(crate) place: Option<Place>,
 }
 
-/// Where a client stands.
+/// The state of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
     /// Its dial is not due yet.
     Waiting,
-    /// Dialled; local addresses that turned out to be taken.
+    /// Dialling; the number of local addresses that were in use.
     Dialling(u16),
     /// The TLS handshake is under way.
     Securing,
-    /// The response to the upgrade is awaited, whose key has this nonce.
+    /// The response to the upgrade is awaited; the nonce of its key.
     Upgrading(u64),
     Open(Frames),
     Lost(Lost),
@@ -70,14 +70,14 @@ pub(crate) enum State {
 /// Why a client is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lost {
-    /// Something went wrong.
+    /// By a fault.
     Fault(Fault),
-    /// The server said that it closes, with this code.
+    /// The server announced the close, with this code.
     Closed(Option<u16>),
 }
 
 impl Client {
-    /// One that is to be dialled then.
+    /// A client that is to be dialled at `due`.
     pub(crate) fn new(target: Arc<Target>, due: Nanos, ping: Nanos, place: Place) -> Client {
         Client {
             target,
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// When it is lost, if nothing comes from the server until then; before it is open, from when its dial was due.
+    /// When it is lost if no input arrives; before it is open, counted from when its dial was due.
     pub(crate) fn silent_at(&self) -> Nanos {
         self.heard + SILENCE.max(self.ping + self.ping)
     }
@@ -110,7 +110,7 @@ impl Client {
         matches!(self.state, State::Lost(_))
     }
 
-    /// As the API shows it.
+    /// The client as the API shows it.
     pub(crate) fn view(&self, number: u32) -> View {
         let lost = match self.state {
             State::Lost(Lost::Fault(fault)) => Some(fault.name()),
@@ -129,7 +129,7 @@ impl Client {
     }
 }
 
-/// When pings were due whose echoes have not come, the oldest first.
+/// When the pings without an echo were due, oldest first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pinged {
     due: [Nanos; MAX_PINGED],
@@ -137,7 +137,7 @@ pub(crate) struct Pinged {
 }
 
 impl Pinged {
-    /// One more; whether the oldest was given up for it.
+    /// Adds a ping; returns whether the oldest was given up for it.
     pub(crate) fn add(&mut self, due: Nanos) -> bool {
         let is_full = self.len() == MAX_PINGED;
         if is_full {
@@ -148,7 +148,7 @@ impl Pinged {
         is_full
     }
 
-    /// The oldest, whose echo has come: a server replies in order.
+    /// Removes the oldest ping, whose echo has come: servers reply in order.
     pub(crate) fn take(&mut self) -> Option<Nanos> {
         self.count = self.count.checked_sub(1)?;
         let due = self.due[0];
@@ -156,7 +156,7 @@ impl Pinged {
         Some(due)
     }
 
-    /// How many.
+    /// Number of pings without an echo.
     pub(crate) fn len(&self) -> usize {
         self.count.into()
     }

@@ -1,4 +1,4 @@
-//! All clients of an agent, over its shards: what may be dialled, how many, and how fast.
+//! All clients of an agent, over its shards: what may be dialled, how many, and at which rate.
 
 use std::{
     net::IpAddr,
@@ -22,22 +22,22 @@ use crate::{
     threads::ShardThread,
 };
 
-/// Most clients of one agent where no cap is set.
+/// Maximum number of clients of an agent without a cap.
 const MOST: u32 = 1 << 20;
-/// Most shards: with epoll each takes as many clients as its table of files.
+/// Maximum number of shards: over epoll, each takes as many clients as its file table.
 const MAX_SHARDS: usize = 256;
-/// Requests are refused while the dials of earlier ones take longer than this.
+/// Requests for clients are refused while earlier dials will take longer than this.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// How a name becomes addresses.
+/// Resolves a name to addresses.
 pub type Resolve = fn(&str) -> Result<Vec<IpAddr>, String>;
 
-/// What clients are held to.
+/// The limits of an agent's clients.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// What may be dialled.
+    /// Targets that may be dialled.
     pub allow: Allow,
-    /// How much.
+    /// Maximum number and rate.
     pub caps: Caps,
 }
 
@@ -50,45 +50,45 @@ pub struct Clients {
     crew: Mutex<Crew>,
 }
 
-/// What changes with each request for clients.
+/// The part that changes with each request for clients.
 #[derive(Default)]
 struct Crew {
     shards: Vec<ShardThread>,
     targets: Vec<((plan::Target, plan::Tls), Arc<Target>)>,
-    /// Numbers given out; the first is 1.
+    /// The last number given out; the first is 1.
     last: u32,
-    /// Where there is a cap on the rate: when the dials of earlier requests are done.
+    /// With a cap on the rate: when the dials of earlier requests will be done.
     busy_until: Nanos,
     io: &'static str,
 }
 
-/// Why there are no more clients.
+/// Why a request for clients is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The request is wrong, a line for each mistake.
+    /// Mistakes in the request, a line each.
     Wrong(Vec<String>),
-    /// It is not allowed here.
+    /// Not allowed on this agent.
     Forbidden(String),
-    /// Not now; after this time.
+    /// Possible after this time.
     Later(String, Nanos),
-    /// This machine cannot do it.
+    /// This machine cannot hold them.
     Machine(String),
 }
 
 impl Clients {
-    /// None so far.
+    /// Without clients so far.
     pub fn new(limits: Limits, resolve: Resolve) -> Clients {
         let (root, clock) = (Root::real(), Clock::start());
         Clients { limits, resolve, root, clock, crew: Mutex::default() }
     }
 
-    /// Adds clients, and returns their numbers. Names are resolved now, and what they resolve to is checked, so that nothing else
-    /// is dialled. Blocks until the shards are there.
+    /// Adds clients and returns their numbers. Names are resolved now and the addresses checked, so that nothing else is dialled.
+    /// Blocks until the shards have started.
     pub(crate) fn add(&self, wanted: &Wanted) -> Result<Vec<u32>, Refused> {
         let plan = self.plan(wanted)?;
         self.limits.allow.check(&plan).map_err(Refused::Forbidden)?;
         let rate = self.rate(wanted)?;
-        // Of all clients together, once they are connected; each sends one ping in this interval.
+        // Pings of all new clients once connected: each sends one per interval.
         let pings = Rate::from_per_s_f64(f64::from(wanted.count) / wanted.ping.secs_f64());
         let held = self.limits.caps.hold(wanted.count.into(), pings).map_err(Refused::Forbidden)?;
         let plan = self.settled(plan);
@@ -117,7 +117,7 @@ impl Clients {
         Ok(plan)
     }
 
-    /// With the family that is served, of a name that has both: of what is allowed.
+    /// Selects the address family that the target serves, if a name has both and both are allowed.
     fn settled(&self, mut plan: Plan) -> Plan {
         run::settle(&mut plan, &self.root, true, &mut |_| {});
         plan
@@ -127,11 +127,11 @@ impl Clients {
         run::prepare(plan, &self.root).map_err(|why| Refused::Machine(why.to_string()))
     }
 
-    /// The rate at which to dial, beside a run that is under way; none: all at once.
+    /// The rate at which to dial beside a running test; `None`: all at once.
     fn rate(&self, wanted: &Wanted) -> Result<Option<Rate>, Refused> {
         let caps = &self.limits.caps;
         let free = caps.free_rate();
-        // Where nothing is left, none is slow enough.
+        // With no free rate left, no rate is slow enough: the check refuses it.
         let asked = wanted.rate.or(caps.rate().filter(|_| free.is_some_and(Rate::is_zero)));
         if let Some(rate) = asked {
             caps.check_rate("rate", rate).map_err(Refused::Forbidden)?;
@@ -139,7 +139,7 @@ impl Clients {
         Ok(asked.or(free))
     }
 
-    /// When the dials of a request begin: where there is a cap on their rate, after those of earlier ones.
+    /// When the dials of a request begin: with a cap on their rate, after those of earlier requests.
     fn starts(&self, crew: &Crew, rate: Option<Rate>) -> Result<Nanos, Refused> {
         let now = self.clock.now();
         let (Some(most), Some(_)) = (self.limits.caps.rate(), rate) else { return Ok(now) };
@@ -154,15 +154,15 @@ impl Clients {
         Ok(crew.busy_until.max(now))
     }
 
-    /// The largest number of clients that the tables of a shard are made for.
+    /// Number of clients for which the tables of a shard are sized.
     fn most(&self) -> u32 {
         self.limits.caps.connections().map_or(MOST, |most| most.min(MOST.into()) as u32).max(1)
     }
 
-    /// The target with local addresses for those that it has and those of the plan; each address is given out once, as long as they
-    /// last.
+    /// The target, with enough local addresses for its present clients and the new ones; each address is used once, as long as
+    /// they last.
     fn target(&self, crew: &mut Crew, plan: &Plan, prepared: &Prepared) -> Result<Arc<Target>, Refused> {
-        // Those without a client left are of no more use.
+        // Targets without clients are dropped.
         crew.targets.retain(|(_, own)| Arc::strong_count(own) > 1);
         let population = &plan.populations[0];
         let own = (population.target.clone(), population.tls.clone());
@@ -175,7 +175,7 @@ impl Clients {
             return Ok(known.clone());
         }
         let dials = match u32::try_from(wanted) {
-            // The same destinations, which were checked, for more clients.
+            // The same destinations, which have been checked, for more clients.
             Ok(connections) if held > 0 => {
                 let mut larger = plan.clone();
                 larger.populations[0].load = Load::Held { connections };
@@ -210,7 +210,7 @@ impl Clients {
             });
             let dials: Vec<Dial> = dials.collect();
             numbers.extend(dials.iter().map(|dial| dial.number));
-            // One that has panicked takes no orders, and its clients are gone.
+            // A shard that has panicked takes no orders, and its clients are gone.
             let _ = shard.orders.send(Order::Add(dials));
         }
         if let Some(rate) = rate {
@@ -223,7 +223,7 @@ impl Clients {
         self.crew.lock().shards.iter().map(|shard| shard.orders.clone()).collect()
     }
 
-    /// What each shard replies.
+    /// Sends an order to all shards; returns their replies.
     async fn ask<T>(&self, order: impl Fn(oneshot::Sender<T>) -> Order) -> Vec<T> {
         let ask = |shard: Sender<Order>| {
             let (reply, replied) = oneshot::channel();
@@ -249,7 +249,7 @@ impl Clients {
         self.ask(|reply| Order::Send(number, text.clone(), reply)).await.into_iter().flatten().next()
     }
 
-    /// Closes a client, and forgets it; as it was.
+    /// Closes and removes a client; returns its last state.
     pub(crate) async fn delete(&self, number: u32) -> Option<View> {
         self.ask(|reply| Order::Delete(number, reply)).await.into_iter().flatten().next()
     }
@@ -262,7 +262,7 @@ impl Clients {
         all
     }
 
-    /// What was counted since the start, and on what.
+    /// The counts since the start, and the header that describes them.
     pub(crate) async fn counted(&self) -> (Header, Tick) {
         let mut total = Tick::default();
         let reports = self.ask(Order::Report).await;
@@ -278,7 +278,7 @@ impl Clients {
         (header, total)
     }
 
-    /// Closes all.
+    /// Closes all clients.
     pub fn stop(&self) {
         let shards = std::mem::take(&mut self.crew.lock().shards);
         shards.into_iter().for_each(ShardThread::stop);
@@ -286,7 +286,7 @@ impl Clients {
 }
 
 impl Crew {
-    /// Starts shards until there is room for this many more clients.
+    /// Starts shards until there is room for `count` more clients.
     fn make_room(&mut self, count: u32, prepared: &Prepared, most: u32, clock: Clock) -> Result<(), Refused> {
         self.io = prepared.backend().name();
         loop {

@@ -1,36 +1,36 @@
-//! The form that asks for clients: `ws=ws://HOST:PORT/PATH&count=5`.
+//! The form that requests clients: `ws=ws://HOST:PORT/PATH&count=5`.
 
 use plan::a_rate;
 use units::{Count, Nanos, Rate};
 
-/// What a request asks for.
+/// A request for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// The target.
     pub(crate) ws: String,
-    /// Clients, at least 1.
+    /// Number of clients, at least 1.
     pub(crate) count: u32,
-    /// Dials a second; none: all at once.
+    /// Dials per second; `None`: all at once.
     pub(crate) rate: Option<Rate>,
-    /// Between two pings.
+    /// Interval of pings.
     pub(crate) ping: Nanos,
-    /// Any certificate will do.
+    /// Accept any certificate.
     pub(crate) insecure: bool,
 }
 
-/// Between two pings, where the request does not say.
+/// Default interval of pings.
 const PING: Nanos = Nanos::from_secs(30);
-/// The shortest: clients are held, not driven.
+/// Minimum interval: clients are held, not loaded.
 const MIN_PING: Nanos = Nanos::from_millis(100);
 const MAX_PING: Nanos = Nanos::from_secs(24 * 3600);
-/// What is said of another body than a form.
+/// Message for a body that is not a form.
 const NO_FORM: &str = "the body is JSON, and must be a form (application/x-www-form-urlencoded); use --data \
                        'ws=ws://HOST:PORT/PATH&count=5'";
 
 impl Wanted {
-    /// Reads a form (`application/x-www-form-urlencoded`); all mistakes at once, a line each.
+    /// Parses a form (`application/x-www-form-urlencoded`); reports all mistakes at once, a line each.
     pub(crate) fn parse(form: &[u8]) -> Result<Wanted, Vec<String>> {
-        // Whatever type it is said to have, for curl says of any data that it is a form: no field of one begins so.
+        // The content type does not help: curl declares any data a form. No field name begins like this.
         if matches!(form.trim_ascii_start(), [b'{' | b'[', ..]) {
             return Err(vec![NO_FORM.to_owned()]);
         }

@@ -1,45 +1,45 @@
-//! The last texts of a client, the newest first.
+//! The last texts of a client, newest first.
 
 use std::sync::Arc;
 
-/// How many are kept.
+/// Number of texts kept.
 const KEPT: usize = 5;
-/// Bytes of a text that are kept: what a target sends must not fill the memory.
+/// Maximum bytes kept of a text: a target must not fill the memory.
 pub(crate) const LONGEST: usize = 4 * 1024;
 
-/// Texts sent or received, the newest first. Most are the ping, which all share.
+/// Texts sent or received, newest first. Most are the ping, which all clients share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History([Option<Arc<str>>; KEPT]);
 
 impl History {
-    /// One more; the oldest goes.
+    /// Adds a text and drops the oldest.
     pub(crate) fn add(&mut self, text: Arc<str>) {
         self.0.rotate_right(1);
         self.0[0] = Some(text);
     }
 
-    /// The newest first.
+    /// The texts, newest first.
     pub(crate) fn texts(&self) -> Vec<Arc<str>> {
         self.0.iter().flatten().cloned().collect()
     }
 }
 
-/// A message that arrives in pieces, of which the beginning is kept.
+/// A message that arrives in pieces; its beginning is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Partial {
     bytes: Vec<u8>,
-    /// All bytes so far.
+    /// Total number of bytes so far.
     length: usize,
 }
 
 impl Partial {
-    /// One more piece.
+    /// Adds a piece.
     pub(crate) fn add(&mut self, length: usize, piece: impl Iterator<Item = u8>) {
         self.bytes.extend(piece.take(LONGEST - self.bytes.len()));
         self.length += length;
     }
 
-    /// The message as it is shown.
+    /// The message as the API shows it.
     pub(crate) fn text(&self, is_text: bool) -> String {
         if !is_text {
             return format!("({} bytes, binary)", self.length);
@@ -47,16 +47,16 @@ impl Partial {
         shown(&self.bytes, self.length)
     }
 
-    /// Whether the message is this text.
+    /// Whether the message is exactly this text.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.length == text.len() && self.bytes == text.as_bytes()
     }
 }
 
-/// The beginning of a text of `length` bytes, with its length where that is not all of it.
+/// The beginning of a text of `length` bytes, followed by its length if cut.
 pub(crate) fn shown(bytes: &[u8], length: usize) -> String {
     let kept = &bytes[..bytes.len().min(LONGEST)];
-    // Where it is cut, a character may be cut in two.
+    // The cut may split a character.
     let text = match std::str::from_utf8(kept) {
         Ok(text) => text,
         Err(e) => std::str::from_utf8(&kept[..e.valid_up_to()]).expect("it is valid up to there"),

@@ -1,4 +1,4 @@
-//! WebSocket clients that are held one by one, for curl: an HTTP API on an agent opens them, sends texts on them and closes them.
+//! Individually controlled WebSocket clients, for curl: an HTTP API of an agent opens them, sends texts on them and closes them.
 //!
 //! ```text
 //! curl ─► api ─► Clients ─► order ─► ClientShard (a net::Program, on the one loop)
@@ -6,8 +6,8 @@
 //!               caps, names   ◄───── View, Tick
 //! ```
 //!
-//! A run's clients follow a plan together and are counted; these are resources, each with a number and its last texts. They share
-//! the loop, the protocol and the local addresses with the engine, not its records of 16 bytes.
+//! The clients of a run follow one plan and are only counted; these are resources, each with a number and its last texts. They
+//! share the loop, the protocol and the local addresses with the engine, but not its 16-byte records.
 
 mod api;
 mod client;

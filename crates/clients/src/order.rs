@@ -1,4 +1,4 @@
-//! What the API asks of a shard, and what it replies.
+//! The orders that the API sends to a shard, and the replies.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::{place::Place, target::Target};
 /// An order to a shard.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Dial these.
+    /// Dial these clients.
     Add(Vec<Dial>),
-    /// What is known of this client; none where the shard has no such client.
+    /// The state of this client; `None` if the shard has no such client.
     Get(u32, Sender<Option<View>>),
-    /// Send a text on it.
+    /// Send a text on this client.
     Send(u32, Arc<str>, Sender<Option<Result<View, NotSent>>>),
-    /// Close it, and forget it.
+    /// Close and remove this client.
     Delete(u32, Sender<Option<View>>),
-    /// The numbers of all clients in one of these states.
+    /// The numbers of all clients that pass the filter.
     List(Filter, Sender<Vec<u32>>),
-    /// What was counted since the start.
+    /// The counts since the start.
     Report(Sender<Box<Tick>>),
-    /// Close all.
+    /// Close all clients.
     Stop,
 }
 
@@ -32,9 +32,9 @@ pub(crate) enum Order {
 pub(crate) struct Dial {
     pub(crate) number: u32,
     pub(crate) target: Arc<Target>,
-    /// When, by the clock of all shards.
+    /// When to dial, by the clock that all shards share.
     pub(crate) due: Nanos,
-    /// Between two pings.
+    /// Interval of pings.
     pub(crate) ping: Nanos,
     pub(crate) place: Place,
 }
@@ -48,11 +48,11 @@ pub(crate) struct View {
     pub(crate) ws: String,
     /// Whether its WebSocket is open now.
     pub(crate) connected: bool,
-    /// Why it is no more: the words of a fault, or that the server closed it.
+    /// Why it is lost: the name of a fault, or that the server closed it; `None` unless lost.
     pub(crate) lost: Option<String>,
-    /// The last texts sent, the newest first.
+    /// The last texts sent, newest first.
     pub(crate) sent: Vec<Arc<str>>,
-    /// The last messages received, the newest first.
+    /// The last messages received, newest first.
     pub(crate) received: Vec<Arc<str>>,
 }
 
@@ -61,26 +61,26 @@ pub(crate) struct View {
 pub(crate) enum NotSent {
     /// The client is lost.
     Lost,
-    /// The server does not read what it is sent, or the client is not connected and has many texts to send already.
+    /// The server does not read, or too many texts are waiting for the connection.
     Busy,
 }
 
 /// Which clients to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Filter {
-    /// Those that count: connected, or being connected.
+    /// Clients that are not lost: connected, or connecting.
     #[default]
     Live,
     /// Only the connected ones.
     Connected,
-    /// Those that were lost.
+    /// Only lost ones.
     Lost,
     /// All.
     All,
 }
 
 impl Filter {
-    /// `live`, `connected`, `lost` or `all`.
+    /// Parses `live`, `connected`, `lost` or `all`.
     pub(crate) fn parse(text: &str) -> Option<Filter> {
         match text {
             "live" => Some(Filter::Live),

@@ -1,4 +1,4 @@
-//! What a client takes of its agent and of its shard, until it is gone.
+//! The place that a client occupies in its agent and its shard, until it is gone.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use fleet::Held;
 
-/// A client's place in its shard, and among the connections that the agent may hold.
+/// A place in a shard, and among the connections that the agent may hold.
 #[derive(Debug)]
 pub(crate) struct Place {
     taken: Arc<AtomicU32>,
@@ -15,7 +15,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// One more, of which `taken` is the count.
+    /// Takes another place; `taken` counts those of the shard.
     pub(crate) fn new(taken: Arc<AtomicU32>, held: Held) -> Place {
         taken.fetch_add(1, Relaxed);
         Place { taken, _held: held }

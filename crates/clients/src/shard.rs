@@ -1,4 +1,4 @@
-//! A shard of clients: dials, upgrades, pings, and notices what is lost.
+//! A shard of clients: dials, upgrades, pings, and detects losses.
 
 mod connection;
 mod secured;
@@ -20,27 +20,27 @@ use crate::{
     order::{Dial, Filter, Order, View},
 };
 
-/// How often an idle shard checks for orders: what curl waits for at the most.
+/// How often an idle shard checks for orders: the longest that curl waits.
 const ORDERS_INTERVAL: Nanos = Nanos::from_millis(20);
-/// Maximum of dials, and of goodbyes, in one turn, so that echoes are not delayed.
+/// Maximum number of dials, and of closes, in one turn, so that echoes are not delayed.
 const A_TURN: usize = 128;
-/// Local addresses tried for one dial: as many as there are ports, where others have taken a whole range.
+/// Local addresses tried for one dial: the number of ports in a range that others may have taken entirely.
 const MAX_TRIES: u16 = 32_768;
-/// Lost clients of which is remembered why, the last ones of a shard.
+/// Number of lost clients that a shard remembers, the latest ones.
 const MAX_LOST: usize = 10_000;
 
 /// The program of one shard.
 pub(crate) struct ClientShard {
     orders: Receiver<Order>,
     clients: HashMap<u32, Box<Client>>,
-    /// The client of each key, by its index.
+    /// The client number of each connection, by the index of its key.
     numbers: Vec<u32>,
-    /// Clients that wait for their dial, by when it is due.
+    /// Clients waiting for their dial, by due time.
     waiting: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Those that are lost, the oldest first; some were deleted since.
+    /// Numbers of lost clients, oldest first; some may have been deleted since.
     lost: VecDeque<u32>,
     layers: secured::Layers,
-    /// Counted since the start; `open` and `waiting` are now.
+    /// Counts since the start; `open` and `waiting` are current.
     tick: Tick,
     random: Random,
     ping: Arc<str>,
@@ -63,7 +63,7 @@ impl ClientShard {
         }
     }
 
-    /// Whether it was to stop, and every client is closed.
+    /// Whether the shard was stopped and every client is closed.
     pub(crate) fn is_finished(&self) -> bool {
         self.is_stopping && self.clients.is_empty()
     }
@@ -76,7 +76,7 @@ impl ClientShard {
         self.clients.get_mut(&number).expect("a connection belongs to a client")
     }
 
-    /// Whose connection is at this key from now on.
+    /// Notes that the connection at this key belongs to client `number`.
     fn begin_at(&mut self, k: Key, number: u32) {
         let index = k.index as usize;
         self.numbers.resize(self.numbers.len().max(index + 1), 0);
@@ -85,7 +85,7 @@ impl ClientShard {
     }
 
     fn apply<I: Io>(&mut self, cx: &mut Cx<I>, order: Order) {
-        // A request that is no longer waited for gets no reply.
+        // A request that was abandoned gets no reply.
         match order {
             Order::Add(dials) => dials.into_iter().for_each(|dial| self.add(dial)),
             Order::Get(number, reply) => drop(reply.send(self.view(number))),
@@ -122,7 +122,7 @@ impl ClientShard {
         self.tick.clone()
     }
 
-    /// Closes a client, and forgets it.
+    /// Closes and removes a client.
     fn delete<I: Io>(&mut self, cx: &mut Cx<I>, number: u32) -> Option<View> {
         if let Some(k) = self.clients.get(&number)?.key {
             self.say_goodbye(cx, k, number);
@@ -141,7 +141,7 @@ impl ClientShard {
         Some(View { connected: false, ..client.view(number) })
     }
 
-    /// A client is lost. It stays, with the reason, until it is deleted or many others were lost after it.
+    /// Marks a client as lost. It is kept with the reason until it is deleted, or many others were lost after it.
     fn lose<I: Io>(&mut self, cx: &mut Cx<I>, number: u32, why: Lost) {
         let mut client = self.clients.remove(&number).expect("who is lost is there");
         let counts = &mut self.tick.counts;
@@ -173,12 +173,12 @@ impl ClientShard {
         self.lost.push_back(number);
         if self.lost.len() > MAX_LOST {
             let oldest = self.lost.pop_front().expect("there are many");
-            // A lost client that was deleted counts no more.
+            // A lost client that was deleted is not counted any more.
             self.tick.wanted -= u64::from(self.clients.remove(&oldest).is_some());
         }
     }
 
-    /// Their echoes will not come any more.
+    /// Counts the pings without an echo as unanswered.
     fn forget_pings(&mut self, client: &mut Client) {
         while client.pinged.take().is_some() {
             self.tick.latency.censor();
@@ -214,7 +214,7 @@ impl ClientShard {
         cx.wake_at(k, deadline);
     }
 
-    /// The same client from the next local address, with a new key: the old one is stale.
+    /// Dials the same client from the next local address; it gets a new key, and the old one becomes stale.
     fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, tries: u16) {
         cx.close(k, Close::Reset);
         let k = cx.take().expect("a place was given back just now");
@@ -228,7 +228,7 @@ impl ClientShard {
         cx.wake_at(k, deadline);
     }
 
-    /// Closes some of the clients that are left; when to go on.
+    /// Closes some of the remaining clients; returns when to continue.
     fn stop<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let some: Vec<u32> = self.clients.keys().copied().take(A_TURN).collect();
         for number in some {

@@ -1,4 +1,4 @@
-//! Where clients dial to, and from where.
+//! Targets of clients: where they dial to, and from which local addresses.
 
 use std::net::SocketAddr;
 
@@ -6,27 +6,27 @@ use parking_lot::Mutex;
 use plan::{Dials, Text, Tuple, Values};
 use units::Random;
 
-/// A target: checked, resolved, and with local addresses to dial it from.
+/// A checked and resolved target, with local addresses to dial it from.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// As it was given.
+    /// As given in the request.
     pub(crate) ws: String,
     path: Text,
-    /// Fields of the upgrade besides those of every one, as lines.
+    /// Additional header fields of the upgrade, as lines.
     fields: Text,
     destinations: Vec<SocketAddr>,
-    /// The value of the Host field for each.
+    /// The Host field for each destination.
     hosts: Vec<String>,
-    /// How connections are secured, where they are, and what those have in common that may share a layer.
+    /// TLS configuration (`None` without TLS), and the key by which connections share a layer.
     pub(crate) secured: Option<(String, tls::Client)>,
-    /// Of all shards: a dial takes the next tuple.
+    /// Shared by all shards: each dial takes the next tuple.
     dials: Mutex<Dials>,
-    /// How many clients it has tuples for.
+    /// Number of clients for which there are tuples.
     pub(crate) tuples: u64,
 }
 
 impl Target {
-    /// What was resolved, and where to dial it from.
+    /// A target from a resolved population, and the tuples to dial it from.
     pub(crate) fn new(population: &plan::Population, dials: Dials) -> Target {
         let target = &population.target;
         let secured = engine::secured(population);
@@ -42,7 +42,7 @@ impl Target {
         }
     }
 
-    /// The ends of the next dial, and the number of its destination; destinations take turns.
+    /// The addresses of the next dial (from, to), and the index of its destination; destinations take turns.
     pub(crate) fn next(&self) -> (SocketAddr, SocketAddr, u16) {
         let Tuple { from, destination } = self.dials.lock().next();
         (from, self.destinations[destination as usize], destination as u16)
@@ -53,7 +53,7 @@ impl Target {
         (self.dials.lock().next_further_to(destination.into()), self.destinations[usize::from(destination)])
     }
 
-    /// The path of the client of this number, its further fields, and the value of its Host field.
+    /// The path and additional fields of the upgrade of client `number`, and its Host field.
     pub(crate) fn request(
         &self,
         number: u32,

@@ -1,4 +1,4 @@
-//! The shards of clients, a thread each.
+//! The threads of client shards, one each.
 
 use std::{
     io,
@@ -25,20 +25,20 @@ use crate::{order::Order, shard::ClientShard};
 
 /// A running shard.
 pub(crate) struct ShardThread {
-    /// Its orders.
+    /// Its channel for orders.
     pub(crate) orders: Sender<Order>,
-    /// Clients that have a place in it.
+    /// Number of clients that have a place in it.
     pub(crate) taken: Arc<AtomicU32>,
     room: u32,
     thread: JoinHandle<()>,
 }
 
 impl ShardThread {
-    /// Starts the nth one, for at most `most` clients; with epoll, for as many as its table of files takes. Returns when its I/O is
+    /// Starts the nth shard, for at most `most` clients; over epoll, for as many as its file table takes. Returns once its I/O is
     /// ready.
     ///
     /// # Errors
-    /// The kernel refuses a thread, or its I/O.
+    /// The kernel refuses the thread, or its I/O.
     pub(crate) fn start(nth: usize, prepared: &Prepared, most: u32, clock: Clock) -> io::Result<ShardThread> {
         let (backend, (slots, own_files)) = (prepared.backend(), prepared.tables());
         let room = if backend == Backend::Uring { most } else { epoll::room(slots).min(most) };
@@ -62,17 +62,17 @@ impl ShardThread {
         Ok(ShardThread { orders, taken: Arc::default(), room, thread })
     }
 
-    /// How many more clients it takes.
+    /// Number of further clients that it can take.
     pub(crate) fn free(&self) -> u32 {
         self.room.saturating_sub(self.taken.load(Relaxed))
     }
 
-    /// Closes its clients, and waits for it.
+    /// Closes its clients, and waits for the thread.
     ///
     /// # Panics
-    /// It has panicked, and nobody else learns of it.
+    /// The shard has panicked, and no other failure was recorded.
     pub(crate) fn stop(self) {
-        // One that has panicked takes no orders.
+        // A shard that has panicked takes no orders.
         let _ = self.orders.send(Order::Stop);
         let ended = self.thread.join();
         if Failure::first().is_none() {
@@ -81,7 +81,7 @@ impl ShardThread {
     }
 }
 
-/// For this many connections, with a file table of this thread's own or the one of the process.
+/// An epoll instance for this many connections, with a file table of this thread or that of the process.
 fn epoll(connections: u32, own_files: bool, clock: Clock) -> io::Result<Epoll> {
     if own_files {
         net::own_open_files(None)?;
@@ -89,7 +89,7 @@ fn epoll(connections: u32, own_files: bool, clock: Clock) -> io::Result<Epoll> {
     Epoll::new(epoll::Settings { connections, by_millis: false }, clock)
 }
 
-/// A shard's thread: reports whether its I/O is ready, runs to the end.
+/// The body of a shard's thread: reports whether its I/O is ready, then runs until stopped.
 fn work<I: Io>(io: io::Result<I>, room: u32, ready: &Sender<io::Result<()>>, shard: ClientShard) {
     let io = match io {
         Ok(io) => io,
@@ -103,6 +103,6 @@ fn work<I: Io>(io: io::Result<I>, room: u32, ready: &Sender<io::Result<()>>, sha
         shard.turn(Nanos::NEVER);
         failpoint("clients");
     }
-    // A close frame that was sent in the last turn is one that the target receives.
+    // Hands over the close frames of the last turn, so that the target receives them.
     ManuallyDrop::into_inner(shard).hand_over();
 }

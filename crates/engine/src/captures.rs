@@ -1,7 +1,7 @@
-//! What connections keep from one step to the next: captured values and cookies. By index of the connection, and only in populations that
-//! capture: no other has a table.
+//! What a connection keeps between steps: captured values, cookies, and the watch that reads them from a response.
 //!
-//! They are those of a user: they persist when the connection is dialled again, and end when another connection takes its place.
+//! The tables are indexed by connection and exist only in populations that capture or watch something. Their entries belong to
+//! the simulated user: they survive a redial, and are cleared when a new connection takes the index.
 
 use plan::{Captured, Population, Values};
 use units::Nanos;
@@ -13,10 +13,10 @@ use crate::{
     watch::{Wanted, Watch},
 };
 
-/// What connections of a population keep.
+/// What the connections of a population keep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keeps {
-    /// Variables of the population.
+    /// Number of variables of the population.
     variables: usize,
     has_cookies: bool,
     /// Whether Secure cookies are sent: over TLS, and to loopback as browsers do.
@@ -37,15 +37,15 @@ impl Keeps {
 /// Why a redirect is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotFollowed {
-    /// As many were followed as are to be.
+    /// The maximum number of redirects was followed.
     TooMany,
-    /// It ends its connection, which no other follows.
+    /// The response ends its connection, and no other connection replaces it.
     Last,
     Elsewhere(Elsewhere),
 }
 
 impl NotFollowed {
-    /// As the detail of its status.
+    /// The reason as the detail of a wrong-status fault.
     pub(crate) fn detail(self) -> samples::Detail {
         match self {
             NotFollowed::TooMany => samples::Detail::TOO_MANY_REDIRECTS,
@@ -56,17 +56,17 @@ impl NotFollowed {
     }
 }
 
-/// Of a shard.
+/// The captures of a shard.
 #[derive(Debug)]
 pub(crate) struct Captures {
     keeps: Keeps,
     users: Vec<User>,
-    /// Watches that are not in use.
+    /// Watches that are not in use, kept for reuse.
     #[expect(clippy::vec_box, reason = "they go from user to user, each of which has a pointer")]
     spare: Vec<Box<Watch>>,
 }
 
-/// What a connection keeps.
+/// What one connection keeps.
 #[derive(Debug, Default)]
 struct User {
     values: Captured,
@@ -74,13 +74,13 @@ struct User {
     watch: Option<Box<Watch>>,
 }
 
-/// Octets of a connection's place in the table.
+/// Size of a connection's table entry, in octets.
 pub(crate) const PLACE: usize = size_of::<User>();
 
 const _: () = assert!(PLACE <= 56, "each connection of a population that captures has one");
 
 impl Captures {
-    /// None, where connections keep nothing, and nothing of their responses is watched.
+    /// `None` if connections keep nothing and no response is watched.
     pub(crate) fn new(keeps: Keeps, watches: bool, places: u32) -> Option<Box<Captures>> {
         let is_used = keeps.variables > 0 || keeps.has_cookies || watches;
         let (users, spare) = (Vec::with_capacity(if is_used { places as usize } else { 0 }), Vec::new());
@@ -95,14 +95,14 @@ impl Captures {
         &mut self.users[at]
     }
 
-    /// A new connection takes this index: it has nothing yet.
+    /// A new connection takes this index: clears what the previous one kept.
     pub(crate) fn comes(&mut self, index: u32) {
         let user = self.user(index);
         user.values = Captured::default();
         user.jar = Jar::default();
     }
 
-    /// With what the connection keeps.
+    /// Adds the connection's captured values and cookies to `values`.
     pub(crate) fn fill<'r>(&'r mut self, values: Values<'r>, index: u32, now: Nanos) -> Values<'r> {
         let Keeps { variables, has_cookies, .. } = self.keeps;
         let User { values: captured, jar, .. } = self.user(index);
@@ -114,14 +114,14 @@ impl Captures {
         self.keeps.has_cookies
     }
 
-    /// A response is awaited from which this is taken; `path`: of the request, with its query.
+    /// Starts to watch the response to a request with this `path` (including its query).
     pub(crate) fn begin(&mut self, index: u32, wanted: &Wanted, path: &[u8]) {
         let spare = self.spare.pop();
         let watch = self.user(index).watch.get_or_insert_with(|| spare.unwrap_or_default());
         watch.begin(wanted, path);
     }
 
-    /// Takes the watch of a connection, to read with; [`Captures::put`] puts it back.
+    /// Takes out a connection's watch for reading; [`Captures::put`] puts it back.
     pub(crate) fn take(&mut self, index: u32) -> Option<Box<Watch>> {
         self.users.get_mut(index as usize)?.watch.take()
     }
@@ -130,8 +130,8 @@ impl Captures {
         self.user(index).watch = Some(watch);
     }
 
-    /// The response is complete: keeps its cookies; and its values, if it `is_right` and has them all. What is wrong with it. `origin`: scheme
-    /// and host of the request, where it was one.
+    /// Completes a response: keeps its cookies, and its values if the response `is_right` and has all of them. Returns what is
+    /// wrong with the captured part. `origin`: scheme and host of the request, if it was an HTTP request.
     pub(crate) fn end(
         &mut self,
         index: u32,
@@ -155,9 +155,10 @@ impl Captures {
         wrong
     }
 
-    /// Where a redirect leads, from a request to this scheme and host, becomes the path of the [next request](Captures::next); what was taken
-    /// so far is kept if it is a cookie. Or why it is not followed, if it was to be. `followed`: redirects of the same exchange that were;
-    /// `becomes_get`: whatever the method was; `is_last`: nothing follows on this connection, nor on another.
+    /// Makes the target of a redirect the path of the [next request](Captures::next), and keeps the cookies of the redirect.
+    /// `None` if redirects are not to be followed; an error if this one cannot be. `followed`: redirects of this exchange so far;
+    /// `becomes_get`: the next request is a GET whatever the method was; `is_last`: no further request is possible on this or
+    /// another connection. `origin`: scheme and host of the request.
     pub(crate) fn redirect(
         &mut self,
         index: u32,
@@ -185,25 +186,25 @@ impl Captures {
         let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
         let mut loses = watch.has_too_many(false);
         for field in watch.cookies() {
-            // That is noticed with the last response.
+            // A full jar is reported with the last response.
             loses |= jar.set(field, &context).is_err();
         }
         watch.redirect(&path, (becomes_get, followed == 0, loses));
         Some(Ok(()))
     }
 
-    /// The path to which the last redirect has led, whether a GET goes there, and where the values of the request begin.
+    /// The path of the next request after a redirect, whether it is a GET, and where its random values begin.
     pub(crate) fn next(&self, index: u32) -> Option<(&[u8], bool, &Drawn)> {
         let watch = self.users.get(index as usize)?.watch.as_ref()?;
         Some((watch.path(), watch.is_get, watch.drawn.as_ref()?))
     }
 
-    /// A request whose redirects are followed was sent, with values that begin there.
+    /// Remembers where the random values of the request began, so that the request after a redirect gets the same ones.
     pub(crate) fn keep_drawn(&mut self, index: u32, drawn: Drawn) {
         self.user(index).watch.iter_mut().for_each(|watch| watch.drawn = Some(drawn.clone()));
     }
 
-    /// The values of a connection, and of its cookies.
+    /// The captured values and cookie values of a connection.
     pub(crate) fn kept_by(&self, index: u32) -> impl Iterator<Item = &[u8]> {
         let variables = self.keeps.variables;
         self.users.get(index as usize).into_iter().flat_map(move |user| {
@@ -212,7 +213,7 @@ impl Captures {
         })
     }
 
-    /// Bytes that are allocated, beside those of the tables.
+    /// Bytes allocated for values and cookies, without the table.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.users.iter().map(|user| (user.values.capacity() + user.jar.capacity()) as u64).sum()
@@ -251,7 +252,7 @@ mod tests {
             assert_eq!(captures.end(index, &wanted, (true, None, false), Nanos::ZERO), None);
             captures.bytes()
         };
-        // Two octets of length and the value; 14 of a cookie, its name, its value and its path.
+        // 2 octets of length and the value; per cookie 14 octets of header, its name, value and path.
         let one = (2 + 1_000) + (14 + 3 + 8 + 1);
         assert_eq!((log_in(0, 1_000), log_in(7, 1_000)), (one, 2 * one));
         for token in [1_000, 999, 1, 1_000] {

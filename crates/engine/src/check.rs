@@ -1,4 +1,4 @@
-//! The check of a response, compiled.
+//! The checks of a response, compiled from the plan.
 
 use plan::Expectation;
 
@@ -7,13 +7,13 @@ use crate::{
     watch::{Wanted, Watch},
 };
 
-/// All of it must hold, over and above complete framing.
+/// The conditions that a response must meet in addition to correct framing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Check {
     pub(crate) expected: Expectation,
-    /// Its text that the content contains.
+    /// Text that the content must contain.
     pub(crate) body: Option<Needle>,
-    /// What is taken from the response.
+    /// Values to capture from the response.
     pub(crate) wanted: Option<Box<Wanted>>,
 }
 
@@ -26,12 +26,12 @@ impl Check {
         }
     }
 
-    /// Of a request, whose redirects are followed so often, and which may set cookies.
+    /// The check of an HTTP request that follows up to `redirects` redirects and may set cookies.
     pub(crate) fn of_request(expected: &Expectation, redirects: u8, cookies: bool) -> Check {
         Check { wanted: Wanted::new(expected, redirects, cookies), ..Check::new(expected) }
     }
 
-    /// A piece of the content has come.
+    /// Reads a piece of the content. `found` is the state of the text search so far; returns its new state.
     pub(crate) fn content(
         &self,
         found: u16,
@@ -44,12 +44,12 @@ impl Check {
         self.body.as_ref().map_or(found, |needle| needle.scan(found, bytes))
     }
 
-    /// For a message that comes back as it was.
+    /// The check of a message that must be echoed unchanged.
     pub(crate) fn echo() -> Check {
         Check::new(&Expectation { echo: true, ..Expectation::default() })
     }
 
-    /// Content octets expected in the response to a request with these random numbers; `u64::MAX` if any number will do.
+    /// Content length expected for a request with these random numbers, in octets; `u64::MAX` if any length is right.
     pub(crate) fn expected(&self, numbers: &[u64]) -> u64 {
         self.expected.length.map_or(u64::MAX, |length| length.of(numbers))
     }

@@ -1,12 +1,15 @@
 //! The client shard: one state machine for all its connections.
 //!
 //! ```text
-//!            ┌──────── address taken: next ────────┐
-//!  None ─► Dialling ─► Securing ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, its slot of an open loop, or at once)
+//!            ┌──────── address in use: next ───────┐
+//!  None ─► Dialling ─► Securing ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (after a think time, at a slot of an open loop, or at once)
 //!            ▲         (a layer)  (WebSocket)            │
-//!            └──────────────── Disconnected ◄────────────┘  the server closed with an announcement, or a loss is made up for; dialled
-//!                                              again when the next request is due, or the back-off is over
+//!            └──────────────── Disconnected ◄────────────┘  an announced close, or a loss that is replaced; dialled again when the next
+//!                                                           request is due or the back-off is over
 //! ```
+//!
+//! [`Client`] implements [`net::Program`]; the submodules hold one aspect each. Requests, dials and connections change accounts
+//! only in `books`, connection states only in [`Connections::transition`].
 
 use net::{Cx, Gone, Io, Key, Layered, Program};
 use plan::{Dials, Part};
@@ -55,11 +58,11 @@ mod ticks;
 mod timers;
 mod withdrawn;
 
-/// Local addresses tried for one dial before it counts as failed, and by our doing.
+/// Local addresses tried for one dial before it counts as failed, attributed to throng's machine.
 const MAX_TRIES: u8 = 16;
 /// How often an idle shard checks for commands.
 const ORDERS_INTERVAL: Nanos = Nanos::from_millis(100);
-/// While responses are outstanding it wakes this often, to notice its own stalls.
+/// While responses are outstanding, the shard wakes this often, to notice its stalls.
 const WAITING_INTERVAL: Nanos = Nanos::from_millis(10);
 /// In closed loop, wake-ups may be delayed by this much, for larger batches.
 const COALESCE: Nanos = Nanos::from_micros(50);
@@ -74,41 +77,42 @@ pub struct Client {
     /// The layer between sockets and the protocol, if any.
     layer: Option<Box<Layered<tls::Error>>>,
     pacer: Pacer,
-    /// Where connections come for a number of requests: how many each still has to send.
+    /// With a fixed number of calls per connection: how many each connection still has to send, by index.
     calls_left: Vec<u32>,
-    /// Requests in all, where they have a number.
+    /// The remaining number of requests, if the load has one.
     quota: Quota,
     withdrawn: Withdrawn,
-    /// With a back-off: failures in a row, by index.
+    /// With a back-off: consecutive failures of each connection, by index.
     failures: Vec<u8>,
-    /// If the protocol has its own timeouts, and with heartbeats or PINGs: what else each connection's timer is for, by index.
+    /// If connections have more than one timer (a protocol timeout, heartbeats or keep-alive PINGs): when the client itself is
+    /// due on each, by index.
     timers: Vec<Nanos>,
-    /// Where messages go out at intervals and none waits for the reply to another: when the next one of each connection is due,
-    /// by index.
+    /// If messages overlap (sent at intervals without awaiting earlier replies): when each connection's next message is due, by
+    /// index.
     pings: Vec<Nanos>,
-    /// Messages that servers send by themselves.
+    /// Messages that servers send unsolicited.
     pushed: Pushed,
-    /// With a heartbeat: when the next one of each connection is due, by index.
+    /// With a heartbeat: when each connection's next one is due, by index.
     beats: Vec<Nanos>,
-    /// With PINGs beside requests: what is known of each connection for them, by index.
+    /// With keep-alive PINGs: their state for each connection, by index.
     alive: Vec<Alive>,
     lives: Lives,
     sampled: Sampled,
     errors: ErrorSampler,
     release: Release,
-    /// Connections to close, surplus ones or released ones, are still searched for below this index.
+    /// The search for idle connections to close (surplus or released) has still to examine the indices below this one.
     surplus_below: u32,
     full_load: FullLoad,
-    /// Requests under way that were due at a full load that is over.
+    /// Outstanding requests that were due in a past interval of full load.
     owed: u64,
-    /// Requests that are due and wait for a connection that is dialled for them.
+    /// Requests that are due and wait for a connection being dialled for them.
     due_dials: u64,
-    /// All that was counted since the start, in ticks that were handed over.
+    /// Everything counted so far, in ticks that were handed over.
     books: Counts,
     lateness: Lateness,
-    /// Of all dials so far: about a round trip.
+    /// The shortest dial so far: about one round trip.
     shortest_dial: Nanos,
-    /// Of all responses so far: about how long a busy server may take to read what it has been sent.
+    /// The slowest response so far: about how long a busy server may take to read a request.
     slowest_response: Nanos,
     hold_until: Nanos,
     ramped_at: Nanos,
@@ -116,21 +120,21 @@ pub struct Client {
     reported_drained: bool,
     finished: bool,
     tick: Box<Tick>,
-    /// The longest time from one message of a server to the next.
+    /// The longest gap between two messages of a server so far.
     longest_gap: Nanos,
-    /// In the tick before, connections ended without an order to.
+    /// Whether connections ended unplanned in the previous tick.
     is_losing: bool,
-    /// Ticks that were not filled yet.
+    /// Ticks that were never filled.
     spare: [Option<Box<Tick>>; SPARE],
     tick_ends: Nanos,
     unconfigured: bool,
-    /// When the next turn was wanted at the latest.
+    /// The latest time at which the next turn was to begin.
     wanted_by: Nanos,
 }
 
 impl Client {
-    /// The shard that takes `part` of a plan, for the population or the probe, dialling from `tuples`. It does nothing
-    /// before it is ordered to; its first tick begins at `start`.
+    /// The shard that runs `part` of a plan, for a population or the probe, dialling from `tuples`. It does nothing until it gets
+    /// an order; its first tick begins at `start`.
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
         let empty = || {
@@ -190,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Whether the shard was stopped and has handed over its last tick.
+    /// Whether the shard has been stopped and has handed over its last tick.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -199,7 +203,7 @@ impl Client {
         &mut self.conns[k.index]
     }
 
-    /// The exchange of a connection that has one only, or that began last.
+    /// The exchange that began last: the only one, in protocols that allow one at a time.
     fn exchange(&mut self, k: Key) -> &mut Exchange {
         self.conns.exchange_mut(k.index)
     }
@@ -239,7 +243,7 @@ impl Program for Client {
             State::Idle | State::Disconnected if self.begins_nothing() => self.wake_at(cx, k, Nanos::NEVER),
             State::Idle | State::Disconnected if now < self.quota.starts() => self.wait_for_start(cx, k),
             State::Idle | State::Disconnected if self.pacer.is_paused() => self.put_off(cx, k),
-            // What begins with full load is due when its turn comes, as the first request of any connection is.
+            // A request that waited for full load is due now, when its turn comes, like a connection's first request.
             State::Idle if self.quota.is_start(due) => self.go_on_at(cx, k, now),
             State::Idle => self.go_on_at(cx, k, due),
             State::Disconnected => self.redial_due(cx, k, due),
@@ -277,7 +281,7 @@ impl Program for Client {
                 let due = self.idle_until(cx, k);
                 self.closed_as_announced(cx, k, due);
             }
-            // It was held for as long as it was to be.
+            // The connection reached its planned end.
             State::Idle if self.draining => self.end(cx, k, End::EndedAfter),
             state @ (State::Securing | State::Upgrading | State::Idle) => {
                 self.fail(cx, k, ends::fault_of(state.stage(), why));
@@ -290,7 +294,7 @@ impl Program for Client {
         if std::mem::take(&mut self.unconfigured) && self.pacer.may_coalesce() {
             cx.coalesce(COALESCE);
         }
-        // What is due by now is part of the load, and an order to end it comes after that.
+        // Requests due by now belong to the load, so they come before an order to end it.
         if !self.draining {
             self.serve_slots(cx);
         }
@@ -301,7 +305,7 @@ impl Program for Client {
             next = next.min(self.hold_until).min(self.full_load.until());
         }
         next = next.min(self.release_due(cx.now()));
-        // After the end of the load, too: a shard without a conductor ends by closing connections little by little.
+        // Also after the end of the load: a shard without a conductor closes its connections gradually.
         next = next.min(self.close_surplus(cx));
         let interval = if self.waiting() > 0 { WAITING_INTERVAL } else { ORDERS_INTERVAL };
         self.wanted_by = next.min(self.tick_ends).min(cx.now() + interval);

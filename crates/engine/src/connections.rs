@@ -1,8 +1,7 @@
-//! The connections of a shard: their records, their sessions and exchanges, and how many of them are in which state.
+//! The connections of a shard: records, sessions and exchanges, and the number of connections in each state.
 //!
-//! Three records, by how long they are needed: [`Conn`] always, a [`Session`] while the protocol keeps something of the
-//! connection, an [`Exchange`] while a dial or a request is under way. The exchanges of a session are a chain; most protocols
-//! allow one at a time.
+//! A connection has up to three kinds of records: [`Conn`] always, a [`Session`] while the protocol keeps state, and an
+//! [`Exchange`] for each dial or request under way. The exchanges of a session form a chain; most protocols allow only one.
 
 use std::ops::{Index, IndexMut};
 
@@ -19,15 +18,15 @@ mod conn;
 
 pub(crate) use conn::{Conn, State};
 
-/// Records by index, with what must agree with them. A state changes in [`Connections::transition`] only, so that no
-/// counter can part ways with it.
+/// Connection records by index, and the counters that must agree with them. States change only in [`Connections::transition`],
+/// which updates the counters.
 pub(crate) struct Connections {
     records: Vec<Conn>,
     sessions: Pool<Held>,
     exchanges: Pool<Exchange>,
-    /// Records in each state.
+    /// Number of records in each state.
     in_state: [u32; State::COUNT],
-    /// The most that were connected at once, since it was taken.
+    /// Most connections open at once since the last [`Connections::take_most_open`].
     most_open: u64,
     /// First dials and first requests whose outcome is not known.
     outstanding: u32,
@@ -35,12 +34,12 @@ pub(crate) struct Connections {
     resolved: u64,
 }
 
-/// A session, and what is under way on it.
+/// A session and the chain of its exchanges.
 #[derive(Debug)]
 struct Held {
     session: Session,
-    /// Indices of the exchanges under way that began first and last: the two ends of their chain. Servers mostly respond in the order
-    /// of the requests, so that the one that ends is the first, and is found at once.
+    /// Indices of the exchanges that began first and last: the ends of the chain. Servers mostly respond in request order, so the
+    /// one that ends is usually the first, found without a search.
     oldest: u32,
     latest: u32,
 }
@@ -51,7 +50,7 @@ const _: () = {
 };
 
 impl Connections {
-    /// Empty, with capacity for this many; memory is touched as they come.
+    /// Empty, with capacity for this many connections; memory is touched only when used.
     pub(crate) fn new(places: u32) -> Connections {
         Connections {
             records: Vec::with_capacity(places as usize),
@@ -64,7 +63,7 @@ impl Connections {
         }
     }
 
-    /// Puts a connection at a free index, in this state; one that is dialled [begins](Connections::begin) an exchange next.
+    /// Puts a connection at a free index, in its state; for a dialled one, [`Connections::begin`] an exchange next.
     pub(crate) fn insert(&mut self, index: u32, conn: Conn) {
         let at = index as usize;
         if at >= self.records.len() {
@@ -77,8 +76,7 @@ impl Connections {
         self.transition(index, conn.state);
     }
 
-    /// The connection changes its state: its counters change with it, and its exchanges and its session end where the state has
-    /// none.
+    /// Changes the state of a connection, and its counters. Exchanges and session end if the new state has none.
     pub(crate) fn transition(&mut self, index: u32, to: State) {
         let from = std::mem::replace(&mut self.records[index as usize].state, to);
         self.in_state[from as usize] -= 1;
@@ -105,7 +103,7 @@ impl Connections {
                 held.session.rest();
             }
             if !stays {
-                // What it has of its own, it gives back.
+                // Frees what the session owns.
                 held.session = Session::Tcp;
                 self.sessions.end(conn.session);
                 conn.session = NOTHING;
@@ -116,7 +114,7 @@ impl Connections {
         }
     }
 
-    /// The connection gets a session, unless it has one: part of a message has come.
+    /// Gives the connection a session, unless it has one: input has begun to arrive.
     pub(crate) fn open_session(&mut self, index: u32, session: impl FnOnce() -> Session) {
         let conn = &mut self.records[index as usize];
         if conn.session == NOTHING {
@@ -124,8 +122,8 @@ impl Connections {
         }
     }
 
-    /// The connection gets an exchange, for which there must be a place, and so does its session, unless there is one.
-    /// Returns its index.
+    /// Begins an exchange, for which the session must have a place; opens a session if there is none. Returns the exchange's
+    /// index.
     pub(crate) fn begin(&mut self, index: u32, exchange: Exchange, session: impl FnOnce() -> Session) -> u32 {
         self.open_session(index, session);
         let held = self.sessions.at(self.records[index as usize].session);
@@ -140,7 +138,7 @@ impl Connections {
         at
     }
 
-    /// An exchange of a connection ends; the connection is idle with its last one.
+    /// Ends an exchange. With its last one, the connection becomes idle.
     pub(crate) fn end_exchange(&mut self, index: u32, at: u32) -> Exchange {
         let exchange = *self.exchanges.seen(at);
         let held = self.sessions.at(self.records[index as usize].session);
@@ -174,95 +172,96 @@ impl Connections {
         &mut self.sessions.at(self.records[index as usize].session).session
     }
 
-    /// The session of a connection, where it has one.
+    /// The session of a connection, if it has one.
     pub(crate) fn find_session(&mut self, index: u32) -> Option<&mut Session> {
         let session = self.records[index as usize].session;
         (session != NOTHING).then(|| &mut self.sessions.at(session).session)
     }
 
-    /// Whether something of an earlier order waits for the server, besides what waits for the socket.
+    /// Whether earlier output of the connection waits for the server's windows (not only for the socket).
     pub(crate) fn is_blocked(&self, index: u32) -> bool {
         self[index].session != NOTHING && self.held(index).session.is_blocked()
     }
 
-    /// Whether an idle connection keeps nothing but its record.
+    /// Whether an idle connection needs no more than its record.
     pub(crate) fn is_between_messages(&self, index: u32) -> bool {
         self[index].session == NOTHING || self.held(index).session.is_between_messages()
     }
 
-    /// Whether a further request may begin on a connection beside those under way.
+    /// Whether another request may begin beside those under way.
     pub(crate) fn has_place(&self, index: u32) -> bool {
         self[index].session != NOTHING && self.held(index).session.has_place()
     }
 
-    /// Whether a request may begin on a connection that is free, or is dialled for it.
+    /// Whether a request may begin on a connection from the free list, or one that is dialled for it.
     pub(crate) fn may_begin(&self, index: u32) -> bool {
         self[index].state() != State::Busy || self.has_place(index)
     }
 
-    /// When the protocol's own timer of a connection is due.
+    /// When the protocol's timer of a connection is due; never, if it has none.
     pub(crate) fn poll_timeout(&self, index: u32) -> Nanos {
         if self[index].session == NOTHING { Nanos::NEVER } else { self.held(index).session.poll_timeout() }
     }
 
-    /// The error with which the server has announced the end of a connection's session, if it has.
+    /// The error code with which the server announced the end of the session; `NONE` if none.
     pub(crate) fn error(&self, index: u32) -> Detail {
         if self[index].session == NOTHING { Detail::NONE } else { self.held(index).session.error() }
     }
 
-    /// Why the server has ended a connection's session, as far as it has said.
+    /// Why the server ended the session, as far as it said.
     pub(crate) fn reason(&self, index: u32) -> Detail {
         if self[index].session == NOTHING { Detail::NONE } else { self.held(index).session.reason() }
     }
 
-    /// Index of the exchange that began last on a connection which has one.
+    /// Index of the last exchange begun on a connection that has one.
     pub(crate) fn latest(&self, index: u32) -> u32 {
         self.held(index).latest
     }
 
-    /// Index of the exchange that began first on a connection which has one; its successor is [`Exchange::next`].
+    /// Index of the first exchange begun on a connection that has one; [`Exchange::next`] leads to the others.
     pub(crate) fn oldest(&self, index: u32) -> u32 {
         self.held(index).oldest
     }
 
-    /// The same of any connection: [`NOTHING`] where nothing is under way.
+    /// The same for any connection: [`NOTHING`] if nothing is under way.
     pub(crate) fn first_stream(&self, index: u32) -> u32 {
         if self[index].session == NOTHING { NOTHING } else { self.oldest(index) }
     }
 
-    /// Whether several are under way on a connection which has one.
+    /// Whether more than one exchange is under way on a connection that has one.
     pub(crate) fn has_several(&self, index: u32) -> bool {
         self.oldest(index) != self.latest(index)
     }
 
-    /// The exchange that began last on a connection which has one: its only one, where the protocol allows no more.
+    /// The last exchange begun on a connection that has one: the only one, if the protocol allows no more.
     pub(crate) fn exchange(&self, index: u32) -> &Exchange {
         self.exchanges.seen(self.latest(index))
     }
 
-    /// The same, to work on.
+    /// The same, mutable.
     pub(crate) fn exchange_mut(&mut self, index: u32) -> &mut Exchange {
         let at = self.latest(index);
         self.exchanges.at(at)
     }
 
-    /// The exchange at `at`.
+    /// The exchange with index `at`.
     pub(crate) fn at(&self, at: u32) -> &Exchange {
         self.exchanges.seen(at)
     }
 
-    /// The same, to work on.
+    /// The same, mutable.
     pub(crate) fn at_mut(&mut self, at: u32) -> &mut Exchange {
         self.exchanges.at(at)
     }
 
-    /// The exchanges of a connection, each with its index; the oldest first.
+    /// The exchanges of a connection with their indices, oldest first.
     pub(crate) fn exchanges(&self, index: u32) -> impl Iterator<Item = (u32, &Exchange)> {
         let seen = |at: u32| (at != NOTHING).then(|| (at, self.exchanges.seen(at)));
         std::iter::successors(seen(self.first_stream(index)), move |(_, exchange)| seen(exchange.next))
     }
 
-    /// A connection that has a session, with it and the exchange that input belongs to where there is one, and its index.
+    /// The exchange that the next input belongs to (its index, and itself if there is one), with the record and session of the
+    /// connection.
     pub(crate) fn reading(&mut self, index: u32) -> (u32, &mut Conn, &mut Session, Option<&mut Exchange>) {
         let Held { session, latest, .. } = self.held(index);
         let at = session.reads(*latest);
@@ -270,7 +269,7 @@ impl Connections {
         (at, conn, session, exchange)
     }
 
-    /// A connection that has a session, with it and the exchange at `at`, where that is one.
+    /// The record and session of a connection that has one, and the exchange at `at` unless that is [`NOTHING`].
     pub(crate) fn parts(&mut self, index: u32, at: u32) -> (&mut Conn, &mut Session, Option<&mut Exchange>) {
         let conn = &mut self.records[index as usize];
         let Held { session, .. } = self.sessions.at(conn.session);
@@ -278,18 +277,18 @@ impl Connections {
         (conn, session, exchange)
     }
 
-    /// The outcome of a first request is known before the request has ended.
+    /// The outcome of a first request is known before the request ends (the first message of a streaming call).
     pub(crate) fn first_is_known(&mut self, at: u32) {
         let exchange = self.exchanges.at(at);
         self.outstanding -= u32::from(std::mem::take(&mut exchange.first));
     }
 
-    /// Records, in use or not.
+    /// Number of records, in use or not.
     pub(crate) fn len(&self) -> u32 {
         self.records.len() as u32
     }
 
-    /// Those in a state, each with its index.
+    /// The connections in a state, with their indices.
     pub(crate) fn iter_in(&self, state: State) -> impl Iterator<Item = (u32, &Conn)> {
         (0..).zip(&self.records).filter(move |(_, conn)| conn.state == state)
     }
@@ -298,33 +297,33 @@ impl Connections {
         states.iter().map(|state| u64::from(self.in_state[*state as usize])).sum()
     }
 
-    /// Connected now.
+    /// Connections that are open now.
     pub(crate) fn open(&self) -> u64 {
         self.count(&[State::Busy, State::Idle])
     }
 
-    /// The most that were connected at once since the last call.
+    /// Most connections open at once since the last call.
     pub(crate) fn take_most_open(&mut self) -> u64 {
         let now = self.open();
         std::mem::replace(&mut self.most_open, now)
     }
 
-    /// Dials and handshakes under way, redials included.
+    /// Dials and handshakes under way, including redials.
     pub(crate) fn dialling(&self) -> u64 {
         self.count(&State::OPENING)
     }
 
-    /// Without a socket, to be dialled again.
+    /// Connections without a socket, to be dialled again.
     pub(crate) fn disconnected(&self) -> u64 {
         self.count(&[State::Disconnected])
     }
 
-    /// Requests that wait for their response: all that is under way but for dials.
+    /// Requests that await their response: exchanges that are not dials.
     pub(crate) fn waiting(&self) -> u64 {
         self.exchanges.len() as u64 - self.dialling()
     }
 
-    /// Connected, with nothing under way.
+    /// Open connections with nothing under way.
     pub(crate) fn idle(&self) -> u64 {
         self.count(&[State::Idle])
     }

@@ -1,21 +1,21 @@
-//! The cookies of a connection (RFC 6265), for the one host that it speaks to.
+//! The cookies of a connection (RFC 6265), which has only one host.
 //!
-//! Name, value, Path, Max-Age, Expires and Secure are observed. Expires counts from the response's own Date, so that no clock is needed.
-//! Domain, HttpOnly and SameSite say who else gets a cookie, and change nothing here.
+//! Name, value, Path, Max-Age, Expires and Secure are implemented. Expires is relative to the response's Date, so no clock is
+//! needed. Domain, HttpOnly and SameSite only restrict who else receives a cookie, and change nothing here.
 
 use plan::{Cookies, LONGEST_JAR};
 use units::Nanos;
 
-/// All cookies of a connection: 24 octets, and what they are.
+/// The cookies of a connection: 24 octets plus their contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jar {
-    /// One after the other: when it expires (8 octets), the lengths of name, value and path (2 each), and these.
+    /// Cookies in sequence, each: expiry time (8 octets), lengths of name, value and path (2 each), and these three.
     bytes: Vec<u8>,
 }
 
 const HEAD: usize = 14;
 
-/// One of them.
+/// One cookie.
 struct Cookie<'a> {
     expires: Nanos,
     name: &'a [u8],
@@ -29,15 +29,15 @@ impl Cookie<'_> {
     }
 }
 
-/// A response, as far as its cookies are concerned.
+/// The context in which a response sets cookies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) now: Nanos,
     /// The path of the request, with its query.
     pub(crate) path: &'a [u8],
-    /// `Date`, in seconds since 1970.
+    /// The response's `Date`, in seconds since 1970.
     pub(crate) date: Option<u64>,
-    /// Whether Secure cookies are sent: over TLS, and to loopback as browsers do.
+    /// Whether Secure cookies are sent: over TLS, and to loopback (as browsers do).
     pub(crate) is_secure: bool,
 }
 
@@ -64,15 +64,15 @@ impl Jar {
         })
     }
 
-    /// Their values.
+    /// The values of all cookies.
     pub(crate) fn values(&self) -> impl Iterator<Item = &[u8]> {
         self.iter().map(|(_, cookie)| cookie.value)
     }
 
-    /// Takes a Set-Cookie field (section 5.3); one that is malformed is ignored.
+    /// Stores the cookie of a Set-Cookie field (section 5.3); a malformed field is ignored.
     ///
     /// # Errors
-    /// All cookies together would have more than [`LONGEST_JAR`] octets: the field is ignored.
+    /// The jar would exceed [`LONGEST_JAR`] octets: the field is ignored.
     pub(crate) fn set(&mut self, field: &[u8], context: &Context) -> Result<(), Full> {
         let Some((name, value)) = pair(field) else { return Ok(()) };
         if field.iter().any(|b| *b < b' ' && *b != b'\t' || *b == 0x7F) {
@@ -114,7 +114,7 @@ impl Jar {
         }
     }
 
-    /// Removes those that have expired.
+    /// Removes expired cookies.
     fn expire(&mut self, now: Nanos) {
         loop {
             let expired = self.iter().find(|(_, cookie)| cookie.expires <= now);
@@ -123,7 +123,7 @@ impl Jar {
         }
     }
 
-    /// Octets that are allocated for them.
+    /// Octets allocated.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
@@ -135,7 +135,7 @@ impl Cookies for Jar {
     fn write(&self, now: Nanos, path: &[u8], out: &mut [u8]) -> usize {
         let mut end = 0;
         let mut longest = usize::MAX;
-        // There are few: a list of them to be sorted would have to be kept.
+        // There are few cookies; a sorted list would have to be kept.
         loop {
             let fits = |cookie: &Cookie| cookie.expires > now && matches(cookie.path, path);
             let lengths = self.iter().filter(|(_, cookie)| fits(cookie)).map(|(_, cookie)| cookie.path.len());
@@ -160,7 +160,7 @@ fn matches(path: &[u8], request: &[u8]) -> bool {
     rest.is_empty() || path.ends_with(b"/") || rest.starts_with(b"/")
 }
 
-/// The directory of a request (section 5.1.4).
+/// The default path: the directory of the request (section 5.1.4).
 fn default_path(request: &[u8]) -> &[u8] {
     let path = request.split(|b| *b == b'?').next().unwrap_or_default();
     match path.iter().rposition(|b| *b == b'/') {
@@ -169,7 +169,7 @@ fn default_path(request: &[u8]) -> &[u8] {
     }
 }
 
-/// What follows the pair in a Set-Cookie field.
+/// The attributes of a Set-Cookie field.
 #[derive(Debug, Default)]
 struct Attributes<'a> {
     path: Option<&'a [u8]>,
@@ -199,9 +199,9 @@ impl<'a> Attributes<'a> {
         all
     }
 
-    /// Seconds until it expires; none, where the connection keeps it. Max-Age goes before Expires (section 5.3).
+    /// Seconds until the cookie expires; `None` for a session cookie. Max-Age takes precedence over Expires (section 5.3).
     fn lifetime_s(&self, date: Option<u64>) -> Option<u64> {
-        // A time in the last century is how cookies are deleted, whatever the time is.
+        // Cookies are deleted by a date of the last century: expired even if the current time is unknown.
         const RECENT: u64 = 946_684_800;
         let by_date = self.expires.and_then(|expires| match date {
             Some(date) => Some(expires.saturating_sub(date)),
@@ -211,7 +211,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Section 5.2.2: a negative one is none at all.
+/// Max-Age (section 5.2.2): a negative value means 0.
 fn max_age(value: &[u8]) -> Option<u64> {
     let text = str::from_utf8(value).ok()?;
     match text.strip_prefix('-') {
@@ -220,7 +220,7 @@ fn max_age(value: &[u8]) -> Option<u64> {
     }
 }
 
-/// A date of HTTP, in seconds since 1970 (section 5.1.1): `Thu, 01 Jan 1970 00:00:00 GMT`, and `01-Jan-70` and others as old.
+/// An HTTP date in seconds since 1970 (section 5.1.1): `Thu, 01 Jan 1970 00:00:00 GMT`, and obsolete forms such as `01-Jan-70`.
 pub(crate) fn date(value: &[u8]) -> Option<u64> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -260,13 +260,13 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The value that a Set-Cookie field gives the cookie of this name (RFC 6265 section 5.2).
+/// The value that a Set-Cookie field gives to the cookie of this name; `None` for another cookie (RFC 6265 section 5.2).
 pub(crate) fn value<'a>(field: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (own, value) = pair(field)?;
     (own == name).then_some(value)
 }
 
-/// The name and the value that a Set-Cookie field begins with.
+/// The name and value at the beginning of a Set-Cookie field.
 fn pair(field: &[u8]) -> Option<(&[u8], &[u8])> {
     let pair = field.split(|b| *b == b';').next()?;
     let at = pair.iter().position(|b| *b == b'=')?;

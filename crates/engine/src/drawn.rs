@@ -1,8 +1,8 @@
-//! Where the values of a request begin, so that what follows a redirect has the same.
+//! The point at which a request's random values begin, so that the request after a redirect draws the same ones.
 
 use units::Random;
 
-/// In the randomness of a shard, and in its numbers.
+/// The state of the shard's random generator, and its number of written requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
     pub(crate) random: Random,

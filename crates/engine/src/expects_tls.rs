@@ -1,24 +1,24 @@
-//! Recognises a target that expects TLS by its response to plain text.
+//! Recognises a target that expects TLS from its response to plain text.
 
-/// The plain-text responses of servers at a port that expects TLS: nginx, Apache, Go's net/http, Tomcat.
+/// Error pages for plain HTTP on a TLS port: nginx, Apache, Go's net/http, Tomcat.
 const PAGES: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"speaking plain HTTP to an SSL-enabled server port",
     b"sent an HTTP request to an HTTPS server",
     b"combination of host and port requires TLS",
 ];
-/// The page is short, and this text near its beginning.
+/// The pages are short, with the text near the beginning.
 const LOOKED_AT: usize = 2048;
-/// Bad Request: the status of all of them.
+/// Bad Request: the status of all of these pages.
 const BAD_REQUEST: u16 = 400;
 
-/// Whether input that begins a response is an alert of TLS (RFC 8446 sections 5.1 and 6): the record's type, a version of
-/// SSL 3.0 to TLS 1.3, a length of two bytes, and a level of warning or fatal.
+/// Whether a response begins with a TLS alert (RFC 8446 sections 5.1 and 6): record type, version SSL 3.0 to TLS 1.3, a length of
+/// two bytes, and level warning or fatal.
 pub(crate) fn is_alert(input: &[u8]) -> bool {
     matches!(input, [0x15, 0x03, 0..=4, 0, 2, 1 | 2, ..])
 }
 
-/// Whether a response with this status, or a part of one, indicates that TLS was expected.
+/// Whether a (possibly incomplete) response with this status indicates that TLS was expected.
 pub(crate) fn is_page(status: u16, input: &[u8]) -> bool {
     let input = &input[..input.len().min(LOOKED_AT)];
     status == BAD_REQUEST && PAGES.iter().any(|page| input.windows(page.len()).any(|part| part == *page))
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn an_alert_is_distinguished_from_other_bytes() {
         for (input, expected) in [
-            // OpenSSL, Java and Go to a plain request.
+            // Alerts of OpenSSL, Java and Go in response to a plain request.
             (&b"\x15\x03\x01\x00\x02\x02\x46"[..], true),
             (b"\x15\x03\x03\x00\x02\x02\x0a", true),
             (b"\x15\x03\x03\x00\x02\x02\x0aHTTP/1.1", true),

@@ -1,9 +1,9 @@
-//! Why a session cannot go on, or a response will not come.
+//! Why a session cannot continue, or a response will not come.
 
 use samples::{Detail, Fault, Kind, Rule, Stage};
 use wire::{Breach, http2::Code};
 
-/// What is wrong, with what is known of it besides.
+/// The kind of a failure, and its detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub(crate) kind: Kind,
@@ -11,12 +11,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The fault of the target that it is at this stage.
+    /// The failure as a fault of the target at this stage.
     pub fn at(self, stage: Stage) -> Fault {
         Fault::target(stage, self.kind).with(self.detail)
     }
 
-    /// With this code, a connection of HTTP/2 would be ended because of what the server sent.
+    /// The failure for the code with which throng would end an HTTP/2 connection because of the server's input.
     pub(crate) fn of_http2(code: Code) -> Failure {
         let rule = match code {
             Code::FLOW_CONTROL_ERROR => Rule::FlowControl,
@@ -36,7 +36,7 @@ impl From<Kind> for Failure {
     }
 }
 
-/// Bytes that are no response.
+/// Input that is not a valid response.
 impl From<Rule> for Failure {
     fn from(rule: Rule) -> Failure {
         Failure { kind: Kind::BadAnswer, detail: Detail::of_rule(rule) }
@@ -69,7 +69,7 @@ impl From<Breach> for Failure {
 mod tests {
     use super::*;
 
-    /// The limits that names of rules quote are those of the code.
+    /// The names of rules quote the code's limits.
     #[test]
     fn limits_are_quoted_as_they_are() {
         let of = |rule: Rule| rule.name();
@@ -83,7 +83,7 @@ mod tests {
         assert!(of(Rule::MessageTooLong).contains("1 GiB") && crate::LARGEST_MESSAGE == 1 << 30);
     }
 
-    /// Each breach and each code that the reading of HTTP/2 gives has a rule, and no two breaches have the same.
+    /// Each breach, and each code of reading HTTP/2, has a rule; no two breaches share one.
     #[test]
     fn each_breach_has_a_rule_of_its_own() {
         let mut rules: Vec<_> =

@@ -1,9 +1,9 @@
-//! The intervals of full load: what is due in one counts for it, whenever the response arrives.
+//! The intervals of full load. A request belongs to the interval in which it was due, whenever its response arrives.
 
 use units::Nanos;
 
-/// The current full load, and the previous one: a load that was paused or changed by the user was full until then, and its
-/// requests are still outstanding.
+/// The current interval of full load, and the previous one. The load was full until it was paused or changed by the user, and
+/// requests of that time may still be outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullLoad {
     from: Nanos,
@@ -12,11 +12,11 @@ pub(crate) struct FullLoad {
 }
 
 impl FullLoad {
-    /// None yet.
+    /// No full load yet.
     pub(crate) const NEVER: FullLoad =
         FullLoad { from: Nanos::NEVER, until: Nanos::NEVER, before: (Nanos::NEVER, Nanos::NEVER) };
 
-    /// It begins then; never ends it.
+    /// Full load begins at `from`; never: the current one ends now.
     pub(crate) fn begin(&mut self, from: Nanos, now: Nanos) {
         if from == Nanos::NEVER && self.from < now {
             self.before = (self.from, now.min(self.until));
@@ -24,37 +24,37 @@ impl FullLoad {
         (self.from, self.until) = (from, Nanos::NEVER);
     }
 
-    /// The present one ends then.
+    /// The current full load ends at `until`.
     pub(crate) fn end_at(&mut self, until: Nanos) {
         self.until = until;
     }
 
-    /// When it ends; never, where that is left to an order.
+    /// When it ends; never, if an order will end it.
     pub(crate) fn until(&self) -> Nanos {
         self.until
     }
 
-    /// When it began, or begins; never, while there is none.
+    /// When it began, or will begin; never, if there is none.
     pub(crate) fn from(&self) -> Nanos {
         self.from
     }
 
-    /// Whether it is now.
+    /// Whether full load is on at `now`.
     pub(crate) fn is(&self, now: Nanos) -> bool {
         (self.from..self.until).contains(&now)
     }
 
-    /// Whether there was one that is over.
+    /// Whether there was an earlier interval.
     pub(crate) fn has_past(&self) -> bool {
         self.before.0 != Nanos::NEVER
     }
 
-    /// Whether what was due then counts for one that is over.
+    /// Whether a request due at `due` belongs to the earlier interval.
     pub(crate) fn was(&self, due: Nanos) -> bool {
         due < self.from && (self.before.0..self.before.1).contains(&due)
     }
 
-    /// Whether what was due then counts for it.
+    /// Whether a request due at `due` belongs to either interval.
     pub(crate) fn has(&self, due: Nanos) -> bool {
         (self.from..self.until).contains(&due) || (self.before.0..self.before.1).contains(&due)
     }
@@ -72,7 +72,7 @@ mod tests {
         load.end_at(s(20));
         assert_eq!([9, 10, 19, 20].map(|at| load.has(s(at))), [false, true, true, false]);
         assert!(load.is(s(19)) && !load.is(s(20)) && !load.was(s(15)) && !load.has_past());
-        // The shard comes to it a little later.
+        // The shard notices the end a little later.
         load.begin(Nanos::NEVER, s(21));
         assert_eq!([9, 10, 19, 20].map(|at| load.was(s(at))), [false, true, true, false]);
         assert!(load.has(s(19)) && !load.is(s(19)) && load.has_past());
@@ -93,7 +93,7 @@ mod tests {
         load.begin(Nanos::NEVER, s(20));
         check(&load, [false, true, true, false, false]);
         assert!(!load.is(s(21)));
-        // Said again, it changes nothing.
+        // A repeated order changes nothing.
         load.begin(Nanos::NEVER, s(30));
         check(&load, [false, true, true, false, false]);
         load.begin(s(40), s(31));

@@ -1,4 +1,4 @@
-//! What is the same for all connections of a population, worked out once.
+//! The compiled plan of a population: everything that is the same for all of its connections.
 
 use std::{collections::HashMap, net::SocketAddr};
 
@@ -17,58 +17,59 @@ use crate::{
     watch::Wanted,
 };
 
-/// A population of the plan, or of its probe, compiled.
+/// A compiled population, of the plan or its probe.
 #[derive(Clone, Debug)]
 pub struct Job {
     ops: Vec<Op>,
-    /// Which of the plan's steps each operation belongs to.
+    /// The step of the plan that each operation belongs to.
     step_of: Vec<u16>,
-    /// What each connection keeps.
+    /// What each connection keeps between steps.
     keeps: Keeps,
-    /// WebSocket: whether each operation is done before the upgrade; empty where none is.
+    /// WebSocket: whether each operation comes before the upgrade; empty if there are none before it.
     before_upgrade: Vec<bool>,
-    /// Steps of the plan, if those of this population are distinguished; else 0.
+    /// Number of steps in the plan, if this population's steps are counted separately; otherwise 0.
     pub(crate) steps: usize,
     pub(crate) protocol: Protocol,
-    /// How connections are secured, where they are.
+    /// TLS configuration; `None` without TLS.
     pub(crate) tls: Option<tls::Client>,
     pub(crate) destinations: Vec<SocketAddr>,
-    /// The row of each destination among those that are counted by themselves; empty where the plan has only one.
+    /// The row in which each destination is counted; empty if the plan has only one destination.
     rows: Vec<u8>,
-    /// Rows of the whole plan.
+    /// Number of destination rows in the plan.
     pub(crate) rows_of_plan: usize,
     pub(crate) timeout: Nanos,
     pub(crate) reconnect: Reconnect,
     pub(crate) load: Load,
     /// Requests per connection before it is closed.
     pub(crate) calls: Option<u32>,
-    /// A connection may have to wait between a response and the next request.
+    /// Whether a connection may have to wait between a response and the next request.
     pub(crate) waits: bool,
-    /// The longest of its think times.
+    /// The longest think time.
     pub(crate) longest_wait: Think,
-    /// A wrong response counts as none.
+    /// Whether a wrong response counts as a failed request.
     pub(crate) only_right: bool,
     /// Length of a tick.
     pub(crate) period: Nanos,
-    /// What is looked for in messages that the server sends by itself.
+    /// What to look for in unsolicited messages.
     pub(crate) watch: Watch,
-    /// A message that each WebSocket sends at this interval.
+    /// The message that each WebSocket sends at an interval.
     pub(crate) heartbeat: Option<(Message, Nanos)>,
-    /// HTTP/2: a connection that has received nothing for this time sends a PING.
+    /// HTTP/2: send a PING when nothing has arrived for this time.
     pub(crate) keep_alive: Option<Nanos>,
-    /// WebSockets of a connection, and of HTTP/2 its requests at once, as many as are wanted.
+    /// Wanted number of WebSockets per connection; for HTTP/2, of concurrent requests.
     pub(crate) tunnels: u32,
-    /// Values of headers of its requests that may be secrets.
+    /// Values of request headers that may be secrets.
     secrets: Vec<Text>,
-    /// The date, as the time since 1970, at the start of the clock.
+    /// The date at time zero of the clock, as time since 1970.
     pub(crate) date: Nanos,
 }
 
 impl Job {
-    /// Length of a tick. Short, so that the ramp gives enough points for a slope.
+    /// Default length of a tick: short, so that a ramp has enough points for a slope.
     pub const PERIOD: Nanos = Nanos::from_millis(200);
 
-    /// What a shard of this plan does. The constant part of a request is written once and kept for the life of the process.
+    /// The job of the shards for this role. The constant part of each request is written once and kept for the life of the
+    /// process.
     ///
     /// # Panics
     /// The plan has no such population, or no probe.
@@ -86,7 +87,7 @@ impl Job {
         }
     }
 
-    /// The same, where the clock started at this time since 1970: times in messages are compared with it.
+    /// Sets the date at which the clock started, to compare it with times in messages.
     #[must_use]
     pub fn starting(self, date: Nanos) -> Job {
         Job { date, ..self }
@@ -96,7 +97,7 @@ impl Job {
         let (ops, step_of) = op::compile(population, first_step);
         let target = &population.target;
         let at_once = |op: &Op| match op {
-            // After a fire-and-forget message, the connection's timer is that of the next operation.
+            // After a fire-and-forget message, the timer is that of the next operation.
             Op::Wait(_) | Op::Stay | Op::Send(_) => false,
             Op::Ping(_, every) => *every == Nanos::ZERO,
             _ => true,
@@ -131,12 +132,12 @@ impl Job {
         }
     }
 
-    /// Whether an operation is done before a connection is upgraded to a WebSocket: then it is one of HTTP.
+    /// Whether an operation comes before the upgrade to WebSocket, and is thus an HTTP operation.
     pub(crate) fn is_before_upgrade(&self, at: u16) -> bool {
         self.before_upgrade.get(usize::from(at)) == Some(&true)
     }
 
-    /// The session of a connection that is dialled, and continues with the operation `at`.
+    /// The session of a connection that is dialled and continues with the operation `at`.
     pub(crate) fn session_of_dial(&self, at: u16, random: &mut Random) -> Session {
         match self.is_before_upgrade(at) {
             true => self.protocol.session_of_requests(),
@@ -144,7 +145,7 @@ impl Job {
         }
     }
 
-    /// The session of a connection that is open, with nothing under way, and continues with the operation `at`.
+    /// The session of an open connection with nothing under way that continues with the operation `at`.
     pub(crate) fn session(&self, at: u16) -> Session {
         match self.is_before_upgrade(at) {
             true => self.protocol.session_of_requests(),
@@ -152,7 +153,7 @@ impl Job {
         }
     }
 
-    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows.
+    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows the dial.
     pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
         match self.is_before_upgrade(0) && !self.is_http2() {
             true => !has_request,
@@ -160,19 +161,19 @@ impl Job {
         }
     }
 
-    /// Where connections keep what they capture, if they do.
+    /// The table of captured values; `None` if nothing is captured or watched.
     pub(crate) fn captures(&self, places: u32) -> Option<Box<Captures>> {
         let watches = self.ops.iter().any(|op| op.wanted().is_some());
         Captures::new(self.keeps, watches, places)
     }
 
-    /// Whether an operation captures what later ones need.
+    /// Whether an operation captures a value that later ones need.
     pub(crate) fn captures_at(&self, at: u16) -> bool {
         self.op(at).wanted().is_some_and(Wanted::captures)
     }
 
-    /// The time from one message of a connection to the next, where several go out in turn on WebSockets of their own and none
-    /// waits for the reply to another.
+    /// The interval between messages of a connection that has several WebSockets, if messages are sent on them in turn and do not
+    /// wait for earlier replies.
     pub(crate) fn overlapping(&self) -> Option<Nanos> {
         match self.op(0) {
             Op::Ping(_, every)
@@ -184,12 +185,12 @@ impl Job {
         }
     }
 
-    /// Whether HTTP/2 is spoken.
+    /// Whether the protocol is HTTP/2.
     pub(crate) fn is_http2(&self) -> bool {
         self.protocol.is_http2()
     }
 
-    /// How many connections stay open without a request, where they are dialled on demand.
+    /// Maximum number of idle connections, if they are dialled on demand.
     pub(crate) fn most_idle(&self) -> Option<u64> {
         match self.reconnect {
             Reconnect::OnDemand { idle } => Some(idle.into()),
@@ -202,12 +203,12 @@ impl Job {
         self.most_idle().is_some()
     }
 
-    /// What is to be done at a place.
+    /// The operation at an index.
     pub(crate) fn op(&self, at: u16) -> &Op {
         &self.ops[usize::from(at)]
     }
 
-    /// The plan's step of an operation, if steps are distinguished.
+    /// The plan's step of an operation, if steps are counted separately.
     pub(crate) fn step(&self, at: u16) -> Option<usize> {
         (self.steps > 0).then(|| usize::from(self.step_of[usize::from(at)]))
     }
@@ -217,13 +218,13 @@ impl Job {
         usize::from(self.step_of[usize::from(at)])
     }
 
-    /// The row in which a destination is counted, where that is done.
+    /// The row in which a destination is counted, if any.
     pub(crate) fn row(&self, destination: u16) -> Option<usize> {
         self.rows.get(usize::from(destination)).map(|row| usize::from(*row))
     }
 
-    /// What a sample of a response must not show: the values of headers that the connection at `index` sends, as far as they may be
-    /// secrets, and words of them; what it has captured, and its cookies.
+    /// What an error sample must not show: secret header values that the connection at `index` sends and their words, its
+    /// captured values and its cookies.
     pub(crate) fn secrets(&self, source: &ValueSource, index: u32) -> Vec<Box<[u8]>> {
         let values = self.secrets.iter().map(|text| source.known(text, index));
         let words = |value: Vec<u8>| {
@@ -233,29 +234,30 @@ impl Job {
         values.flat_map(words).chain(source.captured(index).map(Box::from)).collect()
     }
 
-    /// Whether it waits for messages that come by themselves, again and again.
+    /// Whether the population waits for unsolicited messages repeatedly.
     pub(crate) fn listens(&self) -> bool {
         (0..self.ops.len() as u16).any(|at| self.listens_at(at))
     }
 
-    /// Whether an operation does. What is awaited once, such as a greeting, is to come like a response.
+    /// Whether this operation waits for unsolicited messages repeatedly. A message awaited once, such as a greeting, must come
+    /// like a response.
     pub(crate) fn listens_at(&self, at: u16) -> bool {
         let from = usize::from(at);
         let is_back = |op: &Op| matches!(op, Op::Goto(to) if *to <= at);
         matches!(self.op(at), Op::Expect(_)) && self.ops[from..].iter().any(is_back)
     }
 
-    /// Whether a response may have any number of messages.
+    /// Whether a response may have any number of messages (a streaming gRPC call).
     pub(crate) fn is_streaming(&self, at: u16) -> bool {
         matches!(self.op(at), Op::Request(Request { call: Some(Call::Streaming), .. }))
     }
 
-    /// Whether any may.
+    /// Whether any operation is a streaming call.
     pub(crate) fn streams(&self) -> bool {
         (0..self.ops.len() as u16).any(|at| self.is_streaming(at))
     }
 
-    /// Whether it does nothing but send requests and await their responses.
+    /// Whether the population does nothing but send requests and await their responses.
     pub(crate) fn only_requests(&self) -> bool {
         let is_one = |op: &Op| matches!(op, Op::Request(_) | Op::Exchange(_) | Op::Goto(_) | Op::Choose(_));
         self.ops.iter().all(is_one) && !self.streams()
@@ -266,7 +268,7 @@ impl Job {
         matches!(self.op(0), Op::Request(_) | Op::Exchange(_) | Op::Expect(_))
     }
 
-    /// The operation that `at` leads to.
+    /// The operation that `at` leads to, through any gotos.
     pub(crate) fn led_to(&self, mut at: u16) -> u16 {
         while let Op::Goto(to) = self.op(at) {
             at = *to;
@@ -279,7 +281,7 @@ impl Job {
         self.op(at).wanted().is_some_and(|wanted| wanted.redirects > 0)
     }
 
-    /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.
+    /// What the operation `at` awaits on the connection at `index`; `nth` is the number of the message it sent.
     pub(crate) fn awaited<'a>(
         &'a self,
         at: u16,
@@ -301,27 +303,27 @@ impl Job {
     }
 }
 
-/// Whether each operation is done before the upgrade.
+/// For each operation, whether it comes before the upgrade.
 fn before_upgrade(population: &Population, ops: &[Op], step_of: &[u16], first_step: u16) -> Vec<bool> {
     let steps = population.http_steps();
     if steps.is_empty() {
         return Vec::new();
     }
-    // What follows an upgrade in its own step is its think time, or the end.
+    // The think time or end after an upgrade belongs to the same step.
     let is_upgraded = |at: usize| {
         let own = ops[..at].iter().zip(step_of).filter(|(_, step)| **step == step_of[at]);
         own.into_iter().any(|(op, _)| matches!(op, Op::Upgrade))
     };
     let of_step = |at: usize| steps[usize::from(step_of[at] - first_step)] && !is_upgraded(at);
     let is_one = |(at, op): (usize, &Op)| match op {
-        // What leads elsewhere is part of that, as far as connections are concerned that are dialled there.
+        // A goto belongs to what it leads to: connections are dialled for that.
         Op::Goto(to) => of_step(usize::from(*to).min(ops.len() - 1)),
         _ => of_step(at),
     };
     (0..).zip(ops).map(is_one).collect()
 }
 
-/// The row of each destination of a population, and how many rows the plan has; none where it has one destination.
+/// The row of each destination of a population, and the number of rows in the plan; no rows if the plan has one destination.
 fn rows(plan: &Plan, population: &Population) -> (Vec<u8>, usize) {
     let all = plan.destinations();
     if all.len() < 2 {
@@ -332,7 +334,7 @@ fn rows(plan: &Plan, population: &Population) -> (Vec<u8>, usize) {
     (population.target.destinations.iter().map(row).collect(), all.len().min(MAX_DESTINATIONS))
 }
 
-/// Nothing, where none of them waits.
+/// The longest think time of the operations; zero if there is none.
 fn longest_wait(ops: &[Op]) -> Think {
     let waits = ops.iter().filter_map(|op| match op {
         Op::Wait(think) => Some(*think),
@@ -342,7 +344,7 @@ fn longest_wait(ops: &[Op]) -> Think {
     waits.max_by_key(|think| think.max).unwrap_or(Think { min: Nanos::ZERO, max: Nanos::ZERO })
 }
 
-/// Values of headers that are shown nowhere else either ([`plan::is_public`]): of requests, calls and upgrades.
+/// Values of headers that are not public ([`plan::is_public`]), in requests, calls and upgrades.
 fn secrets(population: &Population) -> Vec<Text> {
     let of_step = |act: &Act| match act {
         Act::Request { request, .. } => request.headers.clone(),

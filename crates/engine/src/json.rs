@@ -1,22 +1,22 @@
-//! The value at a JSON pointer (RFC 6901) of a text that arrives in pieces: read octet by octet, and nothing of it is kept but the
-//! value.
+//! Extracts the value at a JSON pointer (RFC 6901) from a text that arrives in pieces, octet by octet; only the value is kept.
 //!
-//! The scan descends along the pointer only, and skips all else by counting brackets. What is malformed beside the way is not noticed.
+//! The scan descends along the pointer and skips everything else by counting brackets, so errors outside the path are not
+//! noticed.
 
-/// A pointer, compiled.
+/// A compiled JSON pointer.
 #[derive(Clone, Debug)]
 pub(crate) struct Pointer {
     tokens: Vec<Vec<u8>>,
 }
 
 impl Pointer {
-    /// One that the plan has checked.
+    /// A pointer that the plan has validated.
     pub(crate) fn new(text: &str) -> Pointer {
         let token = |token: &str| token.replace("~1", "/").replace("~0", "~").into_bytes();
         Pointer { tokens: text.split('/').skip(1).map(token).collect() }
     }
 
-    /// The index of an array that a token is (RFC 6901 section 4).
+    /// The token at this depth as an array index, if it is one (RFC 6901 section 4).
     fn index(&self, depth: u8) -> Option<u32> {
         let token = str::from_utf8(&self.tokens[usize::from(depth)]).ok()?;
         if token.len() > 1 && token.starts_with('0') || token.starts_with('+') {
@@ -27,25 +27,25 @@ impl Pointer {
     }
 }
 
-/// What came of a scan.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing yet.
+    /// Not found yet.
     No,
     /// The value is complete.
     Yes,
-    /// There is none, or it is an object or an array, or this is no JSON.
+    /// There is no such value, or it is an object or array, or the text is not JSON.
     Never,
 }
 
-/// Where a scan is.
+/// The state of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
     at: At,
     text: Unescape,
-    /// Containers along the pointer that have been entered.
+    /// Number of containers entered along the pointer.
     depth: u8,
-    /// In an array: the index of the element.
+    /// In an array: the index of the current element.
     index: u32,
     in_array: bool,
 }
@@ -54,23 +54,23 @@ const _: () = assert!(size_of::<Scan>() <= 32, "each value that is awaited has o
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// A value comes; whether the pointer leads there.
+    /// Before a value; whether the pointer leads to it.
     Value(bool),
-    /// A key, or the end of the object.
+    /// Before a key, or the end of the object.
     Key,
-    /// In a key: the number of octets that match; none if it differs.
+    /// In a key: the number of octets that match; `None` if it differs.
     InKey(Option<u16>),
-    /// The colon after a key; whether the pointer leads there.
+    /// Before the colon after a key; whether the pointer leads to its value.
     Colon(bool),
-    /// In a string that is skipped, at this depth below the container.
+    /// In a skipped string, at this depth below the container.
     SkipString(u32),
-    /// In what is skipped, at this depth.
+    /// In a skipped value, at this depth.
     Skip(u32),
-    /// A comma, or the end of the container.
+    /// Before a comma, or the end of the container.
     After,
-    /// In the string that is wanted.
+    /// In the wanted string.
     String,
-    /// In the number, `true`, `false` or `null` that is wanted.
+    /// In the wanted number, `true`, `false` or `null`.
     Scalar,
     Done(Found),
 }
@@ -80,7 +80,7 @@ impl Scan {
         Scan { at: At::Value(true), text: Unescape::default(), depth: 0, index: 0, in_array: false }
     }
 
-    /// Reads on; the value goes to `take`, octet by octet.
+    /// Reads more of the text; `take` gets the value, octet by octet.
     pub(crate) fn read(
         &mut self,
         pointer: &Pointer,
@@ -96,11 +96,11 @@ impl Scan {
         if let At::Done(found) = self.at { found } else { Found::No }
     }
 
-    /// The text ends here.
+    /// The text has ended.
     pub(crate) fn end(&mut self) -> Found {
         match self.at {
             At::Done(found) => found,
-            // A number has no other end, where it is all that there is.
+            // A number at the top level ends only with the text.
             At::Scalar if self.depth == 0 => Found::Yes,
             _ => Found::Never,
         }
@@ -134,7 +134,7 @@ impl Scan {
                 take(byte);
                 At::Scalar
             }
-            // The end of the object that should have it, or no JSON.
+            // The object ends without the key, or this is not JSON.
             At::Key | At::Colon(_) => At::Done(Found::Never),
             At::Done(_) => self.at,
         }
@@ -156,7 +156,7 @@ impl Scan {
                 take(byte);
                 At::Scalar
             }
-            // The pointer leads into a value that has no members, or to one that has.
+            // The pointer leads into a value without members, or to an object or array.
             _ if wanted => At::Done(Found::Never),
             b'"' => At::SkipString(0),
             b'{' | b'[' => At::Skip(1),
@@ -164,7 +164,7 @@ impl Scan {
         }
     }
 
-    /// The element of an array comes that has this index.
+    /// Before the element at the current index.
     fn element(&self, pointer: &Pointer) -> At {
         At::Value(pointer.index(self.depth - 1) == Some(self.index))
     }
@@ -193,7 +193,7 @@ impl Scan {
             b'}' | b']' if depth > 1 => At::Skip(depth - 1),
             b'}' | b']' if depth == 1 => At::After,
             b',' if depth == 0 => self.after(pointer, byte),
-            // The container ends that the pointer leads into.
+            // The container that should have had the value ends.
             b'}' | b']' => At::Done(Found::Never),
             _ => At::Skip(depth),
         }
@@ -211,7 +211,7 @@ impl Scan {
     }
 }
 
-/// What an octet of a string is.
+/// The meaning of an octet in a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     More,
@@ -219,19 +219,19 @@ enum Step {
     Wrong,
 }
 
-/// Escapes of a string (RFC 8259 section 7).
+/// Decoder for the escapes of a string (RFC 8259 section 7).
 #[derive(Clone, Copy, Debug, Default)]
 struct Unescape {
-    /// 0: none; 1: the backslash; 2 to 5: the number of characters of `\uXXXX`.
+    /// 0: no escape; 1: after the backslash; 2 to 5: position of the next digit in `\uXXXX`.
     seen: u8,
-    /// The digits so far.
+    /// The hexadecimal digits so far.
     unit: u16,
-    /// The first half of a pair (RFC 8259 section 7, UTF-16); 0: none.
+    /// The first half of a surrogate pair (RFC 8259 section 7); 0: none.
     high: u16,
 }
 
 impl Unescape {
-    /// Whether the string ends with this octet; what it is does not matter.
+    /// Skips an octet; returns whether the string ends with it.
     fn skip(&mut self, byte: u8) -> bool {
         let is_escaped = std::mem::take(&mut self.seen) == 1;
         self.seen = u8::from(!is_escaped && byte == b'\\');
@@ -241,7 +241,7 @@ impl Unescape {
     fn read(&mut self, byte: u8, take: &mut impl FnMut(u8)) -> Step {
         match self.seen {
             0 if byte == b'\\' => self.seen = 1,
-            // Half a pair is no text.
+            // An unpaired surrogate.
             0 if self.high != 0 => return Step::Wrong,
             0 if byte == b'"' => return Step::End,
             0 if byte < b' ' => return Step::Wrong,
@@ -275,7 +275,7 @@ impl Unescape {
         Step::More
     }
 
-    /// A unit of UTF-16 is complete.
+    /// A UTF-16 code unit is complete.
     fn unit(&mut self, take: &mut impl FnMut(u8)) -> Step {
         let high = std::mem::take(&mut self.high);
         let code = match (high, self.unit) {
@@ -301,7 +301,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    /// What a scan finds in these pieces.
+    /// The value that a scan finds in these pieces.
     fn scan<'a>(pointer: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
         let (pointer, mut scan, mut value) = (Pointer::new(pointer), Scan::new(), Vec::new());
         for piece in pieces {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     proptest! {
-        /// As one who reads the whole text, whatever the pieces.
+        /// Agrees with a parser of the whole text, however it is cut.
         #[test]
         fn agrees_with_a_parser(value in values(), pretty in any::<bool>(), cut in 0usize..200, more in "(/[a-c0-2]{1}){1,3}") {
             let text = if pretty { format!("{value:#}") } else { value.to_string() };

@@ -1,20 +1,21 @@
-//! The shard's own delays: in sending, and in reading after a stall.
+//! Delays caused by the shard itself: in sending, and in reading after a stall. They are reported as lag, or subtracted from what
+//! is charged to the target.
 
 use samples::{Latency, Tick};
 use units::Nanos;
 
-/// Maximum of requests of one turn with different lags; further ones count with the last.
+/// Maximum number of requests of one turn with different lags; further ones count with the last.
 const MAX_APART: usize = 4_096;
-/// Stalls that are remembered: a request lives through few of them, for each takes [`Tick::STALL`] at least.
+/// Number of stalls remembered. A request lives through only a few: each takes at least [`Tick::STALL`].
 const REMEMBERED: usize = 16;
 
-/// A shard's own delays.
+/// The delays of a shard.
 pub(crate) struct Lateness {
-    /// What was queued in this turn: since when it could have gone out, and how many of them.
+    /// What was queued in this turn: since when it could have been sent, and how many requests.
     leaving: Vec<(Nanos, u64)>,
-    /// The last stalls of the shard, the latest first: from when to when.
+    /// The latest stalls of the shard, newest first: beginning and end.
     stalls: [(Nanos, Nanos); REMEMBERED],
-    /// What is read later than this has waited for none of them: mostly all that is read.
+    /// Input read after this time was not delayed by any stall: the usual case.
     backlog_until: Nanos,
 }
 
@@ -27,7 +28,7 @@ impl Lateness {
         }
     }
 
-    /// Something is queued that could have gone out since `ready`; it leaves with the end of the turn.
+    /// Notes something queued that could have been sent since `ready`; it is sent at the end of the turn.
     pub(crate) fn leaves(&mut self, ready: Nanos) {
         let is_full = self.leaving.len() == MAX_APART;
         match self.leaving.last_mut() {
@@ -36,12 +37,12 @@ impl Lateness {
         }
     }
 
-    /// What was queued left at this time.
+    /// What was queued has been sent at this time: records its lag.
     pub(crate) fn left(&mut self, at: Nanos, lag: &mut Latency) {
         self.leaving.drain(..).for_each(|(ready, n)| lag.record_n(at.since(ready), n));
     }
 
-    /// A turn that was due at `due` the latest begins `now`.
+    /// A turn that was due at `due` at the latest begins `now`.
     pub(crate) fn begin_turn(&mut self, due: Nanos, now: Nanos) {
         if now.since(due) >= Tick::STALL {
             self.stalls.rotate_right(1);
@@ -50,9 +51,9 @@ impl Lateness {
         }
     }
 
-    /// How much of the time from `started` until it is read `now` the shard stalled. Input read after a stall has
-    /// waited for at most that long; a backlog is assumed to be worked off in as much time as the stall took. Where that is so, no stall
-    /// before it is charged to the target either: it may have waited for what this shard did not read or send in it.
+    /// How much of the time from `started` until input is read `now` the shard stalled. Input delayed by a stall waited at most
+    /// as long as the stall took; the backlog is assumed to be processed within the same time again. During that time, earlier
+    /// stalls since `started` count as well: the target may have waited for what this shard did not read or send.
     pub(crate) fn stood_still(&self, started: Nanos, now: Nanos) -> Nanos {
         if now > self.backlog_until {
             return Nanos::ZERO;
@@ -61,12 +62,12 @@ impl Lateness {
         if self.stalls.iter().any(is_after) { self.since(started) } else { Nanos::ZERO }
     }
 
-    /// How much of the delay of what was due at `due` and was begun at `begun` the shard stalled.
+    /// How much of the delay from `due` to `begun` was a stall of the shard.
     pub(crate) fn delayed(&self, due: Nanos, begun: Nanos) -> Nanos {
         self.sum(|(from, until)| until.min(begun).since(from.max(due)))
     }
 
-    /// How long the shard stalled since then; a timeout that begins there does not run in the meantime.
+    /// How long the shard stalled since `started`; timeouts are extended by this.
     pub(crate) fn since(&self, started: Nanos) -> Nanos {
         self.sum(|(from, until)| until.since(from.max(started)))
     }
@@ -109,20 +110,21 @@ mod tests {
             (900, 1_300, 300),
             (1_100, 1_300, 200),
             (1_300, 1_301, 0),
-            // The backlog of the stall.
+            // Within the backlog of the stall.
             (900, 1_550, 300),
-            // Long after it: that was the target.
+            // Long after it: the delay is the target's.
             (900, 1_601, 0),
         ] {
             assert_eq!(lateness.stood_still(MS(started), MS(read)), MS(expected), "{started} {read}");
         }
-        // What was due in it was begun after it; what was begun before was not delayed.
+        // What was due in the stall was begun after it; what was begun before was not delayed.
         for (due, begun, expected) in
             [(1_100, 1_300, 200), (900, 1_350, 300), (900, 950, 0), (1_300, 1_400, 0), (1_100, 1_200, 100)]
         {
             assert_eq!(lateness.delayed(MS(due), MS(begun)), MS(expected), "{due} {begun}");
         }
-        // Of two in one request neither is the target's; one that ended before the request began is none of it.
+        // With two stalls during a request, neither is charged to the target; a stall that ended before the request does not
+        // count.
         let mut twice = Lateness::none();
         twice.begin_turn(MS(1_000), MS(1_300));
         twice.begin_turn(MS(1_500), MS(1_700));
@@ -132,7 +134,7 @@ mod tests {
         );
         assert_eq!(twice.stood_still(MS(900), MS(1_950)), Nanos::ZERO, "long after both");
         assert_eq!((twice.since(MS(900)), twice.delayed(MS(1_100), MS(1_600))), (MS(500), MS(300)));
-        // A time limit that began before is longer by it, whenever it is checked.
+        // A timeout that began before the stall is extended by it, whenever it is checked.
         assert_eq!([500, 1_200, 2_000].map(|from| lateness.since(MS(from)).millis()), [300, 100, 0]);
     }
 }

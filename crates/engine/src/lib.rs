@@ -1,7 +1,8 @@
-//! The client: dials, holds and exercises connections, and counts what happens to them.
+//! The client side of the load: dials, holds and exercises connections, and counts what happens to them.
 //!
-//! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pacer`] determines when something is
-//! due, [`connections`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
+//! [`Client`] is a [`net::Program`]; each shard runs a [`plan::Part`] of the load. [`pacer`] determines when something is due,
+//! [`connections`] stores connections between events, [`op`] is what they do next, and [`Job`] what all of them share. Nothing
+//! here does I/O or reads a clock.
 
 mod captures;
 mod check;

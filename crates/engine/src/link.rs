@@ -1,4 +1,4 @@
-//! What goes between a shard and the run that it belongs to: ticks out, used ticks and orders back.
+//! The channels between a shard and its run: ticks go out, used ticks and orders come back.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -10,43 +10,43 @@ use crate::pace::RateProfile;
 /// An order to a shard.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Control {
-    /// Hold this many connections from now on, at most those of the shard's part: dial more, or close some as they become
-    /// idle. Earlier losses are replaced. For arrivals: the total.
+    /// Hold this many connections from now on, at most those of the shard's part: dial more, or close some as they become idle.
+    /// Earlier losses are replaced. For arrivals: the total.
     Load {
-        /// This shard's.
+        /// Number of connections of this shard.
         connections: u32,
-        /// How fast to dial, of all shards together; none is as fast as the target takes them.
+        /// Rate of dials, of all shards together; `None`: as fast as the target accepts them.
         profile: Option<RateProfile>,
         /// When the first dial is due.
         from: Nanos,
     },
-    /// Requests of an open loop, or connections that come and go, of all shards together, from this time on. What the
-    /// schedule before it could not send is missed.
+    /// The rate of requests in an open loop, or of arrivals, of all shards together, from this time on. What the previous
+    /// schedule could not send is missed.
     RateProfile(RateProfile, Nanos),
-    /// First dials without a profile: at most this rate, of all shards together, from now on. It is what all have learnt of the
-    /// target; each has its own experience besides.
+    /// The maximum rate of first dials without a profile, of all shards together, from now on. It reflects what all shards have
+    /// learnt of the target; each shard also adapts by itself.
     DialAtMost(Rate),
-    /// Full load begins at this time: what is due from then on counts for it; never ends it.
+    /// Full load begins at this time: what is due from then on belongs to it. Never: it ends.
     Hold(Nanos),
-    /// Full load ends at this time, while the connections stay.
+    /// Full load ends at this time, but connections stay open.
     HoldUntil(Nanos),
-    /// Nothing is due from this time on: a scheduled [`Control::Drain`]; never takes that back. An order at that time would reach
-    /// each shard a little later.
+    /// Nothing is due from this time on: a scheduled [`Control::Drain`]; never: cancel that. Scheduled in advance because an
+    /// order at that time would reach each shard a little later.
     Until(Nanos),
-    /// True: begin nothing new, neither dials nor requests, until false follows; what was due meanwhile is due later. The
-    /// schedule of an open loop is stopped by a [`Control::RateProfile`].
+    /// True: begin nothing new, neither dials nor requests, until false follows; what was due meanwhile is due later. An open
+    /// loop is paused by a [`Control::RateProfile`] of zero instead.
     Pause(bool),
     /// Full load ends: send nothing new, wait for responses.
     Drain,
-    /// After that: close each connection on which nothing is under way, now or as soon as it has its response. A server that serves
-    /// only some at a time has those next that wait for their turn.
+    /// After a drain: close each connection as soon as nothing is under way on it. A server that serves only some connections at
+    /// a time can then serve the waiting ones.
     Release,
-    /// Hand over what was counted since the last tick and end.
+    /// Hand over what was counted since the last tick, and end.
     Stop,
 }
 
 impl Control {
-    /// The same by another clock: `to` is what that shows at a time of ours.
+    /// The order with its times converted to another clock by `to`.
     #[must_use]
     pub fn translated(self, to: impl Fn(Nanos) -> Nanos) -> Control {
         let later = |at: Nanos| if at == Nanos::NEVER { at } else { to(at) };
@@ -67,7 +67,7 @@ impl Control {
     }
 }
 
-/// The shard's end.
+/// The shard's end of the channels.
 pub struct Link {
     pub(crate) shard: u32,
     pub(crate) ticks: SyncSender<(u32, Box<Tick>)>,
@@ -77,21 +77,21 @@ pub struct Link {
 
 /// The run's end, for one shard.
 pub struct Remote {
-    /// Read ticks go back here, to be filled again.
+    /// Ticks that were read go back here for reuse.
     pub used: SyncSender<Box<Tick>>,
     /// Orders.
     pub control: SyncSender<Control>,
 }
 
-/// Where the ticks of all shards arrive, with the shard's number.
+/// Receives the ticks of all shards, with the shard's number.
 pub type Arrivals = Receiver<(u32, Box<Tick>)>;
 
-/// Ticks of a shard that go back and forth beside the one that it fills. Three can end at nearly the same time: that of the period,
-/// that of the load, and that of the last response.
+/// Number of ticks per shard in circulation besides the one being filled. Three can end almost together: that of the period, of
+/// the load, and of the last response.
 pub(crate) const SPARE: usize = 3;
 
-/// A pair for each of `shards`, and where all their ticks arrive, with the shard's number. A slow reader costs resolution, not
-/// counts, for a shard without a spare tick adds to the one it has.
+/// Both ends for each of `shards`, and the receiver of all their ticks. A slow reader costs resolution, not counts: a shard
+/// without a spare tick keeps adding to its current one.
 pub fn links(shards: u32) -> (Vec<(Link, Remote)>, Arrivals) {
     let (ticks, arrive) = sync_channel((1 + SPARE) * shards as usize);
     let pair = |shard| {

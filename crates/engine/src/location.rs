@@ -1,21 +1,21 @@
-//! Where the URLs lead that a server sends: in Location, or as a captured link (the URL Standard, <https://url.spec.whatwg.org>).
+//! Resolves URLs from a server, in Location or as a captured link (the URL Standard, <https://url.spec.whatwg.org>).
 
 use url::{Position, Url};
 
-/// Why a URL is not one that the connection can request.
+/// Why the connection cannot request a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
-    /// It cannot be read.
+    /// It cannot be parsed.
     Unreadable,
-    /// It is of another scheme, host or port.
+    /// It has another scheme, host or port.
     Origin,
 }
 
-/// The path and query that a URL leads to, which is read in relation to that of the request: its path and query are `base`, its scheme is
-/// http or https, and its host may have a port. An empty URL leads nowhere.
+/// The path and query of a URL, resolved against the request's: `base` is its path and query, with scheme (http or https) and
+/// host (which may have a port). An empty URL leads nowhere.
 ///
 /// # Errors
-/// Why that is no path of the same origin.
+/// The URL cannot be parsed, or is of another origin.
 pub(crate) fn path_of(
     reference: &[u8],
     base: &[u8],
@@ -33,7 +33,7 @@ pub(crate) fn path_of(
     }
 }
 
-/// Whether it is secured, its host and its port. Those of a WebSocket are those of the request that opens it.
+/// Security, host and port of a URL. A WebSocket URL has the origin of the request that opens it.
 fn origin(url: &Url) -> Option<(bool, &str, u16)> {
     let is_secure = match url.scheme() {
         "http" | "ws" => false,
@@ -43,7 +43,7 @@ fn origin(url: &Url) -> Option<(bool, &str, u16)> {
     Some((is_secure, url.host_str()?, url.port_or_known_default()?))
 }
 
-/// As text: octets that are not ASCII are percent-encoded, whatever their encoding is.
+/// The octets as text: non-ASCII ones are percent-encoded, whatever their encoding.
 fn encoded(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
     for octet in octets {

@@ -1,29 +1,29 @@
-//! What connections of a population take in memory beside what every connection takes: a plan is compared with the machine by it.
+//! Memory per connection of a population, in addition to what every connection takes. The preflight compares it with the machine.
 
 use plan::{Act, Activity, Population};
 use units::Nanos;
 
 use crate::{captures, pushes};
 
-/// Octets that are counted for a captured value, and for the cookies of a connection, whose lengths are not known before the run: an
-/// identifier of a session has 20 to 100, a JSON Web Token 200 to 1,000.
+/// Octets assumed for a captured value, and for the cookies of a connection, whose lengths are unknown before the run: a session
+/// identifier has 20 to 100, a JSON Web Token 200 to 1,000.
 const VALUE: u64 = 256;
-/// What is indexed by connection grows by doubling.
+/// Tables indexed by connection grow by doubling.
 const GROWTH: u64 = 2;
 
-/// Octets for each connection, besides its record and its layers.
+/// Octets per connection, besides its record and its layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// For what it captures: its place in the table, its values and its cookies.
+    /// For captures: the table entry, values and cookies.
     pub captures: u64,
-    /// For the messages that the server sends by itself.
+    /// For unsolicited messages of the server.
     pub messages: u64,
-    /// For heartbeats, and for PINGs beside requests.
+    /// For heartbeats, and for keep-alive PINGs.
     pub beats: u64,
 }
 
 impl Memory {
-    /// Of a connection of this population.
+    /// The memory of a connection of this population.
     pub fn of(population: &Population) -> Memory {
         let variables = population.variables.len() as u64;
         let values = variables * (VALUE + 2) + if population.cookies { VALUE } else { 0 };
@@ -33,7 +33,7 @@ impl Memory {
     }
 }
 
-/// Whether its responses are watched: then each connection has a place in the table.
+/// Whether responses are watched, so that each connection has a table entry.
 fn has_table(population: &Population) -> bool {
     let watched = |act: &Act| match act {
         Act::Request { request, .. } => {
@@ -60,12 +60,12 @@ fn of_messages(population: &Population) -> u64 {
 }
 
 fn of_beats(population: &Population) -> u64 {
-    // When something came, when a PING was sent, and what else the timer is for.
+    // Time of the last input, time of the PING, and when the client itself is due.
     let keeps_alive = each(population.keep_alive.is_some(), 3 * size_of::<Nanos>());
     keeps_alive + each(population.pushes.heartbeat.is_some(), size_of::<Nanos>())
 }
 
-/// What its steps do.
+/// What the steps of a population do.
 pub(crate) fn acts(population: &Population) -> impl Iterator<Item = &Act> {
     let steps = match &population.activity {
         Activity::Steps { steps, .. } => &steps[..],
@@ -80,7 +80,7 @@ mod tests {
     use crate::Job;
     use plan::{Environment, Flags, Role, scenario};
 
-    /// `keys`: of the only population, and its tables.
+    /// `keys`: keys of the only population, and its tables.
     fn check(keys: &str, captures: u64, messages: u64) {
         check_all(keys, Memory { captures, messages, beats: 0 });
     }
@@ -93,7 +93,7 @@ mod tests {
         let plan = scenario::read("load.toml", &text, &Flags::default(), &around, &open).expect(keys);
         let population = &plan.populations[0];
         assert_eq!(Memory::of(population), expected, "{keys}");
-        // A shard has a table where it is counted, and only there.
+        // A shard has a table exactly if one is counted.
         let has_table = Job::new(&plan, Role::Population(0)).captures(5).is_some();
         assert_eq!(has_table, expected.captures > 0, "{keys}");
     }

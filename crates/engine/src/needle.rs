@@ -1,16 +1,16 @@
-//! Searches for a text in bytes that arrive in pieces.
+//! Searches for a text in bytes that arrive in pieces (Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977).
 
-/// The text, with where to continue after a mismatch (Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977).
-/// What it has seen so far is one number, which the caller keeps: how many octets of the text match; all, once found.
+/// The text with its failure function. The state of a search is one number, kept by the caller: how many octets of the text
+/// match; all, once found.
 #[derive(Clone, Debug)]
 pub(crate) struct Needle {
     text: Vec<u8>,
-    /// For each number of octets that match, how many still do where the next one does not.
+    /// For each number of matching octets, how many still match after a mismatch of the next one.
     back: Vec<u16>,
 }
 
 impl Needle {
-    /// At most 64 KiB of text.
+    /// Texts of less than 64 KiB.
     pub(crate) fn new(text: &str) -> Needle {
         let text = text.as_bytes().to_vec();
         assert!(text.len() < usize::from(u16::MAX), "longer texts are refused where they are read");
@@ -26,7 +26,7 @@ impl Needle {
         Needle { text, back }
     }
 
-    /// Continues the search; `seen` is the last result, 0 before the first.
+    /// Continues the search; `seen` is the previous result, 0 at the beginning.
     pub(crate) fn scan(&self, mut seen: u16, bytes: impl Iterator<Item = u8>) -> u16 {
         for byte in bytes {
             if self.is_found(seen) {
@@ -51,7 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the pieces, as a search through the whole.
+        /// Agrees with a search of the whole, however it is cut.
         #[test]
         fn finds_what_is_there(text in "[ab]{0,6}", hay in "[ab]{0,40}", cuts in proptest::collection::vec(0usize..40, 0..4)) {
             let needle = Needle::new(&text);

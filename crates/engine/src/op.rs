@@ -1,4 +1,4 @@
-//! What the connections of a population do, one operation after the other; each keeps its place among them.
+//! The operations of a population, compiled from its steps. Each connection has an index into them.
 
 use plan::{Act, Activity, Body, Population, Then, Think};
 use units::Nanos;
@@ -9,41 +9,41 @@ use crate::{
     watch::Wanted,
 };
 
-/// One operation. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
+/// One operation. The next one follows, except after [`Op::Goto`], [`Op::Choose`], [`Op::Ping`] and [`Op::Stay`].
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a population has a few, and reads one for each request")]
 pub(crate) enum Op {
-    /// HTTP: a request and its complete response.
+    /// HTTP: a request, until its response is complete.
     Request(Request),
-    /// WebSocket, TCP: a message and its reply.
+    /// WebSocket, TCP: a message, and its reply.
     Exchange(Message),
     /// WebSocket, TCP: a fire-and-forget message.
     Send(Message),
     /// WebSocket, TCP: an unsolicited message from the server.
     Expect(Check),
-    /// WebSocket, TCP: this message, and its echo, at this interval, the first after a random part of it.
+    /// WebSocket, TCP: a message and its echo, repeated at this interval; the first after a random part of it.
     Ping(Message, Nanos),
-    /// Idle for a time between the two.
+    /// Think time: idle for a time between these two.
     Wait(Think),
-    /// Close; the next operation dials again first.
+    /// Close the connection; the next operation dials again first.
     Close,
-    /// WebSocket: the upgrade, after requests on the same connection.
+    /// WebSocket: the upgrade, after HTTP requests on the same connection.
     Upgrade,
-    /// Go on at one of these, each with the sum of its weight and those before it.
+    /// Continue at one of these, by weight; each has the sum of its weight and the preceding ones.
     Choose(Box<[(u32, u16)]>),
-    /// Go on there.
+    /// Continue there.
     Goto(u16),
-    /// Nothing more.
+    /// Nothing more: the connection is held.
     Stay,
 }
 
 impl Op {
-    /// Whether it awaits a response from its start.
+    /// Whether it awaits a response from its beginning.
     pub(crate) fn awaits_response(&self) -> bool {
         matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Expect(_) | Op::Upgrade | Op::Ping(..))
     }
 
-    /// What is taken from its response.
+    /// What is captured or watched in its response.
     pub(crate) fn wanted(&self) -> Option<&Wanted> {
         let check = match self {
             Op::Request(request) => &request.check,
@@ -54,25 +54,25 @@ impl Op {
         check.wanted.as_deref()
     }
 
-    /// Whether it may begin while others of its connection are under way, where the protocol has room for that.
+    /// Whether it may begin while others of its connection are under way, if the protocol allows.
     pub(crate) fn may_overlap(&self) -> bool {
-        // What follows may need what is taken from a response.
+        // Later operations may need what is captured from a response.
         matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Ping(..)) && self.wanted().is_none()
     }
 
-    /// Whether it begins with something that goes out.
+    /// Whether it sends something at its beginning.
     pub(crate) fn sends(&self) -> bool {
         let is_message = matches!(self, Op::Exchange(_) | Op::Send(_) | Op::Ping(..));
         is_message || matches!(self, Op::Request(_) | Op::Upgrade | Op::Close)
     }
 }
 
-/// The operations of a population, and the step that each belongs to: its own first one has the number `first_step`.
+/// The operations of a population, and the plan's step of each: the population's first step has the number `first_step`.
 pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec<u16>) {
     let (steps, then) = match &population.activity {
         Activity::Idle => return (vec![Op::Stay], vec![first_step]),
         Activity::Ping { every, text } => {
-            // Of several WebSockets on a connection each has its turn in this time.
+            // Several WebSockets on a connection take turns within the interval.
             let streams = population.streams.filter(|_| !population.target.scheme.has_requests());
             let every = Nanos(every.0 / u64::from(streams.unwrap_or(1)));
             return (
@@ -92,7 +92,7 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
         places.push(ops.len() as u16);
         if let Some(weight) = step.weight {
             let choice = choice.get_or_insert_with(|| Choice::begin(&mut ops));
-            // The place of the whole choice is that of its first step.
+            // The whole choice begins at its first step.
             choice.add(weight, ops.len() as u16);
             if !begins {
                 *places.last_mut().expect("it was pushed just now") = choice.at;
@@ -100,7 +100,7 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
         }
         let (op, think) = operation(&step.act, population);
         ops.push(op);
-        // A think time of zero is nothing to do.
+        // A think time of zero needs no operation.
         ops.extend((think.max > Nanos::ZERO).then_some(Op::Wait(think)));
         if let Some(choice) = &mut choice {
             choice.ends.push(ops.len());
@@ -118,7 +118,7 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
     (ops, step_of)
 }
 
-/// What a step does, and the think time after it.
+/// The operation of a step, and the think time after it.
 fn operation(act: &Act, population: &Population) -> (Op, Think) {
     match act {
         Act::Request { request, think } => (Op::Request(Request::new(request.clone(), population)), *think),
@@ -135,12 +135,12 @@ fn operation(act: &Act, population: &Population) -> (Op, Think) {
     }
 }
 
-/// Steps of which one is done.
+/// Consecutive steps with weights: one of them is done.
 struct Choice {
-    /// The place of its [`Op::Choose`].
+    /// Index of its [`Op::Choose`].
     at: u16,
     steps: Vec<(u32, u16)>,
-    /// The operation after each of them, which leads on.
+    /// Index of the last operation of each step, which leads to the end of the choice.
     ends: Vec<usize>,
 }
 
@@ -156,7 +156,7 @@ impl Choice {
         self.steps.push((before.saturating_add(weight), at));
     }
 
-    /// The next operation is the one after it.
+    /// Ends the choice: the next operation follows it.
     fn end(self, ops: &mut [Op]) {
         let next = ops.len() as u16;
         self.ends.iter().for_each(|end| ops[*end] = Op::Goto(next));
@@ -164,7 +164,7 @@ impl Choice {
     }
 }
 
-/// Where an operation leads that is one of these weights; `drawn` is below their sum.
+/// The operation chosen by weight; `drawn` is below the sum of the weights.
 pub(crate) fn chosen(steps: &[(u32, u16)], drawn: u64) -> u16 {
     let at = steps.partition_point(|(sum, _)| u64::from(*sum) <= drawn);
     steps[at].1

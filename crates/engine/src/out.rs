@@ -1,21 +1,21 @@
-//! What goes out on a connection: through its layer, where it has one, and counted.
+//! Output on a connection: passed through its layer, if any, and counted.
 
 use net::{Cx, Io, Key, Layered};
 
 use crate::request::ValueSource;
 
-/// Where something goes out: a connection, and what its variables are filled from.
+/// The output of a connection, with the source of the values of its variables.
 pub(crate) struct Out<'a, I: Io> {
     pub(crate) to: Writer<'a, I>,
     pub(crate) source: &'a mut ValueSource,
 }
 
-/// Sends on a connection. What a call of the program sends in several pieces leaves as one.
+/// Sends on a connection. Pieces sent in one call of the program leave together.
 pub(crate) struct Writer<'a, I: Io> {
     cx: &'a mut Cx<I>,
     k: Key,
     layer: Option<&'a mut Layered<tls::Error>>,
-    /// Bytes sent, as they leave.
+    /// Counter of bytes sent, as on the wire.
     sent: &'a mut u64,
 }
 
@@ -33,7 +33,7 @@ impl<'a, I: Io> Out<'a, I> {
 }
 
 impl<I: Io> Writer<'_, I> {
-    /// When the turn began.
+    /// The time at which the turn began.
     pub(crate) fn now(&self) -> units::Nanos {
         self.cx.now()
     }
@@ -43,7 +43,7 @@ impl<I: Io> Writer<'_, I> {
         self.k.index
     }
 
-    /// Whether an earlier send has not gone out yet, for the peer does not read.
+    /// Whether an earlier send has not left yet because the peer does not read.
     pub(crate) fn is_write_blocked(&self) -> bool {
         self.cx.is_write_blocked(self.k)
     }
@@ -53,24 +53,25 @@ impl<I: Io> Writer<'_, I> {
         self.cx.writable_len(self.k)
     }
 
-    /// There is more to send once what was sent has left: [`Session::send_more`](crate::protocol::Session::send_more) is called then.
+    /// Requests a call of [`Session::send_more`](crate::protocol::Session::send_more) once earlier output has left.
     pub(crate) fn call_when_writable(&mut self) {
         self.cx.call_when_writable(self.k);
     }
 
-    /// Sends the next piece of a body that was sent by [`Writer::send_static`].
+    /// Sends the next piece of a body given to [`Writer::send_static`].
     pub(crate) fn send_deferred(&mut self) {
         let Writer { cx, k, layer, sent } = self;
         **sent += net::send_deferred(layer.as_deref_mut(), cx, *k) as u64;
     }
 
-    /// Sends what `fill` writes into `room` bytes; `fill` returns how many.
+    /// Sends what `fill` writes into `room` bytes; `fill` returns the number.
     pub(crate) fn send(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
         let Writer { cx, k, layer, sent } = self;
         **sent += net::send(layer.as_deref_mut(), cx, *k, room, fill) as u64;
     }
 
-    /// Sends bytes that live as long as the program; without a copy if there is no layer. More than a piece goes out in several.
+    /// Sends bytes that live as long as the program, without a copy if there is no layer. More than [`net::PIECE`] is sent in
+    /// several pieces.
     pub(crate) fn send_static(&mut self, bytes: &'static [u8]) {
         let Writer { cx, k, layer, sent } = self;
         **sent += net::send_static(layer.as_deref_mut(), cx, *k, bytes) as u64;

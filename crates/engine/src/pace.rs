@@ -1,9 +1,9 @@
-//! When something is due. Pure: elapsed time in, a number out.
+//! Rate profiles and schedules: when each of a series of things is due. Pure: elapsed time in, a number out.
 
 use plan::Turn;
 use units::{Nanos, Rate};
 
-/// How often dials or requests are due.
+/// The rate of dials or requests over time.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum RateProfile {
     /// A constant rate.
@@ -14,20 +14,20 @@ pub enum RateProfile {
         from: Rate,
         /// At the end.
         to: Rate,
-        /// How long it takes, more than nothing.
+        /// Duration of the change, more than zero.
         over: Nanos,
     },
 }
 
 impl RateProfile {
-    /// How many are due in a time, besides the one that is due immediately.
+    /// How many are due within `elapsed`, in addition to the one that is due immediately.
     fn due(self, elapsed: Nanos) -> u64 {
         let RateProfile::Slope { from, to, over } = self else { return self.last_rate().due(elapsed) };
         let (r, d, t) = (from.per_s_f64(), to.per_s_f64() - from.per_s_f64(), elapsed.secs_f64());
         let end = over.secs_f64();
         let sloping = t.min(end);
         let about = r * sloping + d * sloping * sloping / (2.0 * end) + (r + d) * (t - sloping);
-        // `time_of` is exact by definition.
+        // `time_of` defines the exact time; this corrects the estimate.
         let mut n = about as u64;
         while n > 0 && self.time_of(n) > elapsed {
             n -= 1;
@@ -38,7 +38,7 @@ impl RateProfile {
         n
     }
 
-    /// When the `n`-th is due, 0 being the one that is due immediately.
+    /// When the `n`-th is due; number 0 is due immediately.
     fn time_of(self, n: u64) -> Nanos {
         let RateProfile::Slope { from, to, over } = self else { return self.last_rate().time_of(n) };
         let (r, d, end) = (from.per_s_f64(), to.per_s_f64() - from.per_s_f64(), over.secs_f64());
@@ -47,7 +47,7 @@ impl RateProfile {
         let seconds = if n > sloping {
             end + (n - sloping) / (r + d)
         } else {
-            // n = r t + d t² / (2 end), solved without a difference of near numbers.
+            // n = r t + d t² / (2 end), solved without subtracting nearly equal numbers.
             2.0 * n / (r + (r * r + 2.0 * d / end * n).max(0.0).sqrt())
         };
         if n == 0.0 {
@@ -72,43 +72,43 @@ impl RateProfile {
 pub struct Schedule {
     profile: RateProfile,
     total: u64,
-    /// Which things of the whole schedule are this shard's.
+    /// Which of them belong to this shard.
     turn: Turn,
 }
 
 impl Schedule {
-    /// One shard's share of a schedule that all shards follow together. At a rate of nothing, nothing is due.
+    /// One shard's share of a schedule that all shards follow together. With a rate of zero, nothing is due.
     pub fn share(profile: RateProfile, total: u64, turn: Turn) -> Schedule {
         assert!(turn.at < turn.of);
         let total = if profile == RateProfile::Steady(Rate::default()) { 0 } else { total };
         Schedule { profile, total, turn }
     }
 
-    /// Those of it that are due in less than `time` from its beginning: in all shares of a steady one, exactly
-    /// `rate × time` of them.
+    /// Limits the schedule to what is due in less than `time` from its beginning: exactly `rate × time` over all shares of a
+    /// steady one.
     pub fn within(self, time: Nanos) -> Schedule {
         let total = if time == Nanos::ZERO { 0 } else { self.due(time.since(Nanos(1))) };
         Schedule { total, ..self }
     }
 
-    /// How many there are.
+    /// The number of things in this share.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many are due by now.
+    /// How many are due after `elapsed`.
     pub fn due(&self, elapsed: Nanos) -> u64 {
-        // The first thing is due at once, hence the one more.
+        // One more than the rate gives: the first is due immediately.
         let all = self.profile.due(elapsed).saturating_add(1);
         self.turn.among(all).min(self.total)
     }
 
-    /// When the `n`-th (from zero) is due.
+    /// When the `n`-th (counted from zero) is due.
     pub fn time_of(&self, n: u64) -> Nanos {
         self.profile.time_of(self.turn.place(n))
     }
 
-    /// When the first one after `done` of them is due; never, when all are done.
+    /// When the next is due after `done` of them; never, if all are done.
     pub fn next_after(&self, done: u64) -> Nanos {
         if done >= self.total { Nanos::NEVER } else { self.time_of(done) }
     }
@@ -120,7 +120,7 @@ mod tests {
     use plan::Slice;
     use proptest::prelude::*;
 
-    /// Of shard number `shard` among `shards`.
+    /// The turn of shard number `shard` among `shards`.
     fn turn(shard: u32, shards: u32) -> Turn {
         Turn::new(Slice::WHOLE, shard, shards)
     }
@@ -141,7 +141,7 @@ mod tests {
             let all = u64::from(per_s) * 10;
             prop_assert!((due(own) as f64 - all as f64 * own.share()).abs() <= 1.0, "{} of {}", due(own), all);
             prop_assert!((due(own) + due(other)).abs_diff(all) <= 1);
-            // Two that follow are as far apart as the share says, but for the rounding to a turn of all.
+            // The distance between consecutive ones follows the share, up to rounding to a turn.
             let one = schedule(own, 0);
             let apart = f64::from(shards) / own.share();
             for n in 0..one.total.saturating_sub(1).min(50) {
@@ -150,7 +150,7 @@ mod tests {
             }
         }
 
-        /// Never ahead of due, exact in the long run, and the shares make the whole.
+        /// Never early, exact in the long run, and the shares add up to the whole.
         #[test]
         fn shares_follow_the_schedule(per_s in 1u32..2_000_000, of in 1u32..9, ms in 0u64..100_000) {
             let rate = Rate::per_s(per_s);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the slope: never ahead of due, and as many as the area below it.
+        /// For any slope: never early, and as many as the area below it.
         #[test]
         fn a_slope_goes_evenly(from in 0u32..100_000, to in 0u32..100_000, over_ms in 1u64..100_000, part in 0.0..2.0f64) {
             let over = Nanos::from_millis(over_ms);

@@ -1,4 +1,4 @@
-//! When connections and requests are due: the one place that depends on a population's load model.
+//! The pacer: when connections are dialled and requests are due. It is the one place that depends on a population's load model.
 //!
 //! | load model | connections are dialled | a connection's next request is due |
 //! |---|---|---|
@@ -24,48 +24,48 @@ pub(crate) use ramp::Dial;
 use self::{open_loop::OpenLoop, ramp::Ramp};
 use crate::{full_load::FullLoad, pace::RateProfile};
 
-/// What differs between load models; nothing else depends on which one it is.
+/// The load model, with its state.
 enum Model {
     Held,
     Rate(OpenLoop),
     Arrivals,
 }
 
-/// What an idle connection does whose next request was due at a time by its own clock.
+/// What an idle connection does about its next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It waits for a slot.
     Slot,
-    /// It sends, and is late by what has passed since.
+    /// It sends; the time since the request was due is its lag.
     Due,
-    /// It sends; it follows at once on what was before, and cannot be late.
+    /// It sends; the request follows immediately on the previous one and has no lag.
     AtOnce,
 }
 
-/// What becomes of a request of a schedule before it has a connection.
+/// The fate of a scheduled request before it has a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// It has become due, at this time.
+    /// It became due at this time.
     Due(Nanos),
     /// It was due at this time, and is given up.
     Missed(Nanos),
 }
 
-/// A shard's share of its population's load.
+/// A shard's share of the load of its population.
 pub(crate) struct Pacer {
     model: Model,
     ramp: Ramp,
     part: Part,
-    /// Requests follow responses at once.
+    /// Whether requests follow responses at once.
     is_closed_loop: bool,
-    /// The wanted number of connections; for arrivals, the total.
+    /// The wanted number of connections; for arrivals, their total.
     wanted: u32,
-    /// By order, nothing new begins since then.
+    /// Since when nothing new begins, if paused by order.
     paused_at: Option<Nanos>,
 }
 
 impl Pacer {
-    /// Nothing is due before an order comes. `waits`: a connection that has its response may have to wait before its next request.
+    /// Nothing is due before an order comes. `waits`: connections may have to wait between a response and the next request.
     pub(crate) fn new(load: Load, waits: bool, part: &Part) -> Pacer {
         let model = match load {
             Load::Held { .. } => Model::Held,
@@ -78,12 +78,12 @@ impl Pacer {
 
     // What kind of load it is.
 
-    /// Whether connections come, and go when they have done what they came for.
+    /// Whether connections arrive, make their calls and leave.
     pub(crate) fn comes_and_goes(&self) -> bool {
         matches!(self.model, Model::Arrivals)
     }
 
-    /// Whether requests are due by a schedule that all connections share, and not by each one's own clock.
+    /// Whether requests are due by a schedule that all connections share.
     pub(crate) fn is_open_loop(&self) -> bool {
         matches!(self.model, Model::Rate(_))
     }
@@ -93,14 +93,14 @@ impl Pacer {
         self.is_closed_loop
     }
 
-    /// Whether wake-ups may be put off a little, so that more is done in each: nothing is due by a schedule.
+    /// Whether wake-ups may be delayed a little for larger batches: only if nothing is due by a schedule.
     pub(crate) fn may_coalesce(&self) -> bool {
         self.is_closed_loop && !self.comes_and_goes()
     }
 
     // Orders.
 
-    /// Sets the number of connections to `n`, of which `there` exist; for arrivals, the total. First dials are due from
+    /// Sets the wanted number of connections to `n`, `there` of which exist; for arrivals, the total. First dials are due from
     /// `from` on.
     pub(crate) fn set_load(&mut self, n: u32, there: u64, profile: Option<RateProfile>, from: Nanos) {
         self.wanted = n.min(self.part.connections);
@@ -109,8 +109,7 @@ impl Pacer {
         self.ramp.order(to_dial, profile, &self.part, from);
     }
 
-    /// Sets the rate profile of an open loop's requests, or of dials, from this time on; `see` is called with each request
-    /// that is given up.
+    /// Sets the rate profile of an open loop's requests, or of dials, from `from` on; calls `see` for each request given up.
     pub(crate) fn set_profile(
         &mut self,
         profile: RateProfile,
@@ -121,13 +120,13 @@ impl Pacer {
         let is_paused = self.is_paused();
         match &mut self.model {
             Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, see),
-            // The schedule so far is not made up for.
+            // What the paused schedule missed is not made up for.
             _ if is_paused => self.ramp.begin(profile, &self.part, from),
             _ => self.ramp.set_profile(profile, from),
         }
     }
 
-    /// Begin nothing new, or continue, now: dials that were due meanwhile are due as much later, and not all at once.
+    /// Pauses or resumes. Dials that were due during the pause are due later by its length, not all at once.
     pub(crate) fn pause(&mut self, is_paused: bool, now: Nanos) {
         let since = self.paused_at.take();
         if is_paused {
@@ -141,7 +140,7 @@ impl Pacer {
         self.paused_at.is_some()
     }
 
-    /// No slot and no arrival is due from this time on; never takes that back.
+    /// No slot or arrival is due from `at` on; never: no such limit.
     pub(crate) fn end_at(&mut self, at: Nanos) {
         match &mut self.model {
             Model::Rate(open_loop) => open_loop.end_at(at),
@@ -150,12 +149,12 @@ impl Pacer {
         }
     }
 
-    /// The load ends; `see` is called with each slot that was due by `now` and that no request was sent for.
+    /// The load ends: calls `see` for each slot due by `now` for which no request was sent.
     pub(crate) fn end_slots(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.end(now, see));
     }
 
-    /// The same with when each arrival was due by `now` that was not dialled.
+    /// The load ends: calls `see` with the due time of each arrival due by `now` that was not dialled.
     pub(crate) fn end_arrivals(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
         if self.comes_and_goes() && !self.is_paused() {
             self.ramp.end(&self.part, now, see);
@@ -164,33 +163,33 @@ impl Pacer {
 
     // Connections: how many are wanted, and when each is dialled first.
 
-    /// Whether one of `there` connections less would still be enough.
+    /// Whether there are more connections than wanted.
     pub(crate) fn is_surplus(&self, there: u64) -> bool {
         !self.comes_and_goes() && there > u64::from(self.wanted)
     }
 
-    /// Whether there are to be connections now.
+    /// Whether any connections are wanted now.
     pub(crate) fn wants_any(&self) -> bool {
         self.wanted > 0
     }
 
-    /// Whether a connection that is gone is replaced, where `there` are left.
+    /// Whether an ended connection is replaced if `there` are left.
     pub(crate) fn replaces(&self, there: u64) -> bool {
         !self.comes_and_goes() && there < u64::from(self.wanted)
     }
 
-    /// Whether all first dials are made and `resolved` of them known.
+    /// Whether all first dials are made and their outcomes known; `resolved`: the number of known outcomes.
     pub(crate) fn is_ramped(&self, resolved: u64) -> bool {
         self.ramp.is_ordered() && resolved == self.ramp.ordered()
     }
 
-    /// Whether all connections that were to come have come, and none of them is `there` any more.
+    /// Whether all arrivals have come and left.
     pub(crate) fn is_through(&self, there: u64) -> bool {
         self.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over() && there == 0
     }
 
-    /// How many first dials are due now, and when to call again. `outstanding`: dials without a result; `behind`: how late
-    /// the shard is with its requests.
+    /// The number of first dials due now, and when to call again. `outstanding`: dials without an outcome; `behind`: how late the
+    /// shard is with its requests.
     pub(crate) fn dials_due(
         &mut self,
         now: Nanos,
@@ -207,91 +206,90 @@ impl Pacer {
         self.ramp.due(now, outstanding, timeout, behind, least)
     }
 
-    /// The next first dial is made.
+    /// Counts the next first dial as made.
     pub(crate) fn take_dial(&mut self, now: Nanos) -> Dial {
         self.ramp.take(now)
     }
 
-    /// A first dial is open or has failed, after this time.
+    /// A first dial succeeded (`ok`) or failed after this time.
     pub(crate) fn learn_dial(&mut self, took: Nanos, ok: bool, now: Nanos) {
         self.ramp.learn_dial(took, ok, now);
     }
 
-    /// The time of the TLS handshake of a first dial; returns how much of it was waiting, as far as is known.
+    /// The time of the TLS handshake of a first dial; returns its known waiting time.
     pub(crate) fn learn_handshake(&mut self, took: Nanos, resumed: bool) -> Nanos {
         self.ramp.learn_handshake(took, resumed)
     }
 
-    /// The time of a first response, or that there is none; of the dial, where no request follows.
+    /// The time of a first response (of the dial, if no request follows); `ok` is false if there was none.
     pub(crate) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
         self.ramp.learn(took, ok, now);
     }
 
-    /// Without a schedule, first dials of all shards together are made at this rate at most.
+    /// Limits first dials without a schedule to this rate, of all shards together.
     pub(crate) fn limit_dials(&mut self, most: Rate, now: Nanos) {
         self.ramp.limit(most, now);
     }
 
-    /// What first dials without a schedule have met since the last call.
+    /// The congestion that unscheduled first dials met since the last call.
     pub(crate) fn take_met(&mut self) -> Congestion {
         self.ramp.take_met()
     }
 
     // Requests: when the next one of a connection is due.
 
-    /// What an idle connection does whose next request was due at `due` by its own clock.
+    /// What an idle connection does whose next request is due at `due` by its own schedule.
     pub(crate) fn next(&self, due: Nanos, now: Nanos) -> Next {
         match &self.model {
             Model::Rate(_) => Next::Slot,
-            // The schedule is that of the dials.
+            // Only the dials of arrivals have a schedule.
             Model::Arrivals if due == now => Next::AtOnce,
             Model::Held | Model::Arrivals => Next::Due,
         }
     }
 
-    /// Whether requests due on their connections' own schedules are postponed by a pause. A rate is paused by a rate
-    /// profile of zero.
+    /// Whether a pause postpones requests that are due by their connection. An open loop is paused by a rate profile of zero
+    /// instead.
     pub(crate) fn puts_off(&self) -> bool {
         self.is_paused() && !self.is_open_loop()
     }
 
     // Slots of the open loop; there are none without one.
 
-    /// Takes the slots that have become due; `see` is called with each. Returns the time of the previous call: what was due
-    /// then has waited for a connection since.
+    /// Collects the slots that have become due, and calls `see` for each. Returns the time of the previous call: slots due before
+    /// it have waited for a connection.
     pub(crate) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) -> Nanos {
         self.open_loop().map_or(now, |open_loop| open_loop.collect_due(now, see))
     }
 
-    /// Gives up the slots that have waited for a connection for longer than `limit` has for when they were due; `see` is called
-    /// with each.
+    /// Gives up the slots that have waited longer than `limit`, a function of their due time; calls `see` for each.
     pub(crate) fn give_up(&mut self, now: Nanos, limit: impl Fn(Nanos) -> Nanos, see: &mut impl FnMut(Slot)) {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.give_up(now, &limit, see));
     }
 
-    /// A connection that waits, and when the slot was due that it takes; one for which `has_place` is false waits no more, until it is
-    /// [free](Pacer::set_free) again.
+    /// A free connection, and the due time of the slot that it takes. Connections without a place (`has_place`) leave the queue
+    /// until they are [free](Pacer::set_free) again.
     pub(crate) fn pair(&mut self, has_place: impl Fn(u32) -> bool) -> Option<(u32, Nanos)> {
         self.open_loop()?.pair(has_place)
     }
 
-    /// When the slot was due that has waited longest: a connection is dialled for it.
+    /// Takes the slot that has waited longest, to dial a connection for it; returns its due time.
     pub(crate) fn take_slot(&mut self) -> Option<Nanos> {
         self.open_loop()?.take()
     }
 
-    /// The connection at `index` has nothing to do: it takes the slot that has waited longest, and which was due then, or it
-    /// waits for one.
+    /// The connection at `index` is free: returns the due time of the longest-waiting slot, which it takes; `None`: it waits for
+    /// one.
     pub(crate) fn set_free(&mut self, index: u32) -> Option<Nanos> {
         self.open_loop()?.set_free(index)
     }
 
-    /// The connection at `index` is no more.
+    /// The connection at `index` has ended.
     pub(crate) fn forget(&mut self, index: u32) {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.forget(index));
     }
 
-    /// Whether the schedule had a number of requests, and each of them has been taken or given up.
+    /// Whether the schedule has a fixed number of requests, all of them taken or given up.
     pub(crate) fn has_sent_all(&self) -> bool {
         matches!(&self.model, Model::Rate(open_loop) if open_loop.has_sent_all())
     }
@@ -301,12 +299,12 @@ impl Pacer {
         if let Model::Rate(open_loop) = &self.model { open_loop.next() } else { Nanos::NEVER }
     }
 
-    /// Slots that wait for a connection.
+    /// Number of slots that wait for a connection.
     pub(crate) fn waiting(&self) -> u64 {
         if let Model::Rate(open_loop) = &self.model { open_loop.waiting() } else { 0 }
     }
 
-    /// Requests that wait for a connection and were due at a full load that is over.
+    /// Number of waiting requests that were due in a past full load.
     pub(crate) fn owed(&self, full_load: &FullLoad) -> u64 {
         if let Model::Rate(open_loop) = &self.model { open_loop.owed(full_load) } else { 0 }
     }

@@ -1,9 +1,9 @@
-//! Records that are there for a while, each found by its index.
+//! A pool of temporary records, found by index.
 
 /// The index of no record.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
-/// Capacity is reserved at the start, and touched as needed.
+/// Capacity is reserved at the start; memory is touched only when used.
 pub(crate) struct Pool<T> {
     all: Vec<T>,
     free: Vec<u32>,
@@ -14,7 +14,7 @@ impl<T> Pool<T> {
         Pool { all: Vec::with_capacity(most as usize), free: Vec::with_capacity(most as usize) }
     }
 
-    /// Takes one in: its index until it ends.
+    /// Stores a record; returns its index, valid until it ends.
     pub(crate) fn begin(&mut self, record: T) -> u32 {
         match self.free.pop() {
             Some(at) => {
@@ -41,7 +41,7 @@ impl<T> Pool<T> {
         self.free.push(at);
     }
 
-    /// Those that have not ended.
+    /// Number of records in use.
     pub(crate) fn len(&self) -> usize {
         self.all.len() - self.free.len()
     }

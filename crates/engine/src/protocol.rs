@@ -1,13 +1,13 @@
-//! The protocols: the one place that depends on which of them a connection uses. Each is a file with the same functions;
-//! here is one arm for each.
+//! The protocols: the one place that depends on which protocol a connection uses. Each protocol is a file with the same
+//! functions; this module dispatches to them.
 //!
 //! ```text
 //!  the transport is open ─► open ─► handle_bytes = Opened ─► send ─► handle_bytes = Responded ─► send ─► … ─► close
 //! ```
 //!
-//! A request under way is an [`Exchange`], and its index is the *stream* that protocol and client use for it. HTTP/1.1,
-//! WebSocket and TCP have one at a time. A protocol with several determines for which one input comes next ([`Session::reads`]),
-//! whether a further one may begin ([`Session::has_place`]), and gives one up while the others continue ([`Session::cancel`]).
+//! A request under way is an [`Exchange`]; its index is the *stream* that protocol and client use for it. HTTP/1.1, WebSocket and
+//! TCP have one at a time. A protocol with several determines which one the next input belongs to ([`Session::reads`]), whether
+//! another may begin ([`Session::has_place`]), and cancels one while the others continue ([`Session::cancel`]).
 
 use net::Io;
 use plan::{Population, Scheme};
@@ -41,7 +41,7 @@ pub(crate) use awaited::Awaited;
 pub(crate) use reply::Reply;
 pub use websocket::LARGEST_MESSAGE;
 
-/// The protocol of a population's connections, with what all of them share.
+/// The protocol of a population, with what its connections share.
 #[derive(Clone, Debug)]
 pub(crate) enum Protocol {
     Http1,
@@ -54,8 +54,8 @@ pub(crate) enum Protocol {
     Streams,
 }
 
-/// The state of one connection's protocol: there is one from the dial on, and while a request is under way or something has
-/// come in part.
+/// The protocol state of one connection. It exists from the dial on, and later while a request is under way or input is
+/// incomplete.
 #[derive(Debug)]
 pub(crate) enum Session {
     Http1(http1::State),
@@ -69,63 +69,63 @@ pub(crate) enum Session {
 
 const _: () = assert!(size_of::<Session>() <= 32, "each connection of a closed loop has one");
 
-/// What input brought, each with the bytes that were used for it.
+/// The event that input brought, with the number of bytes used for it.
 #[derive(Debug)]
 pub(crate) enum Progress<'a> {
-    /// Nothing further: come again with more.
+    /// Nothing: call again with more input.
     More(usize),
-    /// What follows belongs to another stream, or to none: come again for that.
+    /// The following input belongs to another stream, or to none: call again.
     Turned(usize),
-    /// Part of what was awaited.
+    /// Part of the awaited response.
     Began(usize),
-    /// gRPC: this number of messages of an awaited response is complete.
+    /// gRPC: this number of messages of the awaited response is complete.
     Messages(usize, u32),
     /// The session is open.
     Opened(usize),
-    /// What was awaited is complete.
+    /// The awaited response is complete.
     Responded(usize),
-    /// It will not come, while the connection goes on; and why.
+    /// The response will not come, and why; the connection continues.
     Failed(usize, Failure),
     /// The session was refused with this status.
     Refused(u16),
-    /// It will not come, for the server has announced the end of the session before it acted on it.
+    /// The response will not come: the server announced the end of the session before acting on the request.
     Withdrawn(usize),
     /// An unsolicited message is complete.
     Pushed(usize),
-    /// HTTP/2: the reply to a PING with this number that no exchange awaits.
+    /// HTTP/2: the acknowledgement of the PING with this number, which no exchange awaits.
     Pong(usize, u64),
-    /// The protocol has output of its own.
+    /// The protocol itself has something to send.
     Reply(usize, Reply<'a>),
-    /// The server ends the session, and announces it, with these words; the reply takes leave.
+    /// The server announces the end of the session, with this text; the reply completes the closing handshake.
     Ending(Reply<'a>, &'a [u8]),
     /// The server ends an idle connection, as if by closing it.
     Left,
 }
 
 impl Progress<'_> {
-    /// Whether it is of a response, or of a part of one.
+    /// Whether it is (part of) a response.
     pub(crate) fn is_of_response(&self) -> bool {
         matches!(self, Progress::Began(_) | Progress::Messages(..) | Progress::Responded(_))
     }
 }
 
-/// What a complete response has besides its content.
+/// The properties of a complete response besides its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
-    /// HTTP.
+    /// HTTP: its head.
     pub(crate) head: Option<Head>,
-    /// Whether the connection may be used again.
+    /// Whether the connection can be used again.
     pub(crate) keeps_alive: bool,
 }
 
 /// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Of HTTP; of gRPC, where the response has one.
+    /// The HTTP status; for gRPC its status, if the response has one.
     pub(crate) status: u16,
-    /// Its length; 64 KiB at most.
+    /// Length of the head, at most 64 KiB.
     pub(crate) bytes: u16,
-    /// `Keep-Alive: timeout=N`: for how long the server keeps an idle connection.
+    /// `Keep-Alive: timeout=N`: seconds for which the server keeps an idle connection.
     pub(crate) keep_alive_s: Option<u32>,
 }
 
@@ -145,7 +145,7 @@ impl Protocol {
         }
     }
 
-    /// Whether HTTP/2 is spoken.
+    /// Whether the protocol is HTTP/2.
     pub(crate) fn is_http2(&self) -> bool {
         matches!(self, Protocol::Http2(_) | Protocol::Tunnels(_))
     }
@@ -155,7 +155,7 @@ impl Protocol {
         matches!(self, Protocol::Tunnels(connect) if connect.streams() > 1)
     }
 
-    /// Whether a session is open with what the server sends by itself.
+    /// Whether a session is opened by what the server sends unrequested.
     pub(crate) fn is_opened_by_server(&self) -> bool {
         matches!(self, Protocol::Http2(_))
     }
@@ -170,12 +170,12 @@ impl Protocol {
         }
     }
 
-    /// Whether the server sends messages: what it sends by itself has bounds.
+    /// Whether the server sends messages: framed, even when unsolicited.
     pub(crate) fn has_messages(&self) -> bool {
         matches!(self, Protocol::WebSocket(_) | Protocol::Tunnels(_))
     }
 
-    /// Whether sessions have something to do by themselves after a time: [`Session::poll_timeout`].
+    /// Whether sessions have timers: [`Session::poll_timeout`].
     pub(crate) fn has_timeouts(&self) -> bool {
         match self {
             Protocol::Http1
@@ -188,7 +188,7 @@ impl Protocol {
         }
     }
 
-    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows.
+    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows the dial.
     pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
         match self {
             Protocol::Http1 => !has_request,
@@ -204,7 +204,7 @@ impl Protocol {
         matches!(self, Protocol::Http1 | Protocol::Http2(_))
     }
 
-    /// Of a connection that is dialled.
+    /// The session of a connection that is dialled.
     pub(crate) fn session_of_dial(&self, random: &mut Random) -> Session {
         match self {
             Protocol::WebSocket(upgrade) => Session::WebSocket(websocket::State::of_dial(upgrade, random)),
@@ -213,7 +213,7 @@ impl Protocol {
         }
     }
 
-    /// Of a connection that is open and has nothing under way.
+    /// The session of an open connection with nothing under way.
     pub(crate) fn session(&self) -> Session {
         match self {
             Protocol::Http1 | Protocol::Http2(_) => self.session_of_requests(),
@@ -225,7 +225,7 @@ impl Protocol {
         }
     }
 
-    /// What carries the bytes is open: begins to open the session, where it is not open at once.
+    /// The transport is open: begins to open the session. Returns false if it is open at once.
     pub(crate) fn open<I: Io>(
         &self,
         session: &mut Session,
@@ -251,7 +251,7 @@ impl Protocol {
         }
     }
 
-    /// Begins what `op` awaits in `exchange`, whose index is `stream`, and sends what it sends.
+    /// Begins the exchange with index `stream`: sends what `op` sends, and sets up what it awaits.
     pub(crate) fn send<I: Io>(
         &self,
         op: &Op,
@@ -299,7 +299,7 @@ impl Protocol {
         }
     }
 
-    /// Sends a message, on a connection with this session where it has one; `exchange` awaits its reply.
+    /// Sends a message on a connection with this session, if it has one; `exchange` awaits the reply.
     pub(crate) fn send_message<I: Io>(
         &self,
         message: &Message,
@@ -315,7 +315,7 @@ impl Protocol {
         }
     }
 
-    /// Sends a message on the WebSocket with this number on its connection; no reply to it is awaited.
+    /// Sends a message on the WebSocket with this number on its connection; no reply is awaited.
     pub(crate) fn send_on<I: Io>(
         &self,
         message: &Message,
@@ -328,7 +328,7 @@ impl Protocol {
         }
     }
 
-    /// Takes leave of the server, on a connection with this session where it has one.
+    /// Sends the protocol's closing message, on a connection with this session, if it has one.
     pub(crate) fn close<I: Io>(&self, session: Option<&mut Session>, out: &mut Out<'_, I>) {
         match (self, session) {
             (Protocol::WebSocket(_), _) => websocket::close(out),
@@ -340,7 +340,7 @@ impl Protocol {
 }
 
 impl Session {
-    /// Which stream the next input belongs to, where `latest` is the one that began last; [`NOTHING`] where it is none.
+    /// Which stream the next input belongs to; `latest` is the one that began last. [`NOTHING`] if none.
     ///
     /// [`NOTHING`]: crate::pool::NOTHING
     pub(crate) fn reads(&self, latest: u32) -> u32 {
@@ -353,7 +353,7 @@ impl Session {
         }
     }
 
-    /// Whether a further stream may begin beside those under way.
+    /// Whether another stream may begin beside those under way.
     pub(crate) fn has_place(&self) -> bool {
         match self {
             Session::Http2(state) => state.has_place(),
@@ -364,12 +364,12 @@ impl Session {
         }
     }
 
-    /// Whether something of an earlier order waits for the server, besides what waits for the socket.
+    /// Whether earlier output waits for the server's windows (not only for the socket).
     pub(crate) fn is_blocked(&self) -> bool {
         matches!(self, Session::Tunnels(state) if state.is_blocked())
     }
 
-    /// Cancels the exchange on `stream`, with a message to the server; false if only closing the connection can do that.
+    /// Cancels the exchange on `stream` with a message to the server; false if that requires closing the connection.
     pub(crate) fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
         match self {
             Session::Http2(state) => http2::cancel(state, stream, out),
@@ -382,7 +382,7 @@ impl Session {
         }
     }
 
-    /// The error with which the server has announced the end of the session, if it has.
+    /// The error code with which the server announced the end of the session; `NONE` if none.
     pub(crate) fn error(&self) -> Detail {
         match self {
             Session::Http2(state) => state.error(),
@@ -391,7 +391,7 @@ impl Session {
         }
     }
 
-    /// Why the server has ended the session, as far as it has said: that error, or that it announced the end.
+    /// Why the server ended the session: its error code, or that it announced the end.
     pub(crate) fn reason(&self) -> Detail {
         let is_announced = match self {
             Session::Http2(state) => state.is_going_away(),
@@ -401,7 +401,7 @@ impl Session {
         if is_announced { self.error().announced() } else { self.error() }
     }
 
-    /// When the protocol's own timer is due; never, if it has none.
+    /// When the protocol's timer is due; never, if it has none.
     pub(crate) fn poll_timeout(&self) -> Nanos {
         match self {
             #[cfg(test)]
@@ -410,10 +410,10 @@ impl Session {
         }
     }
 
-    /// That time has come.
+    /// The protocol's timer is due.
     ///
     /// # Errors
-    /// The server is not there any more.
+    /// The server no longer responds.
     pub(crate) fn handle_timeout<I: Io>(&mut self, out: &mut Out<'_, I>) -> Result<(), Kind> {
         match self {
             #[cfg(test)]
@@ -425,7 +425,8 @@ impl Session {
         }
     }
 
-    /// Reads on, with what is awaited and by which exchange; `watch` takes values of it, `listener` what the server sends by itself.
+    /// Reads input, with the exchange that awaits it; `watch` takes values from the response, `listener` reads unsolicited
+    /// messages.
     pub(crate) fn read<'a>(
         &mut self,
         input: &'a [u8],
@@ -444,7 +445,7 @@ impl Session {
         }
     }
 
-    /// The same, and nothing is taken from it or kept of what the server sends by itself.
+    /// The same without a watch or a listener.
     #[cfg(test)]
     pub(crate) fn handle_bytes<'a>(
         &mut self,
@@ -454,7 +455,7 @@ impl Session {
         self.read(input, awaiting, None, &mut crate::pushes::Pushed::default().of(0))
     }
 
-    /// The server has ended the connection while a response was awaited: whether that is where the response ends.
+    /// The server ended the connection while a response was awaited: returns whether that ends the response.
     pub(crate) fn handle_end(&mut self) -> Result<bool, Kind> {
         match self {
             Session::Http1(state) => state.handle_end(),
@@ -462,8 +463,7 @@ impl Session {
         }
     }
 
-    /// Whether nothing has begun to come in that is not complete, and nothing else is kept of a connection: an idle one needs
-    /// no session then.
+    /// Whether no input is incomplete and no other state is kept, so that an idle connection needs no session.
     pub(crate) fn is_between_messages(&self) -> bool {
         match self {
             Session::WebSocket(state) => state.is_between_messages(),
@@ -474,14 +474,14 @@ impl Session {
         }
     }
 
-    /// The connection is idle, and keeps its session.
+    /// The connection is idle and keeps its session: frees what it can.
     pub(crate) fn rest(&mut self) {
         if let Session::Http2(state) = self {
             state.rest();
         }
     }
 
-    /// Of the response that is coming or has come.
+    /// The response that is arriving or has arrived.
     pub(crate) fn response(&self) -> Response {
         match self {
             Session::Http1(state) => state.response(),

@@ -1,4 +1,4 @@
-//! Messages that servers send by themselves: what of each is read, and what is kept of each WebSocket until the next one.
+//! Unsolicited messages of servers: what is read of each, and what is kept for each WebSocket until the next one.
 
 use units::Nanos;
 use wire::websocket::Data;
@@ -12,40 +12,40 @@ pub(crate) use watch::{Came, Watch};
 
 use watch::Reading;
 
-/// What a shard keeps for them.
+/// The state of a shard for unsolicited messages. The *place* of a WebSocket is `index × streams +` its number on the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Pushed {
     watch: Watch,
-    /// WebSockets of a connection.
+    /// Number of WebSockets per connection.
     streams: u32,
-    /// By place, those that have sent any.
+    /// By place: WebSockets that may have received a message.
     heard: Vec<Heard>,
-    /// By place, where messages have numbers.
+    /// By place, if messages have numbers.
     sequences: Vec<Sequence>,
-    /// Places of WebSockets that were opened in this tick, or in the one before, each once, where their messages are broadcasts.
+    /// Places of WebSockets opened in this tick or the previous one, each once; only for broadcasts.
     fresh: Vec<u32>,
-    /// Of messages that have come in part; as many as there were at once.
+    /// Readings for reuse: as many as there were incomplete messages at once.
     #[expect(clippy::vec_box, reason = "each goes to the next WebSocket as it is")]
     spare: Vec<Box<Reading>>,
-    /// The last message that came as a whole.
+    /// The last complete message.
     pub(crate) came: Came,
 }
 
-/// A WebSocket that has sent a message.
+/// What is kept for a WebSocket.
 #[derive(Debug)]
 struct Heard {
-    /// When the last one came, with [`SEVERAL`] if it was not the first; never, before that.
+    /// When the last message came, with [`SEVERAL`] set if it was not the first; never, before the first.
     at: Nanos,
-    /// Of a message that has come in part.
+    /// The state of an incomplete message.
     reading: Option<Box<Reading>>,
 }
 
-/// Octets that a WebSocket takes once it has received a message.
+/// Octets per WebSocket that has received a message.
 pub(crate) const PLACE: usize = size_of::<Heard>();
 
 const _: () = assert!(PLACE <= 16, "each WebSocket that sends messages has one");
 
-/// In no time of a run.
+/// A bit that no time of a run has.
 const SEVERAL: u64 = 1 << 63;
 
 impl Heard {
@@ -62,13 +62,13 @@ impl Pushed {
         &self.watch
     }
 
-    /// What reads the messages of the connection at `index`.
+    /// The reader for messages of the connection at `index`.
     pub(crate) fn of(&mut self, index: u32) -> Listener<'_> {
         let first = index * self.streams;
         Listener { pushed: self, place: first, first }
     }
 
-    /// The connection at `index` is open: nothing has come on it.
+    /// The connection at `index` has opened: clears the state of its WebSockets.
     pub(crate) fn begin(&mut self, index: u32) {
         for place in index * self.streams..(index + 1) * self.streams {
             if let Some(heard) = self.heard.get_mut(place as usize) {
@@ -84,7 +84,7 @@ impl Pushed {
         }
     }
 
-    /// A message came: when the one before it did, if there was one.
+    /// Notes a message; returns when the previous one came, if there was one.
     pub(crate) fn before(&mut self, place: u32, now: Nanos) -> Option<Nanos> {
         let heard = self.heard(place);
         if heard.at == Nanos::NEVER {
@@ -95,30 +95,30 @@ impl Pushed {
         Some(Nanos(before.0 & !SEVERAL))
     }
 
-    /// WebSockets of a connection.
+    /// Number of WebSockets per connection.
     pub(crate) fn streams(&self) -> u32 {
         self.streams
     }
 
-    /// When the last message came on this WebSocket, if several have.
+    /// When the last message came on this WebSocket, if there were several.
     pub(crate) fn last_of_several(&self, place: u32) -> Option<Nanos> {
         let heard = self.heard.get(place as usize)?;
         (heard.at != Nanos::NEVER && heard.at.0 & SEVERAL != 0).then_some(Nanos(heard.at.0 & !SEVERAL))
     }
 
-    /// A message has this number: calls `known` for each of which is known by now what it is, and whether it is of a broadcast to this
-    /// connection too.
+    /// A message has this number: calls `known` for each number that is now decided, with its arrival and whether it was
+    /// broadcast to this WebSocket too.
     pub(crate) fn number(&mut self, place: u32, number: u64, known: impl FnMut(u64, Arrival, bool)) {
         self.sequence(place).take(number, known);
     }
 
-    /// Places of WebSockets that are not settled.
+    /// Places of WebSockets that have not settled yet.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = u32> {
         self.fresh.iter().copied()
     }
 
-    /// A tick ends: from now on, what is broadcast is for those too that were opened in the one before it. The highest number that those
-    /// have received which were not settled until now, if they have any.
+    /// A tick ends: WebSockets opened in the previous one now count as receivers of broadcasts. Returns the highest number
+    /// received by WebSockets that had not settled, if any.
     pub(crate) fn settle(&mut self) -> Option<u64> {
         let Pushed { fresh, sequences, .. } = self;
         let highest = fresh.iter().filter_map(|place| sequences[*place as usize].highest()).max();
@@ -142,7 +142,7 @@ impl Pushed {
         &mut self.heard[at]
     }
 
-    /// Reads a piece of a message of the WebSocket at `place`; its last one makes it [`Pushed::came`].
+    /// Reads a piece of a message of the WebSocket at `place`; a complete one becomes [`Pushed::came`].
     fn feed(&mut self, place: u32, data: &Data<'_>) {
         if data.begins && data.ends {
             self.came = if self.watch.reads() {
@@ -177,12 +177,12 @@ pub(crate) struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// What comes next is of the WebSocket with this number on its connection.
+    /// Selects the WebSocket with this number on its connection for the following input.
     pub(crate) fn turn_to(&mut self, stream: usize) {
         self.place = self.first + stream as u32;
     }
 
-    /// Whether replies too are compared with what is looked for.
+    /// Whether the content of messages is read, including that of replies.
     pub(crate) fn reads(&self) -> bool {
         self.pushed.watch.reads()
     }
@@ -192,18 +192,18 @@ impl Listener<'_> {
         self.pushed.feed(self.place, data);
     }
 
-    /// Whether the message that has ended fits a rule: it is no response.
+    /// Whether the complete message matches a rule: then it is not a reply.
     pub(crate) fn is_ruled(&self) -> bool {
         self.reads() && self.pushed.came.rule.is_some()
     }
 
-    /// Whether the message that has ended has a time or a number, as those have that the server sends by itself.
+    /// Whether the complete message has a time or a number, as unsolicited messages have.
     pub(crate) fn is_marked(&self) -> bool {
         let came = self.pushed.came;
         self.reads() && (came.time.is_some() || came.number.is_some())
     }
 
-    /// A message has ended whose content was not read.
+    /// Notes a complete message whose content was not read.
     pub(crate) fn ended(&mut self, bytes: u64) {
         self.pushed.came = Came { place: self.place, bytes, ..Came::default() };
     }

@@ -1,4 +1,5 @@
-//! Outgoing requests and messages; those with variables are written each time.
+//! Outgoing requests and messages. Constant ones are written once; those with variables are written each time from a
+//! [`ValueSource`].
 
 use net::PIECE;
 use plan::{Body, LONGEST_JAR, Part, Population, Slice, Text, Values};
@@ -12,38 +13,38 @@ mod redirect;
 
 pub(crate) use call::Call;
 
-/// The source of the values of all variables in a shard's requests.
+/// The source of the values of variables in a shard's requests.
 #[derive(Debug)]
 pub(crate) struct ValueSource {
     pub(crate) random: Random,
-    /// Each message has its own random stream, from this seed and its number, so that it can be written again when its echo
-    /// arrives.
+    /// Each message draws from its own random stream, seeded by this and the message's number, so that it can be generated again
+    /// to compare it with its echo.
     seed: u64,
-    /// This shard's numbers in its slice are `shard`, `shard + shards`, …: no two requests of a population have the same.
+    /// The shard's numbers within its slice are `shard`, `shard + shards`, …: no two requests of a population have the same.
     slice: Slice,
     shard: u64,
     shards: u64,
-    /// Requests and messages written so far.
+    /// Number of requests and messages written so far.
     written: u64,
-    /// For arrivals: the number of the connection at each index. Else it is the index itself.
+    /// For arrivals: the number of the connection at each index. Otherwise it is the index.
     came: Vec<u32>,
     next_to_come: u32,
-    /// A message, before it is framed, or to be compared with its echo.
+    /// Buffer for a message before it is framed, or for comparison with its echo.
     scratch: Vec<u8>,
-    /// What connections keep, where they keep anything.
+    /// What connections keep, if anything.
     pub(crate) captures: Option<Box<Captures>>,
-    /// When the turn began: cookies expire.
+    /// When the turn began: cookies may expire.
     pub(crate) now: Nanos,
 }
 
 impl ValueSource {
-    /// Of a shard whose connections keep these.
+    /// The source of a shard whose connections keep `captures`.
     pub(crate) fn new(part: &Part, captures: Option<Box<Captures>>) -> ValueSource {
         let (slice, shard, shards) = (part.slice, part.shard.into(), part.shards.into());
         ValueSource { slice, shard, shards, captures, ..ValueSource::alone(part.seed) }
     }
 
-    /// Of the only shard.
+    /// The source of the only shard.
     fn alone(seed: u64) -> ValueSource {
         ValueSource {
             random: Random::new(seed),
@@ -60,7 +61,7 @@ impl ValueSource {
         }
     }
 
-    /// A new connection takes this index, which others had before: it takes the next row of the tables.
+    /// A new connection takes this index: it uses the next row of the data tables.
     pub(crate) fn comes(&mut self, index: u32) {
         let at = index as usize;
         self.came.resize(self.came.len().max(at + 1), 0);
@@ -68,13 +69,13 @@ impl ValueSource {
         self.next_to_come = self.next_to_come.wrapping_add(1);
     }
 
-    /// The row of the tables of the connection at this index.
+    /// The row of the data tables for the connection at this index.
     fn row(&self, index: u32) -> u64 {
         let nth = self.came.get(index as usize).copied().unwrap_or(index);
         self.seq(nth.into())
     }
 
-    /// A text as the connection at `index` sends it, as far as it is always the same.
+    /// A text as the connection at `index` sends it; variables that change per request have some value.
     pub(crate) fn known(&self, text: &Text, index: u32) -> Vec<u8> {
         let mut random = Random::new(self.seed);
         let mut written = vec![0; text.max_len()];
@@ -83,7 +84,7 @@ impl ValueSource {
         written
     }
 
-    /// What the connection at `index` has captured, and its cookies.
+    /// The captured values and cookies of the connection at `index`.
     pub(crate) fn captured(&self, index: u32) -> impl Iterator<Item = &[u8]> {
         self.captures.iter().flat_map(move |captures| captures.kept_by(index))
     }
@@ -92,7 +93,7 @@ impl ValueSource {
         self.slice.number(nth * self.shards + self.shard)
     }
 
-    /// The variables' values for the next request on the connection at this index.
+    /// The values of variables for the next request on the connection at this index.
     pub(crate) fn values(&mut self, index: u32) -> Values<'_> {
         let (seq, row) = (self.seq(self.written), self.row(index));
         self.written += 1;
@@ -100,14 +101,14 @@ impl ValueSource {
         fill(values, self.captures.as_deref_mut(), index, self.now)
     }
 
-    /// A response with this check is awaited on the connection at `index`; `path`: of the request.
+    /// Awaits a response with this check on the connection at `index`; `path`: path of the request.
     pub(crate) fn watch(&mut self, index: u32, check: &Check, path: &[u8]) {
         if let (Some(captures), Some(wanted)) = (&mut self.captures, &check.wanted) {
             captures.begin(index, wanted, path);
         }
     }
 
-    /// Takes the watch of a connection, to read with; [`ValueSource::put_watch`] puts it back.
+    /// Takes out a connection's watch for reading; [`ValueSource::put_watch`] puts it back.
     pub(crate) fn take_watch(&mut self, index: u32) -> Option<Box<Watch>> {
         self.captures.as_mut()?.take(index)
     }
@@ -116,19 +117,19 @@ impl ValueSource {
         self.captures.iter_mut().zip(watch).for_each(|(captures, watch)| captures.put(index, watch));
     }
 
-    /// Room for the cookies of a connection, as a field.
+    /// Room for the Cookie field of a connection.
     pub(crate) fn cookie_room(&self) -> usize {
         if self.has_cookies() { LONGEST_JAR + COOKIE_ROOM } else { 0 }
     }
 
-    /// Adds the connection's cookies for `path` to a request without content that ends at `end`; returns its new end.
+    /// Adds the connection's cookies for `path` to a request without content that ends at `end`; returns the new end.
     pub(crate) fn add_cookies(&mut self, index: u32, path: &[u8], end: usize, out: &mut [u8]) -> usize {
         const END: &[u8] = b"\r\n";
         const COOKIE: &[u8] = b"Cookie: ";
         if !self.has_cookies() {
             return end;
         }
-        // Before the empty line.
+        // The field is inserted before the empty line.
         let begin = end - END.len();
         let length = self.values(index).write_cookies(path, &mut out[begin + COOKIE.len()..]);
         if length == 0 {
@@ -144,7 +145,7 @@ impl ValueSource {
         end
     }
 
-    /// The cookies of the connection at `index` for `path`, as the value of a field; empty where it has none.
+    /// The value of the Cookie field for `path` on the connection at `index`; empty if there are no cookies.
     pub(crate) fn cookies(&mut self, index: u32, path: &[u8]) -> Vec<u8> {
         let mut value = vec![0; self.cookie_room()];
         let length = if value.is_empty() { 0 } else { self.values(index).write_cookies(path, &mut value) };
@@ -170,7 +171,7 @@ impl ValueSource {
         (str::from_utf8(first).expect(TEXTS), str::from_utf8(second).expect(TEXTS))
     }
 
-    /// Writes the `nth` message of the shard; also the numbers that it drew.
+    /// Writes the `nth` message of the shard; returns it and the expected length of its reply.
     fn message<'a>(&'a mut self, message: &'a Message, nth: u64, index: u32) -> (&'a [u8], u64) {
         if let Some(bytes) = message.fixed {
             return (bytes, message.check.expected(&[]));
@@ -184,15 +185,15 @@ impl ValueSource {
         (&self.scratch[..length], message.check.expected(values.numbers()))
     }
 
-    /// An outstanding message, as it was sent; `nth` as returned by [`Message::write`].
+    /// An outstanding message as it was sent; `nth` as returned by [`Message::write`].
     pub(crate) fn again<'a>(&'a mut self, message: &'a Message, nth: u32, index: u32) -> &'a [u8] {
-        // The 32 bits are those of a number not far before the latest one.
+        // `nth` has the lower 32 bits of a number not far before the latest one.
         let behind = (self.written as u32).wrapping_sub(nth);
         self.message(message, self.written.wrapping_sub(behind.into()), index).0
     }
 }
 
-/// With what the connection keeps.
+/// Adds what the connection keeps.
 fn fill<'r>(values: Values<'r>, captures: Option<&'r mut Captures>, index: u32, now: Nanos) -> Values<'r> {
     match captures {
         None => values,
@@ -205,25 +206,25 @@ const ROOM: &str = "there is room for each field";
 /// `Cookie: ` with its line end, rounded up.
 const COOKIE_ROOM: usize = 16;
 
-/// An HTTP request to each destination.
+/// An HTTP request, for each destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     template: plan::Request,
     hosts: Vec<String>,
-    /// Whether it has the cookies of its connection.
+    /// Whether it sends the connection's cookies.
     cookies: bool,
-    /// The content, where it is always the same: for the life of the process, and not in the template.
+    /// The content, if it is constant: kept for the life of the process, and removed from the template.
     content: Option<&'static [u8]>,
-    /// For each destination, the request where it is always the same: its head (of HTTP/2: its fields, encoded), and what follows. Content
-    /// of HTTP/1.1 that fits into a piece is part of the first.
+    /// For each destination, the request if it is constant: its head (for HTTP/2 its encoded fields), and the content that
+    /// follows. HTTP/1.1 content that fits into one piece is part of the first.
     fixed: Vec<(&'static [u8], &'static [u8])>,
     pub(crate) is_head: bool,
-    /// gRPC: how many messages a response has.
+    /// gRPC: the number of messages in a response.
     pub(crate) call: Option<Call>,
     pub(crate) check: Check,
-    /// `https`, or `http`.
+    /// `https` or `http`.
     scheme: &'static str,
-    /// HTTP/2: the names of its fields, in lower case; empty for one that is not sent.
+    /// HTTP/2: the names of the header fields, in lower case; empty for a field that is not sent.
     names: Vec<String>,
 }
 
@@ -260,14 +261,14 @@ impl Request {
         request
     }
 
-    /// The fields of HTTP/2 to a destination, and the content.
+    /// HTTP/2: the encoded fields for a destination, and the content.
     fn fixed_fields(&self, destination: usize) -> (&'static [u8], &'static [u8]) {
         let mut source = ValueSource::alone(0);
         let (block, ..) = self.fields(destination, 0, &mut source);
         (block.to_vec().leak(), self.content())
     }
 
-    /// The request of HTTP/1.1 to a destination, as one piece or as head and content.
+    /// HTTP/1.1: the request to a destination, as one piece or as head and content.
     fn fixed_request(&self, destination: usize) -> (&'static [u8], &'static [u8]) {
         let mut bytes = vec![0; self.max_len(destination)];
         let length = self.write(destination, 0, &mut ValueSource::alone(0), &mut bytes).0;
@@ -283,36 +284,36 @@ impl Request {
         (self.scheme, &self.hosts[destination])
     }
 
-    /// The status of a redirect that is followed by a GET, whatever the method was (RFC 9110 section 15.4).
+    /// Whether a redirect with this status is followed by a GET, whatever the method was (RFC 9110 section 15.4).
     pub(crate) fn becomes_get(&self, status: u16) -> bool {
         let is_post = self.template.method == "POST";
         status == 303 && !self.is_head || matches!(status, 301 | 302) && is_post
     }
 
-    /// The path in a request of HTTP/1.1 that was written.
+    /// The path in a written HTTP/1.1 request.
     pub(crate) fn path_in<'a>(&self, written: &'a [u8]) -> &'a [u8] {
         let path = &written[self.template.method.len() + 1..];
         path.split(|b| *b == b' ').next().unwrap_or_default()
     }
 
-    /// The request to a destination, where it never changes: its head, and what follows.
+    /// The request to a destination, if it is constant: its head, and the rest.
     pub(crate) fn fixed(&self, destination: usize) -> Option<(&'static [u8], &'static [u8])> {
         self.fixed.get(destination).copied()
     }
 
-    /// Its content, where that is always the same: it follows the head.
+    /// The content, if it is constant: it follows the head.
     pub(crate) fn content(&self) -> &'static [u8] {
         self.content.unwrap_or_default()
     }
 
-    /// How long its content is, as its head says; `drawn`: of content that is drawn. Calls of gRPC do not say it.
+    /// The content length to announce; `drawn`: the length of generated content. gRPC calls announce none.
     fn content_length(&self, drawn: usize) -> Option<usize> {
         let has_content = self.content.is_some() || self.template.body.is_some();
         let says = self.call.is_none() && (has_content || self.template.expects_content());
         says.then(|| self.content.map_or(drawn, <[u8]>::len))
     }
 
-    /// HTTP/2: its fields, encoded, and content that is drawn, for the connection at `index`; and the expected length of its response.
+    /// HTTP/2: encoded fields and generated content for the connection at `index`, and the expected length of the response.
     pub(crate) fn fields<'a>(
         &'a self,
         destination: usize,
@@ -326,7 +327,7 @@ impl Request {
         }
         let mut scratch = std::mem::take(&mut source.scratch);
         let room = self.max_len(destination);
-        // Each text as it is, then the fields as they are encoded, which never takes more than that and a few bytes a field.
+        // Room for each text, then for all encoded fields, which take at most as much and a few bytes per field.
         scratch.resize(scratch.len().max(2 * room + 64 + 8 * self.names.len()), 0);
         let (text, out) = scratch.split_at_mut(room);
         let mut values = source.values(index);
@@ -345,7 +346,7 @@ impl Request {
         (&out[..block], &text[..content], expected)
     }
 
-    /// Writes the fields; `text` has room for each of them.
+    /// Writes the fields; `text` has room for each value.
     fn write_fields(
         &self,
         destination: usize,
@@ -366,7 +367,7 @@ impl Request {
             protocol: "",
         };
         let mut end = write_request_fields(out, &fields).expect(ROOM);
-        // Without memory, where it is not asked for.
+        // No allocation unless the path is needed.
         let path = if self.check.wanted.is_some() { text[..path].to_vec() } else { Vec::new() };
         if values.has_cookies() && !self.template.has_field("cookie") {
             let length = values.write_cookies(&path, text);
@@ -384,14 +385,14 @@ impl Request {
         (end, path)
     }
 
-    /// Bytes that it may take, without content that is always the same.
+    /// Maximum length of the request in bytes, without constant content.
     pub(crate) fn max_len(&self, destination: usize) -> usize {
-        // A jar has the lengths of what is in it, which are more than what separates cookies.
+        // The lengths stored in a jar take more than the separators between cookies.
         let cookies = if self.cookies { LONGEST_JAR + COOKIE_ROOM } else { 0 };
         self.template.max_len(self.hosts[destination].len()) + plan::Request::LENGTH_ROOM + cookies
     }
 
-    /// Writes one for the connection at `index`, without content that is always the same; returns its length, and the expected length of
+    /// Writes a request for the connection at `index`, without constant content; returns its length, and the expected length of
     /// its response.
     pub(crate) fn write(
         &self,
@@ -410,8 +411,8 @@ impl Request {
     }
 }
 
-/// The name of a field in HTTP/2; empty for one that belongs to a connection of HTTP/1.1, or is `:authority` (RFC 9113 sections
-/// 8.2.2 and 8.3.1).
+/// The name of a header field in HTTP/2; empty for connection-specific fields of HTTP/1.1 and for Host, which is `:authority`
+/// (RFC 9113 sections 8.2.2 and 8.3.1).
 pub(crate) fn http2_name(name: &str) -> String {
     const NOT_SENT: [&str; 6] =
         ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
@@ -419,38 +420,39 @@ pub(crate) fn http2_name(name: &str) -> String {
     if NOT_SENT.contains(&name.as_str()) { String::new() } else { name }
 }
 
-/// A message, and what is awaited upon it.
+/// A message, and the check of its reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     body: Body,
-    /// All of it, where it is always the same.
+    /// The whole message, if it is constant.
     pub(crate) fixed: Option<&'static [u8]>,
     pub(crate) check: Check,
 }
 
 impl Message {
-    /// The constant part is kept for the life of the process, as required for sending without a copy.
+    /// The constant part is kept for the life of the process, so that it is sent without a copy.
     pub(crate) fn new(body: &Body, check: Check) -> Message {
         let fixed = body.fixed().map(|bytes| &*bytes.to_vec().leak());
         Message { body: body.clone(), fixed, check }
     }
 
-    /// One to which no reply is awaited.
+    /// A message without a reply.
     pub(crate) fn alone(text: &Text) -> Message {
         Message::new(&Body::Text(text.clone()), Check::default())
     }
 
-    /// Whether it goes out as a binary message.
+    /// Whether it is sent as a binary message.
     pub(crate) fn is_binary(&self) -> bool {
         self.body.is_binary()
     }
 
-    /// A control ping: there is nothing to send but a number.
+    /// Whether it is a control ping: a message without text.
     pub(crate) fn is_ping(&self) -> bool {
         self.fixed.is_some_and(<[u8]>::is_empty)
     }
 
-    /// One for the connection at `index`: its text, its number, for [`ValueSource::again`], and the expected length of its reply.
+    /// Writes the message for the connection at `index`; returns its text, its number (for [`ValueSource::again`]), and the
+    /// expected length of the reply.
     pub(crate) fn write<'a>(&'a self, index: u32, source: &'a mut ValueSource) -> (&'a [u8], u32, u64) {
         let nth = source.written;
         source.written += 1;

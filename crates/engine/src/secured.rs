@@ -1,4 +1,4 @@
-//! How the connections of a population are secured, in the terms of crate `tls`.
+//! The TLS configuration of a population, in the terms of crate `tls`, and the faults of TLS errors.
 
 use plan::{Pem, Population, TlsVersions};
 use samples::{Detail, Fault, Kind, Rule, Stage};
@@ -6,7 +6,7 @@ use tls::{Identity, Versions};
 
 use crate::failure::Failure;
 
-/// How the connections of a population are secured; none where they are not.
+/// The TLS configuration of a population; `None` without TLS.
 pub fn secured(population: &Population) -> Option<tls::Client> {
     let Population { target, tls: chosen, .. } = population;
     if !target.secure {
@@ -42,8 +42,8 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
     })
 }
 
-/// The fault of a connection with which this is wrong at this stage. What its handshake explains is of that; what it does not, of what was
-/// under way.
+/// The fault of a TLS error at this stage. Errors that only the handshake can have are faults of the handshake; others belong to
+/// what was under way.
 pub fn tls_fault(error: tls::Error, stage: Stage) -> Fault {
     use tls::Error as E;
     let failure: Failure = match error {

@@ -1,7 +1,7 @@
-//! What is taken from a response while it arrives: values to be captured, values of JSON that are expected, and where a redirect leads.
+//! Captures from a response as it arrives: variables, expected JSON values, cookies, and the target of a redirect.
 //!
-//! A [`Watch`] exists while such a response is awaited, and goes from one connection to the next. It keeps values of at most
-//! [`LONGEST_VALUE`] octets, and of the content only what an expression is searched for in: [`LONGEST_SEARCHED`].
+//! A [`Watch`] exists while such a response is awaited, and is then reused for another connection. It keeps values of at most
+//! [`LONGEST_VALUE`] octets, and of the content only what regular expressions search: the first [`LONGEST_SEARCHED`] octets.
 
 use plan::{Captured, Expectation, From, LONGEST_JAR, LONGEST_VALUE};
 use regex::bytes::Regex;
@@ -14,13 +14,13 @@ use crate::{
     location::path_of,
 };
 
-/// Octets of content that expressions are searched for in.
+/// Octets of content that regular expressions search.
 const LONGEST_SEARCHED: usize = 64 << 10;
 
 /// What is taken from the responses of an operation, compiled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
-    /// Captures first, each with the place of its variable; then what is expected, with the text.
+    /// First captures, each with its variable; then expected JSON values.
     places: Vec<(Place, Use)>,
     pub(crate) redirects: u8,
     cookies: bool,
@@ -41,7 +41,7 @@ enum Use {
 }
 
 impl Wanted {
-    /// None, where nothing is.
+    /// `None` if nothing is taken.
     pub(crate) fn new(expected: &Expectation, redirects: u8, cookies: bool) -> Option<Box<Wanted>> {
         let captures = expected.captures.iter().map(|capture| {
             let place = match &capture.from {
@@ -60,7 +60,7 @@ impl Wanted {
         is_some.then(|| Box::new(Wanted { places, redirects, cookies }))
     }
 
-    /// Whether anything is captured: without it, the connection is of no use.
+    /// Whether any variable is captured: if that fails, the connection cannot continue.
     pub(crate) fn captures(&self) -> bool {
         self.places.iter().any(|(_, used)| matches!(used, Use::Capture { .. }))
     }
@@ -70,33 +70,33 @@ impl Wanted {
     }
 }
 
-/// Of a response that arrives.
+/// The state of a response that is arriving.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// For each place: its scan where it is of JSON, and what was found.
+    /// For each place: its JSON scan, if it has one, and the value found.
     found: Vec<(Option<Scan>, Value)>,
-    /// What expressions are searched for in.
+    /// Content that regular expressions will search.
     content: Vec<u8>,
-    /// Where a redirect leads; empty where it does not.
+    /// The Location field; empty without one.
     location: Vec<u8>,
-    /// Where the values of the request begin that may be redirected.
+    /// Where the random values of the redirected request began.
     pub(crate) drawn: Option<Drawn>,
-    /// A redirect has made a GET of the request.
+    /// Whether a redirect has changed the method to GET.
     pub(crate) is_get: bool,
-    /// The path of the request, with its query; of one that was redirected and is sent next.
+    /// The path of the request, with its query; after a redirect, that of the next request.
     path: Vec<u8>,
-    /// Fields that set cookies, each with a line end.
+    /// Set-Cookie fields, each followed by a line end.
     cookies: Vec<u8>,
     has_too_many: bool,
-    /// A response that was redirected has set more cookies than there is room for.
+    /// A redirect set more cookies than there is room for.
     has_lost_cookies: bool,
     date: Option<u64>,
 }
 
-/// Octets of the longest Location (RFC 9110, section 4.1, asks for 8,000 of a URI).
+/// Maximum length of Location, in octets (RFC 9110, section 4.1, recommends support of 8,000 for a URI).
 const LONGEST_LOCATION: usize = 8_000;
 
-/// Octets of all fields of a response that set cookies: more than a jar may have, for they have attributes.
+/// Octets of all Set-Cookie fields of a response: more than a jar can hold, because of attributes.
 const LONGEST_COOKIES: usize = 2 * LONGEST_JAR;
 
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ impl Value {
         if self.octets.len() < LONGEST_VALUE { self.octets.push(octet) } else { self.is_too_long = true }
     }
 
-    /// The first one is taken.
+    /// The first value is kept.
     fn set(&mut self, octets: &[u8]) {
         if !self.is_complete {
             self.clear();
@@ -125,7 +125,7 @@ impl Value {
         }
     }
 
-    /// A value that can be used: a text, not empty, and with nothing in it that would end a header field.
+    /// The value, if it is usable: non-empty text without control characters, which could end a header field.
     fn usable(&self) -> Result<&str, Kind> {
         if self.is_too_long {
             return Err(Kind::ValueTooLong);
@@ -137,15 +137,15 @@ impl Value {
 }
 
 impl Watch {
-    /// A response is awaited.
+    /// A response is awaited to a request with this path.
     pub(crate) fn begin(&mut self, wanted: &Wanted, path: &[u8]) {
         self.path.clear();
         self.path.extend_from_slice(path);
         self.begin_message(wanted);
     }
 
-    /// A redirect to this path is followed, the first in a row or another: a GET goes there if one of the row makes it one. `loses`: not
-    /// all of its cookies are kept.
+    /// Follows a redirect to this path. The method becomes GET if this redirect, or an earlier one of the same request, makes it
+    /// so. `loses`: not all of its cookies fit.
     pub(crate) fn redirect(&mut self, path: &str, (becomes_get, is_first, loses): (bool, bool, bool)) {
         self.has_lost_cookies = loses || self.has_lost_cookies && !is_first;
         self.path.clear();
@@ -153,7 +153,7 @@ impl Watch {
         self.is_get = becomes_get || self.is_get && !is_first;
     }
 
-    /// A message begins: what came before it was none of what is awaited.
+    /// A message begins: forgets what was found before.
     pub(crate) fn begin_message(&mut self, wanted: &Wanted) {
         self.found.resize_with(wanted.places.len(), Default::default);
         for ((scan, value), (place, _)) in self.found.iter_mut().zip(&wanted.places) {
@@ -166,7 +166,7 @@ impl Watch {
         (self.has_too_many, self.date) = (false, None);
     }
 
-    /// Whether a field of this name is taken.
+    /// Whether a header field of this name is needed.
     pub(crate) fn wants(wanted: &Wanted, name: &[u8]) -> bool {
         let is = |own: &str| name.eq_ignore_ascii_case(own.as_bytes());
         wanted.cookies && (is("set-cookie") || is("date"))
@@ -178,7 +178,7 @@ impl Watch {
             })
     }
 
-    /// A field of the response's head.
+    /// Takes a field of the response's head.
     pub(crate) fn field(&mut self, wanted: &Wanted, name: &[u8], field: &[u8]) {
         if wanted.redirects > 0 && name.eq_ignore_ascii_case(b"location") && field.len() <= LONGEST_LOCATION {
             self.location.clear();
@@ -208,7 +208,7 @@ impl Watch {
         }
     }
 
-    /// A piece of its content.
+    /// Reads a piece of the content.
     pub(crate) fn content(&mut self, wanted: &Wanted, bytes: impl Iterator<Item = u8> + Clone) {
         for ((scan, value), (place, _)) in self.found.iter_mut().zip(&wanted.places) {
             if let (Some(scan), Place::Json(pointer)) = (scan, place) {
@@ -239,8 +239,8 @@ impl Watch {
         }
     }
 
-    /// Makes the path and query of each link that has come with the response to a request to this scheme and host. One that leads to
-    /// another host is no value.
+    /// Replaces each captured link by its path and query, resolved against the request with this scheme and host. A link to
+    /// another origin is no value.
     pub(crate) fn resolve_links(&mut self, wanted: &Wanted, origin: (&str, &str)) {
         let Watch { found, path, .. } = self;
         for ((_, value), (_, used)) in found.iter_mut().zip(&wanted.places) {
@@ -252,7 +252,7 @@ impl Watch {
         }
     }
 
-    /// What is wrong with it: a value that is not as expected, else one that cannot be captured.
+    /// What is wrong: an unexpected value, or else one that cannot be captured.
     pub(crate) fn wrong(&self, wanted: &Wanted) -> Option<Kind> {
         let places = self.found.iter().zip(&wanted.places);
         let differs = places.clone().any(|((_, value), (_, used))| match used {
@@ -267,13 +267,13 @@ impl Watch {
             .find_map(|((_, value), _)| value.usable().err())
     }
 
-    /// Whether a value of a complete message is not as expected.
+    /// Whether a value of a complete message differs from the expected one.
     pub(crate) fn differs(&mut self, wanted: &Wanted) -> bool {
         self.end(wanted);
         self.wrong(wanted) == Some(Kind::WrongBody)
     }
 
-    /// Keeps what is captured; `variables` is the number of variables.
+    /// Stores the captured values; `variables` is the number of variables.
     pub(crate) fn keep(&self, wanted: &Wanted, captured: &mut Captured, variables: usize) {
         for ((_, value), (_, used)) in self.found.iter().zip(&wanted.places) {
             if let (Use::Capture { nth, .. }, Ok(text)) = (used, value.usable()) {
@@ -282,7 +282,7 @@ impl Watch {
         }
     }
 
-    /// Where a redirect leads.
+    /// The target of a redirect, as received.
     pub(crate) fn location(&self) -> &[u8] {
         &self.location
     }
@@ -297,12 +297,12 @@ impl Watch {
         self.date
     }
 
-    /// The fields that set cookies.
+    /// The Set-Cookie fields.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = &[u8]> {
         self.cookies.split(|b| *b == b'\n').filter(|field| !field.is_empty())
     }
 
-    /// Whether there were more of them than are kept; `followed`: or with one of the redirects that led here.
+    /// Whether there were more cookies than fit; with `followed`, also in a redirect before this response.
     pub(crate) fn has_too_many(&self, followed: bool) -> bool {
         self.has_too_many || followed && self.has_lost_cookies
     }

@@ -1,4 +1,4 @@
-//! Queries the kernel about sockets (sock_diag(7)).
+//! Queries the kernel about its TCP sockets over netlink (sock_diag(7)), and reads the replies.
 
 use std::{
     io,
@@ -13,37 +13,37 @@ use rustix::net::{
 
 pub(crate) const AF_INET: u8 = libc::AF_INET as u8;
 pub(crate) const AF_INET6: u8 = libc::AF_INET6 as u8;
-/// States of a socket (include/net/tcp_states.h).
+/// TCP states (include/net/tcp_states.h).
 pub(crate) const ESTABLISHED: u8 = 1;
 pub(crate) const SYN_SENT: u8 = 2;
 pub(crate) const LISTEN: u8 = 10;
-/// `struct nlmsghdr`.
+/// Size of `struct nlmsghdr`.
 const HEADER: usize = 16;
-/// `struct inet_diag_req` (linux/inet_diag.h).
+/// Size of `struct inet_diag_req` (linux/inet_diag.h).
 const REQUEST: usize = 60;
-/// `struct inet_diag_msg`.
+/// Size of `struct inet_diag_msg`.
 pub(crate) const MESSAGE: usize = 72;
-/// The kernel fills the buffer with whole messages, at most 32 KiB at once.
+/// Receive buffer, in bytes: the kernel sends whole messages, at most 32 KiB at once.
 const BUFFER: usize = 32 << 10;
 /// Timeout of a reply, which is normally immediate.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Which sockets to describe.
+/// Which sockets to report, and with which attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Query {
-    /// A bit for each state.
+    /// A bit mask of TCP states.
     pub(crate) states: u32,
-    /// With this port on their near side; 0: with any.
+    /// Only sockets with this local port; 0 for any.
     pub(crate) near: u16,
-    /// The same of their far side.
+    /// Only sockets with this remote port; 0 for any.
     pub(crate) far: u16,
-    /// With `struct tcp_info` after each (`INET_DIAG_INFO`).
+    /// Whether to append `struct tcp_info` to each message (`INET_DIAG_INFO`).
     pub(crate) info: bool,
-    /// With what each has in memory, and has dropped (`INET_DIAG_SKMEMINFO`).
+    /// Whether to append memory use and drops to each message (`INET_DIAG_SKMEMINFO`).
     pub(crate) memory: bool,
 }
 
-/// Queries sockets of both families and passes the kernel's message for each to `take`, until that returns false.
+/// Queries sockets of both families and passes the kernel's message for each socket to `take`, until it returns false.
 pub(crate) fn for_each_socket(query: Query, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
@@ -58,8 +58,8 @@ pub(crate) fn for_each_socket(query: Query, mut take: impl FnMut(&[u8]) -> bool)
     }
 }
 
-/// Queries the TCP sockets of both families at once. The newer `SOCK_DIAG_BY_FAMILY` takes a request for each family, and the
-/// kernel walks its whole table of connections for each of them, which takes milliseconds even where there are none.
+/// A request for the TCP sockets of both families. The newer `SOCK_DIAG_BY_FAMILY` needs one request per family, and for each the kernel
+/// walks its whole table of connections, which takes milliseconds even if the table is empty.
 fn request(query: Query) -> [u8; HEADER + REQUEST] {
     const TCPDIAG_GETSOCK: u16 = 18;
     const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
@@ -78,18 +78,18 @@ fn request(query: Query) -> [u8; HEADER + REQUEST] {
     bytes
 }
 
-/// How far a reply was read.
+/// The state of a reply after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// To its end.
+    /// The reply is complete.
     All,
-    /// As far as was wanted.
+    /// The callback wants no more.
     Enough,
-    /// More comes.
+    /// More datagrams follow.
     More,
 }
 
-/// Hands over the messages of one datagram.
+/// Passes the messages of one datagram to `take`.
 pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) -> io::Result<Read> {
     const ERROR: u16 = libc::NLMSG_ERROR as u16;
     const DONE: u16 = libc::NLMSG_DONE as u16;
@@ -108,7 +108,7 @@ pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) ->
             _ if !take(body) => return Ok(Read::Enough),
             _ => {}
         }
-        // Messages begin at multiples of four.
+        // Messages are aligned to four bytes.
         datagram = &datagram[length.next_multiple_of(4).min(datagram.len())..];
     }
     Ok(Read::More)
@@ -116,31 +116,31 @@ pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) ->
 
 /// `INET_DIAG_INFO` (linux/inet_diag.h).
 const INFO: u16 = 2;
-/// `INET_DIAG_SKMEMINFO`, nine numbers (linux/sock_diag.h).
+/// `INET_DIAG_SKMEMINFO`: nine numbers (linux/sock_diag.h).
 const MEMORY: u16 = 7;
-/// The last of them (`SK_MEMINFO_DROPS`).
+/// Index of the drops in `INET_DIAG_SKMEMINFO` (`SK_MEMINFO_DROPS`).
 const DROPS: usize = 8;
-/// `INET_DIAG_SKV6ONLY`, a byte: the kernel adds it to each listener of IPv6.
+/// `INET_DIAG_SKV6ONLY`, one byte: the kernel adds it for each IPv6 listener.
 const ONLY_IPV6: u16 = 11;
 
-/// The `struct tcp_info` after a message.
+/// The `struct tcp_info` of a message, if present.
 pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
     attribute(body, INFO)
 }
 
-/// What the socket of a message has dropped since it exists: of a listener, SYNs and the last segments of handshakes.
+/// Packets that the socket has dropped since it exists: for a listener, SYNs and final ACKs of handshakes.
 pub(crate) fn drops(body: &[u8]) -> Option<u32> {
     attribute(body, MEMORY)
         .filter(|value| value.len() >= 4 * (DROPS + 1))
         .map(|value| u32_at(value, 4 * DROPS))
 }
 
-/// Whether a listener of IPv6 takes no IPv4 (`IPV6_V6ONLY`).
+/// Whether an IPv6 listener accepts no IPv4 (`IPV6_V6ONLY`).
 pub(crate) fn is_only_ipv6(body: &[u8]) -> bool {
     attribute(body, ONLY_IPV6).is_some_and(|value| value.first() == Some(&1))
 }
 
-/// The attribute of this kind after a message.
+/// The value of the attribute of this type, if present.
 fn attribute(body: &[u8], wanted: u16) -> Option<&[u8]> {
     let mut attributes = body.get(MESSAGE..)?;
     while attributes.len() >= 4 {
@@ -155,7 +155,7 @@ fn attribute(body: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Near and far end of a socket (`struct inet_diag_sockid`).
+/// The local and the remote address of a socket (`struct inet_diag_sockid`).
 pub(crate) fn ends(body: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let body = body.get(..MESSAGE)?;
     let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
@@ -163,11 +163,11 @@ pub(crate) fn ends(body: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     Some((near, SocketAddr::new(address(body[0], &body[24..40])?, port(6))))
 }
 
-/// An address by its family, from 4 or 16 bytes; for IPv4 more may follow.
+/// An address of this family, from the first 4 bytes for IPv4, from exactly 16 for IPv6.
 pub(crate) fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
     match family {
         AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(..4)?).ok()?).into()),
-        // A server that binds an IPv4 address through an IPv6 socket, as a JVM does, listens at that address.
+        // A server that binds an IPv4 address through an IPv6 socket, as a JVM does, listens at the IPv4 address.
         AF_INET6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()),
         _ => None,
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: no panic, and an end.
+        /// No input causes a panic or an endless loop.
         #[test]
         fn any_reply_of_the_kernel_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
             let _ = read(&bytes, &mut |body: &[u8]| info(body).is_none());

@@ -1,4 +1,4 @@
-//! An echo of ICMP: how far a host is that says nothing else.
+//! An ICMP echo: shows how many hops away a host is that sends nothing else.
 
 use std::{
     io,
@@ -9,16 +9,16 @@ use std::{
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
 use units::{Clock, Nanos};
 
-/// Types of ICMP (RFC 792).
+/// ICMP message types (RFC 792).
 const ECHO: u8 = 8;
 const ECHO_REPLY: u8 = 0;
-/// Where the reply bears it: any other process may ask for echoes, too.
+/// The payload that identifies the reply: other processes may send echo requests, too.
 const MARK: [u8; 8] = *b"throngTT";
-/// ICMP's header, and the shortest of IP.
+/// Length of the ICMP header, and the minimum length of the IP header.
 const HEADER: usize = 8;
 const IP_HEADER: usize = 20;
 
-/// The time to live with which a host's reply to an echo request arrives; none without a reply, or of IPv6.
+/// The time to live with which a host's reply to an echo request arrives. `None` without a reply within `patience`, and for IPv6.
 ///
 /// # Errors
 /// Without `CAP_NET_RAW`.
@@ -47,7 +47,7 @@ pub fn echo_ttl(at: IpAddr, patience: Duration) -> io::Result<Option<u8>> {
     }
 }
 
-/// Its checksum is the complement of the sum of its 16-bit words (RFC 1071).
+/// An echo request. The checksum is the complement of the sum of the 16-bit words (RFC 1071).
 fn request() -> [u8; HEADER + MARK.len()] {
     let mut packet = [0; HEADER + MARK.len()];
     packet[0] = ECHO;
@@ -59,7 +59,7 @@ fn request() -> [u8; HEADER + MARK.len()] {
     packet
 }
 
-/// The time to live of the reply, with its IP header, if it is that of this host.
+/// The time to live of an IP packet, if it is the reply of this host to [`request`].
 fn reply(packet: &[u8], host: Ipv4Addr) -> Option<u8> {
     let header = usize::from(packet.first()? & 0xF) * 4;
     let is_its = packet.get(12..16)? == host.octets() && header >= IP_HEADER;

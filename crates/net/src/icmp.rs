@@ -1,28 +1,28 @@
-//! ICMP messages from a socket's error queue (ip(7), `IP_RECVERR`): meaning and sender.
+//! ICMP messages from a socket's error queue (ip(7), `IP_RECVERR`): type, code and sender.
 
 use std::net::IpAddr;
 
 use crate::diag;
 
-/// `struct cmsghdr`: a length, then level and type.
+/// Size of `struct cmsghdr`: a length, then level and type.
 const HEADER: usize = size_of::<libc::cmsghdr>();
-/// `struct sock_extended_err` (linux/errqueue.h).
+/// Size of `struct sock_extended_err` (linux/errqueue.h).
 const ERROR: usize = 16;
 
-/// A message that rejected what was sent.
+/// An ICMP error message in response to a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// The sender; none if the kernel does not report it.
+    /// The sender; `None` if the kernel does not report it.
     pub by: Option<IpAddr>,
-    /// Of ICMPv6.
+    /// Whether it is an ICMPv6 message.
     pub is_v6: bool,
-    /// Its type.
+    /// The ICMP type.
     pub kind: u8,
-    /// Its code.
+    /// The ICMP code.
     pub code: u8,
 }
 
-/// The first message of ICMP among a socket's control messages.
+/// The first ICMP message among a socket's control messages.
 pub(crate) fn first(mut control: &[u8]) -> Option<Icmp> {
     while control.len() >= HEADER {
         let length = usize::from_ne_bytes(control[..size_of::<usize>()].try_into().ok()?);
@@ -39,9 +39,9 @@ pub(crate) fn first(mut control: &[u8]) -> Option<Icmp> {
     None
 }
 
-/// `struct sock_extended_err`, followed by the address of the sender.
+/// Reads `struct sock_extended_err`, which is followed by the sender's address. `None` if the error is not from ICMP.
 fn extended(value: &[u8]) -> Option<Icmp> {
-    /// linux/errqueue.h
+    /// `SO_EE_ORIGIN_ICMP` and `SO_EE_ORIGIN_ICMP6` (linux/errqueue.h).
     const ICMP: u8 = 2;
     const ICMP6: u8 = 3;
     let error = value.get(..ERROR)?;
@@ -50,7 +50,7 @@ fn extended(value: &[u8]) -> Option<Icmp> {
     matches!(origin, ICMP | ICMP6).then_some(Icmp { by, is_v6: origin == ICMP6, kind, code })
 }
 
-/// `struct sockaddr_in` or `sockaddr_in6`.
+/// Reads `struct sockaddr_in` or `sockaddr_in6`.
 fn offender(address: &[u8]) -> Option<IpAddr> {
     let family = u16::from_ne_bytes([*address.first()?, *address.get(1)?]).try_into().ok()?;
     let place = if family == diag::AF_INET { 4..8 } else { 8..24 };
@@ -85,7 +85,7 @@ mod tests {
         let prohibited = control(libc::IPPROTO_IP, libc::IP_RECVERR, [2, 3, 13], &address4([10, 88, 0, 1]));
         let read = first(&prohibited).expect("it is one");
         assert_eq!(read, Icmp { by: router, is_v6: false, kind: 3, code: 13 });
-        // After another control message.
+        // The message follows another control message.
         let other = control(libc::SOL_SOCKET, 1, [2, 3, 1], &[]);
         assert_eq!(first(&[other.clone(), prohibited].concat()), Some(read));
         assert_eq!(first(&other), None);
@@ -96,12 +96,12 @@ mod tests {
         let rejected = first(&control(libc::IPPROTO_IPV6, libc::IPV6_RECVERR, [3, 1, 1], &six));
         let by = Some("fd77::1".parse().unwrap());
         assert_eq!(rejected, Some(Icmp { by, is_v6: true, kind: 1, code: 1 }));
-        // An error of this machine's own is no message.
+        // A local error is not an ICMP message.
         assert_eq!(first(&control(libc::IPPROTO_IP, libc::IP_RECVERR, [1, 3, 13], &address4([0; 4]))), None);
     }
 
     proptest! {
-        /// Whatever comes: no panic, and an end.
+        /// No input causes a panic or an endless loop.
         #[test]
         fn any_control_message_is_survived(bytes in proptest::collection::vec(0u8..60, 0..200)) {
             let _ = first(&bytes);

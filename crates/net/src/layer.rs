@@ -1,5 +1,4 @@
-//! A layer between a socket and the program: the place for TLS. Without a layer bytes pass as they are, and nothing is kept of
-//! them.
+//! [`Layer`]: a protocol between the socket and the program, which is TLS. Without a layer, bytes pass unchanged and no state is kept.
 //!
 //! ```text
 //!  the transport is open ─► open ─► handle_bytes = Opened ─► the program begins ─► … ─► close ─► end
@@ -9,59 +8,59 @@ use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use crate::{Cx, Io, Key, PIECE, machine::return_freed_memory};
 
-/// A layer, with what it keeps of each connection of a shard; a connection is known by its index.
+/// A layer, with its state for each connection of a shard; a connection is identified by its index.
 pub trait Layer {
-    /// What may be wrong with a connection.
+    /// An error of one connection.
     type Error;
 
-    /// The transport to a destination, by its number, is open.
+    /// The transport to the destination with this number is open: begins the layer's handshake.
     ///
     /// # Errors
     /// The layer cannot be opened.
     fn open(&mut self, index: u32, destination: u16) -> Result<(), Self::Error>;
 
-    /// Reads on, and unseals in place. What it does not use is left as it was, and is passed again with more bytes after it.
+    /// Reads input and unseals it in place. Bytes that it does not use are left unchanged, and are passed again with more bytes after them.
     ///
     /// # Errors
-    /// What came is not right.
+    /// The input is invalid.
     fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Self::Error>;
 
     /// The layer's own output, such as a handshake record; empty if there is none.
     fn poll_output(&mut self, index: u32) -> Vec<u8>;
 
-    /// The maximum length of this many bytes once sealed.
+    /// The maximum length of `length` bytes once they are sealed.
     fn sealed_len(&self, length: usize) -> usize;
 
-    /// Writes what `bytes` become on their way out; returns how many.
+    /// Seals `bytes` into `out`; returns the number of bytes written.
     fn seal(&mut self, index: u32, bytes: &[u8], out: &mut [u8]) -> usize;
 
-    /// Whether as much has been sent under a key as may be, and there can be no other: the connection is to be closed soon.
+    /// Whether the key has reached its usage limit and cannot be replaced: the connection should be closed soon.
     fn is_used_up(&self, index: u32) -> bool;
 
-    /// Nothing more is sent on the connection: the peer is notified by the next output.
+    /// Closes the sending side; the next output notifies the peer.
     fn close(&mut self, index: u32);
 
-    /// Whether the peer has said that it sends nothing more. An end without that may be anyone's, and what it ends may be cut
-    /// short.
+    /// Whether the peer has signalled the end of its data. An end of the connection without that signal may be forged, and the data may be
+    /// truncated.
     fn is_closed(&self, index: u32) -> bool;
 
-    /// The connection is no more.
+    /// The connection is gone: drops its state.
     fn end(&mut self, index: u32);
 
-    /// Frees what it has kept for more connections than are being opened now. Returns whether that was much.
+    /// Frees memory that was needed for more simultaneous openings than there are now. Returns whether that was much.
     fn shrink(&mut self) -> bool;
 }
 
-/// What a layer made of input, with the bytes that were used for it.
+/// The result of unsealing input; the first field is the number of input bytes that were used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unsealed {
-    /// Nothing further: come again with more.
+    /// No data yet: more input is needed.
     More(usize),
-    /// The layer is open: the program is next.
+    /// The layer is open: the program begins.
     Opened(usize, Opening),
-    /// These bytes are the program's.
+    /// The bytes in this range of the input are data for the program.
     Bytes(usize, Range<usize>),
-    /// The peer has said that it sends nothing more.
+    /// The peer has signalled that it sends nothing more.
     Closed(usize),
 }
 
@@ -70,22 +69,22 @@ pub enum Unsealed {
 pub struct Opening {
     /// An earlier session was resumed.
     pub resumed: bool,
-    /// HTTP/2 was agreed on.
+    /// The two sides agreed on HTTP/2.
     pub http2: bool,
 }
 
-/// A layer, and what is kept beside it.
+/// A layer and the buffers that it needs in a shard.
 pub struct Layered<E> {
     /// The layer.
     pub layer: Box<dyn Layer<Error = E>>,
-    /// Unsealed bytes that the program has not used yet, by index: a partial head.
+    /// Unsealed bytes that the program has not used yet, such as a partial head, by connection index.
     leftovers: HashMap<u32, Vec<u8>>,
-    /// What goes out, before it is sealed.
+    /// Output before it is sealed.
     scratch: Vec<u8>,
 }
 
-/// Sends what `fill` writes into `room` bytes, through the layer where there is one, after what was sent before; `fill` returns how many,
-/// and this how many bytes leave now.
+/// Sends what `fill` writes into `room` bytes, after all earlier output, and through the layer if there is one. `fill` returns the number
+/// of bytes written. Returns how many bytes leave now, 0 if they went to the backlog.
 pub fn send<E, I: Io>(
     layer: Option<&mut Layered<E>>,
     cx: &mut Cx<I>,
@@ -111,8 +110,8 @@ pub fn send<E, I: Io>(
     sent
 }
 
-/// Sends bytes that live as long as the program, after what was sent before; without a copy if there is no layer. What is longer than
-/// [`PIECE`] goes out in pieces, each when the one before has left. Returns how many bytes leave now.
+/// Sends static bytes after all earlier output; without a copy if there is no layer. More than [`PIECE`] bytes go out in pieces, each
+/// when the previous one has left. Returns how many bytes leave now.
 pub fn send_static<E, I: Io>(
     layer: Option<&mut Layered<E>>,
     cx: &mut Cx<I>,
@@ -130,15 +129,15 @@ pub fn send_static<E, I: Io>(
     if piece.is_empty() { 0 } else { send_part(layer, cx, k, Cow::Borrowed(piece)) }
 }
 
-/// Sends the next piece of what waits on a connection, in [`Program::writable`](crate::Program::writable). Returns how many bytes leave
-/// now.
+/// Sends the next piece of the connection's backlog; to be called in [`Program::writable`](crate::Program::writable). Returns how many
+/// bytes leave now.
 pub fn send_deferred<E, I: Io>(mut layer: Option<&mut Layered<E>>, cx: &mut Cx<I>, k: Key) -> usize {
     let mut sent = 0;
     cx.send_deferred(k, |cx, part| sent += send_part(layer.as_deref_mut(), cx, k, part));
     sent
 }
 
-/// Sends bytes as they are, or sealed; returns how many leave.
+/// Sends bytes unchanged, or sealed if there is a layer; returns how many leave.
 fn send_part<E, I: Io>(
     layer: Option<&mut Layered<E>>,
     cx: &mut Cx<I>,
@@ -159,12 +158,12 @@ fn send_part<E, I: Io>(
 }
 
 impl<E> Layered<E> {
-    /// Nothing is kept yet.
+    /// Wraps a layer; no state is kept yet.
     pub fn new(layer: Box<dyn Layer<Error = E>>) -> Layered<E> {
         Layered { layer, leftovers: HashMap::new(), scratch: Vec::new() }
     }
 
-    /// Sends what `fill` writes into `room` bytes, sealed; `fill` returns how many, and this how many they have become.
+    /// Sends what `fill` writes into `room` bytes, sealed. `fill` returns the number of bytes written; returns their sealed length.
     pub fn send<I: Io>(
         &mut self,
         cx: &mut Cx<I>,
@@ -183,7 +182,7 @@ impl<E> Layered<E> {
         sealed
     }
 
-    /// Sends the layer's own output; returns how many bytes.
+    /// Sends the layer's own output; returns its length.
     pub fn send_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> usize {
         let output = self.layer.poll_output(k.index);
         if !output.is_empty() {
@@ -195,33 +194,33 @@ impl<E> Layered<E> {
         output.len()
     }
 
-    /// Unsealed bytes that the program left over, and these after them; none where nothing was left over.
+    /// The unsealed bytes that the program left over, followed by `bytes`; `None` if nothing was left over.
     pub fn take_leftover(&mut self, index: u32, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut leftover = self.leftovers.remove(&index)?;
         leftover.extend_from_slice(bytes);
         Some(leftover)
     }
 
-    /// The program has not used these bytes yet.
+    /// Keeps bytes that the program has not used yet.
     pub fn leave(&mut self, index: u32, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.leftovers.insert(index, bytes.to_vec());
         }
     }
 
-    /// What the program has left over.
+    /// The bytes that the program has left over.
     pub fn leftover(&self, index: u32) -> &[u8] {
         self.leftovers.get(&index).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the memory of openings to the system, after a peak of them.
+    /// Returns memory to the system after a peak of openings.
     pub fn shrink(&mut self) {
         if self.layer.shrink() {
             return_freed_memory();
         }
     }
 
-    /// The connection is no more.
+    /// The connection is gone: drops its state.
     pub fn end(&mut self, index: u32) {
         self.leftovers.remove(&index);
         self.layer.end(index);

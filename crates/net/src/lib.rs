@@ -1,13 +1,12 @@
-//! Sockets, and only sockets: keys, timers and **the one loop** that drives a [`Program`] over an [`Io`].
+//! Sockets, timers and **the one loop**, which drives a [`Program`] over a transport ([`Io`]). This crate knows no protocol.
 //!
 //! ```text
 //!        ┌────────────── Shard::turn ──────────────┐
 //!  Io ──►│ wait ─► timers due ─► what is done ─► pace │──► Program
 //!        └──────────────────────────────────────────┘
 //! ```
-//! Two programs exist, the client (`engine`) and the reference server (`serve`); four fills of [`Io`] exist:
-//! the kernel's io_uring, its epoll where that is not allowed, TCP of our own over a TUN device, and an in-memory network with
-//! virtual time.
+//! There are two programs, the client (`engine`) and the reference server (`serve`), and four implementations of [`Io`]: io_uring,
+//! epoll for machines where io_uring is not allowed, throng's TCP over a TUN device, and an in-memory network in virtual time.
 
 mod diag;
 mod echo;

@@ -1,7 +1,8 @@
-//! Listeners of this machine, and connections that their programs have not accepted, queried from the kernel.
+//! Queries the kernel (sock_diag) about this machine's TCP listeners, and about established connections, accepted or still in an
+//! accept queue.
 //!
-//! `/proc/net/tcp` has this too, but the kernel walks all sockets of the machine to write it, which takes seconds with
-//! millions of them, and it lacks the backlog.
+//! `/proc/net/tcp` lists the same sockets without the backlog, and to write it the kernel walks all sockets of the machine, which takes
+//! seconds with millions of them.
 
 use std::{
     io,
@@ -11,39 +12,39 @@ use std::{
 
 use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, drops, ends, for_each_socket, is_only_ipv6, u32_at};
 
-/// Who does not answer a dial for this long does not refuse it.
+/// Timeout of the dial in [`refuses`]: without a reply, the dial does not count as refused.
 const ANSWERS: Duration = Duration::from_secs(3);
 
-/// A TCP socket of this network namespace that listens.
+/// A listening TCP socket of this network namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listening {
-    /// Where.
+    /// The local address.
     pub address: SocketAddr,
-    /// It is of IPv6 and takes no IPv4 (`IPV6_V6ONLY`): of importance for one at any address.
+    /// Whether an IPv6 socket accepts no IPv4 (`IPV6_V6ONLY`); matters for a listener at the unspecified address.
     pub is_only_ipv6: bool,
-    /// The number by which `/proc/PID/fd` names it (`socket:[inode]`).
+    /// The inode number, which `/proc/PID/fd` shows as `socket:[inode]`.
     pub inode: u64,
-    /// Connections that wait to be accepted now.
+    /// Current length of the accept queue.
     pub waiting: u32,
-    /// The backlog: the argument of listen(2), at most `net.core.somaxconn`.
+    /// The backlog: the argument of listen(2), limited to `net.core.somaxconn`.
     pub backlog: u32,
-    /// SYNs and last segments of handshakes that it has dropped since it listens: as a rule because its queue was full
+    /// SYNs and final ACKs of handshakes that the socket has dropped since it began to listen, usually because its queue was full
     /// (`sk_drops`).
     pub dropped: u32,
 }
 
-/// A server's end of an established connection. Of an IPv4 connection of an IPv6 socket, with addresses of IPv4.
+/// The server's end of an established connection. An IPv4 connection of an IPv6 socket has IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Its own address.
+    /// The local address.
     pub near: SocketAddr,
-    /// The client's.
+    /// The client's address.
     pub far: SocketAddr,
-    /// Its program has accepted the connection, which otherwise is in the listener's accept queue.
+    /// Whether the server's program has accepted the connection. If not, it is in the listener's accept queue.
     pub is_accepted: bool,
 }
 
-/// All of them, IPv4 and IPv6, in no order.
+/// All listeners of this network namespace, IPv4 and IPv6, in no particular order.
 ///
 /// # Errors
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
@@ -56,14 +57,14 @@ pub fn listening() -> io::Result<Vec<Listening>> {
     Ok(found)
 }
 
-/// Whether a dial to this address is refused: nothing listens there.
+/// Whether a dial to this address is refused, because nothing listens there.
 pub fn refuses(to: SocketAddr) -> bool {
     let dialled = TcpStream::connect_timeout(&to, ANSWERS);
     dialled.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-/// The number of established connections of this network namespace with this local port: the server's ends, if it is here.
-/// The kernel walks all its sockets: some ten nanoseconds for each, and a microsecond for each match.
+/// Number of established connections of this network namespace with this local port: the server's ends, if the server runs here. The
+/// kernel walks all sockets, which takes about ten nanoseconds per socket, and a microsecond per match.
 ///
 /// # Errors
 /// As [`listening`].
@@ -71,7 +72,7 @@ pub fn established_at(port: u16) -> io::Result<u64> {
     count_established(port, |_| true)
 }
 
-/// The same connections, until `take` has had enough: then it returns false.
+/// Passes the connections that [`established_at`] counts to `take`, until it returns false.
 ///
 /// # Errors
 /// As [`listening`].
@@ -81,8 +82,8 @@ pub fn established(port: u16, mut take: impl FnMut(End) -> bool) -> io::Result<(
     })
 }
 
-/// The established connections of this network namespace to this port of any host, each with its near and its far end: the clients'
-/// ends, if they are here.
+/// Passes the near and far address of each established connection of this network namespace to this remote port, on any host, to `take`:
+/// the clients' ends, if the clients run here.
 ///
 /// # Errors
 /// As [`listening`].
@@ -98,8 +99,8 @@ pub fn dialled(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr)) -> io::R
     })
 }
 
-/// How many of the server's ends no program has accepted: they are in the listener's accept queue. Connections there that their clients
-/// have closed since are none.
+/// Number of the server's ends that no program has accepted: they are in the listener's accept queue. Connections that their clients have
+/// closed meanwhile are not counted.
 ///
 /// # Errors
 /// As [`listening`].
@@ -107,7 +108,7 @@ pub fn unaccepted_at(port: u16) -> io::Result<u64> {
     count_established(port, |body| !is_accepted(body))
 }
 
-/// One that is not belongs to no file: the kernel gives it one when it is accepted.
+/// Whether the connection was accepted. A socket gets an inode only then.
 fn is_accepted(body: &[u8]) -> bool {
     u32_at(body, 68) != 0
 }
@@ -126,7 +127,7 @@ fn for_each_established(port: u16, mut take: impl FnMut(&[u8]) -> bool) -> io::R
     for_each_socket(query, |body| !is_established(body, port, 4) || take(body))
 }
 
-/// `at`: where the port stands, 4 of the near end and 6 of the far one (`struct inet_diag_sockid`).
+/// `at`: the offset of the port in the message, 4 for the near end and 6 for the far end (`struct inet_diag_sockid`).
 fn is_established(body: &[u8], port: u16, at: usize) -> bool {
     body.len() >= MESSAGE && body[1] == ESTABLISHED && body[at..at + 2] == port.to_be_bytes()
 }
@@ -258,7 +259,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(by_state, [8, 12]);
-        // Those that their client left are in the queue still, and no connections any more.
+        // Connections that their clients have closed are still in the queue, but no longer established.
         dialled.truncate(15);
         assert_eq!(unaccepted_at(address.port()).unwrap(), 3);
         drop(accepted);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: no panic.
+        /// No input causes a panic.
         #[test]
         fn any_message_is_survived(bytes in proptest::collection::vec(0u8..24, 0..100)) {
             let is_ours = is_established(&bytes, 5, 4) || is_established(&bytes, 5, 6);

@@ -1,10 +1,11 @@
-//! TCP's state of waiting connections: whether what was sent is acknowledged.
+//! TCP state of a sample of connections (`struct tcp_info`): shows whether data was sent and acknowledged, to decide whether the network
+//! path or the target's process is slow.
 
 use std::{collections::HashSet, io, net::SocketAddr, time::Duration};
 
 use crate::diag::{ESTABLISHED, Query, SYN_SENT, ends, for_each_socket, info, u32_at};
 
-/// Places in `struct tcp_info` (linux/tcp.h).
+/// Offsets in `struct tcp_info` (linux/tcp.h).
 const RETRANSMITS: usize = 2;
 const PROBES: usize = 3;
 const UNACKED: usize = 24;
@@ -12,36 +13,36 @@ const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
 const LAST_ACK_RECEIVED: usize = 56;
 const INFO_LENGTH: usize = 60;
-/// Since Linux 4.6.
+/// Offset of `tcpi_notsent_bytes`, since Linux 4.6.
 const NOT_SENT: usize = 144;
-/// Since Linux 5.4.
+/// Offset of `tcpi_rcv_ooopack`, since Linux 5.4.
 const OUT_OF_ORDER: usize = 224;
-/// Sent again so often without an acknowledgement, it is no single loss: 0.6 s at the least.
+/// After this many retransmissions without an acknowledgement, it is more than a single loss: at least 0.6 s have passed.
 const LOST_FOR_GOOD: u8 = 2;
 
-/// Connections and dials to some destinations, a bounded sample of them.
+/// Counts from a bounded sample of the connections and dials to some destinations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
     /// Established connections examined.
     pub connections: u64,
-    /// Of those: what was sent last is not acknowledged, and was sent again twice or more.
+    /// Connections whose last data is not acknowledged, after two or more retransmissions.
     pub unacknowledged: u64,
-    /// Of those: all that was sent is acknowledged, and nothing has come since.
+    /// Connections that have sent since they last received data, and whose data is all acknowledged.
     pub unanswered: u64,
-    /// Of those, the ones on which nothing was sent for a second.
+    /// The unanswered connections that last sent a second ago or earlier.
     pub slow: u64,
-    /// The shortest time since anything came on one of the unacknowledged ones, be it an acknowledgement.
+    /// The shortest time since an `unacknowledged` connection received anything, including an ACK; `None` without such connections.
     pub stuck_for: Option<Duration>,
-    /// Of all: segments came out of their order, as they do where others are lost.
+    /// Connections that received segments out of order, as happens after losses.
     pub disordered: u64,
-    /// The shortest time since anything came on any of them.
+    /// The shortest time since any connection received anything; `None` without connections.
     pub quiet: Option<Duration>,
-    /// Dials whose SYN was sent again.
+    /// Dials whose SYN was retransmitted.
     pub syns: u64,
 }
 
-/// Queries up to `most` connections and dials from this network namespace to these destinations. The kernel takes about two
-/// microseconds for each.
+/// Queries up to `most` connections and dials per port, from this network namespace to these destinations. Each takes the kernel about
+/// two microseconds.
 ///
 /// # Errors
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
@@ -68,7 +69,7 @@ pub fn segments_to(destinations: &[SocketAddr], most: u64) -> io::Result<Segment
 impl Segments {
     fn add(&mut self, body: &[u8]) {
         let Some(info) = info(body).filter(|info| info.len() >= INFO_LENGTH) else { return };
-        // What this host's own interface drops (it has no carrier) counts as not sent: TCP probes the way instead.
+        // Data that this host's interface drops (without a carrier) counts as not sent: TCP probes instead of retransmitting.
         let is_sent_again = info[RETRANSMITS].max(info[PROBES]) >= LOST_FOR_GOOD;
         if body[1] == SYN_SENT {
             self.syns += u64::from(info[RETRANSMITS] > 0);
@@ -76,7 +77,7 @@ impl Segments {
         }
         let ms = |at: usize| Duration::from_millis(u32_at(info, at).into());
         self.connections += 1;
-        // What the peer's window does not let out has not arrived either.
+        // Data that the peer's window holds back has not arrived either.
         let is_unsent = info.len() >= NOT_SENT + 4 && u32_at(info, NOT_SENT) > 0;
         let is_unacknowledged = u32_at(info, UNACKED) > 0 || info[PROBES] > 0 || is_unsent;
         let is_stuck = is_unacknowledged && is_sent_again;
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(segments_to(&[elsewhere], 1_000).unwrap(), Segments::default());
     }
 
-    /// A message of the kernel followed by `struct tcp_info`.
+    /// A kernel message followed by `struct tcp_info`.
     fn message(state: u8, retransmits: u8, fields: &[(usize, u32)]) -> Vec<u8> {
         let mut bytes = vec![0; MESSAGE + 4 + 228];
         (bytes[0], bytes[1]) = (crate::diag::AF_INET, state);
@@ -144,11 +145,11 @@ mod tests {
         let dark =
             [(UNACKED, 1), (LAST_DATA_SENT, 100), (LAST_DATA_RECEIVED, 9_000), (LAST_ACK_RECEIVED, 8_000)];
         seen.add(&message(ESTABLISHED, 5, &dark));
-        // Sent a moment ago.
+        // Sent a moment ago, not yet retransmitted.
         seen.add(&message(ESTABLISHED, 0, &dark));
         seen.add(&message(SYN_SENT, 1, &[(UNACKED, 1)]));
         seen.add(&message(SYN_SENT, 0, &[(UNACKED, 1)]));
-        // The interface of this host has no carrier, and drops it: not sent, for TCP, and not acknowledged either.
+        // This host's interface has no carrier and drops the data: for TCP it is neither sent nor acknowledged.
         let dropped_here = |probes| [&dark[1..], &[(PROBES, probes)]].concat();
         seen.add(&message(ESTABLISHED, 0, &dropped_here(2)));
         seen.add(&message(ESTABLISHED, 0, &dropped_here(1)));
@@ -162,7 +163,7 @@ mod tests {
             ..Segments::default()
         };
         assert_eq!(seen, expected);
-        // Of one that works, segments came out of their order.
+        // A working connection that received segments out of order.
         seen.add(&message(
             ESTABLISHED,
             0,
@@ -170,11 +171,11 @@ mod tests {
         ));
         let disordered = Segments { connections: 5, disordered: 1, quiet: Some(Duration::ZERO), ..expected };
         assert_eq!(std::mem::replace(&mut seen, expected), disordered);
-        // Of what was sent all is acknowledged; the rest the peer's window does not let out.
+        // All data sent is acknowledged; the peer's window holds back the rest.
         seen.add(&message(ESTABLISHED, 0, &[(NOT_SENT, 900), (LAST_DATA_RECEIVED, 9_000)]));
         let unsent = Segments { connections: 5, quiet: Some(Duration::ZERO), ..expected };
         assert_eq!(std::mem::replace(&mut seen, expected), unsent);
-        // Cut off: nothing is known of it.
+        // A truncated message is ignored.
         seen.add(&message(ESTABLISHED, 5, &dark)[..MESSAGE + 20]);
         assert_eq!(seen, expected);
     }

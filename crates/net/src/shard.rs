@@ -1,4 +1,8 @@
-//! The one loop. A shard owns its connections' keys, timers and buffers and shares nothing.
+//! The one loop. A [`Shard`] owns the keys, timers and buffers of its connections and shares nothing with other shards.
+//!
+//! A turn waits for the transport, finishes pending closes and sends, fires due timers, passes completions to the [`Program`], and
+//! runs the program's schedule. Work that must wait until output has left is queued for the next turn, so the cost of a turn depends
+//! on the number of events, not on the number of waiting connections.
 
 use units::Nanos;
 
@@ -15,58 +19,59 @@ use crate::{
 mod backlog;
 mod cx;
 
-/// Input that a program left unconsumed is buffered up to this size; then the connection is not read until the program
+/// Maximum bytes of unconsumed input that are buffered per connection; beyond it the connection is not read until the program
 /// consumes some. Four times the largest head that `wire` accepts.
 const LEFTOVER_LIMIT: usize = 64 * 1024;
-/// Bytes of new input that are copied after a leftover: enough to complete a record of TLS (2^14 + 2,048 + 5), the longest unit that
-/// a program reads at once.
+/// Bytes of new input that are appended to a leftover: enough to complete a TLS record (2^14 + 2,048 + 5), the longest unit that a
+/// program reads at once.
 const JOINED: usize = 19 * 1024;
-/// Timers handled between two polls of the network, so that a burst of them does not starve it.
+/// Maximum timers handled per turn, so that a burst of timers does not starve the network.
 const TIMERS_A_TURN: usize = 256;
-/// What closes connections after the end takes this many turns at the most: to cancel what is under way on them, and to close them.
+/// Turns spent in [`Shard::close_every_other`]: enough to cancel pending operations and to close the sockets.
 const CLOSING_TURNS: usize = 10;
 const CLOSING_TURN: Nanos = Nanos::from_millis(5);
 
-/// What a shard does with its connections. The loop calls it; it acts through [`Cx`].
+/// What a shard does with its connections: the loop calls these methods, and the program acts through [`Cx`].
 pub trait Program {
-    /// Whether what was sent is to leave before a connection ends whose peer has closed its side: a server's responses.
+    /// Whether a connection whose peer has closed its sending side stays open until all output has been sent. A server needs this for
+    /// its responses.
     const ANSWERS: bool = false;
 
-    /// A turn begins `now`; what the turn before sent was handed to the kernel at `left`.
+    /// A turn begins at `now`. `left` is when the output of the previous turn was handed to the kernel.
     fn woke(&mut self, now: Nanos, left: Nanos) {
         let _ = (now, left);
     }
     /// A dial succeeded, or a peer was accepted.
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
-    /// The timer of this connection has come.
+    /// The timer of this connection has expired.
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
-    /// Input, which may be changed in place as far as it is used. Returns how much of it was; what is left comes again, with more bytes, on
-    /// the next input or once the connection can be written to again.
+    /// Input has arrived. Returns how many bytes were consumed; only these may be modified. The rest is offered again, with more bytes
+    /// after it, when more input arrives or when the connection is writable again.
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize;
-    /// What was sent has left, and the program has more, as it has said ([`Cx::call_when_writable`]). A program with a layer passes that
-    /// to [`send_deferred`](crate::send_deferred).
+    /// All output has left, and the program asked for this call with [`Cx::call_when_writable`]. A program with a layer calls
+    /// [`send_deferred`](crate::send_deferred) here.
     fn writable<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         cx.send_deferred(k, |cx, part| cx.send_part(k, part));
     }
-    /// The connection ended, or the attempt at it. Its key is still live here, and stale afterwards.
+    /// The connection ended, or the attempt to open it failed. The key is live during this call and stale afterwards.
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone);
-    /// Called once per turn, for the program's own schedule. Returns when to call it again at the latest.
+    /// Runs the program's schedule; called once per turn. Returns when it must be called again at the latest.
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos;
 }
 
-/// One loop over one [`Io`], with one program.
+/// One loop over one [`Io`], running one program.
 pub struct Shard<I, P> {
     cx: Cx<I>,
     program: P,
     scratch: Scratch,
     /// When [`Program::pace`] is due at the latest.
     pace_at: Nanos,
-    /// When the turn before was through, and what it sent was handed to the kernel.
+    /// When the previous turn ended and its output was handed to the kernel.
     left_at: Nanos,
 }
 
 impl<I: Io, P: Program> Shard<I, P> {
-    /// A shard for at most `limit` connections.
+    /// Creates a shard for at most `limit` connections.
     pub fn new(io: I, limit: u32, program: P) -> Self {
         let cx = Cx::new(io, limit);
         let left_at = cx.now;
@@ -78,17 +83,17 @@ impl<I: Io, P: Program> Shard<I, P> {
         &mut self.program
     }
 
-    /// What carries the bytes.
+    /// The transport.
     pub fn io(&self) -> &I {
         &self.cx.io
     }
 
-    /// Both, for what is done between turns.
+    /// The program and its context, for work between turns.
     pub fn parts(&mut self) -> (&mut P, &mut Cx<I>) {
         (&mut self.program, &mut self.cx)
     }
 
-    /// When the shard has something to do even if nothing arrives.
+    /// The time at which the shard has work to do even if nothing arrives.
     pub fn wakes_at(&self) -> Nanos {
         let Cx { finishing, again, ending, sending, .. } = &self.cx;
         if !(finishing.is_empty() && again.is_empty() && ending.is_empty() && sending.is_empty()) {
@@ -97,10 +102,10 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.wheel.next().min(self.pace_at)
     }
 
-    /// One turn: sleeps until something happens, at most until `limit`, and does it. Returns the time.
+    /// Runs one turn: sleeps until something happens, at most until `limit`, and handles it. Returns the time at which the sleep ended.
     pub fn turn(&mut self, limit: Nanos) -> Nanos {
         let until = self.wakes_at().min(limit);
-        // What was sent between turns.
+        // Output that was queued between turns.
         self.cx.flush();
         self.cx.now = self.cx.io.wait(until, &mut self.scratch);
         self.program.woke(self.cx.now, self.left_at);
@@ -123,26 +128,26 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.now
     }
 
-    /// The end: what was sent in the last turn goes to the kernel. No program is called any more.
+    /// Ends the shard: hands the last output to the kernel. The program is not called any more.
     pub fn hand_over(mut self) {
         self.cx.flush();
         self.cx.io.wait(Nanos::ZERO, &mut self.scratch);
     }
 
-    /// The program has ended, and its connections are still open, `limit` at the most: closes every other one. No program is called.
+    /// Closes every second open connection among the first `limit` indices, after the program has ended. The program is not called.
     pub fn close_every_other(&mut self, limit: u32) {
         let open = (0..limit).filter_map(|index| self.cx.at(index)).filter(|k| self.cx.is_open(*k));
         for k in Vec::from_iter(open.step_by(2)) {
             self.cx.close(k, Close::Graceful);
         }
-        // What comes on the others stays unread.
+        // Input on the remaining connections stays unread.
         for _ in 0..CLOSING_TURNS {
             self.cx.io.wait(self.cx.io.now() + CLOSING_TURN, &mut self.scratch);
             while self.cx.io.next().is_some() {}
         }
     }
 
-    /// Calls the program; what it has sent is handed over when it returns.
+    /// Calls the program and flushes its output when it returns.
     fn call<R>(&mut self, call: impl FnOnce(&mut P, &mut Cx<I>) -> R) -> R {
         self.cx.io.begin_call();
         let returned = call(&mut self.program, &mut self.cx);
@@ -150,7 +155,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         returned
     }
 
-    /// Lets those send more that have more, and of which nothing is blocked; the others do when they have drained.
+    /// Lets connections that have more output send it, unless they are write-blocked; those continue when they have drained.
     fn send_more(&mut self) {
         let asked = self.cx.sending.len();
         for at in 0..asked {
@@ -159,7 +164,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.sending.drain(..asked);
     }
 
-    /// The same for `k`.
+    /// Calls [`Program::writable`] for `k`, if it has more to send and is not write-blocked.
     fn writable(&mut self, k: Key) {
         let sends = |shard: &Self| shard.cx.slab.is_live(k) && shard.cx.slab.is(k, slab::SENDING);
         if !sends(self) || self.cx.io.is_write_blocked(k) {
@@ -170,7 +175,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         if !self.cx.slab.is_live(k) || sends(self) {
             return;
         }
-        // What waited for that is next, in a turn in which it is known whether the last piece has left.
+        // What waited for the last send comes next: in a later turn, when it is known whether the send has left.
         if self.cx.slab.is(k, slab::FINISHING) {
             self.cx.finishing.push(k);
         } else if self.cx.slab.is(k, slab::ENDING) {
@@ -184,8 +189,8 @@ impl<I: Io, P: Program> Shard<I, P> {
         for _ in 0..self.cx.again.len() {
             // First come, first served: repeated requests go to the end.
             let k = self.cx.again.pop_front().expect("as many as were counted");
-            // A blocked one gets its remaining input when it has drained; one that has ended where it is known that what it was
-            // sent has left.
+            // A write-blocked connection gets its remaining input when it has drained. One that has ended waits until it is known whether
+            // its output has left.
             let waits = |shard: &Self| shard.cx.is_write_blocked(k) || shard.cx.slab.is(k, slab::ENDING);
             if self.cx.slab.is_live(k) && !waits(self) {
                 self.feed_leftover(k);
@@ -202,8 +207,8 @@ impl<I: Io, P: Program> Shard<I, P> {
             }
             What::Bytes { at, len } => self.feed(k, at, len),
             What::Drained => self.drained(k),
-            // A peer may close its side and still wait for responses to what it has sent (RFC 9293, section 3.6).
-            // Whether what was sent in this turn has left is known in the next.
+            // A peer may close its side and still wait for responses to what it has sent (RFC 9293, section 3.6). Whether the output of
+            // this turn has left is known in the next turn.
             What::Gone(Gone::Ended) if P::ANSWERS || self.cx.slab.is(k, slab::LEFTOVER) => {
                 self.cx.slab.set(k, slab::ENDING);
                 self.cx.ending.push(k);
@@ -212,7 +217,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         }
     }
 
-    /// All that was sent has left.
+    /// All output of `k` has left: continues what waited for it.
     fn drained(&mut self, k: Key) {
         if self.cx.slab.is(k, slab::SENDING) {
             self.writable(k);
@@ -232,7 +237,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         }
     }
 
-    /// Closes what is finishing and has nothing left to send.
+    /// Closes the finishing connections that have nothing left to send.
     fn close_finished(&mut self) {
         let asked = self.cx.finishing.len();
         for at in 0..asked {
@@ -241,7 +246,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.finishing.drain(..asked);
     }
 
-    /// Ends `k`, now or when it has drained.
+    /// Ends `k` now, or when its output has drained.
     fn finish(&mut self, k: Key) {
         if !self.cx.slab.is_live(k) {
             return;
@@ -252,7 +257,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         }
     }
 
-    /// Ends what has ended once no more of its input can be used.
+    /// Ends the connections that their peers have closed, once no more of their input can be used.
     fn end_the_used_up(&mut self) {
         let ended = self.cx.ending.len();
         for at in 0..ended {
@@ -261,7 +266,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.ending.drain(..ended);
     }
 
-    /// The same for `k`: now, in a later turn, or when it has drained.
+    /// Ends `k` once its program makes no further progress on the leftover input; otherwise tries again in a later turn or when drained.
     fn end_if_used_up(&mut self, k: Key) {
         if !self.cx.slab.is_live(k) {
             return;
@@ -300,8 +305,8 @@ impl<I: Io, P: Program> Shard<I, P> {
         }
     }
 
-    /// Offers the leftover input with what has come after it. Returns where in it to go on: of a bulk transfer only as much is copied as
-    /// completes what was left over.
+    /// Offers leftover input together with the `len` new bytes at `at`. Returns the offset in the new input at which to continue, or `None`
+    /// if all of it was handled here. Of a large input only the bytes that complete the leftover are copied.
     fn join(&mut self, k: Key, at: u32, len: u32) -> Option<usize> {
         let input = self.scratch.bytes(at, len);
         let leftover = self.cx.leftovers.get_mut(&k.index).expect("the slab says that there is a leftover");
@@ -331,7 +336,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         None
     }
 
-    /// Offers the leftover input again: more has arrived, or the connection can be written to again.
+    /// Offers the leftover input again, after more has arrived or when the connection is writable again.
     fn feed_leftover(&mut self, k: Key) {
         if !self.cx.slab.is_live(k) || !self.cx.slab.is(k, slab::LEFTOVER) {
             return;

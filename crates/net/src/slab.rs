@@ -1,21 +1,21 @@
-//! Which connections exist: an index and a turn for each, so that a stale key is noticed.
+//! The table of a shard's connections. A [`Key`] is an index and a turn (a generation), so that a stale key is detected.
 
-/// One connection of a shard. `turn` changes each time that the index is used again.
+/// Identifies one connection of a shard. `turn` changes each time the index is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Place in the shard's tables, and in the rings' tables of direct descriptors.
+    /// Index in the shard's tables, and in the rings' tables of direct descriptors.
     pub index: u32,
-    /// How often the slot was used before, modulo 256. Completions are read within a turn or two of the loop, so a byte is
-    /// enough to recognise an old one.
+    /// How often the index was used before, modulo 256. One byte is enough to recognise an old completion, because completions are read
+    /// within a turn or two of the loop.
     pub turn: u8,
 }
 
-/// What a place in the slab holds.
+/// The state of an entry of the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
     Free,
-    /// Dialled or waiting for a peer to accept; no connection yet.
+    /// Dialled, or waiting for a peer to accept; not connected yet.
     Opening,
     /// Connected.
     Open,
@@ -30,16 +30,16 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 3, "the idle record is what a million connections cost");
 
-/// The shard holds input that the program left unconsumed.
+/// Flag: the shard holds input that the program left unconsumed.
 pub(crate) const LEFTOVER: u8 = 1;
-/// To be closed once what was sent has left.
+/// Flag: to be closed once all output has left.
 pub(crate) const FINISHING: u8 = 2;
-/// Ended by the peer while some of its input is not used yet.
+/// Flag: ended by the peer while some of its input is unused.
 pub(crate) const ENDING: u8 = 4;
-/// The program has more to send, and is called when what it sent has left.
+/// Flag: the program has more to send, and is called when its output has left.
 pub(crate) const SENDING: u8 = 8;
 
-/// Hands out keys, lowest unused index first, then the ones given back.
+/// Allocates keys: the index given back last is reused first; without one, the lowest unused index is taken.
 pub struct Slab {
     places: Vec<Place>,
     free: Vec<u32>,
@@ -48,12 +48,12 @@ pub struct Slab {
 }
 
 impl Slab {
-    /// A slab for at most `limit` connections. Memory is reserved, and touched only as connections come.
+    /// Creates a slab for at most `limit` connections. Memory is reserved now, but touched only as connections open.
     pub fn new(limit: u32) -> Slab {
         Slab { places: Vec::with_capacity(limit as usize), free: Vec::new(), limit, taken: 0 }
     }
 
-    /// A key for a connection that is about to open, or none where the slab is full.
+    /// A key for a connection that is about to open; `None` if the slab is full.
     pub fn take(&mut self) -> Option<Key> {
         let index = match self.free.pop() {
             Some(index) => index,
@@ -70,7 +70,7 @@ impl Slab {
         Some(Key { index, turn: place.turn })
     }
 
-    /// Gives a key back. Later uses of the same key are stale.
+    /// Frees a key, which is stale afterwards.
     pub fn give_back(&mut self, k: Key) {
         assert!(self.is_live(k), "freed slab key used: {k:?}");
         let place = &mut self.places[k.index as usize];
@@ -79,27 +79,27 @@ impl Slab {
         self.taken -= 1;
     }
 
-    /// Whether the key names the connection that is there now.
+    /// Whether the key belongs to a current connection.
     pub fn is_live(&self, k: Key) -> bool {
         self.places.get(k.index as usize).is_some_and(|p| p.turn == k.turn && p.state != State::Free)
     }
 
-    /// Connections opening or open.
+    /// Number of connections that are opening or open.
     pub fn taken(&self) -> u32 {
         self.taken
     }
 
-    /// Whether [`Slab::take`] would find no place.
+    /// Whether [`Slab::take`] would return `None`.
     pub fn is_full(&self) -> bool {
         self.taken == self.limit
     }
 
-    /// Whether it is connected.
+    /// Whether the key belongs to a connected connection.
     pub fn is_open(&self, k: Key) -> bool {
         self.is_live(k) && self.places[k.index as usize].state == State::Open
     }
 
-    /// The key of the connection at `index`, open or opening.
+    /// The key of the connection at `index`, open or opening; `None` if the entry is free.
     pub fn at(&self, index: u32) -> Option<Key> {
         let place = self.places.get(index as usize)?;
         (place.state != State::Free).then_some(Key { index, turn: place.turn })
@@ -129,7 +129,7 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
-        /// The slab against a HashMap: what was taken and not given back is live, all else is stale.
+        /// Compares the slab with a `HashMap`: keys taken and not given back are live, all others are stale.
         #[test]
         fn agrees_with_a_hash_map(steps in proptest::collection::vec((any::<bool>(), any::<usize>()), 1..300)) {
             let mut slab = Slab::new(50);

@@ -1,5 +1,5 @@
-//! Segments that begin and end connections, as they arrive at this host: with the time to live that they have left, which a socket of TCP
-//! does not show.
+//! Observes the segments that begin and end connections as they arrive at this host (packet(7)). They carry the remaining time to live,
+//! which a TCP socket does not show. A BPF filter in the kernel drops all other packets before they are copied.
 
 use std::{
     io,
@@ -11,33 +11,33 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, eth, socket_with};
 
 use crate::io::socket::set_option;
 
-/// A segment of TCP with SYN, FIN or RST (RFC 9293, section 3.1).
+/// A TCP segment with SYN, FIN or RST (RFC 9293, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// Its source.
+    /// The source address and port.
     pub from: SocketAddr,
-    /// What is left of its time to live, or of its hop limit.
+    /// The remaining time to live, or hop limit for IPv6.
     pub ttl: u8,
     /// Whether it is a reset.
     pub is_reset: bool,
-    /// It came over the loopback device: this host has sent it.
+    /// Whether it came over the loopback device, so that this host has sent it.
     pub is_own: bool,
 }
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
-/// The number of TCP in an IP header.
+/// The protocol number of TCP in an IP header.
 const TCP: u8 = 6;
-/// Lengths of the IPv6 header, and of the part of the TCP header that is read.
+/// Length of the IPv6 header, and of the part of the TCP header up to and including the flags.
 const IPV6: usize = 40;
 const UNTIL_FLAGS: usize = 14;
-/// The number of the loopback device in each network namespace (`LOOPBACK_IFINDEX` in Linux).
+/// The index of the loopback device in every network namespace (`LOOPBACK_IFINDEX` in Linux).
 const LOOPBACK: i32 = 1;
-/// Both headers with all options.
+/// Bytes copied per packet: IP and TCP headers with all their options.
 const MOST: usize = 128;
 
-/// Copies of segments of TCP that arrive at this host, of one family (packet(7)). The kernel drops all others before they are copied.
+/// A packet socket that receives copies of the SYN, FIN and RST segments of one address family that arrive at this host.
 #[derive(Debug)]
 pub struct Tap {
     socket: OwnedFd,
@@ -45,13 +45,13 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Of segments with SYN, FIN or RST from now on.
+    /// Opens a tap for segments with SYN, FIN or RST.
     ///
     /// # Errors
     /// Without `CAP_NET_RAW` in this network namespace.
     pub fn open(is_ipv4: bool) -> io::Result<Tap> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // Of no protocol: nothing arrives before there is a filter.
+        // Without a protocol nothing arrives before the filter is attached.
         let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
         let tap = Tap { socket, is_ipv4 };
         tap.filter(FIN | SYN | RST)?;
@@ -60,15 +60,15 @@ impl Tap {
         Ok(tap)
     }
 
-    /// The same of resets only.
+    /// Restricts the tap to resets.
     ///
     /// # Errors
-    /// Of the kernel.
+    /// The error of the kernel.
     pub fn only_resets(&self) -> io::Result<()> {
         self.filter(RST)
     }
 
-    /// The next segment that has arrived; none where no other has.
+    /// The next segment that has arrived; `None` if there is none.
     pub fn next(&self) -> Option<Control> {
         let mut packet = [0; MOST];
         loop {
@@ -79,9 +79,9 @@ impl Tap {
         }
     }
 
-    /// The length of the next packet, and the number of the device that it came over; none where no other has come.
+    /// The length of the next packet, and the index of the device on which it arrived; `None` if there is none.
     fn receive(&self, packet: &mut [u8]) -> Option<(usize, i32)> {
-        // SAFETY: an address of zeros is one.
+        // SAFETY: all zeros is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         let mut length = size_of_val(&address) as libc::socklen_t;
         // SAFETY: the descriptor is open; the buffer and the address have these lengths, and outlive the call.
@@ -98,7 +98,7 @@ impl Tap {
         Some((usize::try_from(received).ok()?, address.sll_ifindex))
     }
 
-    /// Lets those pass that have one of these flags.
+    /// Attaches a filter that passes only segments with one of these flags.
     fn filter(&self, flags: u8) -> io::Result<()> {
         let mut program = program(self.is_ipv4, flags);
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
@@ -106,9 +106,9 @@ impl Tap {
         unsafe { set_option(&self.socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
     }
 
-    /// Lets packets of this protocol come, in network byte order, of all devices.
+    /// Starts receiving packets of this protocol (in network byte order) from all devices.
     fn listen(&self, protocol: u16) -> io::Result<()> {
-        // SAFETY: an address of zeros is one: of no device in particular.
+        // SAFETY: all zeros is a valid sockaddr_ll; interface 0 means all devices.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         (address.sll_family, address.sll_protocol) = (libc::AF_PACKET as u16, protocol);
         // SAFETY: the descriptor is open, and the address has that length and outlives the call.
@@ -123,16 +123,16 @@ impl Tap {
     }
 }
 
-/// The program of the kernel's filter: of IP packets, those of TCP with one of these flags. Jumps are counted from the next instruction.
+/// The BPF program: passes IP packets that carry TCP with one of these flags. Jump offsets count from the next instruction.
 fn program(is_ipv4: bool, flags: u8) -> [libc::sock_filter; 7] {
     use libc::{BPF_ABS, BPF_B, BPF_IMM, BPF_IND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_JUMP, BPF_K, BPF_LD};
     use libc::{BPF_LDX, BPF_MSH, BPF_RET, BPF_STMT};
     let stmt = |code: u32, k: u32| {
-        // SAFETY: it only puts its arguments together.
+        // SAFETY: BPF_STMT only combines its arguments.
         unsafe { BPF_STMT(code as u16, k) }
     };
     let jump = |code: u32, k: u32, no: u8| {
-        // SAFETY: as above.
+        // SAFETY: BPF_JUMP only combines its arguments.
         unsafe { BPF_JUMP((BPF_JMP | code | BPF_K) as u16, k, 0, no) }
     };
     let (protocol, header) = match is_ipv4 {
@@ -151,7 +151,7 @@ fn program(is_ipv4: bool, flags: u8) -> [libc::sock_filter; 7] {
 }
 
 impl Control {
-    /// Of an IP packet; none where it is no such segment.
+    /// Reads an IP packet; `None` if it is not such a segment.
     fn of(packet: &[u8]) -> Option<Control> {
         let (ip, ttl, header) = match packet.first()? >> 4 {
             4 => {
@@ -192,7 +192,7 @@ mod tests {
             };
             let stream = TcpStream::connect(at).unwrap();
             let (accepted, _) = listener.accept().unwrap();
-            // Nothing but data, which is not of interest.
+            // Plain data is filtered out.
             std::io::Write::write_all(&mut &accepted, b"data").unwrap();
             assert_eq!(from(&tap, at), [(64, false)], "{any}");
             drop(accepted);

@@ -1,4 +1,4 @@
-//! One dial to find out what replies to it, with more than errno: for an ICMP message its type, code and sender.
+//! A single dial that finds out how the destination responds, in more detail than an errno: for an ICMP message with type, code and sender.
 
 use std::{
     io,
@@ -20,25 +20,25 @@ use crate::{
     machine::timespec,
 };
 
-/// The result of a dial.
+/// The result of a single dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialOutcome {
-    /// A connection; it was closed at once.
+    /// The connection was established; it was closed at once.
     Accepted,
-    /// A reset.
+    /// The destination sent a reset.
     Reset,
-    /// A message of ICMP.
+    /// An ICMP message rejected the dial.
     Icmp(Icmp),
-    /// An error of this machine, as errno.
+    /// This machine refused the dial; the errno.
     Failed(i32),
-    /// Nothing, in the time allowed.
+    /// No response in the time allowed.
     Silence,
 }
 
-/// Dials `at` once, from `from` where that is given, and closes at once. What is reported for a dial while it is being made
-/// counts too: the kernel itself then continues, and sends the SYN again a second later.
+/// Dials `at` once, from `from` if given, and closes the connection at once. An ICMP message during the dial ends it, although the kernel
+/// would continue and send the SYN again a second later.
 ///
-/// ICMP messages are available since Linux 5.18; before, a rejected dial is [`DialOutcome::Failed`].
+/// ICMP messages are available since Linux 5.18; on older kernels a rejected dial is [`DialOutcome::Failed`].
 pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> DialOutcome {
     dial(at, from, patience).unwrap_or_else(|e| DialOutcome::Failed(e.raw_os_error().unwrap_or(0)))
 }
@@ -79,7 +79,7 @@ fn failed(errno: Errno) -> DialOutcome {
     if errno == Errno::CONNREFUSED { DialOutcome::Reset } else { DialOutcome::Failed(errno.raw_os_error()) }
 }
 
-/// What happened, until then; empty where nothing did.
+/// Waits up to `left` for events on the socket; empty if there were none.
 fn ready(socket: &OwnedFd, left: Nanos) -> io::Result<PollFlags> {
     let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
     match poll(&mut wanted, Some(&timespec(left))) {
@@ -88,27 +88,27 @@ fn ready(socket: &OwnedFd, left: Nanos) -> io::Result<PollFlags> {
     }
 }
 
-/// Lets the kernel keep messages of ICMP for this socket; whether it does.
+/// Makes the kernel store ICMP messages for this socket (`IP_RECVERR`); returns whether it does.
 fn receive_errors(socket: &OwnedFd, at: SocketAddr) -> bool {
     let (level, name) = match at {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
         SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
     };
-    // SAFETY: its value is an int.
+    // SAFETY: the value of this option is an int.
     unsafe { set_option(socket, level, name, &libc::c_int::from(true)).is_ok() }
 }
 
 /// The ICMP message that the kernel stored for this socket, if any.
 fn queued(socket: &OwnedFd) -> Option<Icmp> {
-    // The rejected segment itself is not needed; control messages must be aligned.
+    // The rejected segment itself is not needed. Control messages must be aligned, so the buffer is an array of u64.
     let (mut data, mut control) = ([0u8; 64], [0u64; 32]);
     let mut part = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
-    // SAFETY: a message header without a name, parts or control messages is all zeros.
+    // SAFETY: all zeros is a valid msghdr: no name, no parts, no control messages.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
-    // SAFETY: the header points to one part and to a buffer for control messages, both with their lengths, and all of them
-    // outlive the call. An empty queue returns EAGAIN.
+    // SAFETY: the header points to one part and to a buffer for control messages, each with its length, and all outlive the call. An
+    // empty queue returns EAGAIN.
     let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE) };
     if received < 0 {
         return None;
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn refusals_by_this_machine_have_their_errno() {
-        // A documentation address, that no machine has.
+        // A documentation address (RFC 5737), which no machine has.
         let from = Some([192, 0, 2, 1].into());
         let at = SocketAddr::from(([127, 0, 0, 1], 9));
         assert_eq!(try_dial(at, from, PATIENCE), DialOutcome::Failed(libc::EADDRNOTAVAIL));

@@ -1,20 +1,20 @@
-//! Timers: a timing wheel of two levels (Varghese and Lauck 1987, scheme 7): 65,536 slots of one millisecond for what is due within
-//! 65.5 s, and slots of 256 ms for what is further away.
+//! Timers: a hashed timing wheel with two levels (Varghese and Lauck 1987, scheme 7). 65,536 near slots of 1 ms hold the timers that are
+//! due within 65.5 s; 4,096 far slots of 256 ms hold the others.
 //!
-//! Each 256 ms the next of the far slots is moved to the near ones, where each of its timers has a millisecond of its own: a timer is
-//! moved once, however far away it is, and never a whole turn of the wheel at a time. In a far slot those that are a turn (17.5 min) or
-//! more away stay, and are met again a turn later. One timer per connection, 12 bytes, no allocation after its first.
+//! Every 256 ms the timers of the next far slot move to near slots, so a timer moves at most once, and a move never covers more than one
+//! far slot. Timers that are due a full turn of the far slots (17.5 min) or more later stay in their far slot and are checked again one
+//! turn later. Each connection has one timer: 12 bytes, and no allocation after its first use.
 
 use units::Nanos;
 
-/// Near slots, of one millisecond.
+/// Number of near slots, of 1 ms each.
 const SLOTS: u32 = 1 << 16;
-/// Far slots, of `FAR` milliseconds; list heads after the near ones.
+/// Number of far slots, of `FAR` milliseconds each. Their list heads follow those of the near slots.
 const FAR_SLOTS: u32 = 1 << 12;
 const FAR: u64 = 256;
-/// The list of timers that have come due and were not taken yet.
+/// List head of the timers that have expired and were not taken yet.
 const EXPIRED: u32 = SLOTS + FAR_SLOTS;
-/// List heads come first in the node table; connection `i` is node `FIRST + i`.
+/// The list heads come first in the node table; connection `i` is node `FIRST + i`.
 const FIRST: u32 = EXPIRED + 1;
 const NONE: u32 = u32::MAX;
 
@@ -30,20 +30,20 @@ struct Node {
 /// The timers of one shard.
 pub(crate) struct Wheel {
     nodes: Vec<Node>,
-    /// One bit a near slot: it may hold a timer.
+    /// One bit per near slot: set if the slot may hold a timer.
     filled: Box<[u64; (SLOTS / 64) as usize]>,
-    /// One bit a word of `filled`.
+    /// One bit per word of `filled`: set if the word is not zero.
     summary: [u64; (SLOTS / 64 / 64) as usize],
-    /// Every timer due before this millisecond has been handed out, or waits in the expired list.
+    /// Every timer due before this millisecond was handed out or is in the expired list.
     cursor: u64,
-    /// Timers due before this millisecond are in near slots, the others in far ones. No more than a turn of the near ones after the cursor.
+    /// Timers due before this millisecond are in near slots, later ones in far slots. At most one turn of the near slots after the cursor.
     far: u64,
-    /// Timers set.
+    /// Number of timers that are set.
     set: u32,
 }
 
 impl Wheel {
-    /// A wheel for connections with an index below `limit`. Memory is touched as indices are first used.
+    /// Creates a wheel for connections with an index below `limit`. Memory is touched only when an index is first used.
     pub(crate) fn new(limit: u32) -> Wheel {
         let mut nodes = Vec::with_capacity((FIRST + limit) as usize);
         nodes.extend((0..FIRST).map(|i| Node { next: i, prev: i, at: 0 }));
@@ -57,7 +57,7 @@ impl Wheel {
         }
     }
 
-    /// Sets (or moves) the timer of connection `index` to the first whole millisecond not before `at`.
+    /// Sets or moves the timer of connection `index` to the first whole millisecond at or after `at`.
     pub(crate) fn set(&mut self, index: u32, at: Nanos) {
         let node = FIRST + index;
         if node as usize >= self.nodes.len() {
@@ -74,7 +74,7 @@ impl Wheel {
         self.set += 1;
     }
 
-    /// Unsets the timer of connection `index`, if one is set.
+    /// Clears the timer of connection `index`, if it is set.
     pub(crate) fn clear(&mut self, index: u32) {
         let node = FIRST + index;
         if self.nodes.get(node as usize).is_some_and(|n| n.next != NONE) {
@@ -83,13 +83,13 @@ impl Wheel {
         }
     }
 
-    /// When the timer of connection `index` was last set for; right for 24 days around now.
+    /// The time for which the timer of connection `index` was last set; correct within 24 days of now.
     pub(crate) fn at(&self, index: u32) -> Nanos {
         let ago = (self.cursor as u32).wrapping_sub(self.nodes[(FIRST + index) as usize].at) as i32;
         Nanos::from_millis((self.cursor as i64 - i64::from(ago)) as u64)
     }
 
-    /// Takes one timer that is due at `now`, earliest millisecond first.
+    /// Takes one timer that is due at `now`, in the order of their milliseconds.
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<u32> {
         if self.nodes[EXPIRED as usize].next == EXPIRED {
             self.advance(now.millis());
@@ -102,7 +102,7 @@ impl Wheel {
         })
     }
 
-    /// When to check again: no timer is due before. [`Nanos::NEVER`] if none is set.
+    /// When to check again: no timer is due earlier. [`Nanos::NEVER`] if no timer is set.
     pub(crate) fn next(&self) -> Nanos {
         if self.set == 0 {
             return Nanos::NEVER;
@@ -114,7 +114,7 @@ impl Wheel {
         Nanos::from_millis(due.min(self.next_move()))
     }
 
-    /// Walks the filled slots up to `now_ms` until one yields due timers.
+    /// Visits the filled slots up to `now_ms`, until one yields expired timers.
     fn advance(&mut self, now_ms: u64) {
         while self.cursor <= now_ms {
             let until = now_ms.min(self.next_move() - 1);
@@ -132,12 +132,12 @@ impl Wheel {
         }
     }
 
-    /// The millisecond from which on the near slots have room for another of the far ones.
+    /// The first millisecond at which the near slots have room for the timers of the next far slot.
     fn next_move(&self) -> u64 {
         self.far + FAR - u64::from(SLOTS)
     }
 
-    /// The first far slot's timers get near ones, unless they are a turn or more further away.
+    /// Moves the timers of the first far slot to near slots, except those that are due a turn of the far slots or more later.
     fn move_near(&mut self) {
         let (slot, from) = (far_slot(self.far), self.far as u32);
         self.far += FAR;
@@ -152,7 +152,7 @@ impl Wheel {
         }
     }
 
-    /// All of a near slot's timers are due: they go to the end of the expired list.
+    /// Moves all timers of a near slot to the end of the expired list.
     fn expire(&mut self, slot: u32) {
         let word = (slot / 64) as usize;
         self.filled[word] &= !(1 << (slot % 64));
@@ -169,7 +169,7 @@ impl Wheel {
         (self.nodes[slot as usize].next, self.nodes[slot as usize].prev) = (slot, slot);
     }
 
-    /// Links `node` to the near slot of millisecond `at`.
+    /// Links `node` into the near slot of millisecond `at`.
     fn link_near(&mut self, node: u32, at: u32) {
         let slot = at % SLOTS;
         self.link(node, slot);
@@ -181,14 +181,14 @@ impl Wheel {
         self.summary[(slot / 4096) as usize] |= 1 << (slot / 64 % 64);
     }
 
-    /// The first millisecond from `from` on whose near slot may hold a timer.
+    /// The first millisecond at or after `from` whose near slot may hold a timer.
     fn next_filled(&self, from: u64) -> Option<u64> {
         let start = (from % u64::from(SLOTS)) as u32;
         let found = self.filled_from(start).or_else(|| self.filled_from(0))?;
         Some(from + u64::from(found.wrapping_sub(start) % SLOTS))
     }
 
-    /// The first filled slot at or after `slot`.
+    /// The first filled near slot at or after `slot`.
     fn filled_from(&self, slot: u32) -> Option<u32> {
         let word = (slot / 64) as usize;
         let here = self.filled[word] & (u64::MAX << (slot % 64));
@@ -209,7 +209,7 @@ impl Wheel {
         None
     }
 
-    /// Appends `node` to the list of `head`.
+    /// Appends `node` to the list with this head.
     fn link(&mut self, node: u32, head: u32) {
         let last = self.nodes[head as usize].prev;
         self.nodes[node as usize].next = head;
@@ -226,7 +226,7 @@ impl Wheel {
     }
 }
 
-/// The list of far timers that are due at millisecond `at`.
+/// The far slot for a timer that is due at millisecond `at`.
 fn far_slot(at: u64) -> u32 {
     SLOTS + (at / FAR % u64::from(FAR_SLOTS)) as u32
 }
@@ -240,12 +240,12 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The wheel against a map: every timer fires in the millisecond it is due, none early, none lost.
+        /// Compares the wheel with a map: every timer fires in the millisecond in which it is due.
         #[test]
         fn agrees_with_a_sorted_list(steps in proptest::collection::vec((0u8..5, 0u32..40, 0u64..200_000), 1..400)) {
             let mut wheel = Wheel::new(40);
             let mut list: BTreeMap<u32, u64> = BTreeMap::new();
-            // `unseen`: the first millisecond that the wheel has not handed out yet; a timer set earlier waits for it.
+            // `unseen`: the first millisecond that the wheel has not handed out yet. A timer set for an earlier one fires then.
             let (mut now, mut unseen) = (0u64, 0u64);
             for (what, index, ms) in steps {
                 match what {
@@ -263,7 +263,7 @@ mod tests {
                         list.retain(|_, at| *at > now);
                     }
                     _ => {
-                        // One in four is up to four turns of the far slots away.
+                        // Some timers are up to four turns of the far slots away.
                         let at = now + if what == 2 { 20 * ms } else { ms };
                         wheel.set(index, Nanos::from_millis(at));
                         list.insert(index, at.max(unseen));
@@ -305,7 +305,7 @@ mod tests {
     fn timers_of_one_far_slot_fire_in_their_own_milliseconds_and_turns() {
         let mut wheel = Wheel::new(1_000);
         let turn = FAR * u64::from(FAR_SLOTS);
-        // Backwards, in one slot, the first of them three turns away.
+        // All in one far slot, in reverse order; the first ones are three turns away.
         let at = |i: u32| 2_000_000 / FAR * FAR + 255 - u64::from(i % 256) + turn * (3 - u64::from(i / 256));
         (0..1_000).for_each(|i| wheel.set(i, Nanos::from_millis(at(i))));
         let mut fired = Vec::new();

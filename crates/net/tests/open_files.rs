@@ -1,5 +1,4 @@
-//! Threads with their own table of open files. The limit applies to the whole process: hence one test at a time, in an
-//! executable of their own.
+//! Threads with their own file table. The limit applies to the whole process, so only one test runs at a time, in a separate executable.
 
 use std::{
     io::Read,
@@ -70,7 +69,7 @@ fn the_limit_is_of_each_thread() {
                 let more = dial(100).expect_err("a limit there is");
                 assert_eq!(more.raw_os_error(), Some(rustix::io::Errno::MFILE.raw_os_error()));
                 full.send(held.len()).expect("the test waits");
-                // Until all have theirs.
+                // Until all threads have opened theirs.
                 let _ = released.recv_timeout(PATIENCE);
             };
             (thread::spawn(body), release)
@@ -105,7 +104,7 @@ fn a_thread_closes_descriptors_that_it_does_not_need() {
     thread.join().expect("a panic says why");
 }
 
-/// Accepts with all slots it has, and counts.
+/// Accepts with all its slots, and counts.
 #[derive(Default)]
 struct Keeper {
     open: usize,
@@ -189,7 +188,7 @@ fn a_full_table_of_files_neither_spins_nor_loses_peers() {
     lowered.send(()).expect("the thread runs");
     let open = is_full.recv_timeout(PATIENCE).expect("the thread says why not");
     assert!((30..40).contains(&open), "as many as fit: {open}");
-    // The first half is closed, and those that waited are accepted.
+    // The first half is closed, so that the waiting peers are accepted.
     peers.drain(..PEERS / 2);
     closed.send(()).expect("the thread runs");
     thread.join().expect("a panic says why");
@@ -202,7 +201,7 @@ fn a_listener_is_shared_by_two_tables_and_ends_with_the_last() {
     let (release, released) = mpsc::channel::<()>();
     let thread = thread::spawn(move || {
         net::own_open_files(None).expect("this kernel has it");
-        // Not the lowest numbers: what lies below the listener must be closed too.
+        // Occupies the lowest numbers: descriptors below the listener must be closed too.
         let below: Vec<OwnedFd> =
             (0..5).map(|_| rustix::io::dup(std::io::stdout()).expect("descriptors are free")).collect();
         let mut io = epoll(2);
@@ -224,13 +223,13 @@ fn a_listener_is_shared_by_two_tables_and_ends_with_the_last() {
         is_ready.recv_timeout(PATIENCE).expect("the second stands");
         address.send(at).expect("the test waits");
         turn_until(&mut first, |keeper| keeper.open == 2);
-        // Ends its part; the other one still listens.
+        // Stops listening here; the other shard still listens.
         first.parts().1.unlisten();
         second.join().expect("a panic says why");
         drop((first, below));
     });
     let at = is_at.recv_timeout(PATIENCE).expect("the shard listens");
-    // Two and three slots: in any order, no peer is stranded in a queue that nothing accepts from.
+    // Two slots and three slots: in any order, no peer may be stranded in a queue from which no shard accepts.
     let peers: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
     release.send(()).expect("the thread runs");
     thread.join().expect("a panic says why");

@@ -1,4 +1,4 @@
-//! The simulator itself: the same seed gives the same events, and each fault does what it says.
+//! Tests of the simulator: the same seed gives the same events, and each fault has its effect.
 
 use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
@@ -8,7 +8,7 @@ use net::{
 };
 use units::Nanos;
 
-/// What a side of a connection saw.
+/// An event of one side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     Opened,
@@ -18,16 +18,16 @@ enum Event {
     Done,
 }
 
-/// When, on which side, in which slot, and what.
+/// Time, side, slot and event.
 type Line = (Nanos, &'static str, u32, Event);
 
 #[derive(Debug, Default, PartialEq)]
 struct Story {
     lines: Vec<Line>,
     blocked_max: usize,
-    /// Network fingerprint: segments carried.
+    /// Number of segments carried: a fingerprint of the run.
     carried: u64,
-    /// Of the clients, read by nobody.
+    /// Number of bytes from the clients that were never read.
     unread: u64,
 }
 
@@ -50,20 +50,20 @@ impl Story {
     }
 }
 
-/// Byte `at` of what every client sends.
+/// Byte `at` of the stream that every client sends.
 fn byte(at: usize) -> u8 {
     (at as u32).wrapping_mul(0x9e37_79b1).rotate_right(24) as u8
 }
 
-/// A client that sends this much in each round, and begins the next when all of it has come back.
+/// The clients send `size` bytes in each round, and begin the next when all of them have come back.
 #[derive(Clone, Copy)]
 struct Load {
     conns: usize,
     size: usize,
     rounds: usize,
-    /// The server accepts peers.
+    /// Whether the server accepts peers.
     accepts: bool,
-    /// It does so at this time only, and closes them at once.
+    /// If set, the server accepts only at this time, and closes the connections at once.
     leaves_at: Option<Nanos>,
 }
 
@@ -72,10 +72,10 @@ const LOAD: Load = Load { conns: 40, size: 1_000, rounds: 10, accepts: true, lea
 struct Side {
     name: &'static str,
     load: Load,
-    /// Where the client dials; the server has none.
+    /// The address that the client dials; `None` for the server.
     to: Option<SocketAddr>,
     dialled: usize,
-    /// Bytes received, by slot.
+    /// Number of bytes received, by slot.
     heard: Vec<usize>,
     story: Rc<RefCell<Story>>,
 }
@@ -176,7 +176,7 @@ fn story(seed: u64, faults: Faults, load: Load) -> Story {
     story
 }
 
-/// Every connection got everything, and nothing was counted twice.
+/// Checks that every connection received everything, and that nothing was counted twice.
 fn check_complete(story: &Story, load: Load) {
     let all = load.conns * load.size * load.rounds;
     assert_eq!(story.count("client", |e| e == Event::Done), load.conns);
@@ -205,7 +205,7 @@ fn the_same_seed_reports_the_same_story() {
             let first = story(seed, faults, LOAD);
             assert!(first.lines.len() > 100, "seed {seed}: something happens");
             assert_eq!(first, story(seed, faults, LOAD), "seed {seed}");
-            // The next one, too: no bit of a seed is lost.
+            // The next seed differs, too: no bit of a seed is ignored.
             assert_ne!(first.lines, story(seed + 1, faults, LOAD).lines, "seeds {seed} and {}", seed + 1);
         }
     }
@@ -215,7 +215,7 @@ fn the_same_seed_reports_the_same_story() {
 fn without_faults_nothing_goes_wrong() {
     let story = story(1, Faults::default(), LOAD);
     check_complete(&story, LOAD);
-    // Ten rounds and an opening, of 400 µs at most each way and back.
+    // Ten rounds and an opening, each with at most 400 µs for both ways.
     assert!(story.last() < Nanos::from_micros(12 * 400), "{:?}", story.last());
     assert_eq!(story.blocked_max, 0);
 }
@@ -282,7 +282,7 @@ fn a_window_fills_and_loses_nothing() {
         story.blocked_max
     };
     assert_eq!(blocked(50_000), 0);
-    // Not all at once, for each waits for a round trip.
+    // Not all at once, because each waits for a round trip.
     assert!(blocked(49_999) > 1);
     assert_eq!(blocked(100), load.conns);
 }
@@ -295,7 +295,7 @@ fn who_closes_its_sending_side_only_takes_the_rest() {
         assert_eq!(story.count("server", |e| e == Event::Opened), load.conns);
         (story.gone("client", Gone::Ended), story.gone("client", Gone::Reset), story.unread)
     };
-    // The rest goes out when what came before is out of the way.
+    // With half-closing the rest can be sent once the earlier data was discarded.
     assert_eq!(left(true), (load.conns, 0, (load.conns * load.size) as u64));
     assert_eq!(left(false), (0, load.conns, (load.conns * 20_000) as u64));
 }
@@ -309,7 +309,7 @@ fn a_full_backlog_drops_the_dial_until_it_gives_up() {
     // 1 + 2 + 4 + 8 + 16 + 32 + 64 s, as on Linux.
     let (first, last) = (Nanos::from_secs(127), alone.last());
     assert!(last > first && last < first + Nanos::from_millis(10), "{last:?}");
-    // Where there are slots for all, the queue is not needed.
+    // If all slots accept, the queue is not needed.
     check_complete(&story(1, Faults { backlog: 0, ..faults }, LOAD), LOAD);
 }
 
@@ -319,7 +319,7 @@ fn delays_stay_within_their_bounds() {
     let story = story(1, Faults { delay: (least, most), ..Faults::default() }, Load { rounds: 1, ..LOAD });
     let opened: Vec<Nanos> =
         story.lines.iter().filter(|l| l.1 == "client" && l.3 == Event::Opened).map(|l| l.0).collect();
-    // There and back.
+    // Both ways.
     assert!(
         opened.len() > 1 && opened.iter().all(|at| *at >= Nanos(2 * least.0) && *at <= Nanos(2 * most.0)),
         "{opened:?}"

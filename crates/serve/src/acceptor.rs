@@ -1,4 +1,4 @@
-//! Accepts that wait for a peer: how many, how fast, and when not; until the order to stop.
+//! Accepts connections: how many accepts wait for a peer, and when new ones may be submitted; until the order to stop.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -12,31 +12,32 @@ use crate::{
 
 /// How often a stopped or paused server checks for new orders.
 pub(crate) const ORDERS_INTERVAL: Nanos = Nanos::from_millis(100);
-/// Accepts waiting for a peer at once, in each shard.
+/// Number of accepts that wait for a peer, in each shard.
 const ACCEPTS: u32 = 256;
 /// Delay after an accept failed for lack of memory or files.
 const PAUSE_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
-/// A slow server that was late, or was not dialled for a while, accepts at once what it would in this time, and one more.
+/// A server with a slow accept rate that was late, or not dialled for a while, accepts at once what its rate gives in this time,
+/// and one more.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
-/// One shard's.
+/// The acceptor of a shard.
 pub(crate) struct Acceptor {
     counters: Arc<Counters>,
     shard: usize,
     stopping: bool,
-    /// Accepts that wait for a peer.
+    /// Number of accepts that wait for a peer.
     accepting: u32,
     paused_until: Nanos,
     most_open: Option<u64>,
-    /// Where accepts are slow.
+    /// The accept rate, if limited.
     slow: Option<Slots>,
 }
 
-/// When the accepts of a slow server may begin.
+/// When accepts may be submitted at a limited rate.
 struct Slots {
-    /// From one to the next in the whole server.
+    /// Time between accepts of the whole server.
     interval: Nanos,
-    /// The next one's, in this shard.
+    /// When the next accept of this shard may be submitted.
     next: Nanos,
 }
 
@@ -45,8 +46,8 @@ impl Slots {
         Slots { interval: Nanos(((1e9 / rate.per_s_f64()) as u64).max(1)), next: Nanos::ZERO }
     }
 
-    /// When the next accept may begin in one of `shards`, while `waiting` wait for a peer: these are through as soon as one comes, so
-    /// that they are part of what it catches up by. Never: before one of them is through.
+    /// When the next accept may be submitted in one of `shards`, while `waiting` accepts wait for a peer: these complete as soon
+    /// as peers come, so they count towards the catch-up. Never: not before one of them completes.
     fn due(&mut self, now: Nanos, waiting: u32, shards: u64) -> Nanos {
         let interval = self.interval.0.saturating_mul(shards);
         let taken = interval.saturating_mul(waiting.into());
@@ -54,14 +55,14 @@ impl Slots {
         if taken > CATCH_UP.0 { Nanos::NEVER } else { self.next }
     }
 
-    /// One has begun.
+    /// Counts an accept as submitted.
     fn take(&mut self, shards: u64) {
         self.next = Nanos(self.next.0.saturating_add(self.interval.0.saturating_mul(shards)));
     }
 }
 
 impl Acceptor {
-    /// Of shard number `shard`, which publishes to `counters`.
+    /// The acceptor of shard number `shard`, which publishes to `counters`.
     pub(crate) fn new(counters: Arc<Counters>, shard: u32, knobs: &Knobs) -> Acceptor {
         Acceptor {
             counters,
@@ -74,7 +75,7 @@ impl Acceptor {
         }
     }
 
-    /// After the order to stop: nothing is accepted any more.
+    /// Whether the server has been stopped: nothing is accepted any more.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping
     }
@@ -90,7 +91,7 @@ impl Acceptor {
         next.min(cx.now() + ORDERS_INTERVAL)
     }
 
-    /// The counts of all shards, this one's up to now.
+    /// The counts of all shards; those of this shard are up to date.
     pub(crate) fn read(&self, stats: &Stats) -> Stats {
         self.counters.publish(self.shard, stats);
         self.counters.read()
@@ -117,10 +118,10 @@ impl Acceptor {
         Nanos::NEVER
     }
 
-    /// A peer came in at `k`. False where there are too many: it has been closed.
+    /// A peer was accepted at `k`. Returns false if there are too many: it has been closed.
     pub(crate) fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stats: &mut Stats) -> bool {
         let shards = self.counters.shards();
-        // What it waited with is no credit any longer.
+        // Time spent waiting for a peer gives no credit.
         if let Some(slots) = &mut self.slow {
             slots.due(cx.now(), self.accepting, shards);
         }
@@ -144,7 +145,7 @@ impl Acceptor {
         }
     }
 
-    /// An accept came to nothing; of a listener that was closed for the order to stop, that is no failure.
+    /// An accept failed. That is no error if the listener was closed to stop the server, or the peer had reset the connection.
     pub(crate) fn failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone, stats: &mut Stats) {
         self.accepting -= 1;
         if !self.stopping && why != Gone::Reset {
@@ -162,13 +163,13 @@ mod tests {
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-    /// The times at which a shard accepts peers that come at these, with a turn each millisecond.
+    /// The times at which a shard accepts peers that arrive at `peers`, with a turn every millisecond.
     fn accepted(rate: Rate, shards: u64, peers: &[Nanos]) -> Vec<Nanos> {
         let (mut slots, mut waiting, mut accepted) = (Slots::of(rate), 0, Vec::new());
         let mut now = Nanos::ZERO;
         while accepted.len() < peers.len() {
             let here = peers.partition_point(|at| *at <= now);
-            // Those that come meanwhile are through in the same turn.
+            // Peers that arrive meanwhile are accepted in the same turn.
             loop {
                 while waiting < ACCEPTS && slots.due(now, waiting, shards) <= now {
                     waiting += 1;
@@ -186,7 +187,7 @@ mod tests {
         accepted
     }
 
-    /// However long nobody came: no more at once than in the time of [`CATCH_UP`], and one, and then by the rate.
+    /// However long no peer came: at once only what fits into [`CATCH_UP`] and one more, then at the rate.
     #[test]
     fn an_idle_server_saves_up_no_accepts() {
         for (per_s, shards) in [(20, 1), (50, 2), (1_000, 1), (2_000, 4), (20_000, 1)] {
@@ -194,7 +195,7 @@ mod tests {
             let peers = vec![MS(1_000); (own_per_s * 2.0) as usize];
             let times = accepted(Rate::per_s(per_s), shards, &peers);
             for over in [0, 1, 10, 100, 1_000].map(MS) {
-                // Both ends are in it, and turns are milliseconds.
+                // Both ends are included, and turns are whole milliseconds.
                 let most = own_per_s * (over + MS(1) + CATCH_UP).secs_f64() + 1.0;
                 for (nth, from) in times.iter().enumerate() {
                     let n = times.partition_point(|at| *at <= *from + over) - nth;

@@ -1,4 +1,4 @@
-//! What a server counts, for `/stats`.
+//! The counts of a server, shown by `/stats`.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -10,28 +10,28 @@ use std::sync::{
 
 use net::Gone;
 
-/// One shard's counts, in the order of [`Stats::counted`]; written by that shard alone, once a turn.
+/// The counts of one shard, in the order of [`Stats::counted`]; written only by that shard, once a turn.
 type Shard = [AtomicU64; 8];
 
-/// Where a [`Shard`] has its open connections.
+/// Index of the open connections in a [`Shard`].
 const OPEN: usize = 0;
 
-/// The counts of all shards, and the two commands of a server.
+/// The counts of all shards, and the server's two commands: stop and pause.
 #[derive(Debug)]
 pub struct Counters {
     shards: Vec<Shard>,
-    /// How many of them are in use.
+    /// Number of shards in use.
     entered: AtomicU32,
     peak: AtomicU64,
-    /// Open in all shards, exactly; maintained only if their number is limited.
+    /// Exact number of open connections in all shards; maintained only if it is limited.
     limited: AtomicU64,
     pub(crate) stop: AtomicBool,
     pub(crate) pause: AtomicBool,
-    /// Why the last accept failed, until someone has read it.
+    /// Why the last accept failed, until that is read.
     failure: Mutex<Option<Gone>>,
 }
 
-/// A reading: the fields of `/stats`.
+/// A snapshot: the fields of `/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Connections open now.
@@ -40,17 +40,17 @@ pub struct Stats {
     pub peak: u64,
     /// Accepted so far.
     pub accepted: u64,
-    /// Gone again.
+    /// Closed so far.
     pub closed: u64,
-    /// Requests, upgrades, messages and pings with a response.
+    /// Requests, upgrades, messages and pings that got a response.
     pub requests: u64,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// Accepted and closed at once, for there was no place.
+    /// Accepted and closed at once, because the limit was reached.
     pub refused: u64,
-    /// Requests that were none, and accepts that failed.
+    /// Invalid requests, and failed accepts.
     pub errors: u64,
 }
 
@@ -60,7 +60,7 @@ impl Counters {
         Counters::growing(shards, shards)
     }
 
-    /// For this many shards now, and at most that many later.
+    /// For this many shards now, and up to `most` later.
     pub fn growing(shards: u32, most: u32) -> Counters {
         Counters {
             shards: (0..most).map(|_| Shard::default()).collect(),
@@ -73,7 +73,7 @@ impl Counters {
         }
     }
 
-    /// A further shard's number; none where there are as many as there may be.
+    /// Adds a shard: returns its number; `None` if there are as many as there may be.
     pub(crate) fn enter(&self) -> Option<u32> {
         let next = |n: u32| ((n as usize) < self.shards.len()).then_some(n + 1);
         self.entered.fetch_update(Relaxed, Relaxed, next).ok()
@@ -83,17 +83,18 @@ impl Counters {
         self.shards.iter().take(self.entered.load(Relaxed) as usize)
     }
 
-    /// Shards that count.
+    /// Number of shards in use.
     pub(crate) fn shards(&self) -> u64 {
         self.entered.load(Relaxed).into()
     }
 
-    /// Connections that one shard has.
+    /// Open connections of one shard.
     pub(crate) fn open(&self, shard: u32) -> u64 {
         self.shards[shard as usize][OPEN].load(Relaxed)
     }
 
-    /// `open` last, which [`Counters::read`] reads first: what it counts as gone has all its requests counted.
+    /// Publishes the counts of a shard. `open` is stored last and [`Counters::read`] loads it first: a connection counted as gone
+    /// has all its requests counted.
     pub(crate) fn publish(&self, shard: usize, s: &Stats) {
         let mut s = *s;
         self.shards[shard].iter().zip(s.counted()).rev().for_each(|(to, count)| to.store(*count, Release));
@@ -112,12 +113,12 @@ impl Counters {
         stats
     }
 
-    /// One more, unless `most` are in.
+    /// Counts another open connection, unless there are `most`.
     pub(crate) fn come_in(&self, most: u64) -> bool {
         self.limited.fetch_update(Relaxed, Relaxed, |open| (open < most).then_some(open + 1)).is_ok()
     }
 
-    /// One of those has gone.
+    /// Counts a limited connection as gone.
     pub(crate) fn go_out(&self) {
         self.limited.fetch_sub(1, Relaxed);
     }
@@ -126,24 +127,24 @@ impl Counters {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Why an accept failed since the last call, if one did.
+    /// Why an accept failed since the last call; `None` if none did.
     pub fn take_failure(&self) -> Option<Gone> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Stop accepting, finish what is owed, end.
+    /// Orders the server to stop accepting, send what it owes, and end.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Whether to accept at present: not while memory is short.
+    /// Whether to accept now; false while memory is short.
     pub fn set_accepting(&self, on: bool) {
         self.pause.store(!on, Relaxed);
     }
 }
 
 impl Stats {
-    /// What each shard counts for itself. The peak is that of all shards together.
+    /// The counts that each shard has; the peak is that of all shards together.
     fn counted(&mut self) -> [&mut u64; 8] {
         let Stats { open, peak: _, accepted, closed, requests, bytes_in, bytes_out, refused, errors } = self;
         [open, accepted, closed, requests, bytes_in, bytes_out, refused, errors]

@@ -1,4 +1,5 @@
-//! The cl-async server of the source text: after any bytes it waits, sends one fixed HTTP response, and closes.
+//! The delay service, modelled on the cl-async server of the source text: after any input it waits, sends one fixed HTTP
+//! response, and closes.
 
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ Content-Type: text/plain\r\nContent-Length: 9\r\n\r\nomglolwtf";
 /// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nothing has come yet.
+    /// No input yet.
     Silent,
-    /// The response waits for its time.
+    /// The response is waiting for its time.
     Waiting,
-    /// Will be closed when the response has left, or is never sent one.
+    /// Closing once the response has left, or never responding.
     Done,
 }
 

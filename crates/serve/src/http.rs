@@ -1,5 +1,5 @@
-//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/ws/push`, `/stats`; by HTTP/1 here, by HTTP/2 in
-//! [`http2`](crate::http2).
+//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/ws/push`, `/stats`. HTTP/1 is here,
+//! HTTP/2 in [`http2`](crate::http2).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 
 const HEAD_ROOM: usize = 256;
-/// Close frames written in one turn of a server that stops.
+/// Maximum number of close frames sent in one turn when the server stops.
 const GOODBYES_A_TURN: usize = 1024;
 /// The close code of a server that stops.
 const GOING_AWAY: u16 = 1001;
@@ -32,11 +32,11 @@ const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Le
 /// The protocol of a connection.
 #[derive(Clone, Copy)]
 enum Wire {
-    /// Nothing has come that tells HTTP/1 from HTTP/2.
+    /// Too little input to distinguish HTTP/1 from HTTP/2.
     Fresh,
     Http(http1::Server),
     WebSocket(Frames),
-    /// The index of its session.
+    /// HTTP/2: the index of its session.
     Http2(u32),
 }
 
@@ -46,7 +46,7 @@ pub struct Conn {
     wire: Wire,
     body: Body,
     flags: u8,
-    /// `/delay`: milliseconds to wait before the response. `/ws/push`: from one message to the next.
+    /// `/delay`: milliseconds before the response. `/ws/push`: milliseconds between messages.
     delay_ms: u32,
 }
 
@@ -55,11 +55,11 @@ const _: () = assert!(size_of::<Conn>() <= 40, "the idle record is what a millio
 const KEEPS_ALIVE: u8 = 1;
 const HTTP10: u8 = 2;
 const HEAD: u8 = 4;
-/// The response waits for its time; input is left alone.
+/// The response is waiting for its time; no input is read.
 const WAITING: u8 = 8;
-/// Will be closed when what was sent has left.
+/// Closing once all output has left.
 const FINISHING: u8 = 16;
-/// Its next message waits for its time; input is read.
+/// The next message of `/ws/push` is waiting for its time; input is read.
 const PUSHING: u8 = 32;
 
 impl Conn {
@@ -70,13 +70,13 @@ impl Conn {
     }
 }
 
-/// The service: HTTP, and the WebSocket echo.
+/// The service: HTTP, the WebSocket echo, and pushed messages.
 pub struct Http {
-    /// While stopping: WebSockets below this index have been sent a close.
+    /// While stopping: WebSockets with an index below this have been sent a close.
     closed_below: usize,
     text: Box<[u8]>,
     sessions: Option<Box<Sessions>>,
-    /// The date, as the time since 1970, at the start of the clock.
+    /// The date at time zero of the clock, as time since 1970.
     date: Nanos,
 }
 
@@ -97,14 +97,14 @@ impl Http {
 }
 
 impl ServerShard<Http> {
-    /// The clock started at this time since 1970: what `/ws/push` sends is dated.
+    /// Sets the date at which the clock started: `/ws/push` sends it.
     #[must_use]
     pub fn starting(mut self, date: Nanos) -> ServerShard<Http> {
         self.handler.date = date;
         self
     }
 
-    /// The first bytes tell which HTTP it is.
+    /// The first bytes decide between HTTP/1 and HTTP/2.
     fn begin<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         match h2::starts(input) {
             None => 0,
@@ -120,7 +120,7 @@ impl ServerShard<Http> {
         }
     }
 
-    /// Reads until a response is due; at most one send a call, so that a slow reader's responses stay in order.
+    /// Reads until a response is due. Sends at most once per call, so that responses to a slow reader stay in order.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
@@ -176,8 +176,7 @@ impl ServerShard<Http> {
         self.respond_after(cx, k, Nanos::from_millis(u64::from(delay_ms)));
     }
 
-    /// The key lives no longer than the head, so that the upgrade is accepted with it; frames are read once the
-    /// request is complete.
+    /// Accepts an upgrade as soon as the head is read, since the key is not stored; frames are read once the request is complete.
     fn accept_upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, request: &Request<'_>) {
         let (Body::Echo | Body::Push(_), Some(offer)) = (self.conn(k).body, request.websocket) else {
             return;
@@ -188,7 +187,7 @@ impl ServerShard<Http> {
         self.stats.requests += 1;
     }
 
-    /// Echoes what came on a WebSocket; returns how much of it was used.
+    /// Echoes input of a WebSocket; returns the number of bytes used.
     fn echo<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let Wire::WebSocket(frames) = &mut self.conns[k.index as usize].wire else {
             unreachable!("only a WebSocket echoes")
@@ -197,7 +196,7 @@ impl ServerShard<Http> {
         let stalls = &mut self.stalls;
         self.out.send(cx, k, input.len() + websocket::ROOM, |out| {
             echoed = websocket::echo(frames, input, out);
-            // What stalls is taken and never echoed.
+            // A stalled message is read and never echoed.
             if echoed.answered > 0 && stalls.next() {
                 (echoed.answered, echoed.written) = (0, 0);
             }
@@ -212,7 +211,8 @@ impl ServerShard<Http> {
         echoed.used
     }
 
-    /// The next message of `/ws/push` is due at the next multiple of its interval since 1970, on all connections at once.
+    /// Sets the timer for the next message of `/ws/push`: at the next multiple of its interval since 1970, at the same time on
+    /// all connections.
     fn push_next<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.is_stopping() {
             return;
@@ -223,7 +223,7 @@ impl ServerShard<Http> {
         self.respond_after(cx, k, wait);
     }
 
-    /// Sends the message of `/ws/push` that is due; none to a peer that does not read.
+    /// Sends the message of `/ws/push` that is due, unless the peer does not read.
     fn push<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Conn { delay_ms, body, flags, .. } = *self.conn(k);
         let Body::Push(length) = body else { unreachable!("only it pushes") };
@@ -280,7 +280,7 @@ impl ServerShard<Http> {
     }
 }
 
-/// The response to a request.
+/// Decides on the response to a request.
 fn decide(conn: &mut Conn, request: &Request<'_>) {
     let flag = |on: bool, flag: u8| if on { flag } else { 0 };
     conn.flags =
@@ -358,7 +358,7 @@ impl Handler for Http {
         }
     }
 
-    /// Sends WebSockets the close of a server that goes away (RFC 6455 section 7.4.1), and HTTP/2 its GOAWAY.
+    /// Sends a close to WebSockets (1001, RFC 6455 section 7.4.1) and a GOAWAY to HTTP/2 connections.
     fn say_goodbye<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>) -> bool {
         let from = shard.handler.closed_below;
         let until = shard.conns.len().min(from + GOODBYES_A_TURN);

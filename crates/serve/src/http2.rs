@@ -1,8 +1,8 @@
-//! HTTP/2 with prior knowledge: the same routes as by HTTP/1, with several requests on a connection, the WebSocket echo on a stream
-//! (RFC 8441), and the calls of gRPC.
+//! HTTP/2 with prior knowledge: the same routes as HTTP/1, with concurrent requests on a connection, the WebSocket echo on a
+//! stream (RFC 8441), and gRPC calls.
 //!
-//! A request that is complete and whose response fits into the windows is responded to at once and leaves nothing behind. What waits (for
-//! its body, its time, or a window) has an [`Exchange`].
+//! A complete request whose response fits into the windows is responded to immediately and leaves no state. A request that must
+//! wait (for its body, its time, or a window) has an [`Exchange`].
 
 mod exchange;
 mod grpc;
@@ -24,26 +24,26 @@ use grpc::Call;
 pub(crate) use respond::respond;
 pub(crate) use sessions::Sessions;
 
-/// Output of one call after which the input waits until it has left.
+/// Output of one call after which further input waits until it has left.
 const ENOUGH: u64 = 256 * 1024;
-/// Room for a control frame of ours.
+/// Room for a control frame of the server.
 const FRAME: usize = 32;
 
-/// What the record of a connection is to remember.
+/// State to be noted in the record of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// A response waits for its time.
+    /// A response is waiting for its time.
     Waiting,
-    /// It will be closed when what was sent has left.
+    /// Closing once all output has left.
     Finishing,
 }
 
 /// A service with HTTP/2.
 pub(crate) trait Serve: Handler {
-    /// None before the first connection with HTTP/2.
+    /// `None` before the first HTTP/2 connection.
     fn sessions(&mut self) -> &mut Option<Box<Sessions>>;
 
-    /// The text that bodies are taken from.
+    /// The text whose prefixes are the bodies of responses.
     fn text(&self) -> &[u8];
 
     fn flag(conn: &mut Self::Conn, state: State, on: bool);
@@ -52,7 +52,7 @@ pub(crate) trait Serve: Handler {
 /// A connection and its session.
 type Place = (Key, u32);
 
-/// The client speaks HTTP/2: its session.
+/// The client speaks HTTP/2: sends the preface and returns the index of the new session.
 pub(crate) fn begin<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I>, k: Key) -> u32 {
     send(shard, cx, k, SERVER_PREFACE.len(), |out| {
         out.copy_from_slice(SERVER_PREFACE);
@@ -61,7 +61,7 @@ pub(crate) fn begin<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I>,
     shard.handler.sessions().get_or_insert_default().begin(Connection::new(Role::Server))
 }
 
-/// Reads frames, and responds to what is complete. Returns how much of the input was used.
+/// Reads frames, and responds to complete requests. Returns the number of bytes used.
 pub(crate) fn read<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -93,7 +93,7 @@ pub(crate) fn read<H: Serve, I: Io>(
     used
 }
 
-/// One call of the machine: how many bytes were used, `None` where nothing happened.
+/// Reads up to the next event and handles it: returns the number of bytes used; `None` if nothing happened.
 fn step<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -132,7 +132,7 @@ fn step<H: Serve, I: Io>(
         Event::Reset(_) => sessions.remove(session, at),
         Event::Request(request, stream) => {
             let exchange = decide(&request, stream);
-            // What is not opened by a CONNECT is refused at once: its client waits for that, and does not end the stream before.
+            // A CONNECT that opens nothing is refused at once: its client waits for that and does not end the stream first.
             let is_refused = request.method == "CONNECT" && exchange.body != Body::Echo;
             let (ends, continues) = (request.ends || is_refused, request.expects_continue);
             accept(shard, cx, place, sessions, exchange, (ends, continues));
@@ -161,7 +161,7 @@ fn step<H: Serve, I: Io>(
     Ok(Some(n))
 }
 
-/// A piece of a request's body.
+/// Reads a piece of a request's body.
 fn take_data<H: Serve>(shard: &mut ServerShard<H>, exchange: &mut Exchange, data: &Data<'_>) {
     if let Some(call) = &mut exchange.call {
         call.read(data.bytes);
@@ -170,7 +170,7 @@ fn take_data<H: Serve>(shard: &mut ServerShard<H>, exchange: &mut Exchange, data
         let before = echo.out.len();
         let echoed = echo.read(data.bytes);
         shard.stats.errors += u64::from(echoed.breached);
-        // What stalls is taken and never echoed.
+        // A stalled message is read and never echoed.
         if echoed.answered > 0 && shard.stalls.next() {
             echo.out.truncate(before);
         } else {
@@ -182,12 +182,12 @@ fn take_data<H: Serve>(shard: &mut ServerShard<H>, exchange: &mut Exchange, data
     }
 }
 
-/// The sessions of a shard, which are to be put back.
+/// Takes out the sessions of a shard, to be put back.
 fn take<H: Serve>(shard: &mut ServerShard<H>) -> Box<Sessions> {
     shard.handler.sessions().take().expect("a connection with HTTP/2 has one of them")
 }
 
-/// What is to be sent in response to this request.
+/// The exchange that responds to this request.
 fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
     let upgrade = match request.protocol {
         Some("websocket") => Upgrade::Valid,
@@ -196,9 +196,9 @@ fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
     let (body, delay_ms) = match (request.method, upgrade) {
         ("CONNECT", Upgrade::No) => (Body::Empty(501), 0),
         _ => match routes::route(request.path, upgrade) {
-            // It is for a WebSocket of a connection's own.
+            // Pushed messages need a WebSocket with its own connection.
             (Body::Push(_), _) => (Body::Empty(501), 0),
-            // There is no WebSocket: 200 would open one.
+            // There is no WebSocket here, and a 200 would open one.
             (body, _) if request.method == "CONNECT" && !matches!(body, Body::Echo | Body::Empty(_)) => {
                 (Body::Empty(404), 0)
             }
@@ -213,7 +213,7 @@ fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
     exchange
 }
 
-/// A request whose head has come: `ends` if nothing else is waited for, `continues` if its client waits before the body.
+/// Handles a request whose head has come. `ends`: it is complete; `continues`: the client awaits a 100 before the body.
 fn accept<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -252,7 +252,7 @@ fn accept<H: Serve, I: Io>(
     }
 }
 
-/// The server stops.
+/// The server stops: announces that on a connection.
 pub(crate) fn say_goodbye<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I>, place: Place) {
     if !cx.is_write_blocked(place.0) {
         let mut sessions = take(shard);
@@ -275,7 +275,7 @@ fn goaway<H: Serve, I: Io>(
     send(shard, cx, k, FRAME, |out| machine.goaway(out, code));
 }
 
-/// Sends what `write` writes into `room` bytes, which suffice.
+/// Sends what `write` writes into `room` bytes, which are enough.
 fn send<H: Handler, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,

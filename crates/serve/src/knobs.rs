@@ -1,48 +1,48 @@
-//! How a server misbehaves on purpose, to test a tester.
+//! How a server misbehaves on purpose, to test a load tester.
 
 use net::{Close, Cx, Io, Key};
 use units::{Nanos, Rate};
 
-/// What is switched on; by default nothing.
+/// What is switched on; nothing by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Knobs {
-    /// Connections open at once, in all shards; the surplus is accepted and closed.
+    /// Maximum of open connections, over all shards; surplus ones are accepted and closed.
     pub most_open: Option<u64>,
     /// Idle timeout after which a connection is closed without notice.
     pub idle_cut: Option<Nanos>,
     /// Time after the accept at which a connection is reset.
     pub reset_after: Option<Nanos>,
-    /// Of a million requests, this many are never responded to, evenly spread.
+    /// Out of a million requests, this many never get a response, evenly spread.
     pub stalls_of_million: u32,
-    /// Connections accepted each second, in all shards.
+    /// Connections accepted per second, over all shards.
     pub slow_accept: Option<Rate>,
 }
 
-/// How long a TLS handshake may take: a peer that begins one and does not go on would keep its memory for ever.
+/// Time limit of a TLS handshake: a peer that begins one and stops would otherwise keep its memory for ever.
 pub(crate) const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(60);
 
-/// When a connection was opened, last received, and owes a response; in milliseconds of the shard's clock.
+/// The times of a connection, in milliseconds of the shard's clock.
 #[derive(Clone, Copy)]
 struct Times {
     opened_ms: u32,
     received_ms: u32,
-    /// Its handshake is not over.
+    /// Whether its handshake is still under way.
     is_securing: bool,
-    /// 0: it owes none.
+    /// When its response is due; 0: none.
     response_ms: u32,
 }
 
-/// The one timer of each connection: for its response, and with such a knob also for its end. Without one it stores
-/// nothing.
+/// The one timer of each connection: for its response, and with some knobs also for its end. Without these it stores nothing per
+/// connection.
 pub(crate) struct Watch {
     idle_cut: Nanos,
     reset_after: Nanos,
-    /// Connections begin with a handshake.
+    /// Whether connections begin with a handshake.
     secures: bool,
     times: Vec<Times>,
 }
 
-/// What is due on a connection whose timer has come.
+/// What is due on a connection whose timer has fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Close(Close),
@@ -60,12 +60,12 @@ impl Watch {
         }
     }
 
-    /// Connections are to begin with a handshake, which has a time limit.
+    /// Connections will begin with a handshake: limits its time.
     pub(crate) fn limit_handshakes(&mut self) {
         self.secures = true;
     }
 
-    /// Whether a knob needs more than responses.
+    /// Whether a knob needs the times of connections.
     fn is_on(&self) -> bool {
         self.idle_cut.min(self.reset_after) != Nanos::NEVER
     }
@@ -80,7 +80,7 @@ impl Watch {
         }
     }
 
-    /// The handshake is over.
+    /// The handshake of a connection is complete.
     pub(crate) fn secured<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.is_on() {
             self.times[k.index as usize].is_securing = false;
@@ -90,7 +90,7 @@ impl Watch {
         }
     }
 
-    /// Something came in.
+    /// Input has arrived on a connection.
     pub(crate) fn received<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.is_on() {
             self.times[k.index as usize].received_ms = ms(cx.now());
@@ -98,7 +98,7 @@ impl Watch {
         }
     }
 
-    /// A response is owed at `at`.
+    /// The response to a connection is due at `at`.
     pub(crate) fn owes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
         if !self.is_on() {
             return cx.wake_at(k, at);
@@ -107,10 +107,11 @@ impl Watch {
         cx.wake_at(k, self.next(k));
     }
 
-    /// What is due at `k`, whose timer has fired; sets it again if more will be. `is_owed`: it waits for its response.
+    /// What is due at `k`, whose timer has fired; sets the timer for what comes next. `is_owed`: the connection awaits its
+    /// response.
     pub(crate) fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, is_owed: bool) -> Due {
         if !self.is_on() {
-            // Without a knob the timer is for one of two things.
+            // Without such a knob the timer is for the response or the handshake.
             return if is_owed { Due::Response } else { Due::Close(Close::Graceful) };
         }
         let due = self.take(k, cx.now());
@@ -130,7 +131,7 @@ impl Watch {
         self.times[at] = new;
     }
 
-    /// A reset comes before a cut, and both before a response.
+    /// A reset takes precedence over a cut, and both over a response.
     fn take(&mut self, k: Key, now: Nanos) -> Due {
         let times = self.times[k.index as usize];
         if after(times.opened_ms, self.reset_after) <= now {
@@ -146,7 +147,7 @@ impl Watch {
         Due::Nothing
     }
 
-    /// When the next of all that is due at `k`.
+    /// The earliest deadline at `k`.
     fn next(&self, k: Key) -> Nanos {
         let times = self.times[k.index as usize];
         let response = match times.response_ms {
@@ -165,7 +166,7 @@ impl Times {
     }
 }
 
-/// Milliseconds of a clock that began with the server: 49 days. Rounded up, so that nothing is due early.
+/// The time in milliseconds, for 49 days since the server's start. Rounded up, so that nothing is due early.
 fn ms(now: Nanos) -> u32 {
     u32::try_from(now.0.div_ceil(1_000_000)).unwrap_or(u32::MAX)
 }
@@ -174,7 +175,7 @@ fn after(ms: u32, span: Nanos) -> Nanos {
     Nanos(Nanos::from_millis(ms.into()).0.saturating_add(span.0))
 }
 
-/// Which of the requests are never responded to: evenly spread, so that a short test sees its share.
+/// Which requests never get a response: evenly spread, so that a short test meets its share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalls {
     of_million: u32,

@@ -1,11 +1,11 @@
-//! Connections with a layer between the socket and the service.
+//! Connections with a layer (TLS) between the socket and the service.
 
 use net::{Close, Cx, Io, Key, Layered, Unsealed};
 
 use crate::shard::{Handler, ServerShard};
 
-/// Bytes that a call sends before the rest of its input waits for the next turn: then it is known whether they have left. What a
-/// call sends leaves as one, as long as it fits into the output buffer of a megabyte.
+/// Bytes that a call sends before the rest of its input waits for the next turn, when it is known whether they have left. The
+/// output of a call leaves as one, as long as it fits into the output buffer of a megabyte.
 const MOST_A_CALL: u64 = 64 * 1024;
 
 impl<H: Handler> ServerShard<H> {
@@ -13,21 +13,21 @@ impl<H: Handler> ServerShard<H> {
         self.out.layer.as_mut().expect("asked of connections with a layer only")
     }
 
-    /// The transport is open: the layer is opened next, if there is one.
+    /// The transport is open: opens the layer, if there is one.
     pub(crate) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.out.layer.is_some() && self.layered().layer.open(k.index, 0).is_err() {
             self.breach(cx, k);
         }
     }
 
-    /// Reads on until the service does not take more; returns the bytes used.
+    /// Reads until the service takes no more; returns the number of bytes used.
     pub(crate) fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         self.offer(cx, k, &[]);
         let mut used = 0;
         while cx.is_open(k) {
             let is_enough = self.out.sent >= MOST_A_CALL;
             if is_enough || self.is_held(cx, k) {
-                // What follows stays sealed, and comes again when the connection can be written to, or its response has left.
+                // The rest stays sealed, and is read when the connection is writable again, or its response has left.
                 let own = self.layered().leftover(k.index).len();
                 cx.call_when_drained(k, own);
                 if is_enough {
@@ -50,8 +50,8 @@ impl<H: Handler> ServerShard<H> {
                     used += n;
                 }
                 Ok(Unsealed::Closed(n)) => {
-                    // It sends no more, and may wait for our close_notify. Responses that wait for their time leave first; its
-                    // FIN follows.
+                    // The peer sends no more, and may wait for close_notify. Delayed responses leave first; the peer's FIN
+                    // follows.
                     used += n;
                     if !H::is_waiting(self.conn(k)) {
                         self.out.finish(cx, k);
@@ -67,7 +67,7 @@ impl<H: Handler> ServerShard<H> {
         H::is_held(self.conn(k)) || cx.is_write_blocked(k)
     }
 
-    /// Offers the service what it left over, and these bytes after it, until it takes no more.
+    /// Offers the service its leftover bytes and then these, until it takes no more.
     fn offer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
         let leftover = self.layered().take_leftover(k.index, bytes);
         let bytes = leftover.as_deref().unwrap_or(bytes);
@@ -88,7 +88,7 @@ impl<H: Handler> ServerShard<H> {
         self.out.sent += sent as u64;
     }
 
-    /// The peer broke the protocol, which the layer tells it.
+    /// The peer broke the protocol: sends the layer's alert and closes.
     fn breach<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.stats.errors += 1;
         self.say_of_layer(cx, k);

@@ -1,4 +1,4 @@
-//! The reference servers, on the same `net` and `wire` as the client: what throng measures itself against.
+//! The reference servers, built on the same `net` and `wire` as the client: throng measures itself against them.
 
 mod acceptor;
 mod counters;

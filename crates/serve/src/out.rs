@@ -1,17 +1,17 @@
-//! What a server sends: through the layer of its connections, where they have one.
+//! Output of a server: passed through the layer of its connections, if any, and counted.
 
 use net::{Cx, Io, Key, Layered};
 
-/// Sends for a shard; knows how many bytes leave.
+/// Sends for a shard, and counts the bytes.
 #[derive(Default)]
 pub(crate) struct Out {
     pub(crate) layer: Option<Box<Layered<tls::Error>>>,
-    /// Bytes sent since this was last taken.
+    /// Bytes sent since last taken.
     pub(crate) sent: u64,
 }
 
 impl Out {
-    /// Sends what `fill` writes into `room` bytes; `fill` returns how many.
+    /// Sends what `fill` writes into `room` bytes; `fill` returns the number.
     pub(crate) fn send<I: Io>(
         &mut self,
         cx: &mut Cx<I>,
@@ -27,7 +27,7 @@ impl Out {
         self.sent += net::send_static(self.layer.as_deref_mut(), cx, k, bytes) as u64;
     }
 
-    /// Closes a connection once what was sent has left.
+    /// Closes a connection once its output has left.
     pub(crate) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if let Some(layer) = &mut self.layer {
             layer.layer.close(k.index);

@@ -1,43 +1,43 @@
-//! The messages of `/ws/push`: `{"seq":17,"ts":1700000000123456,"pad":"…"}`. All connections with one interval get the same number at the
-//! same time, as members of one room do; nothing is shared between them but the date.
+//! The messages of `/ws/push`: `{"seq":17,"ts":1700000000123456,"pad":"…"}`. All connections with the same interval get the same
+//! number at the same time, like members of a chat room; they share nothing but the date.
 
 use std::io::Write;
 
 use units::Nanos;
 use wire::websocket::{self as ws, Opcode};
 
-/// Octets of a message without its padding, rounded up: two numbers of twenty digits.
+/// Octets of a message without padding, rounded up: it has two numbers of up to twenty digits.
 const PLAIN: usize = 80;
 
-/// What is sent.
+/// A message to be sent.
 pub(crate) struct Message {
-    /// Since 1970.
+    /// Time since 1970.
     pub(crate) date: Nanos,
     pub(crate) every: Nanos,
-    /// Octets at least.
+    /// Minimum length, in octets.
     pub(crate) length: u16,
 }
 
-/// A timer that was set to whole milliseconds may be this much early.
+/// A timer set to whole milliseconds may fire this much early.
 const EARLY: Nanos = Nanos::from_millis(1);
 
-/// The number of the last multiple of the interval at this date, which the message that is due then has.
+/// The number of the message due at this date: how many intervals have passed since 1970.
 pub(crate) fn number(date: Nanos, every: Nanos) -> u64 {
     (date + EARLY).0 / every.0
 }
 
-/// How long after `date` the next one is.
+/// How long after `date` the next message is due.
 pub(crate) fn until_next(date: Nanos, every: Nanos) -> Nanos {
     Nanos((number(date, every) + 1) * every.0).since(date)
 }
 
 impl Message {
-    /// Octets that it needs at most, with its frame, and a copy of it.
+    /// Room for the message with its frame, and for a copy of it.
     pub(crate) fn room(&self) -> usize {
         ws::MAX_HEADER + 2 * (PLAIN + usize::from(self.length))
     }
 
-    /// Writes it; returns its octets.
+    /// Writes the framed message; returns its length.
     pub(crate) fn write(&self, out: &mut [u8]) -> usize {
         let (out, text) = out.split_at_mut(out.len() / 2 + ws::MAX_HEADER / 2);
         let size = text.len();
@@ -90,7 +90,7 @@ mod tests {
             (1_700_000_000_123_456_789, 17_000_000_001, 76_543_211),
             (300_000_000, 3, 100_000_000),
             (398_999_999, 3, 1_000_001),
-            // The timer was early.
+            // The timer fired early.
             (299_500_000, 3, 100_500_000),
         ] {
             assert_eq!(

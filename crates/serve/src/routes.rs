@@ -1,49 +1,49 @@
-//! What the server has for a request, whichever HTTP it comes by.
+//! The routes of the server, the same for every version of HTTP.
 
 use units::{Nanos, Spans};
 use wire::http1;
 
-/// Longest response: the source texts' servers clamp `length` to 1..10240.
+/// Length of the longest response: servers of the source texts clamp `length` to 1..10240.
 pub(crate) const LONGEST: u64 = 10_240;
 /// Longest `/delay`.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
 
-/// Longest time between the messages of `/ws/push`: a server that stops waits for it.
+/// Longest interval of `/ws/push`: a server that stops waits for it.
 const LONGEST_PUSH: Nanos = Nanos::from_secs(30);
-/// Shortest: timers are a millisecond off.
+/// Shortest interval: timers are accurate to a millisecond.
 const SHORTEST_PUSH: Nanos = Nanos::from_millis(10);
 
 /// The body of `/`.
 pub(crate) const HELLO: &[u8] = b"Hello World!";
 
-/// The response to a request, once all of it is here.
+/// The response to a request, once that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Hello,
-    /// This many characters.
+    /// Text of this length, in characters.
     Text(u16),
     Stats,
-    /// The echo from here on; the upgrade has been accepted.
+    /// The WebSocket echo; the upgrade has been accepted.
     Echo,
-    /// The same, and a message of this length at least at intervals of the second figure of [`route`].
+    /// Like `Echo`, with pushed messages of at least this length, at the interval that [`route`] returns.
     Push(u16),
-    /// Only as a WebSocket.
+    /// This route requires a WebSocket.
     UpgradeRequired,
-    /// Nothing but a status.
+    /// Only a status.
     Empty(u16),
 }
 
-/// How the client asks for a WebSocket.
+/// Whether a request is an upgrade to WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upgrade {
     Valid,
-    /// For the version that is spoken here, but not as it has to be.
+    /// For the supported version, but invalid.
     Invalid,
-    /// Not at all, or for another version.
+    /// No upgrade, or one for another version.
     No,
 }
 
-/// The response to a request for `target`, and for how many milliseconds it is delayed, or messages are apart.
+/// The response to a request for `target`, and its delay (or the interval of messages) in milliseconds.
 pub(crate) fn route(target: &str, upgrade: Upgrade) -> (Body, u32) {
     match target.split('?').next().unwrap_or_default() {
         "/" => (text(target), 0),
@@ -78,7 +78,7 @@ fn push(target: &str) -> Body {
     }
 }
 
-/// `every=100ms`; without it, a second. None where it is no time, or out of range.
+/// `every=100ms`; one second by default. `None` if it is not a time, or out of range.
 fn every_ms(target: &str) -> Option<u32> {
     let Some(text) = http1::query(target, "every") else { return Some(1_000) };
     let every = Nanos::parse(text).ok()?.millis();
@@ -93,7 +93,7 @@ fn text(target: &str) -> Body {
     }
 }
 
-/// `for=5s`; without it, no delay. None where it is no time.
+/// `for=5s`; no delay by default. `None` if it is not a time.
 fn delay_ms(target: &str) -> Option<u32> {
     let Some(text) = http1::query(target, "for") else { return Some(0) };
     let Spans { min, max } = Spans::parse(text).ok()?;

@@ -1,5 +1,5 @@
-//! A shard of a server: what every service needs. It accepts, has a record of each connection, delays responses, misbehaves
-//! as configured, and counts.
+//! A shard of a server: what every service needs. It accepts, keeps a record per connection, delays responses, misbehaves as
+//! configured, and counts.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use crate::{
     out::Out,
 };
 
-/// A service: what it does with the input of a connection.
+/// A service: handles the input of connections.
 pub trait Handler: Sized {
     /// The record of an idle connection.
     type Conn: Copy;
-    /// The record of one that was just accepted.
+    /// The record of a newly accepted connection.
     const NEW: Self::Conn;
 
-    /// Whether the response to a connection waits for its time.
+    /// Whether the connection has a delayed response.
     fn is_waiting(conn: &Self::Conn) -> bool;
 
-    /// Whether further input is left alone until then.
+    /// Whether input is left unread until then.
     fn is_held(conn: &Self::Conn) -> bool {
         Self::is_waiting(conn)
     }
 
-    /// Input. Returns how much of it was used; see [`Program::bytes`].
+    /// Handles input. Returns the number of bytes used; see [`Program::bytes`].
     fn handle_bytes<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize;
 
-    /// The time of a response has come.
+    /// A delayed response is due.
     fn respond<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key);
 
     /// A connection has gone, or is about to be closed.
     fn left(_shard: &mut ServerShard<Self>, _k: Key) {}
 
-    /// The server stops: notifies the peers, some in each turn; whether all have been notified.
+    /// The server stops: notifies peers, a limited number per turn; returns whether all have been notified.
     fn say_goodbye<I: Io>(_shard: &mut ServerShard<Self>, _cx: &mut Cx<I>) -> bool {
         true
     }
@@ -52,9 +52,9 @@ pub struct ServerShard<H: Handler> {
     pub(crate) out: Out,
     acceptor: Acceptor,
     pub(crate) watch: Watch,
-    /// Responses that wait for their time.
+    /// Number of delayed responses.
     waiting: u64,
-    /// Stopping, and every peer has been notified.
+    /// Whether the server is stopping and every peer has been notified.
     has_said_goodbye: bool,
 }
 
@@ -73,7 +73,7 @@ impl<H: Handler> ServerShard<H> {
         }
     }
 
-    /// Whether it is stopping and no response is outstanding.
+    /// Whether the shard is stopping and owes no response.
     pub(crate) fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
         self.has_said_goodbye && self.waiting == 0 && cx.blocked() == 0
     }
@@ -82,28 +82,28 @@ impl<H: Handler> ServerShard<H> {
         &mut self.conns[k.index as usize]
     }
 
-    /// Calls [`Handler::respond`] after this time. Until then [`Handler::is_waiting`] holds.
+    /// Calls [`Handler::respond`] after `time`. Until then [`Handler::is_waiting`] must hold.
     pub(crate) fn respond_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, time: Nanos) {
         self.waiting += 1;
         self.watch.owes(cx, k, cx.now() + time);
     }
 
-    /// The response that a connection waits for is due earlier than it was, at `at`.
+    /// Moves the delayed response of a connection forward, to `at`.
     pub(crate) fn respond_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
         self.watch.owes(cx, k, at);
     }
 
-    /// Whether the server accepts no more, and ends.
+    /// Whether the server has been ordered to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.acceptor.is_stopping()
     }
 
-    /// The counts of all shards, this one's up to now.
+    /// The counts of all shards; those of this shard are up to date.
     pub(crate) fn read_counters(&self) -> Stats {
         self.acceptor.read(&self.stats)
     }
 
-    /// Secures connections with this layer.
+    /// Adds this layer to all connections.
     #[must_use]
     pub fn with_layer(mut self, layer: tls::Tls) -> ServerShard<H> {
         self.out.layer = Some(Box::new(Layered::new(Box::new(layer))));

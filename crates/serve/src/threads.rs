@@ -1,4 +1,4 @@
-//! A server of several shards: a thread each, all on one port.
+//! A server with several shards, a thread each, on one port. Over epoll, shards are added as file tables fill up.
 
 use std::{
     io,
@@ -25,7 +25,7 @@ use crate::{
     shard::{Handler, ServerShard},
 };
 
-/// After the order to stop, what is owed may take this long.
+/// Time limit for what the server still owes after the order to stop.
 const GRACE: Nanos = Nanos::from_secs(60);
 
 /// What to serve.
@@ -40,29 +40,29 @@ pub enum Service {
 /// How to serve.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What.
+    /// The service.
     pub service: Service,
-    /// How it misbehaves.
+    /// Deliberate misbehaviour.
     pub knobs: Knobs,
-    /// Where to listen; port 0 lets the kernel choose.
+    /// Address to listen on; port 0 lets the kernel choose.
     pub listen: SocketAddr,
-    /// Shards to begin with.
+    /// Number of shards at the start.
     pub threads: u32,
-    /// Most connections of one shard; memory is touched only as they come. Over epoll, of all shards together.
+    /// Maximum connections of one shard (over epoll, of all shards together); memory is touched only when used.
     pub connections: u32,
-    /// Files, or direct descriptors, that one table may have: RLIMIT_NOFILE.
+    /// Maximum files or direct descriptors of one table: RLIMIT_NOFILE.
     pub slots: u32,
-    /// What the shards drive.
+    /// The I/O backend of the shards.
     pub io: Backend,
-    /// How connections are secured, where they are.
+    /// TLS configuration; `None` without TLS.
     pub tls: Option<tls::Server>,
 }
 
 /// A running server.
 pub struct Server {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
-    /// What it counts.
+    /// Its counts.
     pub counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -96,7 +96,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Stops accepting, finishes what is owed, ends the threads.
+    /// Stops accepting, sends what is owed, and ends the threads.
     pub fn stop(self) {
         self.counters.stop();
         for thread in self.threads {
@@ -105,13 +105,13 @@ impl Server {
     }
 }
 
-/// What shards hold, and how many there may be.
+/// The size of shards, and how many there may be.
 #[derive(Clone, Copy)]
 struct Size {
     /// Connections of one shard.
     places: u32,
     shards: u32,
-    /// Each thread has a table of open files of its own.
+    /// Whether each thread has its own table of open files.
     own_files: bool,
 }
 
@@ -128,14 +128,13 @@ impl Size {
         Size { places, shards: s.connections.div_ceil(places).max(s.threads), own_files: true }
     }
 
-    /// The number of open connections from which on another shard is started: early enough that it runs before this one is
-    /// full.
+    /// The number of open connections at which another shard is started: early enough that it runs before this one is full.
     fn enough(self) -> u64 {
         u64::from(self.places).div_ceil(4) * 3
     }
 }
 
-/// How a shard is started.
+/// The configuration of a shard.
 #[derive(Clone)]
 struct ShardConfig {
     settings: Settings,
@@ -144,7 +143,7 @@ struct ShardConfig {
     counters: Arc<Counters>,
 }
 
-/// Starts a shard, to accept at `shared_listener` or at a listener of its own. Returns when it does, with its address.
+/// Starts a shard that accepts at `shared_listener` or at its own listener. Returns once it listens, with its address.
 fn start(
     config: ShardConfig,
     shared_listener: Option<SharedListener>,
@@ -177,8 +176,8 @@ impl ShardConfig {
         }
     }
 
-    /// When its file table fills up, the shard starts another one at its listener, and that one does the same. So the peers
-    /// of a listener always find a shard with room.
+    /// When its file table fills up, the shard starts a successor on the same listener, and the successor does the same, so that
+    /// peers always find a shard with room.
     fn over_epoll(&self, shared_listener: Option<SharedListener>, ready: &Ready) {
         let (clock, date) = (Clock::start(), units::since_1970());
         let Some(io) = self.listening(self.epoll(shared_listener, clock), ready) else { return };
@@ -213,14 +212,14 @@ impl ShardConfig {
         Ok((io, address))
     }
 
-    /// None where there are as many shards as there may be, or no thread can be started.
+    /// `None` if there are as many shards as there may be, or no thread can be started.
     fn start_successor(&self, shared_listener: Option<SharedListener>) -> Option<JoinHandle<()>> {
         let shared_listener = shared_listener?;
         let shard = self.counters.enter()?;
         start(ShardConfig { shard, ..self.clone() }, Some(shared_listener)).ok().map(|(thread, _)| thread)
     }
 
-    /// Reports on `ready` whether listening has succeeded, and returns the I/O that does.
+    /// Reports on `ready` whether listening has succeeded; returns the I/O if so.
     fn listening<I: Io>(&self, io: io::Result<(I, SocketAddr)>, ready: &Ready) -> Option<I> {
         let (io, started) = match io {
             Ok((io, address)) => (Some(io), Ok(address)),
@@ -230,7 +229,7 @@ impl ShardConfig {
         io
     }
 
-    /// Serves over this I/O, whose clock started at this date, to the end; calls `after_turn` with it after each turn.
+    /// Serves over this I/O, whose clock started at this date, until stopped; calls `after_turn` with it after each turn.
     fn serve<I: Io>(&self, io: I, date: Nanos, after_turn: impl FnMut(&I)) {
         let (counters, knobs) = (self.counters.clone(), &self.settings.knobs);
         match self.settings.service {
@@ -244,7 +243,7 @@ impl ShardConfig {
         }
     }
 
-    /// Runs the shard until it has stopped and no response is outstanding; calls `after_turn` with its I/O after each turn.
+    /// Runs the shard until it is stopped and owes nothing; calls `after_turn` with its I/O after each turn.
     fn drive<I: Io, H: Handler>(&self, io: I, program: ServerShard<H>, mut after_turn: impl FnMut(&I)) {
         let program = match &self.settings.tls {
             None => program,
@@ -258,7 +257,7 @@ impl ShardConfig {
         let mut stopped_at = Nanos::NEVER;
         let mut last_turn = false;
         loop {
-            // What the program sent in a turn leaves with the next one: hence one more when it owes nothing.
+            // Output of a turn leaves with the next one, so there is one more turn after nothing is owed.
             let now = shard.turn(if last_turn { Nanos::ZERO } else { Nanos::NEVER });
             after_turn(shard.io());
             let (program, cx) = shard.parts();

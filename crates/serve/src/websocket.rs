@@ -1,4 +1,4 @@
-//! The WebSocket echo: sends back what arrives, frame by frame, without storing a copy.
+//! The WebSocket echo: sends back what arrives, frame by frame, without storing it.
 
 use wire::websocket::{self, Event, Frames, Header, Opcode, Payload};
 
@@ -9,11 +9,11 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 pub(crate) const UPGRADE_REQUIRED: &[u8] = b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\n\
 Connection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\nContent-Length: 0\r\n\r\n";
 
-/// Space for an echo beyond its input. A frame of ours is never longer than the masked one that it echoes; only the rest of
-/// a frame whose header arrived earlier gets its own header.
+/// Room for an echo in addition to its input. An unmasked frame is never longer than the masked one it echoes; only the rest of a
+/// frame whose header arrived earlier needs an additional header.
 pub(crate) const ROOM: usize = 2 * websocket::MAX_HEADER + websocket::MAX_CONTROL;
 
-/// What an input led to.
+/// The result of an input.
 #[derive(Debug, Default)]
 pub(crate) struct Echoed {
     /// Bytes of input used.
@@ -22,9 +22,9 @@ pub(crate) struct Echoed {
     pub(crate) written: usize,
     /// Messages and pings with a complete reply.
     pub(crate) answered: u64,
-    /// The connection is to be closed after the output.
+    /// Whether the connection is to be closed after the output.
     pub(crate) ends: bool,
-    /// For the peer broke the protocol.
+    /// Whether that is because the peer broke the protocol.
     pub(crate) breached: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn echo(frames: &mut Frames, input: &[u8], out: &mut [u8]) -> Echoed 
         match event {
             None | Some(Event::Pong(_)) => {}
             Some(Event::Data(data)) => {
-                // An empty piece matters only where a message begins or ends.
+                // An empty piece matters only at the beginning or end of a message.
                 if !data.payload.is_empty() || data.begins || data.ends {
                     let opcode = match (data.begins, data.text) {
                         (false, _) => Opcode::Continuation,
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use wire::websocket::Role;
 
-    /// Frames as a client writes them, each with its opcode, whether it ends a message, and its payload.
+    /// Frames as a client writes them; each has an opcode, whether it ends a message, and a payload.
     fn masked(frames: &[(Opcode, bool, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (opcode, ends, payload) in frames {

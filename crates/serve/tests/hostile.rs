@@ -1,5 +1,5 @@
-//! Clients of HTTP/2 that ask for more than they pay for: each is told why and loses its connection, memory stays bounded, and
-//! the connection of another client goes on.
+//! Hostile HTTP/2 clients, which cause far more work or memory than they spend: each gets an error code and loses its connection,
+//! memory stays bounded, and another client's connection goes on.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -29,7 +29,7 @@ const UNKNOWN: u8 = 99;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// More than is allowed in a second, in each of two: wherever one begins.
+/// More than is allowed in each of two seconds, wherever a second begins.
 const CONTROLS: u32 = 2 * MAX_CONTROLS as u32 + 2;
 const RESETS: u32 = 2 * MAX_RESETS as u32 + 2;
 
@@ -38,12 +38,12 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, kind, flags], &stream.to_be_bytes()[..], payload].concat()
 }
 
-/// `GET http://h` with this path.
+/// The fields of `GET http://h` with this path.
 fn get(path: &str) -> Vec<u8> {
     [&[0x82, 0x86, 0x41, 1, b'h', 0x04, path.len() as u8], path.as_bytes()].concat()
 }
 
-/// The number of a client's nth stream, from 0.
+/// The number of a client's nth stream, counted from 0.
 fn nth(n: u32) -> u32 {
     2 * n + 1
 }
@@ -61,10 +61,10 @@ fn dial(server: &Server) -> TcpStream {
     socket
 }
 
-/// The code of the GOAWAY that a client gets which sends this after its preface, and is closed then.
+/// The code of the GOAWAY for a client that sends this after its preface; its connection is closed then.
 fn ended_by(server: &Server, input: &[u8]) -> Option<Code> {
     let mut socket = dial(server);
-    // The server may close before it has read all.
+    // The server may close before it has read everything.
     let _ = socket.write_all(&[CLIENT_PREFACE, input].concat());
     let (mut came, mut piece) = (Vec::new(), [0; 64 * 1024]);
     while let Ok(n @ 1..) = socket.read(&mut piece) {
@@ -74,7 +74,7 @@ fn ended_by(server: &Server, input: &[u8]) -> Option<Code> {
     goaway.map(|(_, payload)| Code(u32::from_be_bytes(payload[4..8].try_into().unwrap())))
 }
 
-/// The frames that have come whole, each with its payload.
+/// The complete frames with their payloads.
 fn frames(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     let mut all = Vec::new();
     while let Some(([a, b, c, kind, ..], after)) = bytes.split_first_chunk::<9>()
@@ -86,7 +86,7 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     all
 }
 
-/// A client whose connection is open all the time.
+/// A client whose connection stays open all the time.
 struct Bystander(TcpStream);
 
 impl Bystander {
@@ -102,7 +102,7 @@ impl Bystander {
     }
 }
 
-/// Resident memory of this process, with the server in it, in bytes.
+/// Resident memory of this process, including the server, in bytes.
 fn resident() -> u64 {
     let text = fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
@@ -112,11 +112,11 @@ fn times(n: u32, frame: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     (0..n).flat_map(frame).collect()
 }
 
-/// What such clients send, each with the code that it ends with.
+/// The attacks, each with the code of its GOAWAY.
 fn attacks() -> Vec<(&'static str, Vec<u8>, Code)> {
     let calm = Code::ENHANCE_YOUR_CALM;
     let cancel = 8u32.to_be_bytes();
-    // 4,000 bytes in the table that HPACK has until our SETTINGS are acknowledged, and references to them.
+    // 4,000 bytes in the HPACK table that exists until the server's SETTINGS are acknowledged, and references to them.
     let bomb = {
         let stored = [&[0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'y'; 4000]].concat();
         [get("/"), stored, vec![0xbe; 10_000]].concat()
@@ -130,7 +130,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, Code)> {
             }),
             calm,
         ),
-        // Each is an error of its stream, which makes the server reset it.
+        // Each is a stream error, which makes the server reset the stream.
         (
             "resets by the server",
             times(RESETS, |n| {
@@ -181,7 +181,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, Code)> {
     ]
 }
 
-/// Memory is that of the process: one test at a time.
+/// Memory is measured for the process, so tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const ROUNDS: u64 = 20;
@@ -210,7 +210,7 @@ fn an_attack_costs_its_connection_and_nothing_else() {
     assert!(errors >= ROUNDS * attacks.len() as u64, "each is counted: {errors}");
 }
 
-/// Clients that open as many streams as they may, and more, and take no response.
+/// Clients that open more streams than allowed, and read no response.
 #[test]
 fn readers_that_take_nothing_cost_their_windows() {
     const CLIENTS: u64 = 16;
@@ -221,7 +221,7 @@ fn readers_that_take_nothing_cost_their_windows() {
     bystander.check("nothing");
     let before = resident();
     let head = get(&format!("/?length={LENGTH}"));
-    // A window of 0 for each stream, so that no body leaves.
+    // A window of 0 for each stream, so that no body is sent.
     let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
     let requests = times(MAX_STREAMS * 3, |n| frame(HEADERS, END_HEADERS | END_STREAM, nth(n), &head));
     let input = [&CLIENT_PREFACE[..24], &settings, &requests].concat();
@@ -229,7 +229,7 @@ fn readers_that_take_nothing_cost_their_windows() {
     for socket in &mut sockets {
         socket.write_all(&input).unwrap();
     }
-    // Of each client: a head for each stream that is open, and a reset for each that is refused.
+    // For each client: a head per open stream, and a reset per refused one.
     for socket in &mut sockets {
         let (mut refused, mut came, mut piece) = (0, Vec::new(), [0; 64 * 1024]);
         while refused < u64::from(MAX_STREAMS) * 2 {

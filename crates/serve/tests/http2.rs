@@ -1,4 +1,4 @@
-//! The server by HTTP/2: the routes, streams side by side, windows, the echo, and what it says when it ends; over each backend.
+//! The server over HTTP/2: routes, concurrent streams, windows, the echo, and closing messages; with each backend.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -36,11 +36,11 @@ struct Came {
     length: Option<u64>,
     body: Vec<u8>,
     reset: Option<Code>,
-    /// In which place it ended.
+    /// Position in the order in which streams ended.
     ended: Option<usize>,
 }
 
-/// A client, one socket.
+/// A client with one socket.
 struct Client {
     socket: TcpStream,
     machine: Connection,
@@ -100,7 +100,7 @@ impl Client {
         String::from_utf8(self.came(id).body.clone()).unwrap()
     }
 
-    /// Sends as much of a body as the windows allow; how much.
+    /// Sends as much of a body as the windows allow; returns how much.
     fn send(&mut self, id: u32, bytes: &[u8], ends: bool) -> usize {
         let mut out = vec![0; bytes.len() + 4096];
         let (stream, _) = self.streams.get_mut(&id).unwrap();
@@ -109,7 +109,7 @@ impl Client {
         taken
     }
 
-    /// Reads until this holds.
+    /// Reads until `holds` returns true.
     fn until(&mut self, mut holds: impl FnMut(&mut Client) -> bool) {
         while !holds(self) {
             let mut piece = [0; 20_000];
@@ -125,7 +125,7 @@ impl Client {
         }
     }
 
-    /// Reads until all of these have ended.
+    /// Reads until all of these streams have ended.
     fn end(&mut self, ids: &[u32]) {
         self.until(|client| ids.iter().all(|id| client.came(*id).ended.is_some()));
     }
@@ -202,7 +202,7 @@ fn routes() {
     });
 }
 
-/// A client that opens a WebSocket does not end its stream before the response.
+/// A client that requests a WebSocket does not end its stream before the response.
 #[test]
 fn a_connect_for_no_websocket_is_refused_at_once() {
     on_each(|server| {
@@ -219,7 +219,7 @@ fn a_connect_for_no_websocket_is_refused_at_once() {
             let id = client.open("CONNECT", path, protocol, false);
             client.end(&[id]);
             assert_eq!((client.came(id).status, client.came(id).body.len()), (status, 0), "{path}");
-            // What the client sends until it knows of that is ignored.
+            // Input that the client sends before it knows is ignored.
             client.send(id, b"\x88\x80\0\0\0\0", true);
         }
         let hello = client.get("/");
@@ -244,14 +244,14 @@ fn streams_are_independent() {
         assert!(start.elapsed() >= Duration::from_millis(400));
         assert_eq!(ids.map(|id| client.came(id).ended.unwrap()), [3, 1, 2, 0]);
         assert_eq!(ids.map(|id| client.came(id).body.len()), [1, 2, 3, 4]);
-        // One that is given up does not hold up the others.
+        // A cancelled request does not delay the others.
         let (long, short) = (client.get("/delay?for=60s"), client.get("/delay?for=50ms"));
         let mut out = [0; 13];
         let (stream, _) = client.streams.get_mut(&long).unwrap();
         client.machine.cancel(&mut out, stream, Code::CANCEL).unwrap();
         client.write(&out);
         client.end(&[short]);
-        // As many as the server takes, in one piece.
+        // As many as the server allows, in one write.
         let ids: Vec<u32> = (0..100).map(|nth| client.get(&format!("/?length={}", nth * 100 + 1))).collect();
         client.end(&ids);
         for (nth, id) in ids.iter().enumerate() {
@@ -266,7 +266,7 @@ fn bodies_of_requests() {
         let mut client = Client::dial(server);
         let id = client.open("POST", "/?length=3", "", false);
         client.until(|client| client.machine.is_open());
-        // Many times the window, which the server raises as it reads.
+        // Many times the window, which the server raises while it reads.
         let (body, mut sent) = (vec![b'x'; 1 << 20], 0);
         client.until(|client| {
             sent += client.send(id, &body[sent..], true);
@@ -309,7 +309,7 @@ fn the_echo_on_a_stream() {
         let other = client.get("/");
         client.end(&[other]);
         assert_eq!((client.came(id).status, client.came(id).length), (200, None));
-        // A message of several windows, and a ping between its frames.
+        // A message of several windows, with a ping between its frames.
         let text: Vec<u8> = (0..200_000).map(|nth| b'a' + (nth % 26) as u8).collect();
         let mut sent = Vec::new();
         let mut frame = |opcode, ends, payload: &[u8]| {
@@ -350,7 +350,7 @@ fn the_echo_on_a_stream() {
         assert_eq!(client.send(id, &close[..n], true), n);
         client.end(&[id]);
         assert_eq!(client.came(id).body[read..], *b"\x88\x02\x03\xe8");
-        // No other protocol, and no tunnel.
+        // Another protocol than WebSocket, and no tunnel.
         let other = client.open("CONNECT", "/ws/echo", "chat", false);
         client.send(other, b"", true);
         client.end(&[other]);
@@ -373,19 +373,19 @@ fn the_end_is_announced() {
         let mut client = Client::dial(server);
         let id = client.get("/");
         client.end(&[id]);
-        // DATA of the connection, which there is none of.
+        // DATA on stream 0, which is not allowed.
         client.write(b"\0\0\x01\0\0\0\0\0\0x");
         client.until(|client| client.is_leaving.is_some());
         assert_eq!(client.is_leaving, Some((1, Code::PROTOCOL_ERROR)));
         assert_eq!(client.socket.read(&mut [0; 100]).unwrap(), 0);
-        // The others are unharmed.
+        // Other connections are not affected.
         let mut other = Client::dial(server);
         let id = other.get("/");
         other.end(&[id]);
     });
 }
 
-/// nghttp2's encoder, which uses its table from the first request on, and gives it up once it knows our SETTINGS.
+/// nghttp2's encoder uses its table from the first request on, and gives it up once it knows the server's SETTINGS.
 const NODE: &str = r#"
 const session = require('http2').connect(process.argv[1]);
 let right = 0;
@@ -416,7 +416,7 @@ fn node_is_served() {
     });
 }
 
-/// A request for each: curl 7.88 cannot use a connection with prior knowledge twice, whoever serves.
+/// One request per connection: curl 7.88 cannot reuse one with prior knowledge, whatever the server.
 #[test]
 fn curl_is_served() {
     on_each(|server| {

@@ -1,4 +1,4 @@
-//! A server at its limits keeps its connections, accepts no more, and loses none that wait.
+//! A server at its limits keeps its connections, accepts no more, and loses no waiting ones.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -14,7 +14,7 @@ use serve::{Knobs, Server, Service, Settings};
 const BACKENDS: [Backend; 2] = [Backend::Uring, Backend::Epoll];
 
 fn server(io: Backend, connections: u32) -> Server {
-    // Rings of four slots; a file table with room for them all.
+    // Rings with four slots; a file table with room for them all.
     let slots = if io == Backend::Uring { 4 } else { 2_000 };
     start(io, connections, slots)
 }
@@ -26,9 +26,9 @@ fn start(io: Backend, connections: u32, slots: u32) -> Server {
     Server::start(settings).expect("io_uring is allowed here")
 }
 
-/// The timeout of everything that must come, however slow the machine.
+/// Timeout for everything that must happen, however slow the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What has not come by then does not come: on a busy machine it may still be on its way, and then less is tested.
+/// What has not come by then is assumed not to come; on a busy machine it may be late, and then less is tested.
 const STILL: Duration = Duration::from_millis(300);
 
 fn dial(server: &Server) -> TcpStream {
@@ -110,7 +110,7 @@ fn a_paused_server_keeps_what_it_has_over(io: Backend) {
     let held = dial(&server);
     assert!(ask(&held));
     server.counters.set_accepting(false);
-    // Accepts that were pending before the pause may still complete: use them up.
+    // Accepts that were pending before the pause may still complete: use them up first.
     let mut more: Vec<TcpStream> = Vec::new();
     wait_for("a dial that is not answered", || {
         more.push(dial(&server));
@@ -142,7 +142,7 @@ fn what_is_owed_is_finished_before_the_end_over(io: Backend) {
 
 #[test]
 fn a_table_of_files_that_fills_up_is_followed_by_another() {
-    // Room for 10 in each table, for 35 in all.
+    // Room for 10 in each table, for 35 in total.
     let server = start(Backend::Epoll, 35, 26);
     let mut held: Vec<TcpStream> = Vec::new();
     for n in 0..35 {
@@ -151,7 +151,7 @@ fn a_table_of_files_that_fills_up_is_followed_by_another() {
     }
     assert!(held.iter().all(ask), "all of them still are");
     let waiting = dial(&server);
-    // Four tables have room for 40: five more, and then none.
+    // Four tables have room for 40: five more, and no further one.
     let more: Vec<TcpStream> = (0..4).map(|_| dial(&server)).collect();
     assert!(ask(&waiting) && more.iter().all(ask), "those fit too");
     let late = dial(&server);

@@ -1,4 +1,4 @@
-//! Connections over TLS: a reader that is slow, peers that do not keep to the protocol, and a handshake without an end.
+//! Connections over TLS: a slow reader, peers that break the protocol, and a handshake that never ends.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -22,12 +22,12 @@ use serve::{Counters, Http, Knobs, Server, Service, Settings};
 use units::Nanos;
 
 const BACKENDS: [Backend; 2] = [Backend::Uring, Backend::Epoll];
-/// No answer within this time is none.
+/// Timeout for a response.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a server sends nothing that waits for its reader.
+/// Time after which a server is assumed to send nothing while it waits for its reader.
 const STILL: Duration = Duration::from_millis(200);
 
-/// A server, and the certificate that it shows.
+/// A server, and its certificate.
 fn server(io: Backend) -> (Server, String) {
     let secured = tls::Server::new(None, &["http/1.1"]).unwrap();
     let certificate = secured.certificate();
@@ -60,7 +60,7 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A response with this many bytes of content; panics on another.
+/// Reads a response with this content length; panics on any other.
 fn read_response(stream: &mut Stream, length: usize) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -75,7 +75,7 @@ fn read_response(stream: &mut Stream, length: usize) {
     stream.read_exact(&mut vec![0; length]).unwrap();
 }
 
-/// Whether a request on the connection is answered as it should be.
+/// Sends a request on the connection and checks the response.
 fn ask(stream: &mut Stream) {
     stream.write_all(b"GET /?length=7 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     read_response(stream, 7);
@@ -86,10 +86,10 @@ fn a_slow_reader_gets_all_responses_in_order() {
     for io in BACKENDS {
         let (server, certificate) = server(io);
         let mut stream = dial(server.address, &certificate);
-        // 40 MB: more than the kernel keeps for a connection.
+        // 40 MB: more than the kernel buffers for a connection.
         let lengths: Vec<usize> = (0..6_000).map(|n| 10_240 - n * 7 % 7_000).collect();
         let requests = lengths.iter().enumerate().map(|(n, length)| match n % 500 {
-            // Some are not due at once, and what follows them waits.
+            // Some are delayed, and later ones wait for them.
             499 => format!("GET /delay?for=3ms&length={length} HTTP/1.1\r\nHost: x\r\n\r\n"),
             _ => format!("GET /?length={length} HTTP/1.1\r\nHost: x\r\n\r\n"),
         });
@@ -122,7 +122,7 @@ fn what_was_asked_before_a_close_is_answered() {
     for io in BACKENDS {
         let (server, certificate) = server(io);
         let mut stream = dial(server.address, &certificate);
-        // More than the kernel keeps, so that requests wait for their reader when the end comes: in one record, and in others.
+        // More than the kernel buffers, so that requests still wait when the end comes, in the same record and in others.
         let requests = "GET /?length=10240 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000);
         stream.write_all(requests.as_bytes()).unwrap();
         stream.conn.send_close_notify();
@@ -148,7 +148,7 @@ fn a_close_is_returned_after_the_responses() {
             stream.conn.send_close_notify();
             stream.flush().unwrap();
             read_response(&mut stream, length);
-            // There is no FIN of ours: an end without close_notify would be an error.
+            // The client sends no FIN: an end without close_notify would be an error.
             assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "{path}");
         }
         wait_for("both are closed", || server.counters.read().closed == 2);
@@ -177,7 +177,7 @@ fn hostile_peers_end_with_an_error_and_others_are_unharmed() {
         for (n, bytes) in hostile.iter().enumerate() {
             let mut stream = TcpStream::connect(server.address).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            // It may be gone before all of it is sent.
+            // The connection may be closed before everything is sent.
             let _ = stream.write_all(bytes);
             let mut answer = Vec::new();
             let _ = stream.read_to_end(&mut answer);
@@ -185,7 +185,7 @@ fn hostile_peers_end_with_an_error_and_others_are_unharmed() {
             wait_for("its error", || server.counters.read().errors == n as u64 + 1);
         }
         held.iter_mut().for_each(ask);
-        // A request is counted after its response was sent.
+        // A request is counted after its response is sent.
         let counted = || server.counters.read();
         wait_for("the count of the last request", || counted().requests == 10);
         assert_eq!((counted().open, counted().errors), (5, hostile.len() as u64));

@@ -1,4 +1,4 @@
-//! What may happen to a process, without a fault of the network: it ends, is stopped for a while, or is killed.
+//! Fates of a process that are not network faults: it ends, is stopped for a while, or is killed.
 
 use engine::Client;
 use net::{
@@ -7,7 +7,7 @@ use net::{
 };
 use units::Nanos;
 
-/// A client shard as a thread runs it: no longer once it has finished.
+/// A client shard as a thread runs it: it stops running once the shard has finished.
 pub struct Thread<'a> {
     shard: &'a mut Shard<SimIo, Client>,
     nobody: u16,
@@ -46,12 +46,12 @@ pub struct Frozen<'a> {
 }
 
 impl<'a> Frozen<'a> {
-    /// From the first time of each span until the second.
+    /// Freezes the shard in each of these intervals (from, until).
     pub fn new(net: &Net, shard: &'a mut dyn Turn, spans: &'a [(Nanos, Nanos)]) -> Frozen<'a> {
         Frozen { shard, net: net.clone(), spans, nobody: net.host().host() }
     }
 
-    /// Until when, if it is frozen now.
+    /// The end of the current freeze; `None` if not frozen.
     fn until(&self) -> Option<Nanos> {
         let now = self.net.now();
         self.spans.iter().find(|(from, until)| (*from..*until).contains(&now)).map(|(_, until)| *until)
@@ -82,7 +82,7 @@ pub struct Killed<'a> {
 }
 
 impl<'a> Killed<'a> {
-    /// At this time.
+    /// Kills the shard at this time.
     pub fn new(net: &Net, shard: &'a mut dyn Turn, at: Nanos) -> Killed<'a> {
         Killed { shard, net: net.clone(), at, is_dead: false, nobody: net.host().host() }
     }

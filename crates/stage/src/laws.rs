@@ -1,4 +1,4 @@
-//! Invariants of any run's counts, at every tick.
+//! The laws of counting: invariants of the counts of any run, checked at every tick.
 
 use plan::{Activity, Plan, Population, Reconnect, Scheme};
 use samples::{
@@ -12,11 +12,11 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
         t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
     };
-    // After requests, an upgrade is one more of them, and no part of a dial.
+    // After requests, an upgrade counts as a request, not as part of a dial.
     let logs_in = !population.http_steps().is_empty();
-    // The end of a connection by a response that lacks what it needs is counted with the wrong responses.
+    // A connection ended because its response lacks a needed value is counted with the wrong responses.
     let useless = faults(|_, kind| matches!(kind, Kind::MissingValue | Kind::ValueTooLong));
-    // Each account, from its own events: what was due, sent, dialled, opened.
+    // Each account is compared with its events: due, sent, dialled, opened.
     let dialling = c.dialled - c.opened - c.redialled - c.failed - c.given_up;
     let standing = Standing { under_way: t.unsettled, waiting: 0, dialling, open: t.open };
     let Imbalance { due, connections, .. } = c.balance(&standing);
@@ -24,7 +24,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let sent = c.settled() - c.missed + c.withdrawn;
     let is_sent = (sent..=sent + t.unsettled).contains(&c.sent);
     assert!(is_sent, "requests sent, seed {seed}: {c:?}");
-    // Each fault is counted with what it ended or spoiled: a request, a wrong response, a dial for a request, or a connection.
+    // Each fault belongs to a failed request, a wrong response, a dial for a request, or a connection.
     let of_dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Tls | Stage::Handshake));
     let all = faults(|_, _| true);
     let counted = c.failed_requests + c.wrong + c.connection_faults;
@@ -34,9 +34,9 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
         (counted.min(all)..=counted + for_requests).contains(&all),
         "faults, seed {seed}: {all} of {c:?}"
     );
-    // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
+    // First dials are decided once; every other dial follows an announced close, or a failure if those are replaced.
     assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
-    // Where the load falls and rises, what was lost before is wanted again.
+    // If the load falls and rises again, lost connections are wanted again.
     let lost = if plan.stages.len() > 1 { c.dropped + c.closed + c.failed + c.ended_after } else { 0 };
     let wanted = u64::from(population.load.connections()) + c.finished + lost;
     assert!(t.resolved <= wanted, "wanted, seed {seed}");
@@ -44,7 +44,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
     let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
-    // One without a response is longer than all others, and so is one that was never sent.
+    // Requests without a response, or never sent, are censored: longer than all others.
     let (dials, handshakes) = (t.connect.censored(), t.tls.censored() + t.handshake.censored());
     assert_eq!(dials + handshakes, c.failed, "dials without a connection, seed {seed}");
     let censored = t.latency.censored() + t.ramp_latency.censored();
@@ -53,8 +53,8 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
         c.failed_requests + c.unanswered + c.missed,
         "without a response, seed {seed}: {c:?}"
     );
-    // Each response has one latency, and over HTTP one status, and so has a refused upgrade; each connection has one connect time,
-    // and a handshake may fail after it.
+    // Each response has one latency and, over HTTP, one status, as has a refused upgrade. Each connection has one connect time; a
+    // handshake may fail after it.
     let has_statuses = has_statuses(population);
     let is_refused =
         |fault: &samples::Fault| (fault.stage, fault.kind) == (Stage::Handshake, Kind::WrongStatus);
@@ -79,8 +79,8 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     assert!(is_right && secured <= connects, "TLS handshakes, seed {seed}");
 }
 
-/// Invariants of the latencies by step: where a population's steps are distinguished, each response that was due at full load
-/// counts for exactly one of them.
+/// Invariants of the latencies by step: if a population's steps are counted separately, each response that was due at full load
+/// counts for exactly one step.
 pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     let told_apart = plan.populations[usize::from(nth)].step_names().len() > 1;
     let (mut own, mut others) = (0, 0);
@@ -94,12 +94,12 @@ pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     assert_eq!(in_ramp, expected, "steps of population {nth} in the ramp, seed {}", plan.seed);
 }
 
-/// Whether each response has a status. PINGs of HTTP/2 instead of requests have none.
+/// Whether each response has a status: not for HTTP/2 PINGs instead of requests.
 fn has_statuses(population: &Population) -> bool {
     population.target.scheme.has_requests() && !matches!(population.activity, Activity::Ping { .. })
 }
 
-/// Bytes that are read at once.
+/// Maximum bytes read at once.
 const LARGEST_READ: u64 = 64 * 1024;
 
 /// Invariants of sizes, first bytes and handshakes.
@@ -108,11 +108,11 @@ pub(crate) fn obey_the_laws_of_answers(seed: u64, population: &Population, t: &T
     let heads = if has_statuses(population) { c.answered } else { 0 };
     assert_eq!((t.head_sizes.count(), t.answer_sizes.count()), (heads, c.answered), "sizes, seed {seed}");
     assert_eq!(t.answer_sizes.sum(), t.head_sizes.sum() + c.body_bytes_in, "bytes of answers, seed {seed}");
-    // A tick may end while input is read, which is counted after that.
+    // A tick may end while input is read that is counted afterwards.
     let bytes_in = c.bytes_in + LARGEST_READ;
     assert!(c.kept <= c.answered && t.answer_sizes.sum() <= bytes_in, "kept, seed {seed}");
     let (first_bytes, handshakes) = (t.first_byte.count() + t.ramp_first_byte.count(), t.handshake.count());
-    // Over TLS a server of HTTP/2 is the first to speak, and nothing is waited for.
+    // Over TLS an HTTP/2 server speaks first: there is no handshake to wait for.
     let has_handshake = scheme.is_upgraded() || population.streams.is_some() && !population.target.secure;
     let expected = if has_handshake { c.opened + c.redialled } else { 0 };
     assert_eq!(handshakes, expected, "handshakes, seed {seed}");

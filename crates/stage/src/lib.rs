@@ -1,8 +1,8 @@
-//! A whole run in one thread and virtual time, for tests: client shards on the parts of one plan, led by the same conductor as
-//! threads, and the laws of counting, checked at every tick.
+//! A whole run in one thread and virtual time, for tests: client shards on the parts of a plan, led by the same conductor as real
+//! threads, with the laws of counting checked at every tick.
 //!
-//! It is a crate of its own so that client, server and network are compiled for the simulation once, and optimised, and the tests on it
-//! are not.
+//! This is a separate crate so that client, server and network are compiled for the simulation once and with optimisation, unlike
+//! the tests.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -37,7 +37,7 @@ pub fn plan(target: &str, flags: &str, seed: u64) -> Plan {
     for item in flags.split_whitespace() {
         let (name, value) = item.split_once('=').expect("NAME=VALUE");
         let flag = Flag::named(&format!("--{name}")).unwrap_or_else(|| panic!("no such flag: {name}"));
-        // Of two values the later one applies.
+        // The later of two values applies.
         parsed = if flag.takes == Takes::Many { parsed } else { parsed.without(flag) }.with(flag, value);
     }
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("no name service".to_owned()) };
@@ -45,7 +45,7 @@ pub fn plan(target: &str, flags: &str, seed: u64) -> Plan {
         .expect("a plan without mistakes")
 }
 
-/// A plan from the text of a scenario file, with a table of three users beside it.
+/// A plan from the text of a scenario file, with a data file `users.csv` of three users.
 pub fn scenario(text: &str, seed: u64) -> Plan {
     let open = |file: &str| match file {
         "users.csv" => Ok("id,name\n1,Ada\n2,Grace\n3,Edsger\n".to_owned()),
@@ -54,7 +54,7 @@ pub fn scenario(text: &str, seed: u64) -> Plan {
     scenario_with(text, &open, seed)
 }
 
-/// The same with `open` to read the files that it names.
+/// The same; `open` reads the files that the scenario names.
 pub fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("no name service".to_owned()) };
     let around = Environment { cores: 1, seed, resolve: &resolve };
@@ -65,26 +65,26 @@ pub fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, 
         })
 }
 
-/// The date at which the simulated clocks start: some day in 2023.
+/// The date at which simulated clocks start: a day in November 2023.
 pub const DATE: Nanos = Nanos::from_secs(1_700_000_000);
 
 /// A shard of the reference server.
 pub type HttpShard = Shard<SimIo, ServerShard<Http>>;
 
-/// Those that run beside the clients: servers, mostly.
+/// The shards that run beside the clients: mostly servers.
 pub type Turns<'a> = [&'a mut dyn Turn];
 
 /// Shards of the reference server on `net`, all at `at`, each with room for all `connections`.
 pub fn servers(net: &Net, at: SocketAddr, shards: u32, connections: u32) -> (Vec<HttpShard>, Arc<Counters>) {
     let counters = Arc::new(Counters::new(shards));
-    // Pending accepts take slots too.
+    // Pending accepts take places, too.
     let places = connections + 256;
     let http = |n| Http::shard(counters.clone(), n, places, &Knobs::default()).starting(DATE);
     let shard = |n| listening(net, at, places, http(n));
     ((0..shards).map(shard).collect(), counters)
 }
 
-/// They run on their own, as [`play`] wants them.
+/// The servers as [`play`] takes them.
 pub fn turns(servers: &mut [HttpShard]) -> Vec<&mut dyn Turn> {
     servers.iter_mut().map(|server| server as &mut dyn Turn).collect()
 }
@@ -109,7 +109,7 @@ pub fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link) -> Sha
     )
 }
 
-/// Connections of a command line.
+/// The number of connections of a command line.
 pub fn connections(plan: &Plan) -> u32 {
     plan.populations[0].load.connections()
 }
@@ -122,17 +122,17 @@ pub struct RunResult {
     pub cut: u64,
     /// Everything that the shards handed over.
     pub whole: Tick,
-    /// Of each population.
+    /// The sum for each population.
     pub populations: Vec<Tick>,
     /// Connections open at the end of the hold.
     pub held: u64,
-    /// The most that were open at the end of any tick.
+    /// Most connections open at the end of any tick.
     pub peak: u64,
     /// When the last first dial was decided.
     pub ramped_at: Nanos,
     /// When full load began.
     pub hold_from: Nanos,
-    /// When it ended.
+    /// When full load ended.
     pub hold_until: Nanos,
     /// When each stage of the plan began, and when its load was reached; never, if it was not.
     pub stages: Vec<(Nanos, Nanos)>,
@@ -146,14 +146,14 @@ impl RunResult {
         run::judge(plan, &self.record)
     }
 
-    /// The same for a step of a search with this load, and why it fails, if so.
+    /// The same for a step of a search with this load, and the reasons if it fails.
     pub fn judge_step(&self, plan: &Plan, by: By, load: u64) -> (Summary, Vec<String>) {
         let summary = self.judge(plan);
         let reasons = run::reasons(by, load, &summary, None);
         (summary, reasons)
     }
 
-    /// Requests were sent at full load, and none of them late: in virtual time there is no reason to be.
+    /// Asserts that requests were sent at full load, none of them late: in virtual time there is no reason to be.
     pub fn assert_on_time(&self) {
         assert_eq!(measured(&self.whole.lag).max, 0.0);
     }
@@ -164,7 +164,7 @@ impl RunResult {
     }
 }
 
-/// Non-empty times: where nothing was measured all of them are 0, and any bound would hold.
+/// The quantiles of times that must not be empty: without values all are 0, and any bound would hold.
 pub fn measured(times: &Latency) -> Quantiles {
     assert!(times.count() > 0, "nothing was measured");
     times.quantiles()
@@ -173,28 +173,28 @@ pub fn measured(times: &Latency) -> Quantiles {
 /// How a run is led.
 #[derive(Clone, Copy, Default)]
 pub struct Direction<'a> {
-    /// Levels, each from its time on.
+    /// Levels, each with the time at which it begins.
     pub levels: &'a [(Nanos, Level)],
-    /// No client shard runs between each two of these times, as in a stopped process.
+    /// Intervals in which no client shard runs, as in a stopped process.
     pub frozen: &'a [(Nanos, Nanos)],
-    /// Responses may arrive for this long after the load has ended, if not the plan's longest timeout.
+    /// How long responses are awaited after the load; `None`: the plan's longest timeout.
     pub patience: Option<Nanos>,
-    /// It is a step of a search: its connections stay open and continue.
+    /// Whether this is a step of a search: its connections stay open and continue.
     pub goes_on: bool,
 }
 
-/// The load from some time on, over all shards.
+/// A load from some time on, over all shards.
 #[derive(Clone, Copy)]
 pub enum Level {
     /// Connections held.
     Connections(u32),
     /// Requests or arrivals per second.
     Rate(Rate),
-    /// A share of the plan's, by manual control.
+    /// A command of manual control: a share of the plan's load.
     UserCommand(Command),
 }
 
-/// Runs `plan` in `shards` shards against `servers`, all on `net`; `see` is shown each tick with its shard's number.
+/// Runs `plan` in `shards` shards against `servers`, all on `net`; `see` gets each tick with its shard's number.
 pub fn play(
     net: &Net,
     plan: &Plan,
@@ -205,7 +205,7 @@ pub fn play(
     direct(net, plan, shards, servers, Direction::default(), see)
 }
 
-/// The same where no client shard runs between these times, as in a stopped process.
+/// The same, with an interval in which no client shard runs, as in a stopped process.
 pub fn play_frozen(
     net: &Net,
     plan: &Plan,
@@ -217,7 +217,7 @@ pub fn play_frozen(
     direct(net, plan, shards, servers, direction, |_, _| {})
 }
 
-/// The same, with levels, each from its time on.
+/// The same with levels, each with the time at which it begins.
 pub fn play_levels(
     net: &Net,
     plan: &Plan,
@@ -229,7 +229,7 @@ pub fn play_levels(
     direct(net, plan, shards, servers, Direction { levels, ..Direction::default() }, see)
 }
 
-/// The same, led in any way.
+/// The same with any direction.
 pub fn direct(
     net: &Net,
     plan: &Plan,
@@ -241,7 +241,7 @@ pub fn direct(
     lead(net, plan, shards, servers, direction, &mut see)
 }
 
-/// For any `see`, so that it is compiled here.
+/// Not generic over `see`, so that it is compiled in this crate.
 fn lead(
     net: &Net,
     plan: &Plan,
@@ -336,7 +336,7 @@ fn conduct(plan: &Plan, mut workers: Shards<'_>, direction: Direction) -> RunRes
     }
 }
 
-/// Notes that a stage has begun, at `ends`, or that its load is reached.
+/// Notes that a stage has begun, at `ends`, or that its load has been reached.
 fn note_stage(
     stages: &mut Vec<(Nanos, Nanos)>,
     plan: &Plan,
@@ -357,7 +357,7 @@ fn at_load(plan: &Plan, schedule: &Schedule, until: Nanos) -> Vec<Nanos> {
     (0..plan.populations.len() as u16).map(of).collect()
 }
 
-/// A good network except for `change`.
+/// A good network, except for `change`.
 pub fn network(seed: u64, change: impl FnOnce(&mut Faults)) -> Net {
     let mut faults = Faults::default();
     change(&mut faults);

@@ -3,24 +3,24 @@
 use net::{Close, Cx, Gone, Io, Key, Program};
 use units::Nanos;
 
-/// Pending accepts, where nothing slows them.
+/// Number of pending accepts without an accept limit.
 const ACCEPTS: u32 = 64;
 
-/// Which request the script decides on.
+/// The request on which the script decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Counts the accepted connections, from 0.
+    /// Number of the connection, in order of acceptance, from 0.
     pub conn: u64,
-    /// Counts the requests on this one, from 0.
+    /// Number of the request on its connection, from 0.
     pub nth: u64,
 }
 
 /// What the server does.
 #[derive(Clone, Copy)]
 pub struct Act {
-    /// Sends this at once.
+    /// Sent at once; nothing if empty.
     pub send: &'static [u8],
-    /// And then this.
+    /// What follows.
     pub then: Then,
 }
 
@@ -31,13 +31,13 @@ pub enum Then {
     Stay,
     /// Closes at once.
     Close(Close),
-    /// Unless another request arrives first.
+    /// Closes after this time, unless another request arrives first.
     CloseAfter(Nanos, Close),
-    /// Sends more, later.
+    /// Sends more after this time.
     SendAfter(Nanos, &'static [u8]),
 }
 
-/// What a server does on each request.
+/// Decides what the server does on each request.
 pub type Script = fn(Request) -> Act;
 
 struct Conn {
@@ -48,9 +48,9 @@ struct Conn {
 /// The server.
 pub struct Scripted {
     script: Script,
-    /// CPU time of a response, on one processor that responds in the order of the requests.
+    /// CPU time of a response, on one processor that handles requests in order.
     cost: Option<fn(Request) -> Nanos>,
-    /// When it has responded to all requests so far.
+    /// When the processor has handled all requests so far.
     busy_until: Nanos,
     /// Minimum time between two accepts.
     every: Nanos,
@@ -59,12 +59,12 @@ pub struct Scripted {
     conns: Vec<Conn>,
     /// When each connection was accepted.
     pub accepted_at: Vec<Nanos>,
-    /// Requests so far.
+    /// Number of requests so far.
     pub requests: u64,
 }
 
 impl Scripted {
-    /// A server that does what the script says.
+    /// A server that follows the script.
     pub fn new(script: Script) -> Scripted {
         Scripted {
             script,
@@ -84,7 +84,7 @@ impl Scripted {
         Scripted { every, ..Scripted::new(script) }
     }
 
-    /// Responds on one processor, which each response takes for some time.
+    /// Responds on one processor, with the given CPU time per response.
     pub fn on_one_processor(cost: fn(Request) -> Nanos, script: Script) -> Scripted {
         Scripted { cost: Some(cost), ..Scripted::new(script) }
     }

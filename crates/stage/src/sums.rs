@@ -1,4 +1,4 @@
-//! The sum of what the shards of a simulated run have handed over, checked against the laws of counting at every tick.
+//! The sums of what the shards of a simulated run handed over, checked against the laws of counting at every tick.
 
 use plan::{Part, Plan, Role};
 use samples::{Destination, Phase, Tick};
@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::laws::{obey_the_laws, obey_the_laws_of_steps};
 
-/// What one shard reported last.
+/// The last report of a shard.
 #[derive(Clone, Copy)]
 struct Report {
     role: Role,
@@ -20,12 +20,12 @@ struct Report {
 pub(crate) struct Sums<'a> {
     plan: &'a Plan,
     reports: Vec<Report>,
-    /// The total, and each population.
+    /// The sum of all shards, and of each population.
     pub(crate) whole: Tick,
     pub(crate) populations: Vec<Tick>,
-    /// The total of the lines.
+    /// The sum of the conductor's lines.
     lines: Tick,
-    /// Connections open when the load had ended in all shards, the time of that, and the maximum at the end of any tick.
+    /// Connections open when the load had ended in all shards, when that was, and the most open at the end of any tick.
     pub(crate) held: u64,
     pub(crate) hold_until: Nanos,
     pub(crate) peak: u64,
@@ -83,7 +83,7 @@ impl<'a> Sums<'a> {
         self.obey_the_law_of_destinations();
     }
 
-    /// Of each population separately, for their protocols may differ.
+    /// Checks each population separately, since their protocols may differ.
     fn obey_the_laws_of_populations(&mut self) {
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let own = self.reports.iter().filter(|report| report.role == Role::Population(nth));
@@ -96,7 +96,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// The destinations add up to the total, where they are counted separately.
+    /// Destinations, if counted separately, add up to the total.
     fn obey_the_law_of_destinations(&self) {
         let t = &self.whole;
         if t.destinations.is_empty() {
@@ -111,7 +111,7 @@ impl<'a> Sums<'a> {
         assert_eq!((sum.latency.count(), sum.open()), (t.latency.count(), t.open + c.ended_after));
     }
 
-    /// The populations add up to the total: the probe has its own counts.
+    /// The populations add up to the total; the probe has separate counts.
     fn obey_the_law_of_the_whole(&self) {
         let Sums { whole, populations, .. } = self;
         if populations.len() < 2 {
@@ -122,13 +122,13 @@ impl<'a> Sums<'a> {
         assert_eq!(essence(&sum), essence(whole), "the sum, seed {}", self.plan.seed);
     }
 
-    /// A line that the conductor made of them: there is no gap between it and the previous one.
+    /// Takes a line of the conductor: there is no gap between it and the previous one.
     pub(crate) fn take_line(&mut self, line: &Tick) {
         assert!(line.from <= self.lines.until, "seed {}", self.plan.seed);
         self.lines.extend(line);
     }
 
-    /// The lines add up to the total; of a number of requests the last one also has those that no worker came to.
+    /// The lines add up to the total; with a fixed number of requests, the last line also has those that no worker came to.
     pub(crate) fn obey_the_law_of_lines(&self) {
         let mut whole = self.whole.clone();
         if self.plan.populations.iter().any(|own| own.requests.is_some()) {
@@ -140,7 +140,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// What all sums have in common.
+/// The part of a tick that is equal for all ways to sum.
 fn essence(t: &Tick) -> impl PartialEq + std::fmt::Debug + use<> {
     let latencies = [&t.latency, &t.ramp_latency, &t.connect].map(|latency| (latency.count(), latency.max()));
     let counts = samples::Counts { addresses_skipped: 0, ..t.counts.clone() };

@@ -1,4 +1,4 @@
-//! Client shards on a simulated network as the workers of a run: in virtual time instead of in threads.
+//! The workers of a simulated run: client shards on a simulated network, in virtual time instead of in threads.
 
 use engine::{Arrivals, Control, Job, RateProfile, Remote};
 use net::io::sim::{self, Net, Turn};
@@ -9,32 +9,32 @@ use units::Nanos;
 
 use crate::{Level, sums::Sums};
 
-/// Every shard checks for orders several times a second.
+/// Time within which every shard applies an order: it checks several times a second.
 const NOTICE: Nanos = Nanos::from_millis(120);
-/// This long after the last order every shard has handed over its last tick.
+/// This long after the last order, every shard has handed over its last tick.
 const STOPPED: Nanos = Nanos::from_millis(250);
-/// A run that has not ended by then never will.
+/// A run that takes longer will never end.
 const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
 
 pub(crate) struct Shards<'a> {
     pub(crate) net: &'a Net,
     pub(crate) plan: &'a Plan,
     pub(crate) parts: &'a [Part],
-    /// All that run: clients and servers.
+    /// All shards: clients and servers.
     pub(crate) turns: Vec<&'a mut dyn Turn>,
     pub(crate) arrivals: Arrivals,
     pub(crate) remotes: Vec<Remote>,
-    /// The tick that was read last, and its shard.
+    /// The last tick that was read, with its shard.
     pub(crate) read: Option<(u32, Box<Tick>)>,
     pub(crate) sums: Sums<'a>,
     pub(crate) see: &'a mut dyn FnMut(u32, &Tick),
-    /// Those not ordered yet.
+    /// Levels that are not ordered yet.
     pub(crate) levels: &'a [(Nanos, Level)],
-    /// Those that are reported to the conductor.
+    /// Commands to be passed to the conductor.
     pub(crate) commands: Vec<Command>,
-    /// When the last order was given; never, before the first.
+    /// When the stop was ordered; never, before that.
     pub(crate) stopped: Nanos,
-    /// From then on no thread stands still.
+    /// From this time on no client shard is frozen.
     pub(crate) moves_from: Nanos,
 }
 
@@ -82,7 +82,7 @@ impl Workers for Shards<'_> {
 }
 
 impl Shards<'_> {
-    /// Until the next tick arrives, or an order is due.
+    /// Runs until the next tick arrives, or an order is due.
     fn run(&mut self, until: Nanos) -> Option<(u32, Box<Tick>)> {
         assert!(self.now() < TOO_LONG, "the run comes to its end, seed {}", self.plan.seed);
         let level_at = self.levels.first().map_or(Nanos::NEVER, |(at, _)| *at);
@@ -99,7 +99,7 @@ impl Shards<'_> {
         if self.stopped == Nanos::NEVER { Nanos::NEVER } else { self.stopped.max(self.moves_from) + STOPPED }
     }
 
-    /// Orders the next level when it is due: each shard gets its share.
+    /// Orders the next level when it is due; each shard gets its share.
     fn order_level(&mut self) {
         let Some((&(at, level), rest)) = self.levels.split_first() else { return };
         let now = self.now();

@@ -1,14 +1,14 @@
 //! The Internet checksum (RFC 1071).
 
-/// A sum in one's complement, of 16-bit words in the machine's own byte order: the sum is the same but for its bytes' order (RFC 1071,
-/// section 2), which is corrected once, at the end.
+/// A ones' complement sum of 16-bit words in the machine's byte order. Byte order only swaps the bytes of the sum (RFC 1071, section 2),
+/// which is corrected once, at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes that begin at an even offset of what is summed. An odd number of them is padded, so nothing may follow.
+    /// Adds bytes that begin at an even offset. An odd number of bytes is padded, so nothing may be added after them.
     pub(crate) fn add(mut self, bytes: &[u8]) -> Sum {
-        // 32 bits at a time: 2^32 of them fit, far more than a packet has.
+        // 32 bits at a time: 2^32 of them fit in the sum, far more than a packet has.
         let words = bytes.chunks_exact(4);
         let rest = words.remainder();
         for word in words {
@@ -29,7 +29,7 @@ impl Sum {
         u16::from_be(sum as u16)
     }
 
-    /// The checksum: the sum's complement.
+    /// The checksum: the complement of the sum.
     pub(crate) fn checksum(self) -> u16 {
         !self.folded()
     }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As RFC 1071 says it: words of two bytes, carries added again.
+    /// The sum as RFC 1071 defines it: words of two bytes, with end-around carry.
     fn slow(bytes: &[u8]) -> u16 {
         let sum = bytes.chunks(2).fold(0u32, |sum, pair| {
             let word = u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
@@ -63,7 +63,7 @@ mod tests {
         fn is_that_of_the_words(head in prop::collection::vec(any::<[u8; 2]>(), 0..40), tail: Vec<u8>) {
             let head: Vec<u8> = head.concat();
             let whole = [&head[..], &tail].concat();
-            // Zero has two forms in one's complement.
+            // Zero has two representations in ones' complement.
             let (fast, slow) = (Sum::default().add(&head).add(&tail).folded(), slow(&whole));
             prop_assert!(fast == slow || (fast % 0xffff == 0 && slow % 0xffff == 0), "{fast:x} {slow:x}");
         }

@@ -1,8 +1,8 @@
-//! What is kept of a connection on which nothing is under way.
+//! The record of a connection: 24 bytes, all that an idle connection keeps.
 
 use crate::event::Why;
 
-/// RFC 9293, section 3.3.2, and two more.
+/// The states of RFC 9293, section 3.3.2 (without LISTEN), and `Dead`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -17,7 +17,7 @@ pub(crate) enum State {
     Closing,
     LastAck,
     TimeWait,
-    /// No connection any more, but why was not reported yet.
+    /// The connection has ended, but the reason was not reported yet.
     Dead,
 }
 
@@ -45,61 +45,61 @@ const STATES: [State; 16] = {
 };
 
 impl State {
-    /// Whether both ends have said their sequence numbers.
+    /// Whether both ends know each other's initial sequence numbers.
     pub(crate) fn is_synchronized(self) -> bool {
         !matches!(self, State::Free | State::SynSent | State::SynReceived | State::Dead)
     }
 
-    /// Whether its program may send.
+    /// Whether the program may send data.
     pub(crate) fn sends(self) -> bool {
         matches!(self, State::Established | State::CloseWait)
     }
 
-    /// Whether nothing but time ends it.
+    /// Whether the connection has nothing left to send and ends after a time; in FIN-WAIT-2 it still expects the peer's FIN.
     pub(crate) fn waits(self) -> bool {
         matches!(self, State::FinWait2 | State::TimeWait)
     }
 }
 
-/// An acknowledgement is owed, at the end of the turn at the latest.
+/// Flag: an acknowledgement is owed, at the latest by the end of the turn.
 pub(crate) const OWES_ACK: u8 = 1;
-/// It is in the list of those that owe one.
+/// Flag: the connection is in the list of those that may owe an acknowledgement.
 pub(crate) const IN_ACK_LIST: u8 = 2;
-/// It is in the list of those with events.
+/// Flag: the connection is in the list of those that may have events.
 pub(crate) const IN_EVENT_LIST: u8 = 4;
-/// To be reported: it is open.
+/// Flag: `Opened` must be reported.
 pub(crate) const OPENED: u8 = 8;
-/// To be reported: what was left over has been sent.
+/// Flag: `Drained` must be reported.
 pub(crate) const DRAINED: u8 = 16;
-/// To be reported, after all data: the peer closed its side.
+/// Flag: `Ended` must be reported, after all data.
 pub(crate) const ENDED: u8 = 32;
-/// Its program reads nothing now.
+/// Flag: the program does not read at present.
 pub(crate) const HELD: u8 = 64;
-/// The peer takes selective acknowledgements (RFC 2018).
+/// Flag: the peer accepts selective acknowledgements (RFC 2018).
 pub(crate) const SACKS: u8 = 128;
 
 const NONE: u32 = u32::MAX;
-/// As the shift of the peer's window: neither side scales. The largest shift is 14.
+/// Value of the window shift if neither side scales; the largest valid shift is 14.
 const UNSCALED: u8 = 15;
 
-/// A connection.
+/// The record of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connection {
-    /// The lower 32 bits of the local address; the others, and the peer, are the path's.
+    /// The lower 32 bits of the local address; the path has the other bits and the remote address.
     pub(crate) local: u32,
     pub(crate) local_port: u16,
     pub(crate) path: u16,
-    /// The next number to send; nothing that was sent lies beyond it.
+    /// The next sequence number to send; nothing was sent beyond it.
     pub(crate) snd_nxt: u32,
-    /// The next number that is expected.
+    /// The next sequence number expected from the peer.
     pub(crate) rcv_nxt: u32,
-    /// Which flight it has; or when it is over, where it only waits for that; or why it is no more.
+    /// Depends on the state: the number of the flight, the time at which a waiting connection ends (ms), or the reason why it is dead.
     extra: u32,
-    /// The peer's window, as it says it: not scaled.
+    /// The peer's window as received, not scaled.
     pub(crate) window: u16,
-    /// The state in the lower four bits, the shift of the peer's window in the upper ones.
+    /// The state in the lower four bits, the shift of the peer's window in the upper four.
     state_and_scale: u8,
-    /// Flags, of the constants above.
+    /// Flags, from the constants above.
     flags: u8,
 }
 
@@ -126,12 +126,12 @@ impl Connection {
         self.state_and_scale = self.state_and_scale & !15 | state as u8;
     }
 
-    /// Of what is to be done for it, only acknowledgements are left: its program is gone.
+    /// Clears all flags except the owed acknowledgement, because the program has closed the connection.
     pub(crate) fn keep_ack_only(&mut self) {
         self.flags &= OWES_ACK;
     }
 
-    /// The peer shifts its window by this from now on (RFC 7323), as we do ours; none of both scales without.
+    /// Sets the shift of the peer's window (RFC 7323). `None`: neither side scales.
     pub(crate) fn set_scale(&mut self, scale: Option<u8>) {
         self.state_and_scale = self.state_and_scale & 15 | scale.unwrap_or(UNSCALED) << 4;
     }
@@ -145,12 +145,12 @@ impl Connection {
         if self.is_scaled() { self.state_and_scale >> 4 } else { 0 }
     }
 
-    /// A window that was said without a shift, as in a SYN.
+    /// Stores a window that was sent unscaled, as in a SYN.
     pub(crate) fn set_window_unscaled(&mut self, window: u16) {
         self.window = window >> self.peer_shift();
     }
 
-    /// Bytes that the peer takes.
+    /// Bytes that the peer can take.
     pub(crate) fn peer_window(&self) -> u32 {
         u32::from(self.window) << self.peer_shift()
     }
@@ -167,7 +167,7 @@ impl Connection {
         self.flags &= !flag;
     }
 
-    /// Number of the flight, where something is under way.
+    /// The number of the flight; `None` if nothing is in flight.
     pub(crate) fn flight(&self) -> Option<u32> {
         let has = self.extra != NONE && !self.state().waits() && self.state() != State::Dead;
         has.then_some(self.extra)
@@ -177,18 +177,18 @@ impl Connection {
         self.extra = flight.unwrap_or(NONE);
     }
 
-    /// When it is over; of one that [waits](State::waits).
+    /// When the connection ends, in milliseconds; only for one that [waits](State::waits).
     pub(crate) fn over_at_ms(&self) -> u32 {
         self.extra
     }
 
-    /// Only waits from now on.
+    /// Enters a [waiting](State::waits) state.
     pub(crate) fn wait(&mut self, state: State, over_at_ms: u32) {
         self.set_state(state);
         self.extra = over_at_ms;
     }
 
-    /// It is no more. What is still to be reported of before stays.
+    /// Ends the connection. An `Opened` that was not reported yet stays pending.
     pub(crate) fn die(&mut self, why: Why) {
         self.set_state(State::Dead);
         self.flags &= OPENED | IN_EVENT_LIST | IN_ACK_LIST;
@@ -200,7 +200,7 @@ impl Connection {
         };
     }
 
-    /// Why a dead one is.
+    /// Why a dead connection ended.
     pub(crate) fn why(&self) -> Why {
         match self.extra {
             0 => Why::Reset,

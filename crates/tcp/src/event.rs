@@ -1,11 +1,11 @@
-//! What happens to a connection, as its program sees it.
+//! Events of a connection, as its program sees them.
 
-/// What happened at a place.
+/// An event of the connection at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The place that [`connect`](crate::Tcp::connect) gave the connection.
+    /// The place that was passed to [`connect`](crate::Tcp::connect).
     pub place: u32,
-    /// What happened there.
+    /// What happened.
     pub what: What,
 }
 
@@ -14,37 +14,37 @@ pub struct Event {
 pub enum What {
     /// The connection is established.
     Opened,
-    /// The next bytes of the stream lie in the packet that was handed over, from byte `at` on. Only [`receive`](crate::Tcp::receive)
+    /// The next bytes of the stream are in the packet that was passed in, from offset `at` on. Only [`receive`](crate::Tcp::receive)
     /// returns it.
     Bytes {
         /// Offset of the first byte in the packet.
         at: u32,
-        /// Bytes.
+        /// Length in bytes.
         len: u32,
     },
-    /// The next bytes of the stream were kept, because they had come before others or while the connection was on hold, and lie in the
-    /// buffer that was passed now. Only [`next_event`](crate::Tcp::next_event) returns it.
+    /// The next bytes of the stream, which had been kept because they arrived out of order or while the connection was on hold. They are in
+    /// the buffer that was passed in. Only [`next_event`](crate::Tcp::next_event) returns it.
     Kept {
-        /// Bytes at the start of the buffer.
+        /// Number of bytes at the start of the buffer.
         len: u32,
     },
-    /// What a send had left over has been sent.
+    /// All output that had been blocked was sent.
     Drained,
-    /// The peer closed its side (FIN), and all that it sent before has been reported. The connection stays until it is closed.
+    /// The peer closed its side (FIN), and all its data has been reported. The connection stays until the program closes it.
     Ended,
-    /// The connection is no more, or never came to be. The place is free.
+    /// The connection ended, or could not be opened. The place is free.
     Gone(Why),
 }
 
-/// Why a connection is no more.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
     /// The peer reset it.
     Reset,
     /// The peer refused it: a reset, or ICMP port unreachable, in response to the SYN.
     Refused,
-    /// A router or the host said so by ICMP: EHOSTUNREACH or ENETUNREACH, or another errno where the kernel has one for the message.
+    /// A router or the host reported by ICMP: EHOSTUNREACH or ENETUNREACH, or another errno that the kernel has for the message.
     Unreachable(i32),
-    /// No response to as many retransmissions as the kernel sends.
+    /// No response to as many retransmissions as Linux sends.
     TimedOut,
 }

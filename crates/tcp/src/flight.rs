@@ -1,4 +1,5 @@
-//! What is under way on a connection: a handshake, unacknowledged or unsent data, data out of order or on hold, a FIN.
+//! The part of a connection's state that is needed only while something is in flight: a handshake, unacknowledged or unsent data, data
+//! out of order or on hold, or a FIN. Also congestion control: NewReno (RFC 5681, RFC 6582).
 
 use units::Nanos;
 
@@ -10,59 +11,59 @@ mod timers;
 
 use timers::Timers;
 
-/// Segments that may be sent before the first acknowledgement (RFC 6928), also after a pause (RFC 5681, section 4.1).
+/// Initial congestion window, in segments (RFC 6928), also after an idle period (RFC 5681, section 4.1).
 const INITIAL_SEGMENTS: u32 = 10;
-/// Acknowledgements without progress that mean a loss (RFC 5681, section 3.2).
+/// Number of duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2).
 const DUPLICATES: u8 = 3;
 
-/// What is under way.
+/// The state of a connection that has something in flight.
 #[derive(Default)]
 pub(crate) struct Flight {
-    /// Number of its connection.
+    /// The number of its connection.
     pub(crate) owner: u32,
-    /// The first number that is not acknowledged.
+    /// The first unacknowledged sequence number (SND.UNA).
     pub(crate) una: u32,
-    /// The next number to send: before what was sent already, after a timeout.
+    /// The next sequence number to send; after a timeout it is before data that was already sent.
     pub(crate) next: u32,
-    /// The number of the segment that last said the peer's window.
+    /// The sequence number of the segment that last updated the peer's window (SND.WL1).
     pub(crate) window_seq: u32,
-    /// The largest window that the peer has said.
+    /// The largest window that the peer has advertised.
     pub(crate) most_window: u32,
-    /// The end of the window that the peer knows of us.
+    /// The end of the receive window that was last advertised to the peer.
     pub(crate) advertised: u32,
     /// Congestion window and slow-start threshold, in bytes.
     pub(crate) cwnd: u32,
     ssthresh: u32,
-    /// Recovery from a loss ends when this number is acknowledged.
+    /// Loss recovery ends when this sequence number is acknowledged.
     recover: u32,
-    /// Acknowledgements without progress, in a row.
+    /// Consecutive duplicate acknowledgements.
     duplicates: u8,
-    /// A loss was noticed by duplicates, and not all that was sent before is acknowledged.
+    /// Whether fast recovery is in progress, after a loss was detected by duplicates.
     is_recovering: bool,
-    /// A SYN is not acknowledged: it takes number `una`, and the queue begins behind it.
+    /// Whether a SYN is unacknowledged: its number is `una`, and the queue begins after it.
     pub(crate) syn: bool,
-    /// After the queue comes a FIN.
+    /// Whether a FIN follows the queue.
     pub(crate) fin: bool,
-    /// A part of the queue was never sent, and the program was told so.
+    /// Whether a part of the queue was never sent; the program has seen the connection as blocked.
     pub(crate) is_blocked: bool,
-    /// Times that what is due was sent again, or the peer's window was asked for, without a response.
+    /// Number of retransmissions or window probes in a row without a response.
     pub(crate) tries: u8,
-    /// By how much the interval has grown.
+    /// Number of doublings of the retransmission timeout.
     pub(crate) backoff: u8,
-    /// What ICMP has said meanwhile: an errno, or 0.
+    /// The last ICMP error meanwhile, as errno; 0 if there was none.
     pub(crate) soft_errno: i32,
-    /// A segment whose acknowledgement is timed: the number behind it, and when it was sent.
+    /// The segment whose round trip is measured: its end, and when it was sent.
     timed: Option<(u32, Nanos)>,
     pub(crate) out: SendQueue,
     pub(crate) inbound: Inbound,
-    /// When something is due; [`Nanos::NEVER`] if nothing is.
+    /// The time of the next retransmission or probe; [`Nanos::NEVER`] if none is due.
     pub(crate) deadline: Nanos,
 }
 
 const _: () = assert!(size_of::<Flight>() <= 256, "a dial that is under way costs this");
 
 impl Flight {
-    /// Everything before `nxt` is acknowledged, and nothing is under way. What the queues hold stays: they are empty, with their memory.
+    /// Resets a flight: everything before `nxt` is acknowledged, and nothing is in flight. The queues are empty and keep their memory.
     fn begin(&mut self, nxt: u32, mss: u32) {
         (self.una, self.next, self.recover) = (nxt, nxt, nxt);
         (self.cwnd, self.ssthresh) = (INITIAL_SEGMENTS * mss, u32::MAX);
@@ -72,44 +73,44 @@ impl Flight {
         self.deadline = Nanos::NEVER;
     }
 
-    /// The number of the first byte in the queue.
+    /// The sequence number of the first byte in the queue.
     pub(crate) fn queue_start(&self) -> u32 {
         self.una.wrapping_add(u32::from(self.syn))
     }
 
-    /// The number behind the last byte in the queue; a FIN has it.
+    /// The sequence number after the last byte in the queue, which is that of the FIN if there is one.
     pub(crate) fn queue_end(&self) -> u32 {
         self.queue_start().wrapping_add(self.out.len() as u32)
     }
 
-    /// The number behind all that there is to send.
+    /// The sequence number after everything that there is to send.
     pub(crate) fn end(&self) -> u32 {
         self.queue_end().wrapping_add(u32::from(self.fin))
     }
 
-    /// Bytes under way, as far as is known.
+    /// Bytes sent and not acknowledged; after a timeout, only those sent again since.
     pub(crate) fn under_way(&self) -> u32 {
         self.next.wrapping_sub(self.una)
     }
 
-    /// Bytes that may be under way now: the first duplicates let one segment more go each (RFC 3042).
+    /// Bytes that may be in flight now. The first two duplicates each allow one more segment (limited transmit, RFC 3042).
     pub(crate) fn congestion_window(&self, mss: u32) -> u32 {
         let limited = if self.is_recovering { 0 } else { u32::from(self.duplicates.min(DUPLICATES - 1)) };
         self.cwnd.saturating_add(limited * mss)
     }
 
-    /// Times the segment that ends at `end`, unless another is timed.
+    /// Measures the round trip of the segment that ends at `end`, unless another measurement is in progress.
     pub(crate) fn time(&mut self, end: u32, now: Nanos) {
         self.timed.get_or_insert((end, now));
     }
 
-    /// What is sent again tells nothing of the round trip (Karn's algorithm; RFC 6298, section 3).
+    /// Stops the measurement: the round trip of a retransmitted segment is ambiguous (Karn's algorithm; RFC 6298, section 3).
     pub(crate) fn untime(&mut self) {
         self.timed = None;
     }
 
-    /// All before `ack` is acknowledged, for the first time; returns the round trip, if it was measured. The queue and the congestion
-    /// window follow. Whether the first segment is to be sent again, as another gap has shown.
+    /// Handles an acknowledgement of new data, everything before `ack`. Returns the round-trip time, if it was measured, and whether the
+    /// first unacknowledged segment must be sent again, because a partial acknowledgement has shown another gap.
     pub(crate) fn acknowledge(&mut self, ack: u32, mss: u32, now: Nanos) -> (Option<Nanos>, bool) {
         let rtt = self.timed.filter(|(end, _)| !before(ack, *end)).map(|(_, sent)| now.since(sent));
         if rtt.is_some() {
@@ -122,17 +123,17 @@ impl Flight {
         }
         let acked = ack.wrapping_sub(self.una);
         self.syn = false;
-        // A FIN that is acknowledged is no more to be sent: `una` lies behind it.
+        // The caller clears `fin` if the FIN was acknowledged: `una` is then after it.
         self.una = ack;
         if before(self.next, ack) {
             self.next = ack;
         }
-        // The peer is there: what a router has said before is not why it would be given up.
+        // The peer responds, so an earlier ICMP error would not be the reason to give up.
         (self.tries, self.backoff, self.soft_errno) = (0, 0, 0);
         (rtt, self.grow(acked, mss))
     }
 
-    /// An acknowledgement of something else came during the handshake. Whether it was the first, with nothing sent again before.
+    /// Handles an unacceptable acknowledgement during the handshake. Returns whether it was the first, and the SYN was not sent again yet.
     pub(crate) fn is_first_stray(&mut self) -> bool {
         let is_first = self.duplicates == 0 && self.tries == 0;
         self.duplicates = 1;
@@ -140,13 +141,13 @@ impl Flight {
         is_first
     }
 
-    /// The handshake is over. After a lost SYN the network is taken to be full (RFC 5681, section 3.1).
+    /// Handles the end of the handshake. After a lost SYN the network is assumed to be congested (RFC 5681, section 3.1).
     pub(crate) fn open(&mut self, mss: u32, syn_was_lost: bool) {
         self.cwnd = if syn_was_lost { mss } else { INITIAL_SEGMENTS * mss };
         self.recover = self.una;
     }
 
-    /// RFC 5681, section 3.1; RFC 6582, section 3.2.
+    /// Grows the congestion window (RFC 5681, section 3.1; RFC 6582, section 3.2). Returns whether the first segment must be sent again.
     fn grow(&mut self, acked: u32, mss: u32) -> bool {
         self.duplicates = 0;
         if self.is_recovering {
@@ -155,17 +156,17 @@ impl Flight {
                 self.cwnd = self.ssthresh.min(self.under_way().max(mss) + mss);
                 return false;
             }
-            // A partial acknowledgement: the window shrinks by what left the network, but for one segment.
+            // A partial acknowledgement: the window shrinks by the data that left the network, except one segment.
             self.cwnd = self.cwnd.saturating_sub(acked).max(mss);
             if acked >= mss {
                 self.cwnd = self.cwnd.saturating_add(mss);
             }
             return true;
         }
-        // Not left behind by half of the numbers, where it would lie ahead again.
+        // Moves `recover` along, so that it never falls 2^31 behind, where it would compare as ahead.
         self.recover = later(self.recover, self.una);
         let more = match self.cwnd < self.ssthresh {
-            // Two segments for an acknowledgement that covers two (RFC 3465).
+            // At most two segments per acknowledgement (RFC 3465).
             true => acked.min(2 * mss),
             false => (u64::from(mss) * u64::from(acked.min(self.cwnd)) / u64::from(self.cwnd.max(1))) as u32,
         };
@@ -173,7 +174,7 @@ impl Flight {
         false
     }
 
-    /// An acknowledgement without progress. Whether the first segment is to be sent again.
+    /// Handles a duplicate acknowledgement. Returns whether the first segment must be sent again.
     pub(crate) fn duplicate(&mut self, sent: u32, mss: u32) -> bool {
         self.duplicates = self.duplicates.saturating_add(1);
         if self.is_recovering {
@@ -191,7 +192,7 @@ impl Flight {
         true
     }
 
-    /// Nothing was acknowledged in time: all is sent again, from the first on (RFC 5681, section 3.1).
+    /// Handles a retransmission timeout: everything is sent again, starting at the first unacknowledged byte (RFC 5681, section 3.1).
     pub(crate) fn time_out(&mut self, sent: u32, mss: u32) {
         if self.tries == 0 {
             self.halve(sent, mss);
@@ -215,21 +216,21 @@ impl Flight {
     }
 }
 
-/// The flights of a shard. Those that are free keep their memory for the next, within a limit.
+/// The flights of a shard. Free ones keep their memory for reuse, up to a limit.
 pub(crate) struct Flights {
     all: Vec<Flight>,
     free: Vec<u32>,
     timers: Timers,
-    /// Bytes of memory that free ones keep.
+    /// Memory of free flights, in bytes.
     kept: usize,
-    /// Bytes of memory that those in use have for what came and could not be reported.
+    /// Memory of the flights in use for received data that could not be reported, in bytes.
     inbound: usize,
 }
 
-/// Bytes that free flights keep in all.
+/// Maximum memory that free flights keep, in bytes.
 const MOST_KEPT: usize = 32 * 1024 * 1024;
-/// Bytes of that, of all connections, from which on what comes too early is as if it were lost. The kernel has such a limit too
-/// (`net.ipv4.tcp_mem`).
+/// Maximum memory of all connections for received data that could not be reported, in bytes; beyond it, data out of order is dropped. The
+/// kernel has such a limit too (`net.ipv4.tcp_mem`).
 const MOST_INBOUND: usize = 512 * 1024 * 1024;
 
 impl Flights {
@@ -237,12 +238,12 @@ impl Flights {
         Flights { all: Vec::new(), free: Vec::new(), timers: Timers::default(), kept: 0, inbound: 0 }
     }
 
-    /// How many are in use.
+    /// Number of flights in use.
     pub(crate) fn len(&self) -> usize {
         self.all.len() - self.free.len()
     }
 
-    /// A flight of the connection `owner`, on which everything before `nxt` is acknowledged.
+    /// Begins a flight of the connection `owner`, on which everything before `nxt` is acknowledged.
     pub(crate) fn begin(&mut self, owner: u32, nxt: u32, mss: u32) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.all.push(Flight::default());
@@ -256,7 +257,7 @@ impl Flights {
         number
     }
 
-    /// It is over.
+    /// Ends a flight, so that it can be reused.
     pub(crate) fn end(&mut self, number: u32) {
         let flight = &mut self.all[number as usize];
         let kept = flight.out.capacity() + flight.inbound.capacity();
@@ -269,7 +270,8 @@ impl Flights {
         self.free.push(number);
     }
 
-    /// Keeps bytes that cannot be reported yet, as [`Inbound::keep`] does; too early ones only within a limit.
+    /// Keeps bytes that cannot be reported yet, see [`Inbound::keep`]; if they are out of order, only within the limit. Returns whether
+    /// they were kept.
     pub(crate) fn keep(&mut self, number: u32, seq: u32, bytes: &[u8], next: u32) -> bool {
         if seq != next && self.inbound > MOST_INBOUND {
             return false;
@@ -281,7 +283,7 @@ impl Flights {
         is_kept
     }
 
-    /// All that there ever were, also those that are over, with their numbers.
+    /// All flights, in use and free, with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Flight)> {
         (0..).zip(&self.all)
     }
@@ -294,18 +296,18 @@ impl Flights {
         &mut self.all[number as usize]
     }
 
-    /// Something is due on it at `deadline`.
+    /// Sets the deadline of a flight.
     pub(crate) fn arm(&mut self, number: u32, deadline: Nanos) {
         self.all[number as usize].deadline = deadline;
         self.timers.arm(number, deadline);
     }
 
-    /// When something may be due next, or earlier.
+    /// The time of the next deadline, or earlier.
     pub(crate) fn wakes_at(&self) -> Nanos {
         self.timers.next()
     }
 
-    /// A flight on which something is due by `now`; it is armed no more.
+    /// Takes a flight whose deadline is at or before `now`; it has no deadline afterwards.
     pub(crate) fn due(&mut self, now: Nanos) -> Option<u32> {
         let all = &mut self.all;
         let number = self.timers.due(now, |number| all[number as usize].deadline)?;

@@ -1,30 +1,30 @@
-//! Bytes that came and could not be reported yet: out of order, or while the connection was on hold.
+//! Received bytes that could not be reported yet, because they arrived out of order or while the connection was on hold.
 
 use crate::packet::{MOST_SACKS, Sacks};
 use crate::seq::{after, before};
 
-/// Most gaps between what came out of order. What would make one more is as if it were lost.
+/// Maximum number of ranges of data out of order. Data that would need one more is dropped.
 const MOST_RANGES: usize = 256;
 
-/// Bytes in the order of the stream: first those that are ready to be read, then, from the next expected number on, those that came too
-/// early, with gaps between them.
+/// A buffer in stream order: first the bytes that are ready to be read, then, from the next expected sequence number on, bytes that
+/// arrived out of order, with gaps between them.
 #[derive(Default)]
 pub(crate) struct Inbound {
     bytes: Vec<u8>,
-    /// Bytes at the front that were read.
+    /// Bytes at the front that have been read.
     head: usize,
-    /// Bytes from there on that are in order.
+    /// Bytes after `head` that are in order.
     ready: usize,
-    /// What came too early, as first number and the one behind the last; in order, apart from one another.
+    /// Ranges of data out of order: first number, and the number after the last. Sorted and separate.
     ranges: Vec<(u32, u32)>,
-    /// Where ranges began that have grown last, the latest first; those that are no more match nothing.
+    /// First numbers of the ranges that grew last, most recent first; entries whose range no longer exists match nothing.
     recent: [u32; MOST_SACKS],
-    /// Where the stream ends, if a FIN came too early.
+    /// The sequence number of a FIN that arrived out of order.
     pub(crate) fin: Option<u32>,
 }
 
 impl Inbound {
-    /// Bytes that can be read.
+    /// Number of bytes that can be read.
     pub(crate) fn ready(&self) -> usize {
         self.ready
     }
@@ -33,15 +33,16 @@ impl Inbound {
         self.ready == 0 && self.ranges.is_empty() && self.fin.is_none()
     }
 
-    /// Whether anything came too early.
+    /// Whether anything arrived out of order.
     pub(crate) fn has_gap(&self) -> bool {
         !self.ranges.is_empty() || self.fin.is_some()
     }
 
-    /// Keeps bytes of the stream from number `seq` on, of which `next` is the next expected; none lie before it. Whether they were kept.
+    /// Keeps bytes of the stream from `seq` on; `next` is the next expected number, and `seq` is not before it. Returns whether they were
+    /// kept.
     pub(crate) fn keep(&mut self, seq: u32, bytes: &[u8], next: u32) -> bool {
         let end = seq.wrapping_add(bytes.len() as u32);
-        // Those that it overlaps or touches become one with it.
+        // Ranges that the bytes overlap or touch are merged with them.
         let first = self.ranges.partition_point(|range| before(range.1, seq));
         let last = self.ranges.partition_point(|range| !after(range.0, end));
         if first == last && self.ranges.len() == MOST_RANGES && seq != next {
@@ -69,14 +70,15 @@ impl Inbound {
     }
 
     fn note_recent(&mut self, range: (u32, u32)) {
-        // What the range has swallowed makes room.
+        // Ranges that were merged into this one make room.
         let is_other = |from: &u32| before(*from, range.0) || !before(*from, range.1);
         let others = self.recent.into_iter().filter(is_other).chain(self.recent);
         let mut recent = std::iter::once(range.0).chain(others);
         self.recent = std::array::from_fn(|_| recent.next().expect("once more than there is room for"));
     }
 
-    /// What came behind a gap: first the range with the latest bytes (RFC 2018, section 4), then those before it.
+    /// The blocks to acknowledge selectively: first the range with the most recent bytes, then those that grew before it (RFC 2018, section
+    /// 4).
     pub(crate) fn sacks(&self) -> Sacks {
         let mut sacks = Sacks::default();
         let range_from = |from: u32| {
@@ -85,14 +87,14 @@ impl Inbound {
         };
         let recent = self.recent.into_iter().filter_map(range_from);
         for &(from, to) in recent.chain(self.ranges.iter().take(MOST_SACKS)) {
-            // A FIN takes a number.
+            // A FIN takes one sequence number.
             sacks.add((from, to.wrapping_add(u32::from(self.fin == Some(to)))));
         }
         sacks
     }
 
     fn make_room(&mut self, to: usize) {
-        // Half of it at least, so that what is moved was paid for by what was read.
+        // Moves the bytes only if at least half were read, so that the cost of moving is amortised.
         if self.head > self.bytes.len() / 2 && to > self.bytes.capacity() {
             self.bytes.drain(..self.head);
             self.bytes.resize(to - self.head, 0);
@@ -102,7 +104,7 @@ impl Inbound {
         }
     }
 
-    /// The `n` bytes from the next expected number on came and were reported without being kept; nothing is ready.
+    /// Skips `n` bytes from the next expected number on, which were reported without being kept. Nothing may be ready.
     pub(crate) fn skip(&mut self, n: u32, next: u32) {
         let behind = next.wrapping_add(n);
         self.head = (self.head + n as usize).min(self.bytes.len());
@@ -112,7 +114,7 @@ impl Inbound {
         });
     }
 
-    /// Makes ready what is in order now; returns the next expected number.
+    /// Makes ready what is in order now. Returns the next expected number.
     pub(crate) fn advance(&mut self, next: u32) -> u32 {
         match self.ranges.first() {
             Some(&(from, to)) if from == next => {
@@ -134,7 +136,7 @@ impl Inbound {
         self.ready == 0 && self.ranges.is_empty()
     }
 
-    /// Copies ready bytes to the front of `buffer`, as many as fit; returns how many.
+    /// Copies ready bytes to the front of `buffer`; returns their number.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let n = self.ready.min(buffer.len());
         buffer[..n].copy_from_slice(&self.bytes[self.head..self.head + n]);
@@ -147,12 +149,12 @@ impl Inbound {
         n
     }
 
-    /// Bytes of memory that it holds.
+    /// The size of its memory, in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Empty; with `release` without memory.
+    /// Empties the buffer; with `release`, frees its memory too.
     pub(crate) fn reset(&mut self, release: bool) {
         self.bytes.clear();
         self.ranges.clear();
@@ -170,7 +172,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Act {
-        /// Bytes come, from this offset beyond what is expected; kept, or reported at once where they can be.
+        /// Bytes arrive, from this offset after the next expected one; kept, or with `direct` reported at once if possible.
         Come {
             offset: u32,
             len: u32,
@@ -192,12 +194,12 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of the positions that have come: what is read is the stream, complete and in order.
+        /// Compares with the set of positions that have arrived: what is read is the stream, complete and in order.
         #[test]
         fn is_the_stream(first: u32, acts in prop::collection::vec(act(), 0..60)) {
             let mut inbound = Inbound::default();
             let mut came = std::collections::BTreeSet::new();
-            // Positions count from `first`, which may lie before the wrap.
+            // Positions count from `first`, which may be just before the wrap.
             let (mut next, mut read) = (0u32, 0u32);
             for act in acts {
                 let mut latest = None;

@@ -1,8 +1,8 @@
-//! TCP for connections that are dialled from here (RFC 9293): packets and the time in, packets and events out. No socket, no clock, no
-//! file, and no randomness but the secret in [`Settings`].
+//! TCP for connections that are dialled from here (RFC 9293), as a state machine: packets and the time go in, packets and events come
+//! out. It has no socket, clock or file, and no randomness except the secret in [`Settings`].
 //!
-//! A connection on which nothing is under way costs a place of 24 bytes and its slot in an index. What is unacknowledged, out of order or
-//! timed belongs to a flight, which exists only as long as there is something under way.
+//! An idle connection costs a record of 24 bytes and its slots in an index. Unacknowledged data, data out of order and timers belong to
+//! a *flight*, which exists only while something is in flight on the connection.
 
 mod checksum;
 mod connection;

@@ -1,4 +1,4 @@
-//! IP packets with TCP in them: read and written without allocation (RFC 791, 8200, 9293).
+//! Reads and writes IP packets that contain TCP, without allocation (RFC 791, 8200, 9293); also reads ICMP errors about TCP segments.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -27,10 +27,10 @@ const OPTION_MSS: u8 = 2;
 const OPTION_SCALE: u8 = 3;
 const OPTION_SACK_PERMITTED: u8 = 4;
 const OPTION_SACK: u8 = 5;
-/// RFC 7323, section 2.3: a larger shift counts as this.
+/// Larger window shifts count as this one (RFC 7323, section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// An address as 128 bits; one of IPv4 as its mapped address (RFC 4291, section 2.5.5.2).
+/// An address as 128 bits; an IPv4 address in its mapped form (RFC 4291, section 2.5.5.2).
 pub(crate) fn bits(ip: IpAddr) -> u128 {
     match ip {
         IpAddr::V4(ip) => u128::from(ip.to_ipv6_mapped()),
@@ -38,7 +38,7 @@ pub(crate) fn bits(ip: IpAddr) -> u128 {
     }
 }
 
-/// Whether these 128 bits are an address of IPv4.
+/// Whether these 128 bits are a mapped IPv4 address.
 pub(crate) fn is_v4(address: u128) -> bool {
     address >> 32 == 0xffff
 }
@@ -47,7 +47,7 @@ fn mapped(address: [u8; 4]) -> u128 {
     u128::from(Ipv4Addr::from(address).to_ipv6_mapped())
 }
 
-/// The four addresses and ports of a connection.
+/// The addresses and ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuple {
     pub(crate) local: u128,
@@ -56,7 +56,7 @@ pub(crate) struct Tuple {
     pub(crate) remote_port: u16,
 }
 
-/// A segment that came.
+/// A received segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) tuple: Tuple,
@@ -64,12 +64,12 @@ pub(crate) struct Segment {
     pub(crate) ack: u32,
     pub(crate) flags: u8,
     pub(crate) window: u16,
-    /// Only read where there is a SYN.
+    /// The options are only read if the segment has SYN.
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
-    /// Its sender takes selective acknowledgements (RFC 2018).
+    /// Whether the sender accepts selective acknowledgements (RFC 2018).
     pub(crate) sack_permitted: bool,
-    /// Where the payload lies in the packet.
+    /// Offset of the payload in the packet.
     pub(crate) at: u32,
     pub(crate) len: u32,
 }
@@ -79,24 +79,24 @@ impl Segment {
         self.flags & flag != 0
     }
 
-    /// Sequence numbers that it takes: SYN and FIN take one each.
+    /// Number of sequence numbers that it occupies; SYN and FIN occupy one each.
     pub(crate) fn room(&self) -> u32 {
         self.len + u32::from(self.has(SYN)) + u32::from(self.has(FIN))
     }
 }
 
-/// What a packet is.
+/// The result of reading a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packet {
     Segment(Segment),
-    /// An error about a segment that was sent.
+    /// An ICMP error about a segment that was sent.
     Error(Quote),
-    /// Another protocol or message, a fragment, or no packet.
+    /// Another protocol or message, a fragment, or not a valid packet.
     Malformed,
     WrongChecksum,
 }
 
-/// Reads a packet. `trusted`: the checksum of TCP was verified, or never computed, by the kernel.
+/// Reads a packet. `trusted`: the kernel has verified the TCP checksum, or never computed it.
 pub(crate) fn read(packet: &[u8], trusted: bool) -> Packet {
     let Some(ip) = Ip::read(packet) else { return Packet::Malformed };
     let Some(ip) = ip else { return Packet::WrongChecksum };
@@ -121,7 +121,7 @@ pub(crate) fn read(packet: &[u8], trusted: bool) -> Packet {
     }
 }
 
-/// What an IP header says; the body lies from `at` to `end`.
+/// The fields of an IP header that are used. The body is at `at..end`.
 struct Ip {
     source: u128,
     destination: u128,
@@ -131,7 +131,7 @@ struct Ip {
 }
 
 impl Ip {
-    /// `Some(None)`: the header's checksum is wrong.
+    /// Reads the header. `Some(None)`: its checksum is wrong.
     fn read(packet: &[u8]) -> Option<Option<Ip>> {
         match packet.first()? >> 4 {
             4 => {
@@ -145,12 +145,12 @@ impl Ip {
         }
     }
 
-    /// The header, whose packet may be cut, as it is where ICMP quotes it.
+    /// Reads an IPv4 header; the packet may be truncated, as it is in an ICMP quote.
     fn read_v4(packet: &[u8]) -> Option<(Ip, &[u8])> {
         let head: &[u8; 20] = packet.first_chunk()?;
         let at = usize::from(head[0] & 15) * 4;
         let end = usize::from(u16::from_be_bytes([head[2], head[3]]));
-        // More fragments, or an offset: what is meant cannot be told from one of them.
+        // A fragment (more fragments, or an offset) is not enough to read the segment.
         let is_fragment = u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0;
         if head[0] >> 4 != 4 || at < 20 || end < at || packet.len() < at || is_fragment {
             return None;
@@ -160,7 +160,7 @@ impl Ip {
         Some((Ip { source, destination, protocol: head[9], at, end }, &packet[..at]))
     }
 
-    /// The same for IPv6, beyond extension headers that change nothing for a host (RFC 8200, section 4).
+    /// Reads an IPv6 header, skipping extension headers that do not matter to a host (RFC 8200, section 4).
     fn read_v6(packet: &[u8]) -> Option<Ip> {
         let head: &[u8; 40] = packet.first_chunk()?;
         if head[0] >> 4 != 6 {
@@ -176,7 +176,7 @@ impl Ip {
             at += (usize::from(extension[1]) + 1) * 8;
         }
         let ip = Ip { source: address(8), destination: address(24), protocol, at, end };
-        // A mapped address has no place in a packet of IPv6.
+        // A mapped address is not valid in an IPv6 packet.
         (at <= end && at <= packet.len() && !is_v4(ip.source) && !is_v4(ip.destination)).then_some(ip)
     }
 }
@@ -211,7 +211,7 @@ fn segment(ip: &Ip, body: &[u8]) -> Option<Segment> {
     })
 }
 
-/// What a SYN says beside its header.
+/// The options of a SYN.
 #[derive(Default)]
 struct Options {
     mss: Option<u16>,
@@ -219,7 +219,7 @@ struct Options {
     sack_permitted: bool,
 }
 
-/// What is malformed ends the list.
+/// Reads options; a malformed option ends the list.
 fn options(mut options: &[u8]) -> Options {
     let mut found = Options::default();
     while let [kind, rest @ ..] = options {
@@ -241,7 +241,7 @@ fn options(mut options: &[u8]) -> Options {
     found
 }
 
-/// The sum of the header that TCP's checksum covers beside the segment (RFC 9293, section 3.1).
+/// The sum of the pseudo-header, which the TCP checksum covers in addition to the segment (RFC 9293, section 3.1).
 pub(crate) fn pseudo(source: u128, destination: u128, len: u32) -> Sum {
     pseudo_of(PROTOCOL_TCP, source, destination, len)
 }
@@ -255,7 +255,7 @@ fn pseudo_of(protocol: u8, source: u128, destination: u128, len: u32) -> Sum {
     }
 }
 
-/// A segment to send, without its payload.
+/// The headers of a segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) tuple: Tuple,
@@ -266,18 +266,18 @@ pub(crate) struct Header {
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
     pub(crate) sack_permitted: bool,
-    /// Never with a SYN.
+    /// Must be empty if the segment has SYN.
     pub(crate) sacks: Sacks,
 }
 
-/// Blocks of bytes that came behind a gap, as first number and the one behind the last: the latest first (RFC 2018, section 4).
+/// SACK blocks: first number, and the number after the last; the most recent block first (RFC 2018, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sacks {
     blocks: [(u32, u32); MOST_SACKS],
     count: usize,
 }
 
-/// As many as there is room for in a header without other options.
+/// As many as fit in a header without other options.
 pub(crate) const MOST_SACKS: usize = 4;
 
 impl Sacks {
@@ -285,7 +285,7 @@ impl Sacks {
         &self.blocks[..self.count]
     }
 
-    /// One more, unless it is there or there is no room.
+    /// Adds a block, unless it is already there or there is no room.
     pub(crate) fn add(&mut self, block: (u32, u32)) {
         if self.count < MOST_SACKS && !self.get().contains(&block) {
             self.blocks[self.count] = block;
@@ -294,13 +294,13 @@ impl Sacks {
     }
 }
 
-/// IPv6, TCP and as many options as there is room for (RFC 9293, section 3.1).
+/// Maximum length of the headers: IPv6, and TCP with all options (RFC 9293, section 3.1).
 const MAX_HEAD: usize = 40 + 60;
 const HOPS: u8 = 64;
 const DO_NOT_FRAGMENT: u8 = 0x40;
 
 impl Header {
-    /// One of this connection that says nothing yet.
+    /// A header with the addresses and ports of a connection; all other fields are zero.
     pub(crate) fn of(tuple: Tuple) -> Header {
         Header {
             tuple,
@@ -315,14 +315,14 @@ impl Header {
         }
     }
 
-    /// Sends it with its payload.
+    /// Sends the segment with its payload.
     pub(crate) fn send(&self, payload: &[u8], segment_size: Option<u16>, link: &mut impl Link) {
         let mut head = [0; MAX_HEAD];
         let (ip_len, len) = self.write(payload, link.completes_checksums(), &mut head);
         link.send(Outgoing { head: &head[..len], ip_len, payload, segment_size });
     }
 
-    /// Lengths of the IP header, and of both.
+    /// Writes the headers. Returns the length of the IP header, and of both. `sum_only`: see [`Link::completes_checksums`].
     fn write(&self, payload: &[u8], sum_only: bool, out: &mut [u8; MAX_HEAD]) -> (usize, usize) {
         let ip_len = if is_v4(self.tuple.local) { 20 } else { 40 };
         let (ip, tcp) = out.split_at_mut(ip_len);
@@ -330,7 +330,7 @@ impl Header {
         let whole = tcp_len + payload.len();
         let tuple = &self.tuple;
         if is_v4(tuple.local) {
-            // No identification: it means nothing where nothing is fragmented (RFC 6864).
+            // No identification: it has no meaning if the packet is not fragmented (RFC 6864).
             ip[0] = 0x45;
             ip[2..4].copy_from_slice(&((20 + whole) as u16).to_be_bytes());
             ip[6] = DO_NOT_FRAGMENT;

@@ -1,5 +1,5 @@
-//! What is known of the way to a destination, shared by all connections to it (RFC 9040): a connection is too short, and has too few
-//! bytes, to learn it for itself.
+//! What is known of the path to a destination: maximum segment size and round-trip time. All connections to the destination share it
+//! (RFC 9040), because a single one is too short, and sends too few bytes, to measure it.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use units::Nanos;
 
 use crate::packet::{Tuple, is_v4};
 
-/// RFC 6298, section 2.1.
+/// Initial retransmission timeout (RFC 6298, section 2.1).
 const FIRST_RTO: Nanos = Nanos::from_secs(1);
-/// RFC 6298, section 5.7, without a measurement after a SYN was sent again.
+/// Retransmission timeout after a retransmitted SYN, without a measurement (RFC 6298, section 5.7).
 const RTO_AFTER_LOST_SYN: Nanos = Nanos::from_secs(3);
-/// Beyond the round-trip time, as Linux has it (`tcp_rto_min` bounds the variation): room for a delayed acknowledgement. RFC 6298,
-/// section 2.4, would have a whole second.
+/// Minimum of the variation term of the timeout: room for a delayed acknowledgement. As in Linux, where `tcp_rto_min` limits the variation;
+/// RFC 6298, section 2.4, requires a timeout of at least a second.
 const LEAST_VARIATION: Nanos = Nanos::from_millis(200);
-/// A back-off of one connection doubles the timeout of all at most so often.
+/// Limits how far the back-off of one connection affects the others: at most this many doublings of the timeout.
 const MOST_KEPT_BACKOFF: u8 = 3;
-/// RFC 6298, section 2.5 allows a limit of 60 s and above; this is that of Linux.
+/// Maximum timeout: that of Linux. RFC 6298, section 2.5, allows any maximum of 60 s or more.
 pub(crate) const MOST_RTO: Nanos = Nanos::from_secs(120);
-/// The largest segment of who does not say (RFC 9293, section 3.7.1), by IP version.
+/// The MSS of a peer that sends no MSS option (RFC 9293, section 3.7.1), by IP version.
 const SILENT_MSS: [u16; 2] = [536, 1220];
-/// Never less payload a segment, whatever is said: that of Linux.
+/// Minimum MSS, whatever the peer announces: that of Linux.
 const LEAST_MSS: u16 = 48;
-/// Never less for a message of ICMP: that of Linux for IPv4, of RFC 8200 for IPv6.
+/// Minimum MSS after an ICMP message: that of Linux for IPv4, that of RFC 8200 for IPv6.
 const LEAST_PATH_MSS: [u16; 2] = [512, 1220];
 const HEADS: [u16; 2] = [40, 60];
 
-/// A destination, and the network that we reach it from.
+/// A destination, as reached from one local network.
 pub(crate) struct Path {
     pub(crate) remote: u128,
     pub(crate) remote_port: u16,
     /// The upper 96 bits of the local address.
     pub(crate) network: u128,
-    /// Most bytes of payload in a segment that is sent: what the peers and the routers allow.
+    /// Maximum payload of a segment that is sent, in bytes: what the peers and the routers allow.
     pub(crate) mss: u16,
     rto: Nanos,
-    /// Smoothed round-trip time and its variation; none before the first measurement.
+    /// Smoothed round-trip time and its variation, in nanoseconds; `None` before the first measurement.
     smooth: Option<(u64, u64)>,
 }
 
@@ -49,12 +49,12 @@ impl Path {
         usize::from(!is_v4(self.remote))
     }
 
-    /// A peer has said in its SYN how large a segment may be, or nothing. The least is kept: it is right for all.
+    /// Applies the MSS option of a peer's SYN; `None` if it has none. The smallest value is kept, since it is valid for all connections.
     pub(crate) fn peer_mss(&mut self, said: Option<u16>) {
         self.mss = self.mss.min(said.unwrap_or(SILENT_MSS[self.version()])).max(LEAST_MSS);
     }
 
-    /// A router lets packets of at most `mtu` bytes through, or does not say how large. Whether that is less than before.
+    /// Applies an ICMP message: a router passes packets of at most `mtu` bytes; 0 if unknown. Returns whether the MSS has become smaller.
     pub(crate) fn too_big(&mut self, mtu: u32) -> bool {
         let least = LEAST_PATH_MSS[self.version()];
         let mss = mtu.saturating_sub(u32::from(HEADS[self.version()])).min(u32::from(u16::MAX)) as u16;
@@ -63,7 +63,7 @@ impl Path {
         self.mss < before
     }
 
-    /// A segment that was sent once was acknowledged after `rtt` (RFC 6298, section 2).
+    /// Applies a measured round-trip time of a segment that was sent only once (RFC 6298, section 2).
     pub(crate) fn measured(&mut self, rtt: Nanos) {
         let rtt = rtt.0;
         let (smooth, variation) = match self.smooth {
@@ -74,31 +74,31 @@ impl Path {
         self.rto = self.calculated();
     }
 
-    /// RFC 6298, sections 2.1 and 2.3.
+    /// The timeout from the measurements (RFC 6298, sections 2.1 and 2.3).
     fn calculated(&self) -> Nanos {
         let Some((smooth, variation)) = self.smooth else { return FIRST_RTO };
         Nanos(smooth + (4 * variation).max(LEAST_VARIATION.0)).min(MOST_RTO)
     }
 
-    /// What was sent again was acknowledged, so that the round trip is not known: the timeout stays as far backed off until one is
-    /// measured (RFC 6298, section 5.7, and Karn's algorithm). Otherwise a round trip above the timeout could never be.
+    /// Keeps the backed-off timeout after a retransmitted segment was acknowledged, until a round trip is measured (RFC 6298, section 5.7,
+    /// and Karn's algorithm). Otherwise a round-trip time above the timeout could never be measured.
     pub(crate) fn keep_backoff(&mut self, backoff: u8) {
         self.rto = self.rto.max(backed_off(self.calculated(), backoff.min(MOST_KEPT_BACKOFF)));
     }
 
-    /// A SYN was answered that had been sent more than once.
+    /// A SYN that was sent more than once was acknowledged.
     pub(crate) fn syn_was_lost(&mut self) {
         if self.smooth.is_none() {
             self.rto = RTO_AFTER_LOST_SYN;
         }
     }
 
-    /// When to send again what is sent for the `tries`-th time beyond the first.
+    /// The timeout after `tries` retransmissions.
     pub(crate) fn rto(&self, tries: u8) -> Nanos {
         backed_off(self.rto, tries)
     }
 
-    /// The same for a SYN, to which the peer's program may respond later than its kernel does to data.
+    /// The timeout of a SYN; at least the initial timeout, because a SYN may take longer than data.
     pub(crate) fn syn_rto(&self, tries: u8) -> Nanos {
         backed_off(self.rto.max(FIRST_RTO), tries)
     }
@@ -108,14 +108,14 @@ fn backed_off(rto: Nanos, tries: u8) -> Nanos {
     Nanos(rto.0.saturating_mul(1 << tries.min(20))).min(MOST_RTO)
 }
 
-/// What tells paths apart: destination, its port, our network.
+/// The key of a path: remote address, remote port and local network.
 type Ends = (u128, u16, u128);
 
-/// The paths of a shard, by number. They stay: the destinations of a run are few.
+/// The paths of a shard, by number. They are never removed: a run has few destinations.
 pub(crate) struct Paths {
     all: Vec<Path>,
     numbers: BTreeMap<Ends, u16>,
-    /// The one asked for last is mostly the one asked for next.
+    /// The path that was looked up last, which is usually also the next.
     last: Option<(Ends, u16)>,
     mtu: u16,
 }
@@ -125,7 +125,7 @@ impl Paths {
         Paths { all: Vec::new(), numbers: BTreeMap::new(), last: None, mtu }
     }
 
-    /// The path of these ends, new or not. `None`: there are too many.
+    /// The number of the path for this tuple; added if it is new. `None`: there are too many paths.
     pub(crate) fn number(&mut self, tuple: &Tuple) -> Option<u16> {
         let ends = ends(tuple);
         if let Some((last, number)) = self.last
@@ -150,12 +150,12 @@ impl Paths {
         Some(number)
     }
 
-    /// Most bytes of payload in a segment over the link.
+    /// The MSS that the local MTU allows.
     pub(crate) fn mss_here(&self, remote: u128) -> u16 {
         self.mtu.saturating_sub(HEADS[usize::from(!is_v4(remote))]).max(LEAST_MSS)
     }
 
-    /// Whether these ends have been dialled.
+    /// Whether this path has been dialled.
     pub(crate) fn knows(&self, tuple: &Tuple) -> bool {
         self.numbers.contains_key(&ends(tuple))
     }
@@ -198,7 +198,7 @@ mod tests {
         );
         path.syn_was_lost();
         assert_eq!(path.rto(0), ms(3000));
-        // RFC 6298, 2.2: R + 4 * R/2; then 2.3, by hand.
+        // RFC 6298, 2.2: R + 4 * R/2; then 2.3, calculated manually.
         path.measured(ms(100));
         assert_eq!((path.rto(0), path.syn_rto(0)), (ms(300), ms(1000)));
         path.measured(ms(180));
@@ -206,7 +206,7 @@ mod tests {
         path.syn_was_lost();
         assert_eq!(path.rto(0), ms(340), "there are measurements");
         (0..300).for_each(|_| path.measured(Nanos(50_000)));
-        // The average, of whole nanoseconds, comes as near as 7.
+        // The average, in whole nanoseconds, approaches the value to within 7.
         let least = path.rto(0);
         assert!(least.0.abs_diff(200_050_000) < 10, "never less beyond the round trip: {least:?}");
         path.keep_backoff(1);

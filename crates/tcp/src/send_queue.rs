@@ -1,18 +1,18 @@
-//! Bytes to send: from the first that is not acknowledged to the last that the program gave.
+//! The send queue: the bytes from the first unacknowledged one to the last that the program has sent.
 
 use std::collections::VecDeque;
 
-/// A piece of the queue, in order.
+/// A piece of the queue.
 enum Piece {
-    /// This number of the queue's own bytes.
+    /// This many bytes, copied to the queue's buffer.
     Own(usize),
     Static(&'static [u8]),
 }
 
-/// Bytes that were not acknowledged or not sent yet.
+/// Bytes that are not acknowledged or not sent yet. Static bytes are referenced, others are copied.
 #[derive(Default)]
 pub(crate) struct SendQueue {
-    /// The own bytes; those before `head` were acknowledged.
+    /// The copied bytes; those before `head` were acknowledged.
     own: Vec<u8>,
     head: usize,
     pieces: VecDeque<Piece>,
@@ -28,7 +28,7 @@ impl SendQueue {
         if bytes.is_empty() {
             return;
         }
-        // Room at the front is used before more is asked for, if it is half of all: what is moved was paid for by what was sent.
+        // Reuses the front before allocating, if it is at least half of the buffer, so that the cost of moving is amortised.
         if self.head > self.own.len() / 2 && self.own.len() + bytes.len() > self.own.capacity() {
             self.own.drain(..self.head);
             self.head = 0;
@@ -48,7 +48,7 @@ impl SendQueue {
         }
     }
 
-    /// Up to `len` bytes from byte `offset` on, as far as they lie together.
+    /// Up to `len` bytes from `offset` on, as far as they are contiguous in memory.
     pub(crate) fn at(&self, mut offset: usize, len: usize) -> &[u8] {
         let mut own = &self.own[self.head..];
         for piece in &self.pieces {
@@ -68,7 +68,7 @@ impl SendQueue {
         &[]
     }
 
-    /// The first `n` bytes were acknowledged.
+    /// Removes the first `n` bytes, which were acknowledged.
     pub(crate) fn consume(&mut self, mut n: usize) {
         self.len -= n;
         while let Some(piece) = self.pieces.front_mut().filter(|_| n > 0) {
@@ -96,12 +96,12 @@ impl SendQueue {
         }
     }
 
-    /// Bytes of memory that it holds.
+    /// The size of its memory, in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.own.capacity()
     }
 
-    /// Empty; with `release` without memory.
+    /// Empties the queue; with `release`, frees its memory too.
     pub(crate) fn reset(&mut self, release: bool) {
         self.pieces.clear();
         self.own.clear();

@@ -1,4 +1,4 @@
-//! Sequence numbers: 32 bits that wrap (RFC 9293, section 3.4). Two that are compared lie less than 2^31 apart.
+//! Comparisons of sequence numbers: 32 bits that wrap (RFC 9293, section 3.4). The two numbers must be less than 2^31 apart.
 
 /// Whether `a` comes before `b`.
 pub(crate) fn before(a: u32, b: u32) -> bool {
@@ -10,7 +10,7 @@ pub(crate) fn after(a: u32, b: u32) -> bool {
     before(b, a)
 }
 
-/// The later of both.
+/// The later of the two.
 pub(crate) fn later(a: u32, b: u32) -> u32 {
     if before(a, b) { b } else { a }
 }

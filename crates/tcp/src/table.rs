@@ -1,4 +1,5 @@
-//! The connections of a shard, found by place or by their addresses and ports.
+//! The connections of a shard, found by number or by their addresses and ports. The index is an open-addressing hash table with linear
+//! probing and a keyed hash, which stores only connection numbers.
 
 use std::collections::VecDeque;
 
@@ -6,26 +7,26 @@ use crate::connection::{Connection, State};
 use crate::packet::Tuple;
 use crate::path::Paths;
 
-/// Slots for each connection: with three quarters of them in use, a search takes two or three.
+/// Slots per connection: three quarters are used when the table is full, and a search then takes two or three probes.
 const SLOTS_NUMERATOR: usize = 13;
 const SLOTS_DENOMINATOR: usize = 10;
 const EMPTY: u32 = 0;
 
-/// Connections by number: below `places` those of the program, each at its place; from there on those that linger.
+/// Connections by number: below `places` the program's connections, each at its place; from there on the lingering ones.
 pub(crate) struct Table {
     places: u32,
     open: Vec<Connection>,
     lingering: Vec<Connection>,
     most_lingering: u32,
-    /// How many of them are in TIME-WAIT.
+    /// Number of lingering connections in TIME-WAIT.
     pub(crate) in_time_wait: usize,
     /// Numbers of free entries of `lingering`.
     free: Vec<u32>,
-    /// Numbers by hash of the tuple, plus one; linear probing, without marks of what was removed.
+    /// Numbers plus one, by hash of the tuple; linear probing, without tombstones.
     index: Box<[u32]>,
     key: [u64; 2],
     pub(crate) paths: Paths,
-    /// Those that only wait, by when they are over.
+    /// Connections in a waiting state, ordered by when they end.
     pub(crate) waits: VecDeque<(units::Nanos, u32)>,
 }
 
@@ -39,7 +40,7 @@ impl Table {
             most_lingering,
             in_time_wait: 0,
             free: Vec::with_capacity(most_lingering as usize),
-            // Zeroed by the operating system when it is touched first.
+            // The operating system zeroes these pages when they are first touched.
             index: vec![EMPTY; slots].into_boxed_slice(),
             key,
             paths: Paths::new(mtu),
@@ -47,7 +48,7 @@ impl Table {
         }
     }
 
-    /// Whether the program has this place.
+    /// Whether the number is a place of the program.
     pub(crate) fn is_place(&self, id: u32) -> bool {
         id < self.places
     }
@@ -66,7 +67,7 @@ impl Table {
         }
     }
 
-    /// How many linger.
+    /// Number of lingering connections.
     pub(crate) fn lingering(&self) -> usize {
         self.lingering.len() - self.free.len()
     }
@@ -86,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Puts a connection at a free place; its tuple is not in the table.
+    /// Puts a connection at a free place; its tuple must not be in the table.
     pub(crate) fn insert(&mut self, place: u32, connection: Connection) {
         assert!(place < self.places, "a place below the number of places: {place}");
         let at = place as usize;
@@ -101,7 +102,7 @@ impl Table {
         self.index[slot] = place + 1;
     }
 
-    /// Takes a connection of a place to where it lingers, with a number of its own. `None`: too many do.
+    /// Moves a connection from its place to the lingering ones, under a new number. `None`: there are too many.
     pub(crate) fn linger(&mut self, place: u32) -> Option<u32> {
         let nth = match self.free.pop() {
             Some(nth) => nth,
@@ -119,10 +120,10 @@ impl Table {
         Some(self.places + nth)
     }
 
-    /// Its tuple is in use no more; a place stays as it is, an entry of one that lingers is free.
+    /// Removes a connection from the index, which frees its tuple. A place keeps its record; the entry of a lingering connection is freed.
     pub(crate) fn unindex(&mut self, id: u32) {
         let mut hole = self.slot(id);
-        // Those behind it move up, unless their search begins behind the hole.
+        // Later entries of the cluster move up, except those whose search begins after the hole.
         let mut slot = self.after(hole);
         while let Some(other) = self.index[slot].checked_sub(1) {
             let home = self.home(&self.tuple(self.get(other)));
@@ -141,7 +142,7 @@ impl Table {
         }
     }
 
-    /// The same, and a place is free.
+    /// Removes a connection and frees its entry.
     pub(crate) fn remove(&mut self, id: u32) {
         if self.get(id).state() != State::Dead {
             self.unindex(id);
@@ -155,7 +156,7 @@ impl Table {
         self.paths.get(connection.path).tuple(connection.local, connection.local_port)
     }
 
-    /// The slot that holds `id`.
+    /// The slot of the index that holds `id`.
     fn slot(&self, id: u32) -> usize {
         let mut slot = self.home(&self.tuple(self.get(id)));
         while self.index[slot] != id + 1 {
@@ -169,12 +170,12 @@ impl Table {
         if slot + 1 == self.index.len() { 0 } else { slot + 1 }
     }
 
-    /// Steps from one slot to another.
+    /// Number of steps from one slot to another.
     fn distance(&self, from: usize, to: usize) -> usize {
         if to >= from { to - from } else { to + self.index.len() - from }
     }
 
-    /// Where the search for a tuple begins: keyed, so that peers cannot choose it.
+    /// The slot at which the search for a tuple begins. The hash is keyed, so that peers cannot cause collisions.
     fn home(&self, tuple: &Tuple) -> usize {
         let network = (tuple.local >> 32) as u64 ^ (tuple.local >> 96) as u64;
         let remote =
@@ -187,10 +188,10 @@ impl Table {
     }
 }
 
-/// Odd numbers without pattern: digits of the golden ratio and of pi.
+/// Odd constants without a pattern: digits of the golden ratio and of pi.
 const MIX: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0x2438_6a88_85a3_08d3, 0x1319_8a2e_0370_7345];
 
-/// Both halves of the product, as one: each bit of it depends on all of both.
+/// Both halves of the product, XORed: each bit depends on all bits of both factors.
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product >> 64) as u64 ^ product as u64
@@ -207,7 +208,7 @@ mod tests {
     const LINGERING: u32 = 4;
 
     fn tuple(nth: u16) -> Tuple {
-        // Versions, networks, destinations and ports that differ in one place each.
+        // IP versions, networks, destinations and ports, which differ in one component each.
         let local =
             [0xffff_c612_0001_u128, 0xffff_c612_0002, 0x2001_0002 << 96 | 1, 0x2001_0002 << 96 | 1 << 64 | 1];
         let local = local[usize::from(nth % 4)];
@@ -216,7 +217,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map: what is in is found, and nothing else.
+        /// Compares with a map: exactly the inserted connections are found.
         #[test]
         fn finds_what_is_in_it(acts in prop::collection::vec((0u32..PLACES, 0u16..40, 0u8..3), 0..200), key: [u64; 2]) {
             let mut table = Table::new(PLACES, LINGERING, key, 1500);
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What an idle connection costs: its record and its share of the index.
+    /// Memory of an idle connection: its record and its share of the index.
     #[test]
     fn an_idle_connection_costs_less_than_32_bytes() {
         let table = Table::new(1_000_000, 0, [1, 2], 1500);
@@ -279,7 +280,7 @@ mod tests {
             table.insert(nth, connection);
             longest = longest.max(table.distance(table.home(&tuple), table.slot(nth)));
         }
-        // With a good hash and three quarters full, linear probing is expected to stay below this.
+        // With a good hash, and at this load factor, linear probing is expected to stay below this.
         assert!(longest < 200, "{longest}");
     }
 }

@@ -1,4 +1,8 @@
-//! The connections of a shard.
+//! [`Tcp`], the TCP connections of a shard: sending, receiving, events and timers.
+//!
+//! Each of the submodules handles one part of RFC 9293: handshake, arriving segments, acknowledgements, data, output, timeouts, closing and
+//! ICMP. Events wait in a list until [`Tcp::next_event`] takes them, and acknowledgements until [`Tcp::flush`], so that data can carry
+//! them.
 
 use std::collections::VecDeque;
 
@@ -24,19 +28,19 @@ mod timeout;
 
 pub use stuck::Stuck;
 
-/// What the connections of a shard may use.
+/// Limits and secrets of a [`Tcp`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Most connections at a time, each at a place below this number.
+    /// Maximum number of connections; places are numbered below it.
     pub places: u32,
-    /// Keys initial sequence numbers (RFC 6528) and the index.
+    /// The key for initial sequence numbers (RFC 6528) and for the index.
     pub secret: [u64; 2],
-    /// Most bytes of an IP packet on the link.
+    /// Maximum length of an IP packet on the link, in bytes.
     pub mtu: u16,
-    /// Most connections that were closed here and whose end is still exchanged or waited for (FIN-WAIT, LAST-ACK, TIME-WAIT). Beyond it
-    /// the oldest in TIME-WAIT goes, and where there is none a close becomes a reset.
+    /// Maximum number of lingering connections: closed here, but in FIN-WAIT, CLOSING, LAST-ACK or TIME-WAIT. Beyond it, the oldest in
+    /// TIME-WAIT or FIN-WAIT-2 is dropped; if there is none, a close becomes a reset.
     pub lingering: u32,
-    /// Bytes that a peer may have sent and that were not read: the receive window.
+    /// The receive window, in bytes: what a peer may send before it is read.
     pub window: u32,
 }
 
@@ -49,63 +53,63 @@ impl Default for Settings {
 /// How a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// FIN after what was sent.
+    /// FIN after all output.
     Graceful,
     /// Immediate RST.
     Reset,
 }
 
-/// Why a connection was not dialled.
+/// Why a connection could not be dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The two addresses and ports are connected, closing or in TIME-WAIT.
+    /// A connection with the same addresses and ports is open, closing or in TIME-WAIT.
     InUse,
     /// One address is IPv4 and the other IPv6, a port is 0, or there are more than 65,536 destinations.
     Address,
 }
 
-/// What has happened so far.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Packets handed over to [`Tcp::receive`].
+    /// Packets passed to [`Tcp::receive`].
     pub packets_in: u64,
     /// Packets handed to the link.
     pub packets_out: u64,
-    /// Packets with unacknowledged data, SYN or FIN that were sent again.
+    /// Retransmitted packets with unacknowledged data, SYN or FIN.
     pub retransmitted: u64,
-    /// Of those, the SYNs.
+    /// Retransmitted SYNs, which are also in `retransmitted`.
     pub syns_again: u64,
-    /// Segments that came before one that they follow.
+    /// Segments that arrived out of order.
     pub out_of_order: u64,
-    /// Segments of which all had come before.
+    /// Segments without anything new, or outside the window.
     pub duplicates: u64,
     /// Packets that are malformed, or of another protocol.
     pub malformed: u64,
     /// Packets with a wrong checksum.
     pub wrong_checksum: u64,
-    /// Segments of no connection here.
+    /// Segments that belong to no connection here.
     pub not_ours: u64,
     /// Challenge ACKs (RFC 5961) sent.
     pub challenges: u64,
-    /// Challenge ACKs not sent because there were too many.
+    /// Challenge ACKs not sent, because of the rate limit.
     pub challenges_withheld: u64,
-    /// Connections whose end was cut short because too many lingered.
+    /// Connections that were ended early because too many lingered.
     pub cut_short: u64,
-    /// Errors by ICMP about segments under way.
+    /// ICMP errors about segments in flight.
     pub icmp_errors: u64,
 }
 
-/// Challenge ACKs and responses to stray acknowledgements, each second (RFC 5961, section 7): enough for what happens by chance, too few
-/// for a loop of two ends that disagree.
+/// Rate limit of challenge ACKs and responses to unexpected acknowledgements, per second (RFC 5961, section 7): enough for chance events,
+/// too few for a loop between two ends that disagree.
 const CHALLENGES_PER_SECOND: u32 = 1000;
-/// Most acknowledgements that wait for the end of the turn; further ones are sent immediately.
+/// Maximum acknowledgements that wait for the end of the turn; further ones are sent immediately.
 const MOST_OWED: usize = 8192;
 
 /// The connections of one shard, all dialled from here.
 pub struct Tcp {
     settings: Settings,
-    /// Our window is said in units of two to this power.
+    /// The shift of the receive window: it is advertised in units of two to this power.
     shift: u8,
     table: Table,
     flights: Flights,
@@ -113,9 +117,9 @@ pub struct Tcp {
     owing: Vec<u32>,
     /// Places that may have events.
     events: VecDeque<u32>,
-    /// How many connections are blocked.
+    /// Number of blocked connections.
     blocked: usize,
-    /// The second in which the challenges were sent, and how many.
+    /// The current second of the rate limit, and the number of challenges sent in it.
     challenges: (u64, u32),
     counts: Counts,
     heard: Nanos,
@@ -123,7 +127,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// No connections yet.
+    /// Creates a state machine without connections.
     pub fn new(settings: Settings) -> Tcp {
         let shift = (0..14).find(|shift| settings.window >> shift <= u32::from(u16::MAX)).unwrap_or(14);
         let [k0, k1] = settings.secret;
@@ -143,13 +147,13 @@ impl Tcp {
         }
     }
 
-    /// Sends `bytes`. What the peer's window and the network do not take now is kept, and [`What::Drained`] reports when all of it has
-    /// been sent. On a connection that cannot send (any more) nothing happens.
+    /// Sends `bytes`. Bytes that the peer's window and the congestion window do not allow now are queued, and [`What::Drained`] reports
+    /// when all have been sent. Does nothing on a connection that cannot send.
     pub fn send(&mut self, place: u32, bytes: &[u8], now: Nanos, link: &mut impl Link) {
         self.queue(place, |queue| queue.push(bytes), now, link);
     }
 
-    /// The same without a copy.
+    /// Sends static bytes, without a copy; otherwise like [`Tcp::send`].
     pub fn send_static(&mut self, place: u32, bytes: &'static [u8], now: Nanos, link: &mut impl Link) {
         self.queue(place, |queue| queue.push_static(bytes), now, link);
     }
@@ -168,24 +172,24 @@ impl Tcp {
         self.settle(place);
     }
 
-    /// Whether something of an earlier send has not been sent yet.
+    /// Whether bytes of an earlier send have not been sent yet.
     pub fn is_blocked(&self, place: u32) -> bool {
         self.table.get(place).flight().is_some_and(|flight| self.flights.get(flight).is_blocked)
     }
 
-    /// How many connections are blocked.
+    /// Number of blocked connections.
     pub fn blocked(&self) -> usize {
         self.blocked
     }
 
-    /// Reports no more data from `place`: what comes is kept, and the window closes.
+    /// Stops reporting data of `place`: received data is kept, and the window closes.
     pub fn hold(&mut self, place: u32) {
         if self.table.get(place).state() != State::Free {
             self.table.get_mut(place).set(HELD);
         }
     }
 
-    /// Reports data again, what was kept first, by [`Tcp::next_event`]. The window opens with the next [`Tcp::flush`].
+    /// Reports data again; [`Tcp::next_event`] returns kept data first. The window opens with the next [`Tcp::flush`].
     pub fn resume(&mut self, place: u32) {
         let connection = self.table.get(place);
         if !connection.has(HELD) {
@@ -198,9 +202,9 @@ impl Tcp {
         }
     }
 
-    /// Handles one IP packet; the kernel may have joined several segments to one of up to 64 KiB. `trusted`: its checksums need no
-    /// verification. Returns what can only be read in the packet itself; [`Tcp::next_event`] has the other events, and must be called
-    /// until there is none before the next packet.
+    /// Handles one IP packet; the kernel may have joined several segments into one packet of up to 64 KiB. `trusted`: its checksums need no
+    /// verification. Returns the event whose bytes are in the packet itself, if any. [`Tcp::next_event`] returns the other events, and must
+    /// be called until it returns `None` before the next packet.
     pub fn receive(
         &mut self,
         packet: &[u8],
@@ -235,8 +239,8 @@ impl Tcp {
         }
     }
 
-    /// The next event of what has happened since, in packets or in [`Tcp::expire`]. Kept data is copied to `buffer`, which must not be
-    /// empty: as much as fits, the rest follows in further events.
+    /// The next event that [`Tcp::receive`] did not return, caused by packets or by [`Tcp::expire`]. Kept data is copied to `buffer`, which
+    /// must not be empty; data that does not fit follows in further events.
     pub fn next_event(&mut self, buffer: &mut [u8]) -> Option<Event> {
         while let Some(&place) = self.events.front() {
             if let Some(what) = self.event_of(place, buffer) {
@@ -247,7 +251,7 @@ impl Tcp {
         None
     }
 
-    /// The next event of `place`; none: it is in the list of those with events no more.
+    /// The next event of `place`; `None` if it has no more, and is no longer in the event list.
     fn event_of(&mut self, place: u32, buffer: &mut [u8]) -> Option<What> {
         let connection = *self.table.get(place);
         if !connection.has(IN_EVENT_LIST) {
@@ -283,7 +287,7 @@ impl Tcp {
         None
     }
 
-    /// Something is to be reported for `place`, as `flag` says.
+    /// Sets `flag`, and adds `place` to the event list.
     fn list_event(&mut self, place: u32, flag: u8) {
         if !self.table.is_place(place) {
             return;
@@ -296,7 +300,7 @@ impl Tcp {
         }
     }
 
-    /// The end of a turn: sends the acknowledgements that no data has carried.
+    /// Ends a turn: sends the acknowledgements that no data has carried.
     pub fn flush(&mut self, _now: Nanos, link: &mut impl Link) {
         let mut owing = std::mem::take(&mut self.owing);
         for id in owing.drain(..) {
@@ -309,7 +313,7 @@ impl Tcp {
         self.owing = owing;
     }
 
-    /// An acknowledgement is to be sent by the end of the turn.
+    /// Schedules an acknowledgement for the end of the turn.
     fn owe(&mut self, id: u32, link: &mut impl Link) {
         if self.owing.len() >= MOST_OWED {
             return self.acknowledge_now(id, link);
@@ -322,28 +326,29 @@ impl Tcp {
         }
     }
 
-    /// When [`Tcp::expire`] is to be called next.
+    /// When [`Tcp::expire`] must be called next.
     pub fn wakes_at(&self) -> Nanos {
         let wait_is_over = self.table.waits.front().map_or(Nanos::NEVER, |(at, _)| *at);
         self.flights.wakes_at().min(wait_is_over)
     }
 
-    /// What has happened so far.
+    /// The counters since the start.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// When the last segment of a place's connection came. Other packets, as a kernel sends them to each new device, tell nothing of a peer.
+    /// When the last segment of a program's connection arrived. Other packets, such as those that a kernel sends to each new device, do not
+    /// count, since they show nothing about a peer.
     pub fn heard(&self) -> Nanos {
         self.heard
     }
 
-    /// The same without handshakes, but for the first: when what was open already was last heard of.
+    /// When the last segment of an open connection arrived. Handshakes do not count, except for the first segment of all.
     pub fn heard_open(&self) -> Nanos {
         self.heard_open
     }
 
-    /// A segment of this connection has come.
+    /// Records that a segment of this connection has arrived.
     fn hear(&mut self, id: u32, now: Nanos) {
         if !self.table.is_place(id) {
             return;
@@ -354,22 +359,22 @@ impl Tcp {
         }
     }
 
-    /// How many connections have something under way: a handshake, or data that is not acknowledged, sent or read.
+    /// Number of connections with something in flight: a handshake, or data that is not acknowledged, not sent or not read.
     pub fn in_flight(&self) -> usize {
         self.flights.len()
     }
 
-    /// How many connections were closed here whose end is still exchanged or waited for.
+    /// Number of connections that were closed here and have not ended yet.
     pub fn lingering(&self) -> usize {
         self.table.lingering()
     }
 
-    /// How many of those still exchange their end: all but those in TIME-WAIT.
+    /// Number of lingering connections that still exchange their end: all except those in TIME-WAIT.
     pub fn closing(&self) -> usize {
         self.table.lingering() - self.table.in_time_wait
     }
 
-    /// The flight of a connection, begun if there is none.
+    /// The flight of a connection; begins one if there is none.
     fn flight(&mut self, id: u32) -> u32 {
         let connection = *self.table.get(id);
         if let Some(flight) = connection.flight() {
@@ -385,7 +390,7 @@ impl Tcp {
         number
     }
 
-    /// Ends the flight of a connection on which nothing is under way.
+    /// Ends the flight of a connection if nothing is in flight any more.
     fn settle(&mut self, id: u32) {
         let connection = *self.table.get(id);
         let Some(number) = connection.flight() else { return };
@@ -408,7 +413,7 @@ impl Tcp {
         }
     }
 
-    /// A part of what `place` sends was not sent yet, or all was sent that had not been.
+    /// Updates whether `id` is blocked, and reports `Drained` if it no longer is.
     fn note_blocked(&mut self, id: u32) {
         let connection = *self.table.get(id);
         let Some(number) = connection.flight() else { return };
@@ -426,7 +431,7 @@ impl Tcp {
         }
     }
 
-    /// The connection is no more: a place reports why, one that lingers is forgotten.
+    /// Ends a connection: a place reports why, a lingering one is removed.
     fn gone(&mut self, id: u32, why: Why) {
         self.end_flight(id);
         if self.table.is_place(id) {

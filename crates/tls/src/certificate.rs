@@ -1,8 +1,8 @@
-//! What is read from a certificate without webpki, which reads only those of X.509 version 3: its public key, whether it is self-issued,
-//! and when it is valid.
+//! Reads certificates without webpki, which accepts only version 3 of X.509: the public key, whether the certificate is self-issued, and
+//! its validity period.
 //!
-//! A server's certificate may itself be among those trusted, as `openssl req -x509` makes them. webpki refuses it as an end entity where
-//! it may sign others too, as it may by default; curl and browsers accept it. What is to be checked is its name and its time.
+//! The server's certificate may itself be among the trusted ones, as `openssl req -x509` creates it. webpki refuses it as an end entity if
+//! it may also sign other certificates, which is openssl's default; curl and browsers accept it. Only name and validity are checked then.
 
 use rustls::{
     CertificateError, Error,
@@ -11,10 +11,10 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-/// Whether a certificate is for this name, now.
+/// Checks that a certificate is for this name and valid at this time.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why it is not.
 pub(crate) fn verify(
     certificate: &CertificateDer<'_>,
     name: &ServerName<'_>,
@@ -36,7 +36,7 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// Whether a certificate names itself as its issuer.
+/// Whether issuer and subject of a certificate are the same.
 pub(crate) fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
     fields(certificate).is_some_and(|[issuer, _, subject, _]| issuer == subject)
 }
@@ -49,24 +49,24 @@ pub(crate) fn public_key_info<'a>(
     Some(key.into())
 }
 
-/// The content of the AlgorithmIdentifier of a public key, and the key (RFC 5280 section 4.1.2.7).
+/// The content of the AlgorithmIdentifier, and the key, of a public key (RFC 5280, section 4.1.2.7).
 pub(crate) fn public_key<'a>(info: &'a SubjectPublicKeyInfoDer<'_>) -> Option<(&'a [u8], &'a [u8])> {
     let (_, info, _) = element(info.as_ref())?;
     let (algorithm_tag, algorithm, info) = element(info)?;
     let (key_tag, key, _) = element(info)?;
     let is_one = (algorithm_tag, key_tag) == (SEQUENCE, BIT_STRING);
-    // No bit of its last octet is unused.
+    // The first byte is the number of unused bits, which is zero.
     Some((algorithm, key.strip_prefix(&[0])?)).filter(|_| is_one)
 }
 
-/// Issuer, validity, subject and the whole SubjectPublicKeyInfo of a certificate (RFC 5280 section 4.1).
+/// Issuer, validity, subject and the complete SubjectPublicKeyInfo of a certificate (RFC 5280, section 4.1).
 fn fields(certificate: &[u8]) -> Option<[&[u8]; 4]> {
     let (tag, certificate, _) = element(certificate)?;
     let (inner_tag, mut fields, _) = element(certificate)?;
     if (tag, inner_tag) != (SEQUENCE, SEQUENCE) {
         return None;
     }
-    // Its version is optional; then come serial number and signature algorithm.
+    // Skips the optional version, the serial number and the signature algorithm.
     let before = 2 + usize::from(fields.first() == Some(&VERSION));
     for _ in 0..before {
         fields = element(fields)?.2;
@@ -79,7 +79,7 @@ fn fields(certificate: &[u8]) -> Option<[&[u8]; 4]> {
     Some([issuer, validity, subject, key]).filter(|_| key_tag == SEQUENCE)
 }
 
-/// From when to when a certificate is valid, in seconds since 1970 (RFC 5280 section 4.1.2.5).
+/// Start and end of the validity period of a certificate, in seconds since 1970 (RFC 5280, section 4.1.2.5).
 fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
     let [_, validity, ..] = fields(certificate)?;
     let (first_tag, first, rest) = element(validity)?;
@@ -87,7 +87,7 @@ fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
     Some((seconds(first_tag, first)?, seconds(second_tag, second)?))
 }
 
-/// Tag and content of the first element, and what follows it (X.690 section 8.1).
+/// Tag and content of the first DER element, and the bytes after it (X.690, section 8.1).
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = bytes.split_first_chunk()?;
     let (length, rest) = match first {
@@ -102,7 +102,7 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, content, rest))
 }
 
-/// `YYMMDDhhmmssZ`, or the same with four digits of the year.
+/// Seconds since 1970 of `YYMMDDhhmmssZ` (UTCTime), or `YYYYMMDDhhmmssZ` (GeneralizedTime).
 fn seconds(tag: u8, text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b"Z")?;
     if !digits.iter().all(u8::is_ascii_digit) {
@@ -129,7 +129,7 @@ fn seconds(tag: u8, text: &[u8]) -> Option<u64> {
     Some(((days(year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second)
 }
 
-/// Days from 1970 to the first of a month of the Gregorian calendar.
+/// Days from 1970-01-01 to the first day of a month, in the Gregorian calendar.
 fn days(year: u64, month: u64) -> u64 {
     const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     let is_leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);

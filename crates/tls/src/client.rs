@@ -1,4 +1,4 @@
-//! A client's side: what it offers, whom it trusts, and who it is.
+//! The client side: which versions and protocols are offered, which issuers are trusted, and the client certificate.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     verify::Verifier,
 };
 
-/// Versions that are offered.
+/// The TLS versions to offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versions {
     /// 1.3 and 1.2.
@@ -32,35 +32,35 @@ pub enum Versions {
 
 static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 
-/// How connections to a target are secured; the same for all shards.
+/// TLS settings for connections to a target; the same for all shards.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The names that certificates must be for, of each destination; one, if it is the same for all.
+    /// The server name per destination, for which the certificate must be issued; one name if it is the same for all.
     pub names: Vec<String>,
-    /// Certificates of those who are trusted instead of the system's, as PEM text.
+    /// Trusted certificates as PEM text, which replace the system's; `None`: the system's.
     pub roots: Option<String>,
-    /// Any certificate will do.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
-    /// Who we are.
+    /// The client certificate, if there is one.
     pub identity: Option<Identity>,
     /// The versions to offer.
     pub versions: Versions,
     /// Whether sessions are resumed.
     pub resume: bool,
-    /// The protocols to offer (RFC 7301), the preferred first.
+    /// The protocols to offer by ALPN (RFC 7301), in order of preference.
     pub alpn: Vec<&'static str>,
 }
 
 impl Client {
-    /// Whether these settings can be used.
+    /// Checks that these settings can be used.
     ///
     /// # Errors
-    /// A certificate, a key or a name cannot: the flag, and why.
+    /// The flag whose certificate, key or name cannot be used, and why.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         self.layer().map(|_| ())
     }
 
-    /// A layer for one shard.
+    /// Creates the layer of one shard.
     ///
     /// # Errors
     /// As [`Client::check`].
@@ -97,7 +97,8 @@ impl Client {
         Ok(Tls::new(Side::Client { config: Arc::new(config), names, tickets }, captured))
     }
 
-    /// AES-128 before AES-256: what is measured is connections, and a server that follows the client's order saves a fifth.
+    /// The cryptography, with AES-128 before AES-256: throng measures connections, and a server that follows the client's order saves a
+    /// fifth.
     fn provider(&self) -> CryptoProvider {
         let mut provider = provider();
         let is_aes_256 = |suite: &SupportedCipherSuite| format!("{:?}", suite.suite()).contains("AES_256");
@@ -115,7 +116,7 @@ impl Client {
         }
     }
 
-    /// Who is trusted to issue certificates.
+    /// The certificates of trusted issuers: the given ones, otherwise the system's.
     fn roots(&self, given: &[CertificateDer<'static>]) -> Result<RootCertStore, (&'static str, String)> {
         let mut roots = RootCertStore::empty();
         for certificate in given {
@@ -131,7 +132,7 @@ impl Client {
     }
 }
 
-/// A name, or an address, for which no SNI is sent (RFC 6066 section 3).
+/// A DNS name, or an address, for which no SNI is sent (RFC 6066, section 3).
 fn server_name(name: &str) -> Result<ServerName<'static>, (&'static str, String)> {
     let name = name.trim_start_matches('[').trim_end_matches(']');
     ServerName::try_from(name.to_owned())

@@ -1,46 +1,46 @@
-//! What may be wrong with a TLS connection: data, not an error of ours.
+//! [`Error`]: what may go wrong on a TLS connection. Such a failure is counted as data; it is not an error of throng.
 
 use rustls::{AlertDescription, CertificateError};
 
-/// Why a connection could not be opened, or cannot go on.
+/// Why a connection could not be opened, or cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The peer's certificate was not issued by anyone we trust.
+    /// The peer's certificate was not issued by a trusted issuer.
     UnknownIssuer,
-    /// It is for another name.
+    /// The certificate is for another name.
     WrongName,
-    /// It has expired.
+    /// The certificate has expired.
     Expired,
-    /// It is not valid yet.
+    /// The certificate is not valid yet.
     NotYetValid,
-    /// Something else is wrong with it.
+    /// The certificate is invalid for another reason.
     BadCertificate,
-    /// The peer does not accept our certificate, or wants one.
+    /// The peer rejects the client certificate, or requires one.
     CertificateRequired,
-    /// No version or cipher that both have.
+    /// The two ends have no version or cipher in common.
     NothingInCommon,
-    /// No application protocol that both have (ALPN, RFC 7301).
+    /// The two ends have no application protocol in common (ALPN, RFC 7301).
     NoProtocol,
-    /// A fatal alert, by its number (RFC 8446 section 6).
+    /// The peer sent a fatal alert with this number (RFC 8446, section 6).
     Alert(u8),
-    /// What came is not TLS.
+    /// The input is not TLS.
     NotTls,
-    /// A record or a message is longer than it may be.
+    /// A record or a message is too long.
     TooLong,
-    /// A record does not have the right tag: it was changed, or is out of order.
+    /// A record fails authentication: it was changed, or is out of order.
     BadMac,
-    /// A record or message that is not allowed here.
+    /// A record or a message is not allowed at this point.
     Unexpected,
-    /// A message that cannot be read.
+    /// A message cannot be parsed.
     Malformed,
-    /// A message with a value that does not exist.
+    /// A message has a value that is not defined.
     Illegal,
     /// Too many records without content in a row.
     Flood,
 }
 
 impl Error {
-    /// The alert that says so to the peer (RFC 8446 section 6.2); none in reply to one.
+    /// The alert to send to the peer (RFC 8446, section 6.2); `None` if none is sent, as in response to an alert.
     pub(crate) fn alert(self) -> Option<u8> {
         let alert = match self {
             Error::UnknownIssuer => AlertDescription::UnknownCA,
@@ -58,7 +58,7 @@ impl Error {
         Some(alert.into())
     }
 
-    /// A fatal alert of the peer.
+    /// The error for a fatal alert of the peer.
     pub(crate) fn of_alert(alert: AlertDescription) -> Error {
         use AlertDescription as A;
         match alert {

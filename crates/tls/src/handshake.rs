@@ -1,6 +1,7 @@
-//! The handshake of one connection, by rustls: fed record by record, so that it never sees what comes after it.
+//! The handshake of one connection, performed by rustls. It is fed record by record, so that rustls never sees the data after the
+//! handshake.
 //!
-//! It is the only file that knows rustls's connections; its interface for callers with their own buffers is not in later versions.
+//! Only this file uses rustls's connections. The unbuffered interface that it needs does not exist in later versions of rustls.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -24,17 +25,17 @@ use crate::{
     record,
 };
 
-/// The alert that ends a connection in good order.
+/// The alert that announces an orderly end of a connection.
 const CLOSE_NOTIFY: u8 = 0;
 
-/// A handshake under way.
+/// A handshake in progress.
 pub(crate) struct Handshake {
     conn: Conn,
-    /// Bytes of the input that rustls has seen and did not release: of a message in several records.
+    /// Bytes of the input that rustls has seen but not consumed: the start of a message that spans several records.
     seen: usize,
-    /// The traffic secrets of TLS 1.3, of client and server.
+    /// The traffic secrets of TLS 1.3: client, server.
     secrets: [Option<Secret>; 2],
-    /// The server has asked for a certificate, and there is none.
+    /// Whether the server has requested a client certificate, and there is none.
     lacks_certificate: bool,
 }
 
@@ -43,21 +44,21 @@ enum Conn {
     Server(Box<UnbufferedServerConnection>),
 }
 
-/// What a handshake comes to.
+/// The result of a completed handshake.
 pub(crate) struct Outcome {
     pub(crate) suite: Suite,
-    /// What we send with, and the number of the next record.
+    /// The secret for sending, and the number of the next record; `rx` for receiving.
     pub(crate) tx: (Secret, u64),
     pub(crate) rx: (Secret, u64),
     /// Whether an earlier session was resumed.
     pub(crate) resumed: bool,
-    /// Whether the protocol that was agreed on is HTTP/2.
+    /// The negotiated application protocol (ALPN), if any.
     pub(crate) alpn: Option<Vec<u8>>,
-    /// A client's, for tickets that are to come.
+    /// For clients: rustls's connection, which is needed to read session tickets that arrive later.
     pub(crate) rest: Option<KernelConnection<ClientConnectionData>>,
 }
 
-/// How far a step went.
+/// The result of a step of the handshake.
 enum Step {
     Again,
     /// More input is needed.
@@ -78,7 +79,7 @@ impl Handshake {
         Handshake { conn, seen: 0, secrets: [None, None], lacks_certificate: false }
     }
 
-    /// Reads on and writes what is to be sent. Returns the bytes that are not needed any more, and whether the handshake is over.
+    /// Reads input and appends output to `out`. Returns the number of consumed bytes, and whether the handshake is complete.
     pub(crate) fn handle_bytes(
         &mut self,
         input: &mut [u8],
@@ -118,14 +119,14 @@ impl Handshake {
         }
     }
 
-    /// After an error: writes the alert that rustls has for it. What was queued before has been written; with another step rustls would
-    /// read the same again, and have another alert.
+    /// After an error: writes rustls's alert to `out`. Called only once, because with another step rustls would read the same input again,
+    /// and return another alert.
     fn write_alert(&mut self, input: &mut [u8], out: &mut Vec<u8>) {
         let _ = self.step(input, out);
     }
 
-    /// Version and cipher are agreed on before a server asks for a certificate: what it rejects after that is that there is none.
-    /// OpenSSL sends handshake_failure for it in TLS 1.2.
+    /// Maps a handshake failure to a missing client certificate. Version and cipher are negotiated before the server requests a
+    /// certificate, so a later failure is about the certificate. OpenSSL sends handshake_failure for it in TLS 1.2.
     fn explained(&self, error: Error) -> Error {
         match error {
             Error::NothingInCommon if self.lacks_certificate => Error::CertificateRequired,
@@ -133,7 +134,7 @@ impl Handshake {
         }
     }
 
-    /// The handshake is over.
+    /// Ends the handshake, and extracts the secrets.
     pub(crate) fn finish(self) -> Result<Outcome, Error> {
         let (client, server) = (self.secrets[0], self.secrets[1]);
         match self.conn {
@@ -169,9 +170,9 @@ fn step<D>(status: UnbufferedStatus<'_, '_, D>, out: &mut Vec<u8>) -> (usize, Re
         }
         Ok(ConnectionState::BlockedHandshake) => Ok(Step::Blocked),
         Ok(ConnectionState::WriteTraffic(_)) => Ok(Step::Open),
-        // The peer has closed before it was open.
+        // The peer closed the connection before the handshake was complete.
         Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Err(Error::Alert(CLOSE_NOTIFY)),
-        // It sends what may come only then.
+        // The peer sent data that is allowed only after the handshake.
         Ok(_) => Err(Error::Unexpected),
     };
     (status.discard, step)
@@ -209,7 +210,7 @@ fn suite(suite: CipherSuite, version: ProtocolVersion) -> Result<Suite, Error> {
     }
 }
 
-/// A direction's secret: the traffic secret itself in TLS 1.3, for keys change there; else the key.
+/// The secret of one direction: in TLS 1.3 the traffic secret, because keys can be updated; in TLS 1.2 the key.
 fn secret(traffic: Option<Secret>, keys: ConnectionTrafficSecrets, suite: Suite) -> Result<Secret, Error> {
     if suite.version == Version::Tls13 {
         return traffic.ok_or(Error::Unexpected);
@@ -224,20 +225,20 @@ fn secret(traffic: Option<Secret>, keys: ConnectionTrafficSecrets, suite: Suite)
     }
 }
 
-/// What rustls reports of the connection that is being driven by calls only. One of each shard: what is taken after a step is of the
-/// connection that was driven in it.
+/// Values that rustls reports only through callbacks. There is one instance per shard: the values taken after a step belong to the
+/// connection of that step.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
-    /// The traffic secrets, which it gives to a log.
+    /// The traffic secrets, which rustls passes to a key log.
     secrets: Mutex<[Option<Logged>; 2]>,
-    /// The server has asked for a certificate: rustls calls the resolver then, which has none.
+    /// Whether the server has requested a client certificate: rustls then calls the resolver, which has none.
     lacks_certificate: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Logged(Vec<u8>);
 
-/// The labels of the two secrets (RFC 9850).
+/// The key log labels of the two secrets (RFC 9850).
 const LABELS: [&str; 2] = ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"];
 
 impl Captured {
@@ -263,7 +264,7 @@ impl KeyLog for Captured {
     }
 }
 
-/// A client without a certificate.
+/// Resolves no certificate, for a client without one.
 impl ResolvesClientCert for Captured {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.lacks_certificate.store(true, Relaxed);

@@ -1,27 +1,27 @@
-//! Keys of a connection: which cipher, and how a traffic secret becomes a key (RFC 8446 section 7).
+//! Cipher suites, and the derivation of record keys from secrets (RFC 8446, section 7).
 
 use ring::{aead, hkdf};
 
-/// Bytes of the longest secret: HMAC-SHA-384's.
+/// Length of the longest secret, in bytes: that of HMAC-SHA-384.
 const SECRET_BYTES: usize = 48;
-/// Bytes of a nonce, in all suites.
+/// Length of a nonce, in bytes, in all suites.
 const IV_BYTES: usize = 12;
-/// Bytes of the longest key.
+/// Length of the longest key, in bytes.
 const KEY_BYTES: usize = 32;
-/// Records that are sealed under one key of AES-GCM at most: 2^24.5, after which an attacker could tell them from noise with a
-/// probability of 2^-57 (RFC 8446 section 5.5). The key is the same in TLS 1.2, and so is the limit.
+/// Maximum number of records sealed under one AES-GCM key: 2^24.5, which gives an attacker an advantage of about 2^-57 (RFC 8446,
+/// section 5.5). TLS 1.2 uses the same cipher, so the same limit applies.
 pub(crate) const MAX_RECORDS: u64 = 23_726_566;
-/// Records after which the key is renewed, or the connection is used up where it cannot be.
+/// Number of records after which the key is updated, or the connection counts as used up if that is impossible.
 pub(crate) const RECORDS_PER_KEY: u64 = 1 << 24;
 
-/// The version that was agreed on.
+/// The negotiated version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     Tls12,
     Tls13,
 }
 
-/// The cipher that was agreed on.
+/// The negotiated cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cipher {
     Aes128Gcm,
@@ -29,7 +29,7 @@ pub(crate) enum Cipher {
     ChaCha20Poly1305,
 }
 
-/// Version and cipher; hash and lengths follow from them.
+/// Version and cipher, which determine the hash and all lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suite {
     pub(crate) version: Version,
@@ -37,7 +37,7 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    /// How many bytes of a record's body come before what is sealed: TLS 1.2 with AES-GCM sends a part of the nonce (RFC 5288
+    /// Length of the explicit nonce before the sealed part of a record, in bytes: TLS 1.2 with AES-GCM sends a part of the nonce (RFC 5288,
     /// section 3).
     pub(crate) fn explicit_nonce_len(self) -> usize {
         match (self.version, self.cipher) {
@@ -46,8 +46,8 @@ impl Suite {
         }
     }
 
-    /// How many records may be sealed by a connection whose key cannot be renewed; none: no number of its own, since ChaCha20-Poly1305's
-    /// is beyond the 2^64 that records are counted to (RFC 8446 section 5.5), and that is beyond the life of any connection.
+    /// Maximum number of records that a connection may seal if its key cannot be updated. `None`: unlimited, because the key can be updated
+    /// (TLS 1.3), or because the limit of ChaCha20-Poly1305 is beyond the 2^64 record numbers (RFC 8446, section 5.5).
     pub(crate) fn max_records(self) -> Option<u64> {
         match (self.version, self.cipher) {
             (Version::Tls13, _) | (_, Cipher::ChaCha20Poly1305) => None,
@@ -75,8 +75,8 @@ impl Suite {
     }
 }
 
-/// What the records of one direction are protected with. TLS 1.3: the traffic secret, from which key and nonce follow. TLS 1.2: key,
-/// then nonce.
+/// The secret that protects the records of one direction. TLS 1.3: the traffic secret, from which key and nonce are derived. TLS 1.2: the
+/// key, followed by the nonce.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret([u8; SECRET_BYTES]);
 
@@ -90,7 +90,7 @@ impl Secret {
         Secret(bytes)
     }
 
-    /// Key and nonce of TLS 1.2.
+    /// A key and a nonce of TLS 1.2.
     pub(crate) fn of_key(key: &[u8], iv: &[u8]) -> Secret {
         let mut bytes = [0; SECRET_BYTES];
         bytes[..key.len()].copy_from_slice(key);
@@ -105,7 +105,7 @@ impl Secret {
         Secret(bytes)
     }
 
-    /// The key that seals or opens records.
+    /// Derives the key for sealing or opening records.
     pub(crate) fn keys(&self, suite: Suite) -> Keys {
         let (mut key, mut iv) = ([0; KEY_BYTES], [0; IV_BYTES]);
         let key = &mut key[..suite.algorithm().key_len()];
@@ -142,7 +142,7 @@ impl hkdf::KeyType for Length {
     }
 }
 
-/// A key ready for use, of one direction.
+/// The key of one direction, ready for use.
 pub(crate) struct Keys {
     pub(crate) suite: Suite,
     pub(crate) key: aead::LessSafeKey,
@@ -150,7 +150,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The nonce of a record (RFC 8446 section 5.3, RFC 7905 section 2; and the one that we choose where a part of it is sent).
+    /// The nonce of a record (RFC 8446, section 5.3; RFC 7905, section 2). Also used when a part of the nonce is sent, which the sender may
+    /// choose.
     pub(crate) fn nonce(&self, number: u64) -> [u8; IV_BYTES] {
         let mut nonce = self.iv;
         for (byte, counted) in nonce[IV_BYTES - 8..].iter_mut().zip(number.to_be_bytes()) {
@@ -159,7 +160,7 @@ impl Keys {
         nonce
     }
 
-    /// The nonce of a record that brings a part of it.
+    /// The nonce of a received record that contains a part of it.
     pub(crate) fn explicit_nonce(&self, sent: &[u8]) -> [u8; IV_BYTES] {
         let mut nonce = self.iv;
         nonce[IV_BYTES - sent.len()..].copy_from_slice(sent);

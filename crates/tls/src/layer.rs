@@ -1,4 +1,7 @@
-//! The layer: what is kept of each connection of a shard, and what becomes of its bytes.
+//! [`Tls`], the layer: the TLS state of a shard's connections, and the processing of their bytes.
+//!
+//! During the handshake a connection has a [`Handshake`] in a separate table; afterwards only a [`Held`]. Everything else (output that was
+//! not taken, partial messages, tickets to come) is in maps that contain only the connections that need it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,71 +22,70 @@ use crate::{
 
 pub mod trial;
 
-/// Records in a row that bring no data: tickets, KeyUpdates, empty ones. Servers send a few tickets; OpenSSL has the same
-/// bound.
+/// Maximum consecutive records without data: tickets, KeyUpdates, empty records. Servers send a few tickets; OpenSSL has the same limit.
 const MAX_WITHOUT_DATA: u8 = 32;
-/// Connections whose tickets are waited for at once: what rustls needs to read them is kept for these.
+/// Maximum number of connections that wait for tickets at once: rustls's state for reading tickets is kept for these.
 const MAX_AWAITING_TICKETS: usize = 256;
-/// Handshakes at once whose memory is returned once most of them are over: some megabytes.
+/// Peak number of simultaneous handshakes from which their memory is returned when most are complete: some megabytes.
 const PEAK: usize = 1024;
-/// What announces the end, and a fatal alert, before its number (RFC 8446 section 6).
+/// Levels and descriptions of alerts (RFC 8446, section 6).
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
 const USER_CANCELED: u8 = 90;
 const NO_RENEGOTIATION: u8 = 100;
 
-/// Which end of the connections this is.
+/// Which side of the connections this is.
 pub(crate) enum Side {
     Client { config: Arc<ClientConfig>, names: Vec<ServerName<'static>>, tickets: Option<Arc<Tickets>> },
     Server(Arc<ServerConfig>),
 }
 
-/// TLS of a shard's connections.
+/// The TLS layer of one shard.
 pub struct Tls {
     side: Side,
     captured: Arc<Captured>,
     held: Vec<Held>,
     handshakes: HashMap<u32, Box<Handshake>>,
-    /// Most handshakes at once since [`Layer::shrink`] freed something.
+    /// Peak number of simultaneous handshakes since [`Layer::shrink`] last freed memory.
     peak: usize,
-    /// Own output that has not been taken yet.
+    /// The layer's own output, such as handshake records, that was not taken yet.
     output: HashMap<u32, Vec<u8>>,
-    /// The beginning of a message that comes in several records.
+    /// The start of a handshake message that spans several records.
     partial: HashMap<u32, Vec<u8>>,
     awaiting_tickets: HashMap<u32, KernelConnection<ClientConnectionData>>,
     warm: Warm,
-    /// Where a handshake writes, before its output is as long as it has to be.
+    /// Output buffer of a handshake step, copied to `output` at its final length.
     scratch: Vec<u8>,
 }
 
-/// What is kept of an open connection.
+/// The state of an open connection.
 #[derive(Clone, Copy)]
 struct Held {
     tx: Half,
     rx: Half,
-    /// None before it is open.
+    /// `None` until the handshake is complete.
     suite: Option<Suite>,
-    /// Records in a row that brought no data.
+    /// Number of consecutive records without data.
     without_data: u8,
-    /// A KeyUpdate of the peer asked for one of ours. It is sent with the next data, which is early enough (RFC 8446 section
-    /// 4.6.3), and one for all that asked: a peer that asks without end and does not read gets no queue.
+    /// Whether the peer has requested a KeyUpdate. It is sent with the next data, which is early enough (RFC 8446, section 4.6.3), and one
+    /// answers all requests: a peer that sends endless requests and does not read cannot make a queue grow.
     owes_key_update: bool,
-    /// The peer has sent close_notify.
+    /// Whether the peer has sent close_notify.
     closed: bool,
-    /// So have we, once.
+    /// Whether close_notify was sent to the peer.
     said_close: bool,
-    /// TLS 1.2: the peer has asked for another handshake, and was told that there is none.
+    /// TLS 1.2: whether a renegotiation was refused.
     refused: bool,
 }
 
 const _: () = assert!(size_of::<Held>() <= 120, "what a million idle connections cost");
 
-/// A direction.
+/// One direction of a connection.
 #[derive(Clone, Copy)]
 struct Half {
     secret: Secret,
-    /// Of the next record.
+    /// The number of the next record.
     number: u64,
 }
 
@@ -117,7 +119,7 @@ impl Tls {
         }
     }
 
-    /// Reserves memory for this many connections; it is touched only as they come.
+    /// Reserves memory for this many connections; it is touched only as they open.
     #[must_use]
     pub fn with_capacity(mut self, connections: u32) -> Tls {
         self.held.reserve_exact(connections as usize);
@@ -161,10 +163,10 @@ impl Tls {
         Opening { resumed, http2: alpn.as_deref() == Some(b"h2") }
     }
 
-    /// Opens records up to one that brings data.
+    /// Opens records up to the first that contains data.
     fn read_records(&mut self, index: u32, suite: Suite, input: &mut [u8]) -> Result<Unsealed, Error> {
         if self.held[index as usize].closed {
-            // What follows a close_notify is ignored (RFC 8446 section 6.1).
+            // Whatever follows a close_notify is ignored (RFC 8446, section 6.1).
             return Ok(Unsealed::More(input.len()));
         }
         let mut used = 0;
@@ -179,7 +181,7 @@ impl Tls {
             if content == Content::Data && !range.is_empty() {
                 held.without_data = 0;
                 if self.partial.contains_key(&index) {
-                    // A message may not be interrupted (RFC 8446 section 5.1).
+                    // A handshake message may not be interrupted by other records (RFC 8446, section 5.1).
                     return Err(Error::Unexpected);
                 }
                 if !self.awaiting_tickets.is_empty() {
@@ -210,7 +212,7 @@ impl Tls {
             return self.refuse_renegotiation(index, bytes);
         }
         if bytes.is_empty() {
-            // A message has bytes (RFC 8446 section 5.1).
+            // A handshake record may not be empty (RFC 8446, section 5.1).
             return Err(Error::Unexpected);
         }
         let mut whole = self.partial.remove(&index).unwrap_or_default();
@@ -220,7 +222,7 @@ impl Tls {
             rest = &rest[length..];
             match message {
                 Message::Ticket(body) => self.take_ticket(index, body)?,
-                // The records after it have another key, so nothing may follow in this one (RFC 8446 section 5.1).
+                // Later records use another key, so nothing may follow in this one (RFC 8446, section 5.1).
                 Message::KeyUpdate { .. } if !rest.is_empty() => return Err(Error::Unexpected),
                 Message::KeyUpdate { asks } => {
                     let held = &mut self.held[index as usize];
@@ -237,8 +239,8 @@ impl Tls {
         Ok(())
     }
 
-    /// TLS 1.2: a peer that asks for another handshake is told once that there is none, and may go on without (RFC 5246 section
-    /// 7.2.2).
+    /// TLS 1.2: refuses the first renegotiation by a warning, after which the peer may continue without one (RFC 5246, section 7.2.2). A
+    /// further attempt is an error.
     fn refuse_renegotiation(&mut self, index: u32, bytes: &[u8]) -> Result<(), Error> {
         let asks = match self.side {
             Side::Client { .. } => messages::HELLO_REQUEST,
@@ -262,7 +264,7 @@ impl Tls {
         }
     }
 
-    /// Seals one record. The last one that a key may seal is close_notify, whatever it was to be, and none follows.
+    /// Seals one record. The last record that a key may seal is always a close_notify, in place of what was passed; none follows.
     fn seal_record(&mut self, index: u32, content: Content, bytes: &[u8], out: &mut [u8]) -> usize {
         let held = &mut self.held[index as usize];
         let Some(suite) = held.suite else { return 0 };
@@ -277,7 +279,7 @@ impl Tls {
         record::seal(keys, number, content, bytes, out)
     }
 
-    /// Sends a KeyUpdate where one is owed, or the key has been used for long enough; returns its length.
+    /// Writes a KeyUpdate if one is owed or the key has sealed enough records; returns its length.
     fn update_key(&mut self, index: u32, out: &mut [u8]) -> usize {
         let held = &self.held[index as usize];
         let Some(suite @ Suite { version: Version::Tls13, .. }) = held.suite else { return 0 };
@@ -305,18 +307,18 @@ impl Tls {
     }
 }
 
-/// Whether an alert says that the peer sends nothing more. Other warnings say nothing; TLS 1.3 has none (RFC 8446 section 6).
+/// Whether an alert announces the end of the peer's data. Other warnings are ignored; TLS 1.3 has none (RFC 8446, section 6).
 fn is_close(alert: &[u8], version: Version) -> Result<bool, Error> {
     match alert {
         [_, CLOSE_NOTIFY] => Ok(true),
         [_, USER_CANCELED] => Ok(false),
         [WARNING, _] if version == Version::Tls12 => Ok(false),
         [_, other] => match Error::of_alert((*other).into()) {
-            // Both had something in common: it is another handshake that is refused (RFC 5246 section 7.4.1.1).
+            // The handshake is complete, so the peer refuses another one here (RFC 5246, section 7.4.1.1).
             Error::NothingInCommon => Err(Error::Alert(*other)),
             error => Err(error),
         },
-        // RFC 8446 section 5.4.
+        // An empty alert: RFC 8446, section 5.4.
         [] if version == Version::Tls13 => Err(Error::Unexpected),
         _ => Err(Error::Malformed),
     }

@@ -1,13 +1,13 @@
-//! TLS 1.3 and 1.2 (RFC 8446, RFC 5246) as a [`net::Layer`]: rustls does the handshake, then its connection is given up. What is
-//! kept of an open connection is its secrets and record numbers, 120 bytes; records are sealed and opened by [`record`].
+//! TLS 1.3 and 1.2 (RFC 8446, RFC 5246) as a [`net::Layer`]. rustls performs the handshake, and its connection object is then dropped. An
+//! open connection keeps only its secrets and record numbers, 120 bytes; [`record`] seals and opens its records.
 //!
 //! ```text
-//!  open ─► Handshake (rustls, a few KB, in a slab of its own) ─► Held (secrets and numbers) ─► end
-//!                                                                  │
-//!                                                      Keys, derived when a record comes or goes, kept for a while
+//!  open ─► Handshake (rustls, a few KB, in a separate table) ─► Held (secrets and numbers) ─► end
+//!                                                                 │
+//!                                                     Keys, derived for each record that is sent or received, cached for busy connections
 //! ```
 //!
-//! No socket and no file: bytes come in and go out, certificates come as PEM text.
+//! The crate opens no socket and no file: callers pass bytes, and certificates as PEM text.
 
 mod certificate;
 mod client;

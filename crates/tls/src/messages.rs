@@ -1,32 +1,32 @@
-//! Handshake messages after the handshake (RFC 8446 section 4.6).
+//! Handshake messages that arrive after the handshake (RFC 8446, section 4.6).
 
 use crate::error::Error;
 
-/// The longest message that is put together from several records: a ticket fits into one.
+/// Maximum length of a message that spans several records. A ticket fits in one record.
 const MAX_MESSAGE: usize = 32 * 1024;
-/// Type, and a length of three bytes.
+/// Length of a message header: type, and a length of three bytes.
 const HEADER: usize = 4;
 
-/// TLS 1.2: they ask for another handshake.
+/// Messages of TLS 1.2 that request a renegotiation.
 pub(crate) const HELLO_REQUEST: u8 = 0;
 pub(crate) const CLIENT_HELLO: u8 = 1;
 
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 
-/// A message that may come after the handshake.
+/// A message that is allowed after the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// The body of a ticket.
+    /// A new session ticket; its body.
     Ticket(&'a [u8]),
-    /// The sender's next records have the next key; `asks`: and ours are to have it too.
+    /// The sender's next records use its next key. `asks`: the receiver must update its key, too.
     KeyUpdate { asks: bool },
 }
 
-/// The first message of these bytes and its length; none if not all of it is here.
+/// The first message and its length; `None` if it is incomplete.
 ///
 /// # Errors
-/// It is too long, cannot be read, or may not come now.
+/// The message is too long, cannot be parsed, or is not allowed.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<(usize, Message<'_>)>, Error> {
     let Some(&[kind, a, b, c]) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
     let length = u32::from_be_bytes([0, a, b, c]) as usize;
@@ -40,7 +40,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(usize, Message<'_>)>, Error> 
     let Some(body) = bytes.get(HEADER..HEADER + length) else { return Ok(None) };
     let message = match (kind, body) {
         (KEY_UPDATE, [asks @ (0 | 1)]) => Message::KeyUpdate { asks: *asks == 1 },
-        // RFC 8446 section 4.6.3.
+        // Other values are illegal (RFC 8446, section 4.6.3).
         (KEY_UPDATE, [_]) => return Err(Error::Illegal),
         (KEY_UPDATE, _) => return Err(Error::Malformed),
         _ => Message::Ticket(body),
@@ -48,7 +48,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(usize, Message<'_>)>, Error> 
     Ok(Some((HEADER + length, message)))
 }
 
-/// A KeyUpdate that does not ask for one.
+/// A KeyUpdate that does not request one in return.
 pub(crate) const KEY_UPDATED: [u8; 5] = [KEY_UPDATE, 0, 0, 1, 0];
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
             (&[4, 0, 0, 2, 7, 8, 9], Ok(Some((6, Message::Ticket(&[7, 8]))))),
             (&[4, 0, 0, 2, 7], Ok(None)),
             (&[4, 0, 0], Ok(None)),
-            // A request for our certificate was not offered; a handshake does not begin again.
+            // Post-handshake authentication was not offered, and a handshake does not begin again.
             (&[13, 0, 0, 0], Err(Error::Unexpected)),
             (&[1, 0, 0, 9], Err(Error::Unexpected)),
             (&[4, 1, 0, 0], Err(Error::TooLong)),

@@ -1,4 +1,4 @@
-//! Certificates and keys from PEM text (RFC 7468).
+//! Reads certificates and private keys from PEM text (RFC 7468).
 
 use rustls::{
     crypto::CryptoProvider,
@@ -11,7 +11,7 @@ use rustls::{
 
 use crate::certificate;
 
-/// A certificate chain, the end entity's first, and its private key; both as PEM text.
+/// A certificate chain, end entity first, and its private key; both as PEM text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The chain.
@@ -20,7 +20,7 @@ pub struct Identity {
     pub key: String,
 }
 
-/// All certificates of a text; the error says what is wrong with it.
+/// All certificates of a text; the error is a message for the user.
 pub(crate) fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match all {
@@ -33,10 +33,10 @@ pub(crate) fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, S
     }
 }
 
-/// The first private key of a text; the error says what is wrong with it.
+/// The first private key of a text; the error is a message for the user.
 pub(crate) fn key(text: &str) -> Result<PrivateKeyDer<'static>, String> {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|e| match e {
-        // PKCS #8 has a label of its own for it; PKCS #1 and SEC 1 have a header (RFC 1421), which is no base64.
+        // PKCS #8 has a separate label for encrypted keys; PKCS #1 and SEC 1 have a header (RFC 1421), which is not base64.
         _ if text.contains("ENCRYPTED") => "its key is encrypted; decrypt it with openssl pkey".to_owned(),
         Error::NoItemsFound if is_der(text) => not_pem("pkey"),
         Error::NoItemsFound => "it has no private key in PEM form (-----BEGIN PRIVATE KEY-----)".to_owned(),
@@ -44,15 +44,15 @@ pub(crate) fn key(text: &str) -> Result<PrivateKeyDer<'static>, String> {
     })
 }
 
-/// Which of the two cannot be used, and why.
+/// The part of an identity that cannot be used, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     Certificate(String),
     Key(String),
 }
 
-/// A chain, the end entity's certificate first, with the private key of that one. A certificate of any version of X.509 will do: whether
-/// it is accepted is the peer's decision.
+/// Pairs a chain, end entity first, with the private key of the end entity. Certificates of any X.509 version are accepted: whether they
+/// are valid is the peer's decision.
 pub(crate) fn pair(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -70,12 +70,12 @@ pub(crate) fn pair(
 const FOREIGN_KEY: &str = "it does not belong to the certificate that is given with it";
 const UNREADABLE: &str = "it has a certificate that cannot be read; openssl x509 -text -in FILE says more";
 
-/// Why a certificate cannot be used, where that is the reason.
+/// The message for a certificate that cannot be read; `None` for other errors.
 pub(crate) fn unreadable(error: &rustls::Error) -> Option<&'static str> {
     matches!(error, rustls::Error::InvalidCertificate(_)).then_some(UNREADABLE)
 }
 
-/// Whether a text was a file in DER form: a sequence of 128 bytes or more, whose second byte is no UTF-8.
+/// Whether a text was a DER file: a sequence of 128 bytes or more, whose second byte is not UTF-8.
 fn is_der(text: &str) -> bool {
     text.starts_with("0\u{fffd}")
 }

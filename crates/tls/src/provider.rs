@@ -1,9 +1,9 @@
-//! The cryptography that handshakes use: ring's, but for X25519, which graviola computes in half the time where the processor has the
-//! instructions for it.
+//! The cryptography for handshakes: that of ring, except X25519, which graviola computes in half the time on processors with the required
+//! instructions.
 
 use rustls::crypto::{CryptoProvider, ring};
 
-/// What clients and servers shake hands with.
+/// The provider for clients and servers.
 pub(crate) fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -28,7 +28,7 @@ pub(crate) mod x25519 {
 
     pub(crate) const NAME: NamedGroup = NamedGroup::X25519;
 
-    /// Ephemeral Diffie-Hellman over Curve25519 (RFC 7748 section 6.1, RFC 8446 section 7.4.2).
+    /// Ephemeral Diffie-Hellman over Curve25519 (RFC 7748, section 6.1; RFC 8446, section 7.4.2).
     #[derive(Debug)]
     pub(crate) struct X25519;
 
@@ -42,7 +42,7 @@ pub(crate) mod x25519 {
         }
     }
 
-    /// A client's or server's own half of it.
+    /// The key pair of one end.
     #[derive(Clone)]
     pub(crate) struct Exchange {
         private: Arc<StaticPrivateKey>,
@@ -50,10 +50,10 @@ pub(crate) mod x25519 {
     }
 
     impl Exchange {
-        /// With a new key.
+        /// Generates a key pair.
         ///
         /// # Errors
-        /// The kernel gives no random bytes.
+        /// The kernel provides no random bytes.
         pub(crate) fn new() -> Result<Exchange, rustls::Error> {
             let private = StaticPrivateKey::new_random().map_err(|_| GetRandomFailed)?;
             let public = private.public_key().as_bytes();
@@ -63,7 +63,7 @@ pub(crate) mod x25519 {
 
     impl ActiveKeyExchange for Exchange {
         /// # Errors
-        /// The peer's key is not of 32 bytes, or one of the few with which any secret is zero.
+        /// The peer's key is not 32 bytes long, or is one of the few with which the shared secret is zero.
         fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, rustls::Error> {
             let refused = |_: Error| rustls::Error::from(PeerMisbehaved::InvalidKeyShare);
             let peer = PublicKey::try_from_slice(peer).map_err(refused)?;

@@ -1,4 +1,4 @@
-//! Records: their header, and how their content is sealed and opened in place (RFC 8446 section 5, RFC 5246 section 6.2).
+//! Records: the header, and sealing and opening content in place (RFC 8446, section 5; RFC 5246, section 6.2).
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use crate::{
     keys::{Keys, Version},
 };
 
-/// Bytes of a record's header.
+/// Length of a record header, in bytes.
 pub(crate) const HEADER: usize = 5;
-/// The longest content of a record.
+/// Maximum length of a record's content, in bytes.
 pub(crate) const MAX_CONTENT: usize = 1 << 14;
-/// What a sealed record may have on top of its content: 256 bytes in TLS 1.3 (RFC 8446 section 5.2), 2,048 in TLS 1.2.
+/// Maximum bytes that sealing adds to the content: 256 in TLS 1.3 (RFC 8446, section 5.2), 2,048 in TLS 1.2.
 const fn max_expansion(version: Version) -> usize {
     match version {
         Version::Tls13 => 256,
         Version::Tls12 => 2048,
     }
 }
-/// The longest record of any version, with its header.
+/// Maximum length of a record of any version, with its header.
 pub(crate) const MAX_RECORD: usize = HEADER + MAX_CONTENT + max_expansion(Version::Tls12);
-/// Bytes of the tag, in all suites.
+/// Length of the authentication tag, in bytes, in all suites.
 const TAG: usize = 16;
-/// Header, explicit nonce, tag and type: what sealing adds to a content at most.
+/// Maximum bytes that [`seal`] adds to the content: header, explicit nonce, tag and type.
 pub(crate) const MAX_OVERHEAD: usize = HEADER + 8 + TAG + 1;
 
-/// What a record contains.
+/// The content type of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Alert,
@@ -39,7 +39,7 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
-/// The version in every header: that of TLS 1.2.
+/// The version in every record header: that of TLS 1.2.
 const LEGACY_VERSION: [u8; 2] = [3, 3];
 
 impl Content {
@@ -61,16 +61,16 @@ impl Content {
     }
 }
 
-/// Whether input begins as a record of TLS does; also if too little of it has come to know.
+/// Whether input may be the start of a TLS record; also true for input that is too short to decide.
 pub(crate) fn is_plausible(input: &[u8]) -> bool {
     input.first().is_none_or(|first| (CHANGE_CIPHER_SPEC..=DATA).contains(first))
         && input.get(1).is_none_or(|major| *major == 3)
 }
 
-/// The length of the first record, with its header; none if not all of it has come.
+/// The length of the first record, with its header; `None` if the record is incomplete.
 ///
 /// # Errors
-/// It is longer than any record may be.
+/// The record is longer than any version allows.
 pub(crate) fn length(input: &[u8]) -> Result<Option<usize>, Error> {
     let Some(&[_, _, _, high, low]) = input.first_chunk() else { return Ok(None) };
     let length = HEADER + usize::from(u16::from_be_bytes([high, low]));
@@ -81,7 +81,7 @@ pub(crate) fn length(input: &[u8]) -> Result<Option<usize>, Error> {
     }
 }
 
-/// Opens a whole record in place, the `number`-th of its direction; returns where in it the content is.
+/// Opens a complete record in place; `number` is its number in its direction. Returns the range of the content.
 pub(crate) fn open(keys: &Keys, number: u64, record: &mut [u8]) -> Result<(Content, Range<usize>), Error> {
     let version = keys.suite.version;
     if record.len() > HEADER + MAX_CONTENT + max_expansion(version) {
@@ -95,11 +95,11 @@ pub(crate) fn open(keys: &Keys, number: u64, record: &mut [u8]) -> Result<(Conte
             }
             let nonce = Nonce::assume_unique_for_key(keys.nonce(number));
             let inner = keys.key.open_in_place(nonce, Aad::from(*header), body).map_err(|_| Error::BadMac)?;
-            // Content, type and padding together (RFC 8446 section 5.4).
+            // Content, type and padding together (RFC 8446, section 5.4).
             if inner.len() > MAX_CONTENT + 1 {
                 return Err(Error::TooLong);
             }
-            // What is sealed ends in its type and any number of zeros.
+            // The sealed part ends with the content type and any number of zeros.
             let end = inner.iter().rposition(|byte| *byte != 0).ok_or(Error::Unexpected)?;
             Ok((Content::of(inner[end])?, HEADER..HEADER + end))
         }
@@ -122,10 +122,10 @@ pub(crate) fn open(keys: &Keys, number: u64, record: &mut [u8]) -> Result<(Conte
     }
 }
 
-/// Writes the `number`-th record of its direction, with at most [`MAX_CONTENT`] bytes; returns its length.
+/// Seals a record with at most [`MAX_CONTENT`] bytes into `out`; `number` is its number in its direction. Returns its length.
 ///
 /// # Panics
-/// `out` has less than [`MAX_OVERHEAD`] bytes more than the content.
+/// `out` is shorter than the content and [`MAX_OVERHEAD`].
 pub(crate) fn seal(keys: &Keys, number: u64, content: Content, bytes: &[u8], out: &mut [u8]) -> usize {
     let nonce = keys.nonce(number);
     let explicit = keys.suite.explicit_nonce_len();
@@ -152,7 +152,7 @@ pub(crate) fn seal(keys: &Keys, number: u64, content: Content, bytes: &[u8], out
     at + inner + TAG
 }
 
-/// What TLS 1.2 authenticates besides the content (RFC 5246 section 6.2.3.3).
+/// The additional data that TLS 1.2 authenticates with the content (RFC 5246, section 6.2.3.3).
 fn about(number: u64, header: [u8; HEADER], length: usize) -> Aad<[u8; 13]> {
     let mut about = [0; 13];
     about[..8].copy_from_slice(&number.to_be_bytes());
@@ -161,7 +161,7 @@ fn about(number: u64, header: [u8; HEADER], length: usize) -> Aad<[u8; 13]> {
     Aad::from(about)
 }
 
-/// The length of this many bytes of content once sealed, at most.
+/// The maximum length of this many bytes of content, once sealed.
 pub(crate) fn sealed_len(length: usize) -> usize {
     length + MAX_OVERHEAD * length.div_ceil(MAX_CONTENT)
 }
@@ -202,7 +202,7 @@ mod tests {
                 let opened = open(&keys, number, &mut out[..n].to_vec());
                 let (kind, range) = opened.expect("it was sealed by the same key");
                 assert_eq!((kind, range.len()), (content, length), "{suite:?}");
-                // Another number, and a bit of it changed.
+                // Opening fails with another record number, and with a changed bit.
                 assert_eq!(open(&keys, number + 1, &mut out[..n].to_vec()), Err(Error::BadMac), "{suite:?}");
                 for at in [1, n - 1, HEADER] {
                     let mut other = out[..n].to_vec();

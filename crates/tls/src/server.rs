@@ -1,4 +1,4 @@
-//! A server's side: its certificate, and the keys of its tickets.
+//! The server side: its certificate, and the keys of its session tickets.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     provider::provider,
 };
 
-/// How a server's connections are secured; the same for all shards.
+/// TLS settings of a server; the same for all shards.
 #[derive(Clone, Debug)]
 pub struct Server {
     text: String,
@@ -29,11 +29,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// With this certificate, or one that is made now: for `localhost` and the loopback addresses, signed by itself. `alpn` are
-    /// the protocols that are spoken (RFC 7301).
+    /// Settings with this certificate, or with a new self-signed one for `localhost` and the loopback addresses. `alpn`: the supported
+    /// protocols (RFC 7301).
     ///
     /// # Errors
-    /// Certificate and key cannot be used; the text says why.
+    /// The certificate or the key cannot be used; the text explains why.
     pub fn new(identity: Option<Identity>, alpn: &[&'static str]) -> Result<Server, String> {
         let identity = identity.map_or_else(made_now, Ok)?;
         let server = Server {
@@ -51,17 +51,17 @@ impl Server {
         self.text.clone()
     }
 
-    /// SHA-256 of the certificate, as browsers and openssl show it: `AB:CD:…`.
+    /// SHA-256 fingerprint of the certificate, in the format of browsers and openssl: `AB:CD:…`.
     pub fn fingerprint(&self) -> String {
         let digest = digest::digest(&digest::SHA256, &self.chain[0]);
         let bytes: Vec<String> = digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
         bytes.join(":")
     }
 
-    /// A layer for one shard.
+    /// Creates the layer of one shard.
     ///
     /// # Errors
-    /// Certificate and key do not belong together, or the key is of a kind that is not supported.
+    /// Certificate and key do not match, or the type of the key is not supported.
     pub fn layer(&self) -> Result<Tls, String> {
         let provider = Arc::new(provider());
         let pair = pem::pair(self.chain.clone(), self.key.clone_key(), &provider).map_err(|e| match e {

@@ -1,5 +1,5 @@
-//! Key shares of clients, each used for several handshakes of a thread: making one is a third of what X25519 costs a client. The server's
-//! work is the same.
+//! Reuses key shares of clients for several handshakes of a thread, because generating one is a third of a client's cost of X25519. The
+//! server's work does not change.
 
 use crate::provider::x25519::{Exchange, NAME};
 use rustls::{
@@ -8,15 +8,15 @@ use rustls::{
 };
 use std::cell::RefCell;
 
-/// Handshakes that a key is for: only these can be read by someone who finds it in memory.
+/// Number of handshakes per key. If a key leaks from memory, only these can be decrypted.
 const USES: u32 = 256;
 
 thread_local! {
-    /// A key, and the handshakes that it is still for.
+    /// The current key, and for how many handshakes it may still be used.
     static SHARE: RefCell<Option<(Exchange, u32)>> = const { RefCell::new(None) };
 }
 
-/// Makes clients of this provider use their shares again, where graviola computes X25519.
+/// Makes clients with this provider reuse their key shares, if graviola computes X25519 on this processor.
 pub(crate) fn reuse(provider: &mut CryptoProvider) {
     if graviola::util::is_cpu_supported() {
         let groups = provider.kx_groups.iter_mut();
@@ -24,7 +24,7 @@ pub(crate) fn reuse(provider: &mut CryptoProvider) {
     }
 }
 
-/// X25519 with such shares (RFC 8446 section 4.2.8.2).
+/// X25519 with reused key shares (RFC 8446, section 4.2.8.2).
 #[derive(Debug)]
 struct Reused;
 
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_share_is_for_some_handshakes_and_each_leads_to_the_secret_of_the_other_end() {
         if !graviola::util::is_cpu_supported() {
-            // Past the test harness, which shows only what failed.
+            // Written directly to stderr, because the test harness hides the output of tests that pass.
             let _ = writeln!(std::io::stderr(), "skipped: this processor has no instructions for graviola");
             return;
         }

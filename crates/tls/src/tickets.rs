@@ -1,4 +1,4 @@
-//! Sessions to resume, of all connections of a shard to one target.
+//! Session tickets of a client, shared by all connections of a shard.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,31 +11,31 @@ use rustls::{
     pki_types::ServerName,
 };
 
-/// Tickets of a server that are kept: a connection takes one when it is dialled and brings one or two, so this many may be dialled
-/// at once and all be resumed. A ticket has half a kilobyte.
+/// Maximum number of tickets kept per server. A connection takes one when it is dialled and brings one or two, so this many may be dialled
+/// at once and all be resumed. A ticket takes half a kilobyte.
 const MAX_TICKETS: usize = 256;
 
-/// Tickets of all servers.
+/// Maximum number of tickets kept for all servers.
 const MAX_ALL: usize = 65_536;
 
-/// Destinations whose tickets are kept; connections to others begin anew each time.
+/// Maximum number of server names; sessions with further servers are not resumed.
 const MAX_NAMES: usize = 1024;
 
-/// A bounded store of tickets, by name: a ticket says nothing of another server. Each is used once (RFC 8446 appendix C.4).
+/// A bounded store of tickets by server name: a ticket is valid only for its server. Each is used once (RFC 8446, appendix C.4).
 #[derive(Debug, Default)]
 pub(crate) struct Tickets(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     stores: HashMap<ServerName<'static>, Store>,
-    /// Tickets of all of them.
+    /// Number of tickets in all stores.
     tickets: usize,
 }
 
 #[derive(Debug, Default)]
 struct Store {
     tickets: VecDeque<Tls13ClientSessionValue>,
-    /// TLS 1.2 has sessions, which may be used any number of times: the last one.
+    /// The last TLS 1.2 session; unlike a ticket, it may be used any number of times.
     session: Option<Tls12ClientSessionValue>,
     group: Option<NamedGroup>,
 }
@@ -45,7 +45,7 @@ impl Tickets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is kept of a name.
+    /// Edits the store of a name; does nothing if there are too many names.
     fn edit(&self, name: ServerName<'static>, edit: impl FnOnce(&mut Store)) {
         let stores = &mut self.kept().stores;
         if stores.len() < MAX_NAMES || stores.contains_key(&name) {
@@ -53,7 +53,7 @@ impl Tickets {
         }
     }
 
-    /// Whether more tickets of this server are of use.
+    /// Whether another ticket of this server is useful.
     pub(crate) fn wants_more(&self, name: &ServerName<'_>) -> bool {
         let kept = self.kept();
         kept.tickets < MAX_ALL && kept.stores.get(name).is_none_or(|store| store.tickets.len() < MAX_TICKETS)

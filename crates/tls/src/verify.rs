@@ -1,4 +1,4 @@
-//! Whether the server is who it says it is.
+//! Verification of server certificates and of handshake signatures.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -17,10 +17,10 @@ use rustls::{
 
 use crate::certificate;
 
-/// How long a chain that was found right need not be looked at again: it might expire meanwhile.
+/// How long a verified chain is not verified again. Limited because a certificate might expire in the meantime.
 const VERIFIED_FOR: Duration = Duration::from_secs(10);
 
-/// Checks a chain once for all connections that get the same one, and each connection's signature.
+/// Verifies a chain once for all connections that receive the same one, and the signature of each connection.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     trust: Trust,
@@ -30,12 +30,12 @@ pub(crate) struct Verifier {
     verified: Mutex<Option<Verified>>,
 }
 
-/// Who is trusted to issue certificates.
+/// Which issuers are trusted.
 #[derive(Debug)]
 enum Trust {
-    /// Everyone: any certificate will do.
+    /// Any certificate is accepted.
     All,
-    /// No one, for this system has no certificates of anyone.
+    /// No issuer: the system has no trusted certificates.
     None,
     Roots(Arc<WebPkiServerVerifier>),
 }
@@ -48,7 +48,7 @@ struct Verified {
 }
 
 impl Verifier {
-    /// Trusts what these roots have issued, and what is pinned; without roots, everything.
+    /// Trusts certificates issued by `roots`, and pinned ones; without roots, any certificate.
     pub(crate) fn new(
         roots: Option<Arc<RootCertStore>>,
         pinned: Vec<CertificateDer<'static>>,
@@ -97,8 +97,8 @@ impl ServerCertVerifier for Verifier {
         } else {
             verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now).map_err(|error| {
                 match error {
-                    // webpki says first that it may not be both a server's and an issuer's; that nobody trusts it is what there
-                    // is to mend.
+                    // webpki first reports that it cannot be both a server's and an issuer's certificate. The actionable problem is that it
+                    // is not trusted.
                     rustls::Error::InvalidCertificate(CertificateError::Other(_))
                         if certificate::is_self_issued(end_entity) =>
                     {
@@ -148,7 +148,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// A signature of the handshake that is not right, or whose key is too short, says nothing of who issued the certificate.
+/// A wrong handshake signature, or one with a key that is too short, is not evidence about the issuer of the certificate.
 fn of_its_key(error: rustls::Error) -> rustls::Error {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::BadSignature) => {
@@ -168,7 +168,7 @@ mod tests {
         let of = |error: CertificateError| Error::from(of_its_key(error.into()));
         assert_eq!(of(CertificateError::BadSignature), Error::BadCertificate);
         assert_eq!(of(CertificateError::Expired), Error::Expired);
-        // In the chain it is one of another issuer of the same name.
+        // In the chain, a bad signature means another issuer with the same name.
         assert_eq!(Error::from(rustls::Error::from(CertificateError::BadSignature)), Error::UnknownIssuer);
     }
 }

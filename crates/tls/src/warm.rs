@@ -1,10 +1,9 @@
-//! Keys that are ready for use, of connections that had records lately. Deriving a key costs about a microsecond and holding it half a
-//! kilobyte: so the busy keep theirs, and the idle do not.
+//! A cache of derived keys, for connections with recent records. Deriving a key takes about a microsecond, and keeping it half a kilobyte,
+//! so busy connections keep theirs and idle ones do not.
 
 use crate::keys::Keys;
 
-/// Connections whose keys are kept. It is a share of a megabyte for each shard, and enough for the connections that most
-/// closed loops keep busy.
+/// Number of cache entries: a fraction of a megabyte per shard, and enough for the connections that most closed-loop runs keep busy.
 const MAX_WARM: usize = 256;
 
 /// A direction of a connection.
@@ -14,7 +13,7 @@ pub(crate) enum Direction {
     In,
 }
 
-/// The keys of some connections; each index has one place that it shares with others.
+/// A direct-mapped cache: each connection index has one entry, which it shares with other indices.
 #[derive(Default)]
 pub(crate) struct Warm {
     places: Vec<Place>,
@@ -27,7 +26,7 @@ struct Place {
 }
 
 impl Warm {
-    /// The key of a direction of a connection, from `derive` where it is not kept.
+    /// The key of a direction of a connection, derived by `derive` if it is not cached.
     pub(crate) fn get(&mut self, index: u32, direction: Direction, derive: impl FnOnce() -> Keys) -> &Keys {
         let at = index as usize % MAX_WARM;
         if at >= self.places.len() {
@@ -40,7 +39,7 @@ impl Warm {
         place.keys[direction as usize].get_or_insert_with(derive)
     }
 
-    /// The key of a direction has changed.
+    /// Drops the cached key of a direction, which has changed.
     pub(crate) fn forget(&mut self, index: u32, direction: Direction) {
         let place = self.places.get_mut(index as usize % MAX_WARM).filter(|place| place.index == index);
         place.into_iter().for_each(|place| place.keys[direction as usize] = None);

@@ -1,4 +1,4 @@
-//! Against rustls's own connections, which have a record layer of their own: data and KeyUpdates both ways.
+//! Against rustls's own connections, which have an independent record layer: data and KeyUpdates in both directions.
 
 use std::{io::Read, io::Write, sync::Arc};
 
@@ -31,7 +31,7 @@ fn suites(number: usize) -> (rustls::crypto::CryptoProvider, &'static rustls::Su
     (provider, version)
 }
 
-/// Our client and rustls's server.
+/// throng's client and rustls's server.
 fn with_their_server(number: usize) -> (Tls, Connection) {
     let identity = identity();
     let (provider, version) = suites(number);
@@ -52,7 +52,7 @@ fn with_their_server(number: usize) -> (Tls, Connection) {
     (client.layer().expect("the settings are right"), server.into())
 }
 
-/// Our server and rustls's client.
+/// throng's server and rustls's client.
 fn with_their_client(number: usize) -> (Tls, Connection) {
     let identity = identity();
     let (provider, version) = suites(number);
@@ -66,7 +66,7 @@ fn with_their_client(number: usize) -> (Tls, Connection) {
     (server.expect("the settings are right"), client.into())
 }
 
-/// Both ends, and what ours has read.
+/// Both ends, and the data that throng's end has read.
 struct Ends {
     ours: Tls,
     theirs: Connection,
@@ -86,7 +86,7 @@ impl Ends {
         ends
     }
 
-    /// Carries bytes until neither has any.
+    /// Transfers bytes until neither end has any.
     fn carry(&mut self) {
         loop {
             let output = self.ours.poll_output(INDEX);
@@ -101,7 +101,7 @@ impl Ends {
         }
     }
 
-    /// To rustls.
+    /// Passes bytes to rustls.
     fn give(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             self.theirs.read_tls(&mut bytes).expect("a slice gives all");
@@ -109,7 +109,7 @@ impl Ends {
         }
     }
 
-    /// To us.
+    /// Passes rustls's output to throng.
     fn take(&mut self) {
         loop {
             let used =
@@ -135,7 +135,7 @@ impl Ends {
         }
     }
 
-    /// Data both ways.
+    /// Exchanges data in both directions.
     fn exchange(&mut self, length: usize) {
         let bytes = vec![b'x'; length];
         let mut out = vec![0; self.ours.sealed_len(length)];
@@ -170,7 +170,7 @@ fn data_goes_both_ways_in_every_suite() {
             ends.ours.close(INDEX);
             let output = ends.ours.poll_output(INDEX);
             ends.give(&output);
-            // It says so: an end without a close_notify is an error to rustls.
+            // close_notify was sent: without it, rustls would report an error at the end.
             assert_eq!(ends.theirs.reader().read(&mut [0]).ok(), Some(0), "{number}");
         }
     }
@@ -183,7 +183,7 @@ fn keys_are_updated_both_ways() {
             let mut ends = Ends::open(ends);
             ends.exchange(100);
             for n in 1..=40 {
-                // rustls asks for ours with its own, and has it with the next data.
+                // rustls requests a KeyUpdate with its own; it is sent with the next data.
                 ends.theirs.refresh_traffic_keys().expect("TLS 1.3 can");
                 ends.carry();
                 assert_eq!(ends.ours.numbers(INDEX)[1], 0, "{number}, {n}");

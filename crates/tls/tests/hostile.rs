@@ -1,4 +1,4 @@
-//! Peers that do not keep to the protocol: the right error, and memory within its bounds.
+//! Peers that violate the protocol: the right error is reported, and memory stays bounded.
 
 use net::{Layer, Unsealed};
 use tls::{Client, Error, Server, Tls, Versions, trial::SUITES};
@@ -7,9 +7,9 @@ const INDEX: u32 = 3;
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
-/// The longest content of a record.
+/// Maximum content of a record, in bytes.
 const MAX_CONTENT: usize = 1 << 14;
-/// Of a KeyUpdate that asks for one.
+/// A KeyUpdate that requests one in return.
 const ASKS: [u8; 5] = [24, 0, 0, 1, 1];
 const SECRETS: [[u8; 48]; 2] = [[1; 48], [2; 48]];
 
@@ -25,7 +25,7 @@ fn client() -> Client {
     }
 }
 
-/// A client's layer and its peer's, open.
+/// Layers of a client and its peer, with an open connection.
 fn pair(suite: usize) -> (Tls, Tls) {
     let mut ours = client().layer().expect("the settings are right");
     let mut peer =
@@ -35,7 +35,7 @@ fn pair(suite: usize) -> (Tls, Tls) {
     (ours, peer)
 }
 
-/// What a layer reads of these bytes.
+/// What a layer reads from these bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Read {
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ fn read(tls: &mut Tls, bytes: &[u8]) -> Result<Read, Error> {
     }
 }
 
-/// The alert that `tls` has sent: the error that its peer reads.
+/// The alert that `tls` has sent, as the error that its peer reads.
 fn sent_alert(tls: &mut Tls, peer: &mut Tls) -> Result<Read, Error> {
     let output = tls.poll_output(INDEX);
     assert!(!output.is_empty(), "it says what is wrong");
@@ -87,11 +87,11 @@ fn records_are_bounded() {
         // record_overflow
         assert_eq!(sent_alert(&mut ours, &mut peer), Err(Error::Alert(22)), "{suite}");
     }
-    // 2^14 + 257 bytes are refused for their length, before anything is decrypted.
+    // 2^14 + 257 bytes are refused because of the length, before decryption.
     let (mut ours, _) = pair(0);
     let long = [&[DATA, 3, 3, 0x41, 0x01][..], &[0; MAX_CONTENT + 257]].concat();
     assert_eq!(read(&mut ours, &long), Err(Error::TooLong));
-    // In TLS 1.2 it may be so long, and has the wrong tag; no version has longer ones, which are not waited for.
+    // In TLS 1.2 this length is allowed, and the tag is wrong; longer records are invalid in every version, and not waited for.
     let (mut ours, _) = pair(3);
     assert_eq!(read(&mut ours, &long), Err(Error::BadMac));
     for suite in [0, 3] {
@@ -141,10 +141,10 @@ fn between_data_any_number_may_come_and_nothing_is_kept_of_it() {
         peer.renew_key(INDEX);
         records.extend(peer.seal_as(INDEX, DATA, b"x"));
         assert_eq!(read(&mut ours, &records), data(b"x"));
-        // Of a peer that asks for keys and reads nothing there is no queue.
+        // A peer that requests KeyUpdates and reads nothing causes no queue.
         assert_eq!((ours.poll_output(INDEX), ours.kept()), (Vec::new(), (0, 0)));
     }
-    // All that asked get one: with the next data.
+    // One KeyUpdate, with the next data, answers all requests.
     let mut out = vec![0; ours.sealed_len(5)];
     let length = ours.seal(INDEX, b"hello", &mut out);
     assert_eq!((read(&mut peer, &out[..length]), ours.numbers(INDEX)[0]), (data(b"hello"), 1));
@@ -152,7 +152,7 @@ fn between_data_any_number_may_come_and_nothing_is_kept_of_it() {
 
 #[test]
 fn messages_in_pieces_are_bounded() {
-    // A ticket of 32 KiB and more: refused at its header. One that never ends is kept up to that length.
+    // A ticket of 32 KiB or more is refused at its header. One that never ends is kept up to that length.
     let (mut ours, mut peer) = pair(0);
     let long = peer.seal_as(INDEX, HANDSHAKE, &[4, 0, 0x80, 0]);
     assert_eq!(read(&mut ours, &long), Err(Error::TooLong));
@@ -167,7 +167,7 @@ fn messages_in_pieces_are_bounded() {
         outcome.err()
     });
     assert!(ended == Some(Error::Flood) && (32_000..80_000).contains(&most), "{ended:?}, {most}");
-    // Nothing may come between two pieces, and nothing behind a KeyUpdate in its record.
+    // No other record may come between two pieces, and nothing may follow a KeyUpdate in its record.
     let (mut ours, mut peer) = pair(0);
     let begun = [peer.seal_as(INDEX, HANDSHAKE, &ASKS[..3]), peer.seal_as(INDEX, DATA, b"x")].concat();
     assert_eq!(read(&mut ours, &begun), Err(Error::Unexpected));
@@ -179,7 +179,7 @@ fn messages_in_pieces_are_bounded() {
     let (mut ours, mut peer) = pair(0);
     let empty = peer.seal_as(INDEX, HANDSHAKE, &[]);
     assert_eq!(read(&mut ours, &empty), Err(Error::Unexpected));
-    // A KeyUpdate in two pieces is one.
+    // A KeyUpdate in two pieces is valid.
     let (mut ours, mut peer) = pair(0);
     let mut halves = peer.seal_as(INDEX, HANDSHAKE, &ASKS[..2]);
     halves.extend(peer.seal_as(INDEX, HANDSHAKE, &ASKS[2..]));
@@ -200,7 +200,7 @@ fn what_follows_a_close_notify_is_ignored() {
         let expected = Read { bytes: b"x".to_vec(), closed: true, rest: 0 };
         assert_eq!(read(&mut ours, &records), Ok(expected), "{suite}");
         assert!(ours.is_closed(INDEX));
-        // Our side goes on until we close it, too.
+        // This side may continue to send until it closes, too.
         let mut out = vec![0; ours.sealed_len(5)];
         let length = ours.seal(INDEX, b"hello", &mut out);
         assert_eq!(read(&mut peer, &out[..length]), data(b"hello"), "{suite}");
@@ -225,7 +225,7 @@ fn alerts_end_a_connection_except_for_warnings_of_tls_1_2() {
             let record = peer.seal_as(INDEX, ALERT, alert);
             let expected = if suite == 0 { in13 } else { in12 };
             assert_eq!(read(&mut ours, &record), expected, "{suite}, {alert:?}");
-            // An alert is not answered with one; what is not even an alert is.
+            // An alert is not answered by an alert; an invalid alert is.
             let answers = matches!(expected, Err(Error::Malformed | Error::Unexpected));
             assert_eq!(!ours.poll_output(INDEX).is_empty(), answers, "{suite}, {alert:?}");
         }
@@ -243,7 +243,7 @@ fn another_handshake_is_refused_once() {
         let record = peer.seal_as(INDEX, HANDSHAKE, &hello);
         assert_eq!(read(&mut ours, &record), Ok(Read::default()));
         let refusal = ours.poll_output(INDEX);
-        // A warning: the peer may go on.
+        // It is a warning, so the peer may continue.
         assert!(refusal.len() == 5 + 8 + 2 + 16 && read(&mut peer, &refusal) == Ok(Read::default()));
         let record = peer.seal_as(INDEX, DATA, b"x");
         assert_eq!(read(&mut ours, &record), data(b"x"));
@@ -252,7 +252,7 @@ fn another_handshake_is_refused_once() {
         // unexpected_message
         assert_eq!(sent_alert(&mut ours, &mut peer), Err(Error::Alert(10)));
     }
-    // TLS 1.3 knows no other handshake, a server takes no tickets, and a client's messages are its own.
+    // TLS 1.3 has no renegotiation, a server accepts no tickets, and each side rejects messages of the other role.
     for (suite, is_server, message) in
         [(0, false, 0), (0, false, 1), (0, true, 1), (0, true, 4), (3, false, 1), (3, true, 0)]
     {
@@ -302,7 +302,7 @@ fn a_key_is_renewed_before_it_has_sealed_too_many_records() {
             let length = ours.seal(INDEX, b"hello", &mut out);
             assert_eq!(read(&mut peer, &out[..length]), data(b"hello"), "{suite}, {n}");
         }
-        // The limit's record is the KeyUpdate; after it numbers begin anew, on both sides. TLS 1.2 has no KeyUpdate.
+        // The KeyUpdate is the last record under the old key; then both sides count from 0 again. TLS 1.2 has no KeyUpdate.
         let expected = if suite < 3 { 2 } else { LAST + 3 };
         assert_eq!([ours.numbers(INDEX)[0], peer.numbers(INDEX)[1]], [expected; 2], "{suite}");
     }
@@ -311,7 +311,7 @@ fn a_key_is_renewed_before_it_has_sealed_too_many_records() {
 #[test]
 fn a_key_that_cannot_be_renewed_seals_a_close_notify_last() {
     const LAST: u64 = tls::trial::MAX_RECORDS_OF_ALL - 1;
-    // 2^24.5, of which the square is 2^49.
+    // 2^24.5 is the square root of 2^49.
     assert!((LAST + 1).pow(2) <= 1 << 49 && (LAST + 2).pow(2) > 1 << 49);
     for suite in 0..SUITES {
         let is_limited = [3, 4].contains(&suite);

@@ -1,4 +1,4 @@
-//! Our client and our server, with each other's bytes.
+//! throng's client and server against each other.
 
 use net::{Layer, Opening, Unsealed};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn server() -> Server {
     Server::new(None, &["http/1.1", "h2"]).expect("a certificate can be made")
 }
 
-/// One end: its layer, what has come and was not used, and what it has read.
+/// One end: its layer, input that was not used yet, and the data that it has read.
 struct End {
     tls: Tls,
     input: Vec<u8>,
@@ -56,7 +56,7 @@ impl End {
         out
     }
 
-    /// Takes these bytes in; returns what is to be sent.
+    /// Passes bytes to this end; returns its output.
     fn take(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         self.input.extend_from_slice(bytes);
         loop {
@@ -83,7 +83,7 @@ impl End {
     }
 }
 
-/// Carries bytes in pieces of this size until neither has anything to say.
+/// Transfers bytes in pieces of this size until neither end has output.
 fn carry(client: &mut End, server: &mut End, piece: usize) -> Result<(), Error> {
     let mut to_server = client.tls.poll_output(INDEX);
     let mut to_client = server.tls.poll_output(INDEX);
@@ -164,7 +164,7 @@ fn what_is_wrong_with_a_certificate_is_said() {
     }
 }
 
-/// As `openssl x509 -req` makes them: without extensions. Only with a trusted issuer webpki would have to read it.
+/// Certificates without extensions, as `openssl x509 -req` creates them. webpki would read them only to check a trusted issuer.
 #[test]
 fn certificates_of_version_1_are_for_any_peer_that_takes_them() {
     let pem = include_str!("version1.pem").to_owned();
@@ -219,7 +219,7 @@ fn unusable_settings_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is changed on the way is noticed: nothing else than what was sent is ever read.
+    /// A change in transit is detected: only data that was sent is ever read.
     #[test]
     fn a_changed_byte_is_noticed(at in 0usize..2_000, bit in 0u8..8, version in 0..2) {
         let ours = server();
@@ -234,7 +234,7 @@ proptest! {
         sealed[at] ^= 1 << bit;
         let taken = server.take(&sealed);
         prop_assert!(server.read.is_empty());
-        // A longer record is waited for.
+        // A change of the length may make the end wait for a longer record.
         prop_assert!(taken.is_err() || (3..5).contains(&at), "{taken:?}");
     }
 }

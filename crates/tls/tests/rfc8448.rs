@@ -1,4 +1,4 @@
-//! RFC 8448 section 3, "Simple 1-RTT Handshake": the records after its handshake, under the secrets that it gives.
+//! RFC 8448, section 3, "Simple 1-RTT Handshake": the records after the handshake, under the secrets given there.
 
 use net::{Layer, Unsealed};
 use tls::{Client, Server, Tls, Versions};
@@ -12,7 +12,7 @@ const CLIENT_SECRET: &str =
 const SERVER_SECRET: &str =
     "a1 1a f9 f0 55 31 f8 56 ad 47 11 6b 45 a9 50 32 82 04 b4 f4 4b fb 6b 3a 4b 4f 1f 3f cb 63 16 43";
 
-/// The server's NewSessionTicket, 227 octets.
+/// The server's NewSessionTicket, 227 bytes.
 const TICKET: &str = "17 03 03 00 de 3a 6b 8f 90 41 4a 97 d6 95 9c 34 87 68 0d e5 13 4a 2b 24 0e 6c ff ac 11 6e 95 d4 1d
 6a f8 f6 b5 80 dc f3 d1 1d 63 c7 58 db 28 9a 01 59 40 25 2f 55 71 3e 06 1d c1 3e 07 88 91 a3 8e fb cf 57 53 ad 8e f1 70 ad 3c
 73 53 d1 6d 9d a7 73 b9 ca 7f 2b 9f a1 b6 c0 d4 a3 d0 3f 75 e0 9c 30 ba 1e 62 97 2a c4 6f 75 f7 b9 81 be 63 43 9b 29 99 ce 13
@@ -44,7 +44,7 @@ fn client() -> Tls {
     client.layer().expect("the settings are right")
 }
 
-/// The trace's data: 50 octets from 0 on.
+/// The data of the trace: 50 bytes, counting from 0.
 fn data() -> Vec<u8> {
     (0..50).collect()
 }
@@ -61,7 +61,7 @@ fn the_records_of_the_trace_are_read_and_written() {
     check(&mut client, &mut server, &[CLIENT_DATA, CLIENT_ALERT], CLIENT_DATA, CLIENT_ALERT);
 }
 
-/// `to` reads the records of the trace, and `from` writes the same.
+/// Checks that `to` reads the records of the trace, and that `from` writes the same.
 fn check(from: &mut Tls, to: &mut Tls, records: &[&str], data_record: &str, alert: &str) {
     let mut input: Vec<u8> = records.iter().flat_map(|record| bytes(record)).collect();
     let Ok(Unsealed::Bytes(used, range)) = to.handle_bytes(INDEX, &mut input) else { panic!("its data") };

@@ -1,35 +1,35 @@
-//! gRPC: the messages in the bodies of HTTP/2, and how a call ends (`grpc/doc/PROTOCOL-HTTP2.md`,
+//! gRPC: the messages in HTTP/2 bodies, and the status of a call (`grpc/doc/PROTOCOL-HTTP2.md`,
 //! `grpc/doc/http-grpc-status-mapping.md`).
 
 use crate::Breach;
 use crate::out::Out;
 
-/// Octets before each message: whether it is compressed, and its length.
+/// Length of the prefix of each message, in bytes: a compression flag and the length of the message.
 pub const PREFIX: usize = 5;
 
-/// The statuses of a call that are used here (`grpc/doc/statuscodes.md`).
+/// The status codes of calls that are used here (`grpc/doc/statuscodes.md`).
 pub mod status {
-    /// Not an error.
+    /// No error.
     pub const OK: u16 = 0;
-    /// An error of another system, or one that is not known.
+    /// An error from another system, or an unknown error.
     pub const UNKNOWN: u16 = 2;
-    /// The request is wrong.
+    /// The request is invalid.
     pub const INVALID_ARGUMENT: u16 = 3;
-    /// The caller may not.
+    /// The caller lacks permission.
     pub const PERMISSION_DENIED: u16 = 7;
-    /// No such method.
+    /// The method does not exist.
     pub const UNIMPLEMENTED: u16 = 12;
-    /// A rule of the protocol was broken.
+    /// A protocol rule was violated.
     pub const INTERNAL: u16 = 13;
-    /// The service is not there at present.
+    /// The service is temporarily unavailable.
     pub const UNAVAILABLE: u16 = 14;
-    /// The caller is not known.
+    /// The caller is not authenticated.
     pub const UNAUTHENTICATED: u16 = 16;
-    /// The highest that is defined.
+    /// The highest status code that is defined.
     pub const LAST: u16 = 16;
 }
 
-/// What a response of HTTP without `grpc-status` means, where its status is not 200.
+/// The gRPC status of an HTTP response without `grpc-status`, whose status is not 200.
 pub const fn status_of_http(status: u16) -> u16 {
     match status {
         400 => status::INTERNAL,
@@ -41,49 +41,49 @@ pub const fn status_of_http(status: u16) -> u16 {
     }
 }
 
-/// Whether this is the content type of gRPC: `application/grpc`, where the format of its messages or parameters may follow. Its relatives,
-/// such as `application/grpc-web`, frame their messages otherwise.
+/// Whether this is the content type of gRPC: `application/grpc`, optionally with a message format or parameters. Related types, such as
+/// `application/grpc-web`, use another framing.
 pub fn is_type(content_type: &[u8]) -> bool {
     let rest = content_type.strip_prefix(b"application/grpc");
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
-/// The messages of a body, one after the other.
+/// Reads the messages of a body, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// What has come of the length; then how many bytes of the message are to come.
+    /// While the prefix is incomplete, the bytes of the length that have arrived; then the number of bytes of the message to come.
     left: [u8; 4],
-    /// How much of the prefix has come.
+    /// Number of bytes of the prefix that have arrived.
     came: u8,
     may_be_compressed: bool,
 }
 
 const _: () = assert!(size_of::<Messages>() <= 6, "each call under way has one");
 
-/// A piece of a message as it comes, wherever frames and reads have cut it. It is empty only where it ends.
+/// A part of a message as it arrives, cut at arbitrary positions by frames and reads. It is empty only if it ends the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// These bytes of the message.
+    /// The bytes.
     pub bytes: &'a [u8],
-    /// The last piece.
+    /// Whether it is the last part.
     pub ends: bool,
 }
 
 impl Messages {
-    /// Those of a body from its begin on; `may_be_compressed`: its head names a `grpc-encoding`.
+    /// A reader for a new body. `may_be_compressed`: the head names a `grpc-encoding`.
     pub const fn new(may_be_compressed: bool) -> Self {
         Self { left: [0; 4], came: 0, may_be_compressed }
     }
 
-    /// Whether no message has come in part.
+    /// Whether no message is incomplete.
     pub const fn is_between_messages(&self) -> bool {
         self.came == 0
     }
 
-    /// Reads a part of the body: how many bytes are consumed, and a piece of a message. Call until `(0, None)`.
+    /// Reads a part of the body: returns the number of bytes consumed, and a part of a message. Call until `(0, None)`.
     ///
     /// # Errors
-    /// The first byte of a prefix is neither 0 nor, where messages may be compressed, 1.
+    /// The first byte of a prefix is neither 0 nor, if messages may be compressed, 1.
     pub fn handle_bytes<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Piece<'a>>), Breach> {
         let mut used = 0;
         while usize::from(self.came) < PREFIX {
@@ -108,7 +108,7 @@ impl Messages {
     }
 }
 
-/// Writes the prefix of a message that is not compressed into `out`: the bytes written, `None` where they do not fit.
+/// Writes the prefix of an uncompressed message into `out`: returns the number of bytes, `None` if they do not fit.
 pub fn write_prefix(out: &mut [u8], length: u32) -> Option<usize> {
     let mut out = Out::new(out);
     out.put(&[0])?;

@@ -1,12 +1,12 @@
-//! HTTP/1.1 and 1.0 (RFC 9112): the client and the server role, side by side.
+//! HTTP/1.1 and 1.0 (RFC 9112), in the client and the server role.
 //!
-//! Both roles are driven by the same loop. Call `handle_bytes` with all available bytes; it returns how many it consumed
-//! and at most one event, which borrows them. Call again with what is left, even if that is nothing (`End` needs no byte of
-//! its own), until it returns `(0, None)`; keep the rest and pass it again with the bytes that follow. `(n, None)` with n >
-//! 0 is possible (framing without a body byte after it): call again.
+//! Both roles are driven in the same way. Call `handle_bytes` with all available bytes; it returns how many it consumed and at most one
+//! event, which borrows them. Call again with the remaining bytes, even if there are none (`End` needs no byte), until it returns
+//! `(0, None)`; keep the remaining bytes and pass them again with those that follow. `(n, None)` with n > 0 is possible (framing without
+//! a body byte after it): call again.
 //!
-//! A head is parsed again each time it is passed, because nothing is stored; [`MAX_HEAD`] bounds what a slow peer can cost
-//! in memory and time.
+//! A head is parsed again each time it is passed, because nothing is stored; [`MAX_HEAD`] limits what a slow peer can cost in memory and
+//! time.
 
 mod body;
 mod client;
@@ -24,14 +24,14 @@ pub use target::query;
 pub(crate) use write::begin_request;
 pub use write::{Response, write_request, write_response};
 
-/// The longest head in bytes, start line and final empty line included; a trailer section may be as long.
+/// Maximum length of a head in bytes, including the start line and the final empty line; also that of a trailer section.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// The most header fields in one head.
+/// Maximum number of header fields in a head.
 pub const MAX_FIELDS: usize = 256;
 
-/// The longest chunk-size line in bytes, extensions and line end included.
+/// Maximum length of a chunk-size line in bytes, including extensions and the line end.
 pub const MAX_CHUNK_LINE: usize = 1024;
 
-/// What a server sends to a request that waits before it sends its body (RFC 9110 section 10.1.1).
+/// The interim response to a client that waits for it before it sends the body (RFC 9110, section 10.1.1).
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

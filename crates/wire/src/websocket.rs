@@ -1,12 +1,11 @@
-//! WebSocket (RFC 6455): the client and the server role, without extensions.
+//! WebSocket (RFC 6455), in the client and the server role, without extensions.
 //!
-//! The handshake is functions over whole heads: a client writes with [`write_upgrade`] and reads with [`read_response`], a
-//! server finds an [`Offer`] in [`http1::Request`](crate::http1::Request) and responds with [`write_accept`].
+//! The handshake consists of functions on complete heads: a client uses [`write_upgrade`] and [`read_response`]; a server finds an
+//! [`Offer`] in [`http1::Request`](crate::http1::Request) and responds with [`write_accept`].
 //!
-//! After it, [`Frames`] reads what the peer sends. It is driven like the machines of [`http1`](crate::http1): call
-//! `handle_bytes` with all available bytes, and again with what is left, until it returns `(0, None)`; keep the rest and
-//! pass it again with the bytes that follow. `(n, None)` with n > 0 is possible: call again. The rest is never longer than
-//! a control frame.
+//! After it, [`Frames`] reads the peer's frames. It is driven like the machines of [`http1`](crate::http1): call `handle_bytes` with all
+//! available bytes, and again with the remaining bytes, until it returns `(0, None)`; keep these and pass them again with the bytes that
+//! follow. `(n, None)` with n > 0 is possible: call again. At most a control frame remains.
 
 mod frames;
 mod handshake;
@@ -22,8 +21,8 @@ pub use header::{Header, Opcode, Role};
 pub use payload::{Payload, mask};
 pub use write::{write_close, write_frame, write_header};
 
-/// The longest frame header in bytes: two, a length of eight, a mask of four (section 5.2).
+/// Maximum length of a frame header in bytes: 2, a length of 8, a mask of 4 (section 5.2).
 pub const MAX_HEADER: usize = 14;
 
-/// The longest payload of a control frame in bytes (section 5.5).
+/// Maximum payload of a control frame in bytes (section 5.5).
 pub const MAX_CONTROL: usize = 125;

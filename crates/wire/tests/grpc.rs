@@ -1,11 +1,11 @@
-//! Messages of gRPC, whole and cut anywhere.
+//! gRPC messages, complete and cut at any position.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::Breach;
 use wire::grpc::{self, Messages, PREFIX};
 
-/// What these pieces of a body are read as: the complete messages, and the bytes of one that is not; or the breach.
+/// What is read from these pieces of a body: the complete messages, and the bytes of an incomplete one; or the breach.
 fn read(pieces: &[&[u8]], may_be_compressed: bool) -> Result<(Vec<Vec<u8>>, Vec<u8>), Breach> {
     let (mut messages, mut part) = (Vec::new(), Vec::new());
     let mut machine = Messages::new(may_be_compressed);
@@ -56,7 +56,7 @@ fn messages_are_told_from_their_prefixes() {
     check(b"\0\0\0\x01\0a", Ok((&[], b"a")));
     check(b"\x01\0\0\0\x02hi", Err(Breach::BadPrefix));
     check(b"\x02\0\0\0\x02hi", Err(Breach::BadPrefix));
-    // What follows a message of the announced length is a prefix.
+    // The bytes after a message of the announced length are a prefix.
     check(b"\0\0\0\0\x02high", Err(Breach::BadPrefix));
     check(b"Hello World!", Err(Breach::BadPrefix));
 }

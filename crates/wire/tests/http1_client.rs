@@ -1,32 +1,32 @@
-//! How a client reads responses, by RFC section. Each row is read whole and byte by byte, with the same result.
+//! How a client reads responses, by RFC section. Each row is read as a whole and byte by byte, with the same result.
 
 use fuzz::http1::client;
 use wire::http1::{Client, Event, MAX_CHUNK_LINE, MAX_FIELDS, MAX_HEAD};
 
-/// `input` after GET requests; the connection stays open.
+/// Checks `input` after GET requests; the connection stays open.
 fn check(input: &str, expected: &str) {
     tell(input, |_| false, false, expected);
 }
 
-/// `input` after GET requests, and then the end of the stream.
+/// Checks `input` after GET requests, followed by the end of the stream.
 fn check_closed(input: &str, expected: &str) {
     tell(input, |_| false, true, expected);
 }
 
-/// `input` where the first request was a HEAD.
+/// Checks `input` if the first request was a HEAD.
 fn check_head(input: &str, expected: &str) {
     tell(input, |nth| nth == 0, false, expected);
 }
 
 fn tell(input: &str, heads: fn(u32) -> bool, closes: bool, expected: &str) {
     assert_eq!(client(&[input.as_bytes()], heads, closes), expected, "whole: {input:?}");
-    // Byte by byte takes quadratic time: the few long rows are read by the thousand.
+    // Byte by byte takes quadratic time, so the few long rows are read in pieces of 1,000 bytes.
     let size = if input.len() < 1000 { 1 } else { 1000 };
     let pieces: Vec<_> = input.as_bytes().chunks(size).collect();
     assert_eq!(client(&pieces, heads, closes), expected, "in pieces of {size}: {input:?}");
 }
 
-/// A chunked response: its head, then `body` as it is.
+/// A chunked response: a head, then `body` unchanged.
 fn chunked(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}")
 }
@@ -58,7 +58,7 @@ fn rfc9112_5_fields() {
     check("HTTP/1.1 200 OK\r\nA: \0\r\n\r\n", "breach bad-head");
 }
 
-/// A continuation is a blank for what reads the value; where none may be, it is malformed as before.
+/// For a reader of the value, a continuation is a blank; if the value must not contain one, it is malformed as before.
 #[test]
 fn rfc9112_5_2_folded_fields_are_unfolded() {
     check("HTTP/1.1 204 No\r\nA: b\r\n  c\r\n\r\n", "204 length=0 keeps | end");
@@ -160,7 +160,7 @@ fn rfc9112_6_1_transfer_encoding() {
         &reply("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked"),
         "200 length=? keeps | body x | end",
     );
-    // With a length beside it, or in HTTP/1.0, it counts, but for this response only.
+    // With a length in addition, or in HTTP/1.0, chunking applies, but the connection is closed after this response.
     check(&reply("Content-Length: 3\r\nTransfer-Encoding: chunked"), "200 length=? closes | body x | end");
     check(
         "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -225,7 +225,7 @@ fn rfc9112_7_1_2_trailers() {
     for bad in ["A\r\n", ": b\r\n", "A : b\r\n", " A: b\r\n", "A: b\n", "A: \0\r\n", "A: b\rc\r\n", "\n"] {
         ok(&format!("{bad}\r\n"), " | breach bad-chunk");
     }
-    // The limit is on the section, its empty line included.
+    // The limit applies to the section, including its empty line.
     let lines = |n: usize| format!("{}\r\n", "A: bcd\r\n".repeat(n));
     ok(&lines(MAX_HEAD / 8 - 1), " | end");
     ok(&lines(MAX_HEAD / 8), " | breach head-too-long");

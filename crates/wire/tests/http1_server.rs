@@ -1,22 +1,22 @@
-//! How a server reads requests, by RFC section. Each row is read whole and byte by byte, with the same result.
+//! How a server reads requests, by RFC section. Each row is read as a whole and byte by byte, with the same result.
 
 use fuzz::http1::server;
 use wire::http1::{MAX_FIELDS, MAX_HEAD};
 
 fn check(input: &str, expected: &str) {
     assert_eq!(server(&[input.as_bytes()]), expected, "whole: {input:?}");
-    // Byte by byte takes quadratic time: the few long rows are read by the thousand.
+    // Byte by byte takes quadratic time, so the few long rows are read in pieces of 1,000 bytes.
     let size = if input.len() < 1000 { 1 } else { 1000 };
     let pieces: Vec<_> = input.as_bytes().chunks(size).collect();
     assert_eq!(server(&pieces), expected, "in pieces of {size}: {input:?}");
 }
 
-/// A request line followed by a `Host` and the end of the head.
+/// A request line, followed by a `Host` and the end of the head.
 fn ask(line: &str) -> String {
     format!("{line}\r\nHost: h\r\n\r\n")
 }
 
-/// A POST with `fields` (each with its line end) and what follows the head.
+/// A POST with `fields` (each with its line end), followed by `behind`.
 fn post(fields: &str, behind: &str) -> String {
     format!("POST / HTTP/1.1\r\nHost: h\r\n{fields}\r\n{behind}")
 }
@@ -81,7 +81,7 @@ fn heads_have_a_limit() {
     let fits = MAX_HEAD - head(0).len();
     check(&head(fits), &format!("GET /{} keeps | end", "a".repeat(fits)));
     check(&head(fits + 1), "breach head-too-long");
-    // Empty lines before it are not part of the head.
+    // Empty lines before a head are not part of it.
     check(&format!("\r\n{}", head(fits)), &format!("GET /{} keeps | end", "a".repeat(fits)));
     let fields = |n| post(&"A: b\r\n".repeat(n), "");
     check(&fields(MAX_FIELDS - 1), "POST / keeps | end");
@@ -131,7 +131,7 @@ fn rfc9112_6_1_ambiguous_framing_is_refused() {
         check(&post(fields, "0\r\n\r\n"), "breach bad-length");
     }
     check("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "breach bad-length");
-    // A field name with a space in it is one that another server might take for the length.
+    // Another server might interpret a field name with a space as the length.
     check(&post("Content-Length : 1\r\n", "x"), "breach bad-head");
     check(&post("A: b\r\n Content-Length: 1\r\n", "x"), "breach bad-head");
 }
@@ -150,7 +150,7 @@ fn rfc9112_9_3_persistence() {
         &format!("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n{next}"),
         "GET / keeps http10 | end | GET /next keeps | end",
     );
-    // What follows the last request is neither read nor bounded nor checked.
+    // Bytes after the last request are neither read nor limited nor checked.
     let flood = "x".repeat(20_000);
     check(&post("Connection: close\r\n", &flood), "POST / closes | end | rest 20000");
 }
@@ -181,7 +181,7 @@ fn rfc6455_4_2_1_offers_to_speak_websocket() {
     let get = |fields: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{offer}{fields}\r\n");
     check(&get("Sec-WebSocket-Version: 13\r\n"), "GET / keeps websocket | end");
     check(&get("Sec-WebSocket-Version: 8\r\n"), "GET / keeps websocket? | end");
-    // The machine parses what follows as HTTP: a caller that accepts the offer replaces it.
+    // The machine parses the following bytes as HTTP: a caller that accepts the offer must replace it.
     let behind = format!("{}\u{1}\u{0}", get("Sec-WebSocket-Version: 13\r\n"));
     check(&behind, "GET / keeps websocket | end | breach bad-head");
 }

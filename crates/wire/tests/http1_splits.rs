@@ -1,15 +1,15 @@
-//! Generated streams: each framing is read back as it was written, wherever the input is split.
+//! Generated streams: each framing is read as it was written, wherever the input is split.
 
 use fuzz::http1::{client, server};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::http1::{Response, write_request, write_response};
 
-/// How a message's body is framed.
+/// The framing of a body.
 #[derive(Clone, Debug)]
 enum Framing {
     Length,
-    /// The sizes of the chunks come from these, in turn; then trailers, if any.
+    /// The chunk sizes, used in turn; and whether there are trailers.
     Chunked(Vec<usize>, bool),
 }
 
@@ -61,7 +61,7 @@ fn said_body(body: &[u8]) -> String {
     if body.is_empty() { String::new() } else { format!("body {} | ", body.escape_ascii()) }
 }
 
-/// A stream of responses on a kept connection, and its trace: any framing, interim responses before some, a final status of 200 or 204.
+/// A stream of responses on a kept connection, and its trace: any framing, some with interim responses, a final status of 200 or 204.
 fn replies() -> impl Strategy<Value = (Vec<u8>, String)> {
     let reply = (framing(), vec(any::<u8>(), 0..60), 0..3u8, prop::bool::weighted(0.2));
     vec(reply, 1..6).prop_map(|replies| {
@@ -84,7 +84,7 @@ fn replies() -> impl Strategy<Value = (Vec<u8>, String)> {
     })
 }
 
-/// A stream of requests on a kept connection, empty lines before some, and its trace.
+/// A stream of requests on a kept connection, some after empty lines, and its trace.
 fn requests() -> impl Strategy<Value = (Vec<u8>, String)> {
     let request = (framing(), vec(any::<u8>(), 0..60), 0..3usize, "[A-Z]{1,8}", "/[a-z?=&]{0,20}");
     vec(request, 1..6).prop_map(|requests| {
@@ -103,7 +103,7 @@ fn requests() -> impl Strategy<Value = (Vec<u8>, String)> {
     })
 }
 
-/// Any bytes, biased towards meaningful ones.
+/// Arbitrary bytes, biased towards meaningful ones.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 20] = [
         b"HTTP/1.1 200 OK\r\n",
@@ -131,7 +131,7 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![9 => word, 1 => vec(any::<u8>(), 1..4)], 0..12).prop_map(|parts| parts.concat())
 }
 
-/// Splits `stream` at these places, modulo its length.
+/// Splits `stream` at these positions, modulo its length.
 fn cut<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     let mut places: Vec<_> = places.iter().map(|p| p % (stream.len() + 1)).collect();
     places.extend([0, stream.len()]);
@@ -182,7 +182,7 @@ proptest! {
         prop_assert_eq!(server(&cut(&stream, &places)), server(&[&stream]));
     }
 
-    /// What this crate writes it reads, and the first missing byte is noticed.
+    /// A written request is read back, and a missing byte is noticed.
     #[test]
     fn a_written_request_is_read(method in "[A-Z]{1,8}", target in "/[a-z?=&]{0,40}", host in "[a-z.]{1,20}") {
         let mut out = [0; 128];

@@ -1,4 +1,4 @@
-//! A connection of a client: from the upgrade to the close.
+//! The connection of a client, from the upgrade to the close.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use crate::{
     history::Partial,
 };
 
-/// Octets of an upgrade request beside path and host, rounded up.
+/// Octets of an upgrade request besides path and host, rounded up.
 const UPGRADE_ROOM: usize = 256;
-/// "No longer needed" (RFC 6455, section 7.4.1).
+/// Close code "normal closure" (RFC 6455, section 7.4.1).
 const NORMAL_CLOSURE: u16 = 1000;
 
-/// The nonce of a key is only to be new for each connection (RFC 6455 section 4.1).
+/// The key of an upgrade. Its nonce only needs to be different for each connection (RFC 6455 section 4.1).
 fn key(nonce: u64) -> websocket::Key {
     websocket::Key::new(u128::from(nonce) << 64 | u128::from(!nonce))
 }
 
-/// What became of a piece of input.
+/// The result of reading a piece of input.
 enum Came {
-    /// The number of bytes read; there may be more.
+    /// This many bytes were read; there may be more.
     Read(usize),
-    /// What is left must wait for more.
+    /// The rest is incomplete.
     Rest,
-    /// The end of the client.
+    /// The client is lost.
     Over(Lost),
 }
 
 impl ClientShard {
-    /// What carries the bytes is open: asks for the WebSocket.
+    /// The transport is open: requests the WebSocket.
     pub(super) fn upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
         let (now, nonce) = (cx.now(), self.random.bits());
         let ClientShard { clients, random, .. } = self;
@@ -49,7 +49,7 @@ impl ClientShard {
         });
     }
 
-    /// Reads all that has come; how much of it was used.
+    /// Reads all input that has arrived; returns the number of bytes used.
     pub(super) fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
@@ -104,7 +104,7 @@ impl ClientShard {
         self.set_timer(cx, k, number);
     }
 
-    /// The next ping, or the end of its patience.
+    /// Sets the timer for the next ping, or for the time limit on silence.
     pub(super) fn set_timer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
         let client = self.client(number);
         let at = if client.is_open() { client.ping_due.min(client.silent_at()) } else { client.silent_at() };
@@ -137,7 +137,7 @@ impl ClientShard {
         Came::Read(n)
     }
 
-    /// A piece of a message.
+    /// Reads a piece of a message.
     fn take(&mut self, now: Nanos, number: u32, data: &Data<'_>) {
         let ClientShard { clients, tick, ping, .. } = self;
         let client = clients.get_mut(&number).expect("a connection belongs to a client");
@@ -163,7 +163,7 @@ impl ClientShard {
     }
 
     fn pong<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ping: Payload<'_>) {
-        // Not while the server reads nothing: a later pong may serve for it too, and what it does not read must not pile up here.
+        // Not while the server reads nothing: output must not pile up, and a later pong may serve for this ping too.
         if !cx.is_write_blocked(k) {
             let mut echo = [0; MAX_CONTROL];
             let echo = &mut echo[..ping.len()];
@@ -172,7 +172,7 @@ impl ClientShard {
         }
     }
 
-    /// Begins the closing handshake, where the server reads and the client is connected.
+    /// Begins the closing handshake, if the client is connected and the server reads.
     pub(super) fn say_goodbye<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
         if self.client(number).is_open() && !cx.is_write_blocked(k) {
             self.close(cx, k, Some(NORMAL_CLOSURE));
@@ -194,7 +194,7 @@ impl ClientShard {
         });
     }
 
-    /// A new one for each frame (RFC 6455 section 5.3).
+    /// A new random mask for a frame (RFC 6455 section 5.3).
     fn mask(&mut self) -> [u8; 4] {
         (self.random.bits() as u32).to_be_bytes()
     }

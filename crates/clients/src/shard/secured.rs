@@ -11,18 +11,18 @@ use crate::{
     target::Target,
 };
 
-/// TLS of the connections of a shard: one layer for all that expect the same names and trust alike, for as long as there are some.
+/// The TLS layers of a shard: one for all connections that expect the same names and trust alike, as long as there are any.
 #[derive(Default)]
 pub(super) struct Layers(HashMap<String, Shared>);
 
 struct Shared {
     layered: Layered<tls::Error>,
-    /// The connections that it has, by the indices of their keys.
+    /// Its connections, by the indices of their keys.
     open: HashSet<u32>,
 }
 
 impl Layers {
-    /// That of a connection to this target, once it is begun; none without TLS.
+    /// The layer of a connection to this target, once begun; `None` without TLS.
     pub(super) fn of(&mut self, target: &Target) -> Option<&mut Layered<tls::Error>> {
         let (name, _) = target.secured.as_ref()?;
         self.0.get_mut(name).map(|shared| &mut shared.layered)
@@ -39,7 +39,7 @@ impl Layers {
         shared.layered.layer.open(k.index, destination)
     }
 
-    /// A connection is no more.
+    /// A connection has ended: removes it from its layer.
     pub(super) fn end(&mut self, target: &Target, k: Key) {
         let Some((name, _)) = &target.secured else { return };
         let Some(shared) = self.0.get_mut(name) else { return };
@@ -51,7 +51,7 @@ impl Layers {
         }
     }
 
-    /// Says that nothing more is sent; returns the bytes for it.
+    /// Sends close_notify; returns the number of bytes sent.
     pub(super) fn close<I: Io>(&mut self, cx: &mut Cx<I>, target: &Target, k: Key) -> usize {
         let Some(layered) = self.of(target) else { return 0 };
         layered.layer.close(k.index);
@@ -60,7 +60,7 @@ impl Layers {
 }
 
 impl ClientShard {
-    /// The transport is open: TLS is next.
+    /// The transport is open: begins the TLS handshake.
     pub(super) fn secure<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
         let client = self.client(number);
         client.state = State::Securing;
@@ -76,7 +76,7 @@ impl ClientShard {
         self.tick.counts.bytes_out += sent as u64;
     }
 
-    /// Reads all that has come over TLS; how much of it was used.
+    /// Reads all input that has arrived over TLS; returns the number of bytes used.
     pub(super) fn read_secured<I: Io>(
         &mut self,
         cx: &mut Cx<I>,
@@ -114,12 +114,12 @@ impl ClientShard {
         input.len()
     }
 
-    /// Whether this connection is still the client's.
+    /// Whether this connection still belongs to the client.
     fn is_on(&self, number: u32, k: Key) -> bool {
         self.clients.get(&number).is_some_and(|client| client.key == Some(k))
     }
 
-    /// TLS is open: the WebSocket is next.
+    /// The TLS handshake is complete: requests the WebSocket.
     fn secured<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, resumed: bool) {
         let now = cx.now();
         let took = now.since(self.client(number).since);
@@ -129,7 +129,7 @@ impl ClientShard {
         self.upgrade(cx, k, number);
     }
 
-    /// What is not used is kept until more has come.
+    /// Reads unsealed bytes; unused ones are kept until more arrive.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, bytes: &[u8]) {
         let target = self.client(number).target.clone();
         let leftover = self.layers.of(&target).and_then(|layered| layered.take_leftover(k.index, bytes));
@@ -141,7 +141,7 @@ impl ClientShard {
         }
     }
 
-    /// Sends what `fill` writes into `room` bytes, over TLS where there is.
+    /// Sends what `fill` writes into `room` bytes, through TLS if there is any.
     pub(super) fn send<I: Io>(
         &mut self,
         cx: &mut Cx<I>,

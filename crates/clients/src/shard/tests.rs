@@ -25,7 +25,7 @@ use crate::{order::NotSent, place::Place, target::Target};
 const PING: Nanos = Nanos::from_secs(30);
 const AT: &str = "0.0.0.0:8000";
 
-/// Clients on a network.
+/// A client shard on a network.
 struct Stage {
     net: Net,
     shard: Shard<SimIo, ClientShard>,
@@ -49,7 +49,7 @@ impl Stage {
         Stage { net, shard, orders, target, taken: Arc::default(), last: 0 }
     }
 
-    /// Adds clients, each due `apart` after the one before.
+    /// Adds clients, each due `apart` after the previous one.
     fn add(&mut self, count: u32, apart: Nanos) {
         let mut held = Caps::default().hold(count.into(), units::Rate::default()).unwrap();
         let dials = (0..count).map(|nth| {
@@ -113,7 +113,7 @@ fn clients_stay_connected_by_their_pings() {
     stage.add(N as u32, Nanos::ZERO);
     stage.run(&mut server, Nanos::from_secs(30));
     let early = stage.counted(&mut server);
-    // The first after a random part of 30 s.
+    // The first ping comes after a random part of 30 s.
     assert!(early.counts.sent.abs_diff(N) < 10, "{:?}", early.counts);
     stage.run(&mut server, Nanos::from_secs(3_600 - 30));
     let tick = stage.counted(&mut server);
@@ -127,7 +127,7 @@ fn clients_stay_connected_by_their_pings() {
     assert_eq!((tick.connect.count(), tick.handshake.count()), (N, N));
     let server_side = counters.read();
     assert_eq!((server_side.open, server_side.accepted, server_side.errors), (N, N, 0));
-    // One way takes 20 to 200 µs.
+    // The one-way delay is 20 to 200 µs.
     assert!(tick.latency.min() >= Nanos::from_micros(40) && tick.latency.max() < Nanos::from_millis(3));
     let view = stage.view(&mut server, 17).unwrap();
     assert_eq!((view.connected, &*view.ws, view.lost), (true, "ws://127.0.0.1:8000/ws/echo?n={seq}", None));
@@ -143,7 +143,7 @@ fn texts_are_sent_and_what_comes_is_kept() {
     let mut stage = Stage::new(network());
     let (mut server, _) = serving(&stage.net);
     stage.add(1, Nanos::ZERO);
-    // The first waits for the connection.
+    // The first text waits for the connection.
     let long = "x".repeat(5_000);
     for text in ["early", "later", &long] {
         let sent = stage.ask(&mut server, |reply| Order::Send(1, text.into(), reply)).unwrap();
@@ -171,7 +171,7 @@ fn a_deleted_client_is_closed_and_forgotten() {
     assert_eq!((counters.read().open, counters.read().errors, stage.taken.load(Relaxed)), (2, 0, 2));
     assert_eq!(stage.view(&mut server, 2), None);
     assert_eq!(stage.ask(&mut server, |reply| Order::Delete(2, reply)), None);
-    // One whose dial is not due yet.
+    // A client whose dial is not due yet.
     stage.add(1, Nanos::ZERO);
     assert!(stage.ask(&mut server, |reply| Order::Delete(4, reply)).is_some());
     stage.orders.send(Order::Stop).unwrap();
@@ -197,11 +197,11 @@ fn dials_come_at_their_rate() {
     assert!(connect.count() == 100 && connect.max() < Nanos::from_millis(3), "{connect:?}");
 }
 
-/// A server that upgrades, and then does as it is told.
+/// A server that accepts the upgrade, and then follows its script.
 #[derive(Clone, Copy, PartialEq)]
 enum Script {
     Mute,
-    /// Echoes the first texts, then is mute.
+    /// Echoes this many texts, then sends nothing.
     Echoes(u32),
     Closes,
     Breaks,
@@ -298,7 +298,7 @@ impl Program for Scripted {
     }
 }
 
-/// How many clients are lost after `before` and after `after`, and why.
+/// Checks that no client is lost at `before`, and all are at `after`, for the reason `why`.
 fn check(script: Script, before: Nanos, after: Nanos, why: &str) -> (Tick, Shard<SimIo, Scripted>) {
     let mut stage = Stage::new(network());
     let mut server = listening(&stage.net, Scripted::new(script));
@@ -326,12 +326,12 @@ fn silence_is_noticed_after_60_s() {
     let seconds = Nanos::from_secs;
     let (tick, _) = check(Script::Mute, seconds(59), seconds(62), "target hold timeout");
     assert_eq!((tick.counts.dropped, tick.faults.total()), (10, 10));
-    // Two pings of each; none has an echo.
+    // Two pings each, without an echo.
     assert_eq!((tick.counts.sent, tick.latency.censored(), tick.latency.count()), (20, 20, 0));
-    // From the last byte on: the second echo came after 30 to 60 s.
+    // Counted from the last input: the second echo came after 30 to 60 s.
     let (tick, _) = check(Script::Echoes(2), seconds(89), seconds(121), "target hold timeout");
     assert_eq!((tick.latency.count(), tick.counts.answered), (20, 20));
-    // The kernel accepts for a server that has no files left: nothing else happens.
+    // The kernel accepts for a server without free file descriptors: nothing else happens.
     let mut stage = Stage::new(Net::new(3, Faults { half_open: 1_000_000, ..Faults::default() }));
     let (mut server, _) = serving(&stage.net);
     stage.add(10, Nanos::ZERO);

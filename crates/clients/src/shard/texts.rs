@@ -1,4 +1,4 @@
-//! What a client sends: its ping, and the texts of the API.
+//! Output of a client: its pings, and the texts of the API.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::{
 };
 
 impl ClientShard {
-    /// The ping that is due; one for all that are, where the shard is late by whole intervals.
+    /// Sends the ping that is due; only one, if the shard is late by whole intervals.
     pub(super) fn ping<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
         let (now, text) = (cx.now(), Arc::clone(&self.ping));
         let client = self.client(number);
         let due = client.ping_due;
         let intervals = now.since(due).0 / client.ping.0 + 1;
         client.ping_due = due + Nanos(client.ping.0 * intervals);
-        // What the server does not read must not pile up here; that it reads nothing is noticed by its silence.
+        // Output must not pile up; a server that reads nothing is detected by its silence.
         if cx.is_write_blocked(k) {
             self.tick.counts.missed += 1;
             return;
@@ -38,7 +38,7 @@ impl ClientShard {
         self.send_frame(cx, k, Opcode::Text, PING.as_bytes());
     }
 
-    /// A text of the API: now, or as soon as the client is connected. None where there is no such client.
+    /// Sends a text of the API, now or once the client is connected. `None` if there is no such client.
     pub(super) fn send_text<I: Io>(
         &mut self,
         cx: &mut Cx<I>,
@@ -56,7 +56,7 @@ impl ClientShard {
         self.view(number).map(Ok)
     }
 
-    /// Sends a text on an open connection; no reply is awaited.
+    /// Sends a text on an open connection, without awaiting a reply.
     pub(super) fn tell<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, text: Arc<str>) {
         self.send_frame(cx, k, Opcode::Text, text.as_bytes());
         self.tick.counts.told += 1;

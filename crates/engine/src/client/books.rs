@@ -1,5 +1,5 @@
-//! What becomes of requests, dials and connections: each function moves one from an account of the books to the next
-//! ([`samples::books`]), and nothing else counts them.
+//! The accounts of requests, dials and connections: each function moves one item from an account to the next
+//! ([`samples::books`]). Nothing else counts them, so that the books balance at every tick.
 
 use net::Key;
 use samples::{
@@ -19,7 +19,7 @@ use crate::{
     protocol::Head,
 };
 
-/// A request of a schedule is due, or is given up before it has a connection.
+/// Counts a slot of the schedule: its request is due, or given up without a connection.
 pub(super) fn slot(tick: &mut Tick, full_load: &FullLoad, has_first_byte: bool, slot: Slot) {
     match slot {
         Slot::Due(_) => tick.due(),
@@ -28,22 +28,22 @@ pub(super) fn slot(tick: &mut Tick, full_load: &FullLoad, has_first_byte: bool, 
 }
 
 impl Client {
-    /// A request, the operation `at`, is due.
+    /// Counts a request as due: the operation `at`.
     pub(super) fn due(&mut self, at: u16) {
-        // Waiting for an unsolicited message is none of a number of requests.
+        // Waiting for an unsolicited message does not count towards a number of requests.
         if !matches!(self.job.op(at), Op::Expect(_)) {
             self.quota.take();
         }
         self.tick.due();
     }
 
-    /// The request in this exchange is sent, which was due before; `by_dial`: its connection was dialled for it.
+    /// Counts a request that was due as sent; `by_dial`: its connection was dialled for it.
     pub(super) fn sent(&mut self, destination: u16, by_dial: bool) {
         self.due_dials -= u64::from(by_dial);
         self.tick.sent(self.job.row(destination));
     }
 
-    /// Its response is complete; with what is wrong with that, and what its connection lacks of it.
+    /// Counts a complete response; `wrong`: what is wrong with it; `useless`: the value the connection needs and did not get.
     pub(super) fn answered(
         &mut self,
         exchange: &Exchange,
@@ -69,12 +69,12 @@ impl Client {
         }
     }
 
-    /// A fault has ended it.
+    /// Counts a request that a fault has ended.
     pub(super) fn failed(&mut self, exchange: &Exchange, index: u32, fault: Fault, now: Nanos) {
         let destination = self.conns[index].destination;
         self.learn(exchange, now, false);
         if fault.kind == Kind::Timeout && exchange.nth > 0 && self.job.is_streaming(exchange.at) {
-            // The next message of its response did not come in time.
+            // A streaming call: its next message did not come in time.
             self.count_silence(exchange.started, now);
         }
         self.settle(exchange);
@@ -84,7 +84,7 @@ impl Client {
         self.break_down(exchange, index, None, outcome);
     }
 
-    /// It is due again, for the server has announced the end of its connection and not acted on it, or redirects it with that.
+    /// Takes back a request that the server did not act on, or redirected, when it ended the connection: it is due again.
     pub(super) fn withdraw(&mut self, exchange: &Exchange, destination: u16) -> Again {
         self.settle(exchange);
         self.tick.withdrawn(self.job.row(destination));
@@ -94,12 +94,12 @@ impl Client {
         Again { due, at, followed, begun, expected }
     }
 
-    /// It was withdrawn, and is never sent again.
+    /// Counts a withdrawn request that is never sent again as missed.
     pub(super) fn miss_withdrawn(&mut self, again: Again, destination: u16) {
         self.miss(&again.exchange(again.due), destination);
     }
 
-    /// A connection was dialled for it, and is not there to send it.
+    /// Counts a request as missed because the connection dialled for it failed.
     pub(super) fn miss_by_dial(&mut self, exchange: &Exchange, destination: u16) {
         self.due_dials -= 1;
         self.settle(exchange);
@@ -111,8 +111,8 @@ impl Client {
         self.tick.missed(entry);
     }
 
-    /// Messages that go out at intervals, and of which some were due by `until` on this connection while it awaited the replies to those
-    /// before, are never sent.
+    /// Counts messages that were due at intervals by `until`, but never sent because the connection still awaited earlier
+    /// replies, as missed.
     pub(super) fn miss_backlog(&mut self, index: u32, until: Nanos) {
         let Some((next, every)) = self.next_at_intervals(index).filter(|(next, _)| *next <= until) else {
             return;
@@ -128,13 +128,13 @@ impl Client {
         }
     }
 
-    /// Throng ends it, with the load.
+    /// Counts a request that throng ends together with the load.
     pub(super) fn revoke(&mut self, exchange: &Exchange, destination: u16) {
         self.settle(exchange);
         self.tick.revoked(self.job.row(destination));
     }
 
-    /// The run ends: what has no end by now gets none.
+    /// The run ends: whatever is still waiting or under way is counted as given up or unanswered.
     pub(super) fn give_up(&mut self, now: Nanos) {
         self.give_up_slots(now);
         for index in 0..self.conns.len() {
@@ -165,18 +165,18 @@ impl Client {
         }
     }
 
-    /// A request is no longer under way.
+    /// Removes a request from those outstanding of a past full load.
     fn settle(&mut self, exchange: &Exchange) {
         if self.owed > 0 && self.full_load.was(exchange.due) {
             self.owed -= 1;
         }
     }
 
-    /// Where a request is counted.
+    /// The accounts in which a request is counted: full load or ramp, step, destination, and first-byte time.
     fn entry(&self, exchange: &Exchange, destination: u16) -> Entry {
         let at_load = self.full_load.has(exchange.due);
         let is_measured = self.has_first_bytes() && !exchange.begun.has();
-        // A call that stays open begins in the ramp: its first message is one of the load.
+        // A streaming call begins in the ramp, but its messages belong to the load.
         let of_load = at_load || self.job.is_streaming(exchange.at);
         let first_byte = if of_load { Timing::FirstByte } else { Timing::RampFirstByte };
         Entry {
@@ -187,29 +187,29 @@ impl Client {
         }
     }
 
-    /// Whether the first byte that comes is one of a response.
+    /// Whether time to first byte is measured: not where the server may send unsolicited messages.
     pub(super) fn has_first_bytes(&self) -> bool {
         !self.job.protocol.server_may_speak()
     }
 
-    /// A connection is dialled; `is_due`: for a request that is in the books.
+    /// Counts a dial; `is_due`: it is for a request that is already in the books.
     pub(super) fn dialled(&mut self, is_due: bool) {
         self.due_dials += u64::from(is_due);
         self.tick.dialled();
     }
 
-    /// A connection is open; `first`: for the first time at its place.
+    /// Counts an opened connection; `first`: the first one dialled for its place.
     pub(super) fn count_opened(&mut self, destination: u16, first: bool) {
         self.tick.opened(self.job.row(destination), first);
     }
 
-    /// A connection is no more.
+    /// Counts the end of a connection.
     pub(super) fn count_ended(&mut self, k: Key, end: End) {
         let row = self.job.row(self.conns[k.index].destination);
         self.tick.ended(row, end);
     }
 
-    /// What stands now.
+    /// What is under way, waiting, dialling and open now.
     pub(super) fn standing(&self) -> Standing {
         let open = self.conns.open();
         if self.finished {

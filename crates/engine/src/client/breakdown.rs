@@ -1,4 +1,5 @@
-//! What a request that ends may have in common with others: the one place where it is counted by that.
+//! Breakdown of ended requests by what they may have in common (destination, source address, connection, step, size, …): the one
+//! place that counts them.
 
 use std::net::IpAddr;
 
@@ -9,24 +10,25 @@ use units::Nanos;
 use super::Client;
 use crate::exchange::Exchange;
 
-/// Connections of a shard, the first ones, whose local addresses are kept: a byte each.
+/// Number of connections of a shard, from index 0, whose local addresses are kept, a byte each.
 const MOST: u32 = 4096;
 
-/// Longer is an input that came after the request was sent: the clock of inputs goes around in 14 hours.
+/// A longer pause means that the last input came after the request was sent: the clock of [`Conn`](crate::connections::Conn)
+/// wraps in 14 hours.
 const LONGEST_PAUSE: Nanos = Nanos::from_secs(12 * 3_600);
 
-/// Which connections of a shard are looked at one by one, and where all are counted.
+/// The shard's share of the buckets, and what assigns its connections to them.
 pub(super) struct Sampled {
-    /// Of the buckets for connections, those of this shard: the first, and how many.
+    /// The shard's buckets of [`Dimension::Connection`]: the first one, and their number.
     first: usize,
     width: usize,
-    /// Groups of connections are drawn by it.
+    /// Seed of the assignment of connections to groups.
     seed: u64,
-    /// The last four bits of each local address.
+    /// The last four bits of each connection's local address, by index.
     sources: Vec<u8>,
-    /// Eighths of all places that one connection is.
+    /// Eighths of the shard's places per connection: 8 ÷ places.
     eighths: f32,
-    /// Requests of the probe are none of the load.
+    /// False for the probe, whose requests are not part of the load.
     is_load: bool,
 }
 
@@ -34,7 +36,7 @@ impl Sampled {
     pub(super) fn new(part: &Part, is_load: bool) -> Sampled {
         let buckets = Dimension::Connection.buckets() as u64;
         let shards = u64::from(part.shards.max(1));
-        // Shards have equal shares of the buckets, and each has one at least.
+        // The shards share the buckets equally; each has at least one.
         let slice = [part.slice.from, part.slice.width, part.slice.of].map(u64::from);
         let from = slice[0] * shards + slice[1] * u64::from(part.shard);
         let place = |at: u64| (buckets * at / (slice[2] * shards).max(1)) as usize;
@@ -49,20 +51,20 @@ impl Sampled {
         }
     }
 
-    /// The bucket of a connection that is looked at by itself.
+    /// The bucket of a connection that has one to itself; `None` for the others.
     fn connection(&self, index: u32) -> Option<usize> {
         let index = index as usize;
         (index < self.width).then_some(self.first + index)
     }
 
-    /// The group of a connection: the same always, and any at random (Fibonacci hashing, Knuth, TAOCP volume 3, section 6.4).
+    /// The group of a connection: constant, and pseudo-random (Fibonacci hashing, Knuth, TAOCP volume 3, section 6.4).
     fn group(&self, index: u32) -> usize {
         let hash = (u64::from(index) ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         const { assert!(Dimension::Group.buckets() == 1 << 6) };
         (hash >> (u64::BITS - 6)) as usize
     }
 
-    /// A connection is dialled from this address.
+    /// Notes the local address of a dialled connection.
     pub(super) fn dialled(&mut self, index: u32, from: IpAddr) {
         let last = match from {
             IpAddr::V4(from) => from.octets()[3],
@@ -73,7 +75,7 @@ impl Sampled {
 }
 
 impl Client {
-    /// A request has ended so, with a response of this `size` where that is complete.
+    /// Counts an ended request; `size`: bytes of its response, if that is complete.
     pub(super) fn break_down(
         &mut self,
         exchange: &Exchange,
@@ -94,21 +96,22 @@ impl Client {
         set(Dimension::Group, Some(self.sampled.group(index)));
         let eighths = self.sampled.eighths * self.conns.open().saturating_sub(1) as f32;
         set(Dimension::Open, Some(eighths as usize));
-        // A request without a response comes after those that had one.
+        // A request without a response is numbered after the responses before it.
         let number = self.lives.responses(index).map(|n| n + u64::from(size.is_none()));
         set(Dimension::Number, number.map(octave));
         set(Dimension::Step, Some(self.job.step_of_plan(exchange.at)));
-        // Up to 64 bytes.
+        // In units of 64 bytes.
         set(Dimension::Size, size.map(|bytes| octave(bytes.div_ceil(64))));
         set(Dimension::FirstByte, exchange.begun.cell().filter(|_| size.is_some()));
-        // Nothing counts as input before a response is complete; of several at a time, another one may have been since.
+        // Only complete responses count as input; with concurrent requests, another response may have come after this request was
+        // sent.
         let pause = self.conns[index].silent_for(exchange.started);
         set(Dimension::Pause, Some(cell(pause)).filter(|_| pause < LONGEST_PAUSE));
         self.tick.breakdown.count(buckets, outcome);
     }
 }
 
-/// 0 up to 1, 1 of 2, 2 of 3 and 4, 3 of 5 to 8, and so on.
+/// The exponent of the power of two that `n` rounds up to: 0 for 0 and 1, 1 for 2, 2 for 3 and 4, 3 for 5 to 8, and so on.
 fn octave(n: u64) -> usize {
     (u64::BITS - n.saturating_sub(1).leading_zeros()) as usize
 }

@@ -1,5 +1,5 @@
-//! Dialling: the first time by the pacer, again after a planned close or a back-off, and from the next address where one
-//! is taken.
+//! Dialling: first dials as the pacer schedules them, redials after a planned close or a back-off, and another attempt from the
+//! next local address if one is in use.
 
 use net::{Close, Cx, Io, Key};
 use samples::{Fault, Latency};
@@ -12,7 +12,7 @@ use crate::{
     op::Op,
 };
 
-/// Maximum of dials in one turn, so that responses are not delayed.
+/// Maximum number of dials in one turn, so that responses are not delayed.
 const DIALS_A_TURN: u32 = 128;
 impl Client {
     pub(super) fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
@@ -21,7 +21,7 @@ impl Client {
         let (due, next) = self.pacer.dials_due(now, outstanding, self.job.timeout, cx.behind());
         for _ in 0..due.min(DIALS_A_TURN) {
             if cx.is_full() {
-                // Connections may arrive faster than others close; a slot that becomes free is noticed immediately.
+                // Arrivals may outpace closes; a place that becomes free is noticed in the same turn.
                 return now + ORDERS_INTERVAL;
             }
             let dial = self.pacer.take_dial(now);
@@ -35,7 +35,7 @@ impl Client {
         let waits = self.pacer.is_open_loop() || cx.now() < self.quota.starts();
         let request = match self.job.starts_with_request() && !waits {
             false => PendingRequest::No,
-            // It is due with its connection.
+            // For connections that come and go, the request is due together with its connection.
             true if self.pacer.comes_and_goes() => self.due_by_dial(0),
             true => PendingRequest::OnceOpen,
         };
@@ -45,19 +45,19 @@ impl Client {
         self.dial_next(cx, Exchange { first: true, request, ..Exchange::new(due, due) });
     }
 
-    /// A request, the operation `at`, is due, for which a connection is dialled.
+    /// Counts the request `at` as due; a connection is dialled for it.
     fn due_by_dial(&mut self, at: u16) -> PendingRequest {
         self.due(at);
         PendingRequest::Due
     }
 
-    /// What comes next for a connection without a socket is due; a request, unless that is something else.
+    /// The next operation of a connection without a socket is due: counts it, if it awaits a response.
     pub(super) fn next_is_due(&mut self, k: Key) -> PendingRequest {
         let at = self.conn(k).at;
         if self.job.op(at).awaits_response() { self.due_by_dial(at) } else { PendingRequest::No }
     }
 
-    /// Dials a connection that there was not before; destinations take turns.
+    /// Dials a new connection at a free place; destinations take turns.
     pub(super) fn dial_next<I: Io>(&mut self, cx: &mut Cx<I>, exchange: Exchange) {
         let k = cx.take().expect("there is a place");
         let tuple = self.tuples.next();
@@ -81,12 +81,12 @@ impl Client {
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
 
-    /// When a connection that is not open yet was dialled: its timeout counts from there.
+    /// When a connection that is not open yet was dialled: its timeout runs from then.
     pub(super) fn dialled_at<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
         self.timer(cx, k).since(self.job.timeout)
     }
 
-    /// The same connection from the next local address, with a new key: the old one is stale.
+    /// Dials the same connection from the next local address; it gets a new key, and the old one becomes stale.
     pub(super) fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         cx.close(k, Close::Reset);
         let index = k.index;
@@ -100,8 +100,8 @@ impl Client {
         self.dial(cx, k, from);
     }
 
-    /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then. In
-    /// an open loop a slot triggers it, and none has yet.
+    /// The redial timer of a connection without a socket, for a request due at `due`. In an open loop requests come with slots,
+    /// and none has come yet.
     pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         if self.pacer.is_open_loop() {
             return self.redial(cx, k, Exchange::new(due, due));
@@ -113,7 +113,7 @@ impl Client {
         self.redial(cx, k, Exchange { request, ..Exchange::new(due, due) });
     }
 
-    /// A connection without a socket is dialled again: the dial of this exchange.
+    /// Dials a connection without a socket again, in this exchange.
     pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, exchange: Exchange) {
         self.conns.transition(k.index, State::Dialling);
         self.begin_dial(k, exchange);
@@ -124,7 +124,7 @@ impl Client {
         self.dial(cx, k, from);
     }
 
-    /// The connection is open, ready for its first request, or for the one it was dialled again for.
+    /// The connection is open: sends the request it was dialled for, or begins its first operation.
     pub(super) fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let exchange = *self.exchange(k);
@@ -135,7 +135,7 @@ impl Client {
         self.lives.begin(k);
         self.begin_pushes(k, now);
         self.begin_keep_alive(k, now);
-        // What is due was due before a pause, the end of the load, or another number of connections: it is sent.
+        // A request that is already due (before a pause, the end of the load or a change of the number of connections) is sent.
         if !is_due && self.stays_idle(cx, k, first) {
             return;
         }
@@ -161,7 +161,7 @@ impl Client {
             }
             op => {
                 if matches!(op, Op::Stay) {
-                    // That it is open is the last that is known of it.
+                    // Nothing later shows that it works.
                     self.succeeded(k);
                 }
                 self.idle(k);
@@ -170,10 +170,10 @@ impl Client {
         }
     }
 
-    /// Whether a connection that is open begins nothing now.
+    /// Whether a connection that has just opened begins nothing now; if so, it becomes idle.
     fn stays_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, first: bool) -> bool {
         let is_surplus = self.is_surplus();
-        // Arrivals came before the end of the load.
+        // Arrivals arrived before the end of the load.
         let is_over = self.begins_nothing() && !self.pacer.comes_and_goes();
         let puts_off = self.pacer.puts_off() && !self.draining && !is_surplus;
         let waits = first && cx.now() < self.quota.starts() && !is_surplus;
@@ -205,11 +205,12 @@ impl Client {
             self.miss_by_dial(&exchange, destination);
         }
         self.remove(cx, k, Close::Reset);
-        // One whose first dial failed is not among the opened, of which those without a response are counted.
+        // A connection whose first dial failed is never counted as opened for the first time; its response must not count as a
+        // first one either.
         self.back_off(cx, k.index, destination, served || exchange.first);
     }
 
-    /// The time that a connection which is not open yet takes now.
+    /// The latency record of the phase that an opening connection is in.
     fn dial_time(&mut self, k: Key) -> &mut Latency {
         match self.conn(k).state() {
             State::Dialling => &mut self.tick.connect,
@@ -218,6 +219,7 @@ impl Client {
         }
     }
 
+    /// Reports the outcome of a connection's first dial or first request to the pacer.
     pub(super) fn learn(&mut self, exchange: &Exchange, now: Nanos, ok: bool) {
         if exchange.first {
             self.pacer.learn(now.since(exchange.started), ok, now);

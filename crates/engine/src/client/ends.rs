@@ -1,4 +1,4 @@
-//! How connections end: as announced, as planned, or by a loss; and what is dialled again.
+//! How connections end (as announced, as planned, or lost), and which are dialled again.
 
 use std::collections::VecDeque;
 
@@ -16,26 +16,27 @@ use crate::{
     pool::NOTHING,
 };
 
-/// A request that the server has not seen when it closes a connection meets the close within a round trip, and the time in which the
-/// server does not come to read: this; or several times as long as it took for its slowest response, if it is so busy, and its kernel says
-/// by a reset that something was not read (RFC 9293, section 3.6.1). One that has waited for longer, or for longer than a server calls a
-/// timeout, was received, and is not answered.
+/// The longest time that a request may have been waiting for the server to read it when the connection was closed: a request that
+/// the server has not read meets the close within a round trip plus this time. If the close is a reset, the kernel of a busy
+/// server reports unread data (RFC 9293, section 3.6.1), and [`SLOWER`] times its slowest response counts instead, at most
+/// [`LONGEST_UNREAD`], which is shorter than the timeouts of servers. A request that waited longer was received and got no
+/// response.
 const UNREAD: Nanos = Nanos::from_millis(50);
 const SLOWER: u64 = 4;
 const LONGEST_UNREAD: Nanos = Nanos::from_secs(1);
 
 impl Client {
-    /// The connection is no more, and has no record any longer.
+    /// Ends a connection: counts it, closes its layer and removes its record.
     pub(super) fn end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
         self.count_ended(k, end);
         if end != End::Dropped {
-            // Also in reply to a server that has said so: it may wait for it (RFC 8446, section 6.1; RFC 5246, section 7.2.1).
+            // Also in reply to the server's close_notify: it may wait for one (RFC 8446, section 6.1; RFC 5246, section 7.2.1).
             self.close_layer(cx, k);
         }
         self.remove(cx, k, if end == End::Dropped { Close::Reset } else { Close::Graceful });
     }
 
-    /// The same of one that was never open, or of which it is counted.
+    /// Closes the socket and removes the record of a connection that was never open, or whose end is counted already.
     pub(super) fn remove<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
         self.layer.iter_mut().for_each(|layered| layered.end(k.index));
         self.end_keep_alive(k);
@@ -46,17 +47,17 @@ impl Client {
         cx.close(k, how);
     }
 
-    /// The server announced that it would close: not a loss. `due`: when the connection's next request is, unless one is under way;
-    /// never, if slots determine that.
+    /// The server closed the connection as announced: not a loss. `due`: when the connection's next request is due, unless one is
+    /// under way; never, if slots determine that.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         self.ended_as_announced(cx, k, due, Gone::Ended);
     }
 
-    /// The same of one that ended in this way.
+    /// The same for a connection that ended in the way `why`.
     fn ended_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, why: Gone) {
         let error = self.conns.error(k.index);
         if self.pacer.comes_and_goes() && !self.draining {
-            // It came for more calls than the server lets it have.
+            // An arrival has more calls to make than the server allows on one connection.
             let stage = self.conn(k).state().stage();
             return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error.announced()));
         }
@@ -68,8 +69,8 @@ impl Client {
                 || self.conns.has_several(k.index)
                 || !may_have_crossed
             {
-                // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
-                // ends its session in good order responds to all before it does.
+                // A request is sent again only once: a server that closes instead of responding is not healthy. With several
+                // requests under way, a server that ends its session in good order responds to all of them first.
                 let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
                 return self.lost(cx, k, fault);
             }
@@ -83,11 +84,12 @@ impl Client {
             self.idle(k);
         }
         if !error.is_none() && !self.draining {
-            // Announced, and not as planned (RFC 9113 section 6.8): there is no next connection for what was not acted on.
+            // Announced with an error, not as planned (RFC 9113 section 6.8): requests that were not acted on get no next
+            // connection.
             return self.lost(cx, k, Fault::target(Stage::Hold, Kind::Closed).with(error));
         }
         let again = match self.job.reconnect {
-            // Nothing follows: what was withdrawn is missed with the end of its connection.
+            // No connection follows: ending this one counts the withdrawn requests as missed.
             Reconnect::Never => VecDeque::new(),
             _ => self.withdrawn.take(k.index),
         };
@@ -99,8 +101,8 @@ impl Client {
         }
     }
 
-    /// Whether a server that does not say which requests it has seen may not have seen this one, whose connection it has closed `now`.
-    /// It is only sent again: where nothing follows, it was sent, and has failed.
+    /// Whether the server, which does not say which requests it has read, may not have read this one when it closed the
+    /// connection. False if connections are never replaced: then the request was sent, and has failed.
     fn may_have_crossed(&self, exchange: &Exchange, why: Gone, now: Nanos) -> bool {
         let waited = self.took(exchange.started, exchange.started, now).time;
         let slower = if why == Gone::Reset { self.slowest_response.0.saturating_mul(SLOWER) } else { 0 };
@@ -108,30 +110,30 @@ impl Client {
         self.job.reconnect != Reconnect::Never && waited <= unread + Nanos(2 * self.shortest_dial.0)
     }
 
-    /// Dials a connection again that has ended, for requests that were withdrawn: they are due since before, even where the load has
-    /// ended since.
+    /// Dials an ended connection again for withdrawn requests: they have been due since before, even if the load has ended in the
+    /// meantime.
     fn redial_for<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, conn: &Conn, mut again: VecDeque<Again>) {
         let first = again.pop_front().expect("there are some");
         let k = self.disconnect(cx, index, conn.destination, first.at);
-        // One that was never served still waits for its first response.
+        // A connection that was never served still waits for its first response.
         self.conn(k).served = conn.served;
         self.withdrawn.put(k.index, again);
         self.dial_late(first.due, cx.now());
         self.redial(cx, k, Exchange { request: PendingRequest::Again, ..first.exchange(cx.now()) });
     }
 
-    /// The last response of a connection has redirected its request: the next one takes it.
+    /// The last response on a connection redirects its request: the next connection sends it.
     pub(super) fn move_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (conn, exchange) = (*self.conn(k), *self.exchange(k));
         let again = self.withdraw(&exchange, conn.destination);
-        // Of the calls that it came for, this one is not over.
+        // The redirected call is not complete, so it still counts among the remaining calls.
         let left = self.calls_left.get(k.index as usize).copied();
         self.end(cx, k, End::Closed);
         self.redial_for(cx, k.index, &conn, VecDeque::from([again]));
         self.calls_left.get_mut(k.index as usize).into_iter().zip(left).for_each(|(own, left)| *own = left);
     }
 
-    /// The same for its next request, which is due then.
+    /// Dials a closed connection again for its next request, which is due at `due`.
     fn redial_at<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, conn: &Conn, due: Nanos) {
         let k = self.disconnect(cx, index, conn.destination, conn.at);
         self.conn(k).served = conn.served;
@@ -148,20 +150,20 @@ impl Client {
         }
     }
 
-    /// A dial for what was due before is due now: the server has only just closed.
+    /// Records the lag of a dial that became possible only now, because the server has just closed.
     fn dial_late(&mut self, due: Nanos, now: Nanos) {
         if self.full_load.has(due) {
             self.lateness.leaves(now);
         }
     }
 
-    /// A place for a connection that has no socket for now; `index` is the one it had, `at` the operation that it continues
-    /// with.
+    /// Takes the place of a connection again, without a socket for now; `index` is the one it had, `at` the operation that it
+    /// continues with.
     fn disconnect<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, at: u16) -> Key {
         let at = self.job.led_to(at);
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
-        // What was announced ends with the connection.
+        // A new record: the announced timeout ends with the connection.
         let mut conn = Conn::new(destination, at, State::Disconnected);
         conn.served = true;
         self.conns.insert(index, conn);
@@ -171,16 +173,17 @@ impl Client {
         k
     }
 
-    /// A connection has failed: its dial, where it was not open yet.
+    /// Handles a failed connection: as a failed dial if it was not open yet, otherwise as a loss.
     pub(super) fn fail<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let is_opening = self.conn(k).state().is_opening();
         if is_opening { self.dial_failed(cx, k, fault) } else { self.lost(cx, k, fault) }
     }
 
+    /// Handles the unplanned end of an open connection: each request under way fails, and the connection may be dialled again.
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
         self.sample_farewell(k, fault, cx.now());
-        // One that is announced with an error has that as its reason.
+        // A close with an announced error has its reason; for the others, silence and number of responses may show one.
         if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.detail.is_none() {
             let silence = self.silence(k, cx.now());
             self.tick.silence.record(silence);
@@ -192,7 +195,7 @@ impl Client {
             }
             self.fail_all(k, fault, cx.now());
         } else {
-            // What was withdrawn is missed with its connection: the fault is not another error.
+            // Withdrawn requests are missed with their connection: the fault must not count as a second error.
             let of_request = self.withdrawn.has(k.index);
             self.tick.connection_failed(self.job.row(conn.destination), fault, of_request);
         }
@@ -200,7 +203,7 @@ impl Client {
         self.back_off(cx, k.index, conn.destination, conn.served);
     }
 
-    /// A connection is lost with all that is under way on it: one fault each.
+    /// All requests under way on a lost connection fail, with one fault each.
     fn fail_all(&mut self, k: Key, fault: Fault, now: Nanos) {
         let mut stream = self.conns.oldest(k.index);
         while stream != NOTHING {
@@ -210,7 +213,7 @@ impl Client {
         }
     }
 
-    /// How long neither end has sent anything.
+    /// How long neither side has sent anything.
     fn silence(&mut self, k: Key, now: Nanos) -> Nanos {
         let conn = *self.conn(k);
         match conn.state() {
@@ -219,9 +222,9 @@ impl Client {
         }
     }
 
-    /// Lost connections and failed dials are dialled again after a delay, if configured. Full jitter: a random part of a
-    /// delay that doubles with each failure, so that connections lost together do not return together (Brooker,
-    /// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). `served`: whether one at this place has had a response.
+    /// Dials a lost connection or failed dial again after a delay, if configured. Full jitter: a random part of a delay that
+    /// doubles with each failure, so that connections lost together do not return together (Brooker, "Exponential Backoff And
+    /// Jitter", AWS Architecture Blog, 2015). `served`: whether a connection at this place has had a response.
     pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, served: bool) {
         let Reconnect::Backoff(span) = self.job.reconnect else { return };
         if !self.is_replaced() {
@@ -231,24 +234,24 @@ impl Client {
         let most = span.min.0.saturating_mul(1u64.checked_shl((*failures).into()).unwrap_or(u64::MAX));
         *failures = failures.saturating_add(1);
         let wait = Nanos(self.source.random.between(0, most.min(span.max.0)));
-        // What it had begun is lost with it.
+        // The connection starts over with its first operation.
         let k = self.disconnect(cx, index, destination, 0);
         self.conn(k).served = served;
         self.wake_at(cx, k, cx.now() + wait);
     }
 
-    /// The connection works: a failure after this is its first.
+    /// The connection works: resets its number of consecutive failures.
     pub(super) fn succeeded(&mut self, k: Key) {
         if let Some(failures) = self.failures.get_mut(k.index as usize) {
             *failures = 0;
         }
     }
 
-    /// Closes an idle connection that has done what it came for; one that is held is dialled again for what comes next.
+    /// Closes an idle connection that has completed its calls; a held connection is dialled again for its next operation.
     pub(super) fn leave<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Conn { destination, at, .. } = *self.conn(k);
         self.finish(cx, k);
-        // What comes after a close that was ordered.
+        // After a close that the plan orders, the next operation follows.
         let at = at + u16::from(matches!(self.job.op(at), Op::Close));
         if !self.pacer.replaces(self.there()) {
             return;
@@ -272,8 +275,7 @@ impl Client {
         }
     }
 
-    /// A connection without a socket is dialled again when a slot needs it; immediately if it has something to do before
-    /// that.
+    /// Leaves a connection without a socket until a slot needs it; dials it immediately if it has something else to do first.
     fn await_slot<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let at = self.conn(k).at;
         if self.job.op(at).awaits_response() {
@@ -283,7 +285,7 @@ impl Client {
         }
     }
 
-    /// Closes an idle connection that has done what it came for, or is one too many.
+    /// Closes an idle connection that has completed its calls or is surplus.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if !self.draining {
             self.count_silence_of(k.index, cx.now());
@@ -291,10 +293,10 @@ impl Client {
         self.close_idle(cx, k, End::Finished);
     }
 
-    /// Closes an idle connection in good order.
+    /// Closes an idle connection in good order, with the protocol's closing message.
     pub(super) fn close_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
         let Client { job, conns, source, tick, layer, .. } = self;
-        // HTTP/1.1 has nothing to say at its end.
+        // HTTP/1.1 has no closing message.
         if job.is_http2() || !job.is_before_upgrade(conns[k.index].at) {
             let session = conns.find_session(k.index);
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
@@ -303,6 +305,7 @@ impl Client {
         self.end(cx, k, end);
     }
 
+    /// The socket of a connection with requests under way has ended.
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let stream = self.conns.latest(k.index);
         let Exchange { due, started, .. } = *self.exchange(k);
@@ -312,19 +315,21 @@ impl Client {
         let session = self.conns.session(k.index);
         let ended = match (why, &self.layer) {
             (Gone::Ended, Some(layered)) if !layered.layer.is_closed(k.index) => {
-                // Anyone on the path can end a connection: the response may go on (RFC 8446 section 6.1).
+                // Without close_notify, anyone on the path may have ended the connection: the response may be truncated (RFC 8446
+                // section 6.1).
                 session.handle_end().and_then(|whole| if whole { Err(Kind::Truncated) } else { Ok(false) })
             }
             (Gone::Ended, _) => session.handle_end(),
             _ => Ok(false),
         };
-        // Half a head is the beginning of a response, and is left unconsumed.
+        // An incomplete head is the beginning of a response; it is left unconsumed.
         let untouched = session.response().head.is_none() && rest == 0;
         if ended == Ok(true) {
             return self.response_complete(cx, k, stream);
         }
         if untouched && (self.conn(k).has_met_announced(started, cx.now()) || self.may_send_again(k)) {
-            // It was sent when the server might close, and crossed with that: it is still owed, on a new connection.
+            // The request crossed with a close that the server had announced or may make when idle: it is still owed, on a new
+            // connection.
             return self.ended_as_announced(cx, k, due, why);
         }
         let fault = match (ended, why) {
@@ -335,15 +340,15 @@ impl Client {
         self.lost(cx, k, fault);
     }
 
-    /// Whether a request that has met a close is sent again on another connection: where connections are dialled on demand, and
-    /// this one had been idle (RFC 9112, section 9.3.1).
+    /// Whether a request that met a close is sent again on another connection: if connections are dialled on demand and this one
+    /// had been idle (RFC 9112, section 9.3.1).
     fn may_send_again(&mut self, k: Key) -> bool {
         let is_by_pool = self.job.dials_on_demand() && self.job.protocol.may_send_again();
         is_by_pool && !self.draining && !self.exchange(k).has_request()
     }
 
-    /// Why a dial failed. ICMPv6 "prohibited" messages become EACCES (RFC 4443, section 3.1; net/ipv6/icmp.c), which
-    /// otherwise is this machine's own refusal: a host on the path has sent them.
+    /// The fault of a failed dial. EACCES otherwise means that this machine refused; over IPv6 it is the error for an ICMPv6
+    /// "prohibited" message from a host on the path (RFC 4443, section 3.1; net/ipv6/icmp.c).
     pub(super) fn fault_of_dial(&self, k: Key, why: Gone) -> Fault {
         const EACCES: i32 = 13;
         let destination = usize::from(self.conns[k.index].destination);
@@ -355,13 +360,13 @@ impl Client {
         }
     }
 
-    /// When the next request of an idle connection is due; never, if slots determine that.
+    /// When an idle connection's next request is due; never, if slots determine that.
     pub(super) fn idle_until<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Nanos {
         if self.pacer.is_open_loop() { Nanos::NEVER } else { self.timer(cx, k) }
     }
 }
 
-/// The fault of a connection that ended without an order to, at this stage.
+/// The fault of a connection that ended unplanned at this stage.
 pub fn fault_of(stage: Stage, why: Gone) -> Fault {
     match why {
         Gone::Ended => Fault::target(stage, Kind::Closed),

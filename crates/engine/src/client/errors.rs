@@ -1,4 +1,4 @@
-//! Samples of wrong responses: a few of each fault, for the whole run.
+//! Samples of wrong responses, for error reports: a few per fault over the whole run.
 
 use net::{Cx, Io, Key};
 use samples::{Detail, ErrorSample, ErrorSamples, Fault, Kind, Stage};
@@ -7,17 +7,17 @@ use units::Nanos;
 use super::Client;
 use crate::{connections::State, failure::Failure};
 
-/// Which samples a shard has taken, and what is still to be sampled.
+/// Which samples a shard has taken, and what is to be sampled next.
 pub(super) struct ErrorSampler {
-    /// Of each fault how many.
+    /// Number of samples taken of each fault.
     taken: Vec<(Fault, usize)>,
-    /// The complete response that was just found to be wrong, and its status.
+    /// The complete response just found wrong: its fault and its status.
     wrong: Option<(Fault, Option<u16>)>,
-    /// What its server said in words, where its bytes are no sample of it.
+    /// The server's error message in words, if the bytes of the response do not show it.
     said: Vec<u8>,
-    /// Why the redirect that was just received is not followed.
+    /// Why the redirect just received is not followed.
     not_followed: Detail,
-    /// A reply that has begun otherwise than expected: its connection, and its first bytes.
+    /// An incomplete reply already known to be wrong: its connection and first bytes.
     begun: (Option<Key>, Vec<u8>),
 }
 
@@ -33,17 +33,17 @@ impl ErrorSampler {
         }
     }
 
-    /// A redirect was to be followed, and is not.
+    /// Notes why a redirect that should be followed is not.
     pub(super) fn not_followed(&mut self, why: Detail) {
         self.not_followed = why;
     }
 
-    /// Why the response that was just received was not followed; none where it was not to be.
+    /// Why the response just received was not followed; `NONE` if it was not to be.
     pub(super) fn take_not_followed(&mut self) -> Detail {
         std::mem::replace(&mut self.not_followed, Detail::NONE)
     }
 
-    /// Whether one more of this fault is taken; it is counted.
+    /// Whether one more sample of this fault is wanted; counts it.
     fn takes(&mut self, fault: Fault) -> bool {
         let Some(at) = self.taken.iter().position(|(of, _)| *of == fault) else {
             let has_room = self.taken.len() < ErrorSamples::MAX;
@@ -57,7 +57,7 @@ impl ErrorSampler {
 }
 
 impl Client {
-    /// Whether the next input on a connection is the first of what it awaits.
+    /// Whether the next input on a connection is the beginning of what it awaits.
     pub(super) fn is_before_response(&self, k: Key) -> bool {
         if self.conns[k.index].state() != State::Busy {
             return true;
@@ -68,7 +68,8 @@ impl Client {
         }
     }
 
-    /// Samples the response that was just found to be wrong, if it was: all of it that `input` has.
+    /// Samples the response just found wrong, if any: as much of it as `input` holds. `from_start`: `input` includes its
+    /// beginning.
     pub(super) fn sample_wrong(&mut self, k: Key, now: Nanos, input: &[u8], from_start: bool) {
         if let Some((fault, status)) = self.errors.wrong.take() {
             let said = std::mem::take(&mut self.errors.said);
@@ -78,7 +79,7 @@ impl Client {
         }
     }
 
-    /// The complete response on the connection at `index` is wrong.
+    /// Notes that the complete response on the connection at `index` is wrong.
     pub(super) fn note_wrong(&mut self, index: u32, fault: Fault, status: Option<u16>) {
         let Client { conns, errors, .. } = self;
         errors.wrong = Some((fault, status));
@@ -86,8 +87,8 @@ impl Client {
         errors.said.extend(conns.find_session(index).map(|session| session.said()).unwrap_or_default());
     }
 
-    /// Part of a reply has come, and the reply is not complete: kept where it is already known to be wrong, for there may be no more of it.
-    /// So is what came before a request, of a protocol in which the server is not the first to speak.
+    /// Keeps the first bytes of an incomplete reply that is already known to be wrong, since the rest may never come; and those
+    /// of input before a request, in protocols where the server does not speak first.
     pub(super) fn note_begun(&mut self, k: Key, piece: &[u8]) {
         let is_wrong = match self.conns[k.index].state() {
             State::Busy => self.conns.at(self.conns.latest(k.index)).differs,
@@ -102,7 +103,7 @@ impl Client {
         bytes.extend(piece.iter().take(ErrorSample::BYTES));
     }
 
-    /// What is awaited on a connection does not come in time: what has come of it is sampled.
+    /// Samples the part that has arrived of what a connection awaited when it timed out.
     pub(super) fn sample_begun<I: Io>(&mut self, cx: &Cx<I>, k: Key, fault: Fault) {
         let begun = self.errors.begun.0.take_if(|of| *of == k).map(|_| self.errors.begun.1.clone());
         let unsealed = self.layer.as_ref().map(|layered| layered.leftover(k.index));
@@ -112,7 +113,7 @@ impl Client {
         }
     }
 
-    /// A connection is lost that the server ended: what it said of that is sampled.
+    /// Samples the server's closing message when a connection is lost because the server ended it.
     pub(super) fn sample_farewell(&mut self, k: Key, fault: Fault, now: Nanos) {
         if matches!(fault.kind, Kind::Closed | Kind::Reset) {
             let session = self.conns.find_session(k.index);
@@ -121,14 +122,14 @@ impl Client {
         }
     }
 
-    /// What came is sampled, if anything did.
+    /// Samples these bytes, unless empty.
     pub(super) fn sample_words(&mut self, k: Key, fault: Fault, now: Nanos, words: &[u8]) {
         if !words.is_empty() {
             self.sample(k, fault, (now, None), words, true);
         }
     }
 
-    /// The session was refused: all of the refusal that `input` has is sampled.
+    /// The server refused the session: samples as much of the refusal as `input` holds.
     pub(super) fn refused<I: Io>(
         &mut self,
         cx: &mut Cx<I>,
@@ -138,13 +139,13 @@ impl Client {
         from_start: bool,
     ) {
         self.tick.count_status(status);
-        // Also after requests: it is the upgrade.
+        // The upgrade was refused, even if requests came before it.
         let fault = Fault::target(Stage::Handshake, Kind::WrongStatus);
         self.sample(k, fault, (cx.now(), Some(status)), input, from_start);
         self.fail(cx, k, fault);
     }
 
-    /// What came is no response: it is sampled.
+    /// The input is not a response: samples it.
     pub(super) fn unreadable<I: Io>(
         &mut self,
         cx: &mut Cx<I>,

@@ -1,4 +1,4 @@
-//! What a response, or the lack of one, adds to the tick beside its latency.
+//! Times and sizes that a response adds to the tick besides its latency.
 
 use samples::{Timing, Took};
 use units::Nanos;
@@ -10,13 +10,13 @@ use crate::{
 };
 
 impl Client {
-    /// How long something took that was due at `due` and was begun at `started`, as it is seen `now`.
+    /// Time since `due` as seen at `now`, of something begun at `started`, without the time in which this shard stalled.
     pub(super) fn took(&self, due: Nanos, started: Nanos, now: Nanos) -> Took {
         let stalled = self.lateness.stood_still(started, now);
         Took { time: Nanos(now.since(due).0.saturating_sub(stalled.0)), stalled }
     }
 
-    /// A dial that was due at `due` and made at `dialled` has a connection.
+    /// Records a dial that was due at `due`, made at `dialled`, and is connected `now`.
     pub(super) fn dial_took(&mut self, due: Nanos, dialled: Nanos, now: Nanos) {
         let (took, delayed) = (self.took(due, dialled, now), self.lateness.delayed(due, dialled));
         self.tick.connect.record_seen(took);
@@ -25,9 +25,9 @@ impl Client {
         self.tick.dial_lag = self.tick.dial_lag.max(delayed);
     }
 
-    /// Input for an outstanding request: its first byte, unless there was one before.
+    /// Records the time to first byte of a request, with its first input.
     pub(super) fn begun(&mut self, stream: u32, now: Nanos) {
-        // Unsolicited messages of a server have a first byte that belongs to no response.
+        // An unsolicited message has a first byte that belongs to no response.
         if !self.has_first_bytes() {
             return;
         }
@@ -38,13 +38,13 @@ impl Client {
         let Exchange { due, started, at, .. } = *exchange;
         let took = self.took(due, started, now);
         self.conns.at_mut(stream).begun = Begun::after(took.time);
-        // A call that stays open begins in the ramp: its first message is one of the load.
+        // A streaming call begins in the ramp, but its messages belong to the load.
         let at_load = self.full_load.has(due) || self.job.is_streaming(at);
         let first_byte = if at_load { Timing::FirstByte } else { Timing::RampFirstByte };
         self.tick[first_byte].record_seen(took);
     }
 
-    /// A response is complete: counts its size, and whether its connection was kept.
+    /// Records the size of a complete response, and whether its connection is kept alive.
     pub(super) fn weigh(&mut self, exchange: &Exchange, head: Option<Head>, keeps_alive: bool) {
         let tick = &mut self.tick;
         tick.counts.kept += u64::from(keeps_alive);

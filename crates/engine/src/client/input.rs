@@ -1,4 +1,4 @@
-//! Input: responses, unsolicited messages, and the end of a session.
+//! Input on connections: responses, unsolicited messages, and the end of a session.
 
 use net::{Cx, Gone, Io, Key, Program};
 use samples::{Fault, Kind, Stage};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Client {
-    /// What carries the bytes is open: the session is opened next.
+    /// The transport (and its layer, if any) is open: opens the protocol's session.
     pub(super) fn open<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { job, conns, source, tick, layer, .. } = self;
         let (conn, session, _) = conns.parts(k.index, NOTHING);
@@ -28,13 +28,13 @@ impl Client {
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
 
-    /// Reads all that has come; returns the bytes used.
+    /// Reads all input that has arrived; returns the number of bytes used.
     pub(super) fn read_all<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let has_streams = self.job.is_http2();
-        // Where the response begins that is read now; frames of several are no sample of one.
+        // Where the response being read begins. With streams, the frames of several responses are mixed: no sample.
         let (mut used, mut from, mut is_first) = (0, 0, has_streams || self.is_before_response(k));
         let sampled = |from: usize, until: usize| if has_streams { &[][..] } else { &input[from..until] };
-        // What a connection goes on after, once it has read what came before that.
+        // What the connection continues with, once it has read all earlier input.
         let mut done = None;
         loop {
             let (stream, progress) = self.read(cx, k, &input[used..]);
@@ -99,8 +99,8 @@ impl Client {
         }
     }
 
-    /// A response is complete: goes on, or returns what to go on after where it `has_more` to read, and would send something: what has come
-    /// before is no reply to that.
+    /// A response is complete: continues, or returns what to continue with if there `is_more` input and the next step sends
+    /// something. Input that was sent earlier must not be taken for its reply.
     fn go_on_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, has_more: bool) -> Option<Done> {
         let done = self.take_response(cx, k, stream)?;
         if has_more && self.sends_next(k) {
@@ -111,7 +111,7 @@ impl Client {
         None
     }
 
-    /// All has been read that has come.
+    /// All input has been read: continues with `done`, if any.
     fn has_read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, done: Option<Done>) {
         done.into_iter().for_each(|done| self.follow_up(cx, k, done));
         if cx.is_open(k) {
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// If `has_come`, something was read: the first byte of what is awaited, if anything is. Interim responses come before that.
+    /// Notes the first byte of the awaited response, if input `has_come`. Interim responses do not count.
     fn note_first_byte(
         &mut self,
         k: Key,
@@ -139,7 +139,7 @@ impl Client {
         }
     }
 
-    /// Reads on, up to the next thing that happens; also the stream that it is of.
+    /// Reads up to the next event; also returns the stream that it belongs to.
     fn read<'a, I: Io>(
         &mut self,
         cx: &mut Cx<I>,
@@ -165,25 +165,25 @@ impl Client {
         (stream, read)
     }
 
-    /// A response will not come, while the connection goes on.
+    /// A response will not come, but the connection goes on.
     pub(super) fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, fault: Fault) {
-        // At its own deadline, which a call of gRPC has with it, the server may be first to end it.
+        // A gRPC call carries its deadline, so the server may be first to end it when throng's timeout is reached.
         let fault = if self.is_late(stream, cx.now()) { self.timeout_of(k, stream) } else { fault };
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, k.index, fault, cx.now());
         self.go_on_without(cx, k);
     }
 
-    /// Whether a request had no response within its timeout.
+    /// Whether a request has reached its timeout.
     pub(super) fn is_late(&self, stream: u32, now: Nanos) -> bool {
         now >= self.conns.at(stream).started + self.job.timeout
     }
 
-    /// A response will not come, for the server has announced the end of the session: the request is due again on the next one. Others
-    /// are under way beside it.
+    /// A response will not come, because the server has announced the end of the session: the request is due again on the next
+    /// connection. Other requests continue beside it.
     fn withdrawn<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         if self.conns.at(stream).request == PendingRequest::Again {
-            // The first on this connection: the server acts on nothing, on one connection after the other.
+            // The request was withdrawn before: the server acts on nothing, on one connection after another.
             let error = self.conns.error(k.index);
             let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
             return self.lost(cx, k, fault);
@@ -192,25 +192,25 @@ impl Client {
         let destination = self.conns[k.index].destination;
         let again = self.withdraw(&exchange, destination);
         match self.has_pings() {
-            // The next one takes its place.
+            // The next message takes its place.
             true => self.miss_withdrawn(again, destination),
             false => self.withdrawn.add(k.index, again),
         }
     }
 
-    /// Something came that is not right.
+    /// The input violates the protocol.
     pub(super) fn misread<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, failure: Failure) {
         self.fail(cx, k, failure.at(self.conns[k.index].state().stage()));
     }
 
-    /// Gives an idle connection's session back once no message is under way.
+    /// Returns an idle connection's session to the pool once no message is incomplete.
     fn rest_if_quiet(&mut self, k: Key) {
         if self.conn(k).state() == State::Idle {
             self.conns.transition(k.index, State::Idle);
         }
     }
 
-    /// The connection is a WebSocket, after requests.
+    /// The connection has become a WebSocket, after requests.
     fn upgraded(&mut self, k: Key, stream: u32, now: Nanos) {
         let started = self.conns.at(stream).started;
         self.tick.handshake.record_seen(self.took(started, started, now));
@@ -221,8 +221,8 @@ impl Client {
         let exchange = *self.exchange(k);
         self.learn(&exchange, cx.now(), true);
         let asked = exchange.started;
-        // Over TLS the server's SETTINGS come before it is asked: there is no time to measure. The handshake of what is upgraded
-        // later is the upgrade.
+        // Over TLS the server's SETTINGS come unrequested: there is no time to measure. A connection that is upgraded later
+        // records its handshake then.
         let is_later = self.job.is_before_upgrade(self.conns[k.index].at);
         if !is_later && (self.layer.is_none() || !self.job.protocol.is_opened_by_server()) {
             self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
@@ -230,14 +230,14 @@ impl Client {
         self.connected(cx, k);
     }
 
-    /// The protocol has output of its own.
+    /// Sends what the protocol itself replies, such as a pong.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
         let Client { source, tick, layer, .. } = self;
         reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
         self.send_output(cx, k);
     }
 
-    /// Sends what input has left the session to send, if that is anything.
+    /// Sends what the session produced in response to input, if anything.
     pub(super) fn send_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if !self.conns.find_session(k.index).is_some_and(|session| session.has_output()) {
             return;
@@ -248,7 +248,7 @@ impl Client {
         self.send_more(cx, k);
     }
 
-    /// Sends what waits on a connection, now that what was sent before has left.
+    /// Continues sending on a connection once earlier output has left.
     pub(super) fn send_more<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { conns, source, tick, layer, .. } = self;
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
@@ -256,8 +256,8 @@ impl Client {
         conns.find_session(k.index).into_iter().for_each(|session| session.send_more(out));
     }
 
-    /// Counts a limit on streams that is below what is wanted; the server's SETTINGS are always replied to. No stream at all is
-    /// another thing: the connection is not open yet, or ends.
+    /// Records a stream limit of the server below the wanted number; SETTINGS always cause output, so this is called for each. A
+    /// limit of zero does not count: the connection is not open yet, or is ending.
     fn note_allowed_streams(&mut self, k: Key) {
         let Client { job, conns, tick, .. } = self;
         let allowed = conns.find_session(k.index).and_then(|session| session.allowed_streams());
@@ -265,8 +265,8 @@ impl Client {
         tick.streams_allowed = tick.streams_allowed.into_iter().chain(fewer).min();
     }
 
-    /// The server has announced the end of the session: the connection stays closed until its next message is due. Where it closes a
-    /// WebSocket with an error, the connection is lost.
+    /// The server announced the end of the session: the connection stays closed until its next message is due. A WebSocket closed
+    /// with an error is a loss.
     fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>, words: &[u8]) {
         self.end_tick_before_losses(cx.now());
         let error = reply.error().unwrap_or_else(|| self.conns.error(k.index));
@@ -277,7 +277,7 @@ impl Client {
             return self.lost(cx, k, fault);
         }
         let due = match self.conn(k).state() {
-            // Its message crossed with the close: it is still owed.
+            // The message crossed with the close: it is still owed.
             State::Busy => self.exchange(k).due,
             _ => self.idle_until(cx, k),
         };

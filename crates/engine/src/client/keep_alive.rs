@@ -1,6 +1,6 @@
-//! PINGs that keep connections of HTTP/2 alive beside their requests, as those of gRPC do
-//! (<https://github.com/grpc/proposal/blob/master/A8-client-side-keepalive.md>): one goes out when nothing has come for a time, and a
-//! connection on which it is not acknowledged in time is lost.
+//! Keep-alive PINGs on HTTP/2 connections, independent of requests, as in gRPC
+//! (<https://github.com/grpc/proposal/blob/master/A8-client-side-keepalive.md>): one is sent when nothing has arrived for a time;
+//! a connection on which it is not acknowledged in time is lost.
 
 use net::{Cx, Io, Key};
 use samples::Kind;
@@ -9,12 +9,12 @@ use units::Nanos;
 use super::Client;
 use crate::{out::Out, protocol::http2};
 
-/// What is known of a connection for its PINGs.
+/// The keep-alive state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alive {
-    /// When something came last; never, while no session is open.
+    /// When input last arrived; never, while no session is open.
     received: Nanos,
-    /// When the PING was sent that is not acknowledged yet, which is its number too; never, if there is none.
+    /// When the unacknowledged PING was sent, which also identifies it; never, if there is none.
     sent: Nanos,
 }
 
@@ -23,28 +23,28 @@ impl Alive {
 }
 
 impl Client {
-    /// The session of a connection is open.
+    /// The session of a connection is open: keep-alive begins.
     pub(super) fn begin_keep_alive(&mut self, k: Key, now: Nanos) {
         if let Some(alive) = self.alive.get_mut(k.index as usize) {
             *alive = Alive { received: now, ..Alive::CLOSED };
         }
     }
 
-    /// It is no more.
+    /// The connection has ended: so does its keep-alive.
     pub(super) fn end_keep_alive(&mut self, k: Key) {
         if let Some(alive) = self.alive.get_mut(k.index as usize) {
             *alive = Alive::CLOSED;
         }
     }
 
-    /// Something has come on a connection.
+    /// Input has arrived on a connection.
     pub(super) fn note_input(&mut self, k: Key, now: Nanos) {
         if let Some(alive) = self.alive.get_mut(k.index as usize).filter(|it| it.received != Nanos::NEVER) {
             alive.received = now;
         }
     }
 
-    /// When a connection is to send a PING, or has waited too long for the reply to one.
+    /// When a connection has to send a PING, or has waited too long for its acknowledgement.
     pub(super) fn keep_alive_due(&self, index: u32) -> Nanos {
         let (Some(alive), Some(every)) = (self.alive.get(index as usize), self.job.keep_alive) else {
             return Nanos::NEVER;
@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Sends a PING where that is due; false: the one before was not acknowledged in time, and the connection is lost.
+    /// Sends a PING if due. Returns false if the previous one was not acknowledged in time: the connection is lost.
     pub(super) fn keep_alive<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
         let now = cx.now();
         if self.keep_alive_due(k.index) > now {
@@ -74,7 +74,7 @@ impl Client {
         true
     }
 
-    /// The PING with this number is acknowledged; one that was not sent, or not on this connection, is none.
+    /// The PING with this number is acknowledged; ignored if it is not the outstanding one of this connection.
     pub(super) fn acknowledged<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u64) {
         let (sent, now) = (Nanos(number), cx.now());
         let is_awaited = |it: &&mut Alive| it.sent == sent && sent != Nanos::NEVER;
@@ -83,7 +83,7 @@ impl Client {
         let took = self.took(sent, sent, now);
         self.tick.ping_rtt.record_seen(took);
         self.conn(k).received(now, None);
-        // It was set for the end of the wait.
+        // The timer was set for the end of the wait.
         let own = self.timer(cx, k);
         self.wake_at(cx, k, own);
     }

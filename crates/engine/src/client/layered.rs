@@ -1,4 +1,4 @@
-//! Connections with a layer between the socket and the protocol.
+//! Connections with a layer (TLS) between the socket and the protocol: the layer's handshake, unsealed input, sealed output.
 
 use net::{Cx, Gone, Io, Key, Layered, Opening, Program, Unsealed};
 use samples::{Fault, Kind, Stage};
@@ -12,7 +12,7 @@ impl Client {
         self.layer.as_mut().expect("asked of connections with a layer only")
     }
 
-    /// The transport is open: the layer is opened next.
+    /// The transport is open: opens the layer.
     pub(super) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.conns.transition(k.index, State::Securing);
         self.exchange(k).started = cx.now();
@@ -25,7 +25,7 @@ impl Client {
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
 
-    /// Reads all that has come; returns the bytes used.
+    /// Reads all input through the layer; returns the number of bytes used.
     pub(super) fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let mut used = 0;
         loop {
@@ -51,7 +51,7 @@ impl Client {
                 Err(error) => {
                     self.say_of_layer(cx, k);
                     let fault = tls_fault(error, self.conn(k).state().stage());
-                    // What is no record of TLS has not been changed by decryption.
+                    // Bytes that are not a TLS record have not been changed by decryption.
                     if fault.kind == Kind::NotTls {
                         self.sample_words(k, fault, cx.now(), &input[used..]);
                     }
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// The layer is open: the session is opened next.
+    /// The layer is open: opens the session.
     fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening) {
         if self.job.is_http2() && !opening.http2 {
             return self.fail(cx, k, Fault::target(Stage::Tls, Kind::NoProtocol));
@@ -76,16 +76,16 @@ impl Client {
         if exchange.first {
             let waited = self.pacer.learn_handshake(now.since(exchange.started), opening.resumed);
             if self.job.protocol.is_known_by_dial(exchange.has_request()) {
-                // Nothing follows: that it is open is the response. The dial itself has been learnt from before.
+                // The open connection is all that is awaited. The pacer has already learnt from the TCP dial.
                 self.pacer.learn(waited, true, now);
             }
         }
-        // What follows is measured without the handshake.
+        // Later phases are measured without the handshake.
         self.exchange(k).started = now;
         self.open(cx, k);
     }
 
-    /// What the protocol does not use is kept for it.
+    /// Passes unsealed bytes to the protocol; unused ones are kept for it.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
         let leftover = self.layered().take_leftover(k.index, bytes);
         let bytes = leftover.as_deref().unwrap_or(bytes);
@@ -95,18 +95,18 @@ impl Client {
         }
     }
 
-    /// Whether a connection's keys have sealed what they may, and cannot be renewed (TLS 1.2).
+    /// Whether a connection's keys have sealed their maximum and cannot be renewed (TLS 1.2).
     pub(super) fn is_used_up(&self, k: Key) -> bool {
         self.layer.as_ref().is_some_and(|layered| layered.layer.is_used_up(k.index))
     }
 
-    /// Closes such a connection, as announced: it is dialled again for what is due next.
+    /// Closes a connection whose keys are used up, as an announced close: it is dialled again for what is due next.
     pub(super) fn close_used_up<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         self.close_layer(cx, k);
         self.closed_as_announced(cx, k, due);
     }
 
-    /// Nothing more is sent on a connection.
+    /// Closes the sending side of the layer: nothing more is sent.
     pub(super) fn close_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if let Some(layered) = &mut self.layer {
             layered.layer.close(k.index);

@@ -1,4 +1,4 @@
-//! The wanted number of connections: it may change while they are held.
+//! The wanted number of connections, which may change during a run.
 
 use net::{Close, Cx, Io, Key};
 use units::Nanos;
@@ -9,17 +9,17 @@ use crate::{
     pace::RateProfile,
 };
 
-/// Maximum of connections closed, and of records examined, in one turn, so that responses are not delayed.
+/// Maximum number of closes, and of records examined, in one turn, so that responses are not delayed.
 const CLOSES_A_TURN: u32 = 128;
 const CHECKS_A_TURN: u32 = 4_096;
 
 impl Client {
-    /// Connections that there are, or will be without a further order.
+    /// Connections that are open, dialling, or waiting to be dialled again.
     pub(super) fn there(&self) -> u64 {
         self.conns.open() + self.conns.dialling() + self.conns.disconnected()
     }
 
-    /// Whether one less would still be enough.
+    /// Whether there are more connections than wanted.
     pub(super) fn is_surplus(&self) -> bool {
         match self.job.most_idle() {
             Some(idle) => self.conns.idle() > idle,
@@ -27,12 +27,12 @@ impl Client {
         }
     }
 
-    /// Whether a connection that is gone may be dialled again.
+    /// Whether an ended connection may be dialled again.
     pub(super) fn is_replaced(&self) -> bool {
         !self.begins_nothing() && self.pacer.replaces(self.there())
     }
 
-    /// Sets the number of connections to `n`; for arrivals, the total. First dials are due from `from` on.
+    /// Sets the wanted number of connections; for arrivals, their total. First dials are due from `from` on.
     pub(super) fn set_load(&mut self, n: u32, profile: Option<RateProfile>, from: Nanos) {
         if profile.is_none() && u64::from(n) > self.there() && self.opens_first() {
             self.quota.wait();
@@ -44,27 +44,27 @@ impl Client {
         }
     }
 
-    /// Whether all connections that come are to be open before one of them sends: in a closed loop those that are open would use up the
-    /// target, so that an adaptive ramp stays slow. Those that were there before go on.
+    /// Whether all new connections must be open before one of them sends: in a closed loop, the open ones would use up the
+    /// target's capacity and slow down an adaptive ramp. Existing connections continue.
     fn opens_first(&self) -> bool {
         self.pacer.is_closed_loop() && !self.pacer.comes_and_goes() && self.job.only_requests()
     }
 
-    /// Whether all first dials are decided, and no connection is one too many. Where the load has ended by itself, as with the last
-    /// connection of a number of requests, nothing is dialled any more, whatever a later stage wants.
+    /// Whether every first dial is decided and no connection is surplus. Always true once the load has ended by itself, as with
+    /// the last connection of a number of requests: nothing is dialled any more, whatever a later stage wants.
     pub(super) fn is_ramped(&self) -> bool {
         self.draining || self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
     }
 
-    /// Sets the rate profile of an open loop's requests, or of arrivals, from this time on.
+    /// Sets the rate profile of an open loop's requests, or of arrivals, from `from` on.
     pub(super) fn set_profile(&mut self, profile: RateProfile, from: Nanos, now: Nanos) {
         let has_first_byte = self.has_first_bytes();
         let Client { pacer, tick, full_load, .. } = self;
         pacer.set_profile(profile, from, now, &mut |it| slot(tick, full_load, has_first_byte, it));
     }
 
-    /// Closes idle connections that are surplus or released, the latest first; busy ones are closed after their response. Returns
-    /// when to continue.
+    /// Closes idle connections that are surplus or released, the latest first; busy ones close after their response. Returns when
+    /// to continue.
     pub(super) fn close_surplus<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let (mut closes, mut checks) = (CLOSES_A_TURN, CHECKS_A_TURN);
         while self.surplus_below > 0 && (self.is_surplus() || self.is_released()) {
@@ -77,7 +77,7 @@ impl Client {
             match self.conn(k).state() {
                 State::Idle if self.is_released() => self.release(cx, k),
                 State::Idle => self.finish(cx, k),
-                // Calls that stay open do not end by themselves.
+                // Streaming calls do not end by themselves.
                 State::Busy if self.job.streams() && self.is_surplus() && self.leave_streams(cx, k) => {}
                 State::Disconnected if self.is_surplus() => {
                     self.forget(k);
@@ -98,7 +98,7 @@ impl Client {
         *left == 0
     }
 
-    /// A connection is dialled for the first time at this place.
+    /// A new connection begins at this place: initialises its records.
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
         let at = k.index as usize;
         if self.pacer.comes_and_goes() {

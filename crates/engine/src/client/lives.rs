@@ -1,5 +1,4 @@
-//! What is known of connections' lives for the question why they end: how many responses each has received, and how long
-//! those that are left have been silent.
+//! What may explain why connections end: how many responses each one received, and how long the remaining ones have been silent.
 
 use net::Key;
 use units::Nanos;
@@ -7,10 +6,10 @@ use units::Nanos;
 use super::Client;
 use crate::connections::State;
 
-/// Number of connections of a shard whose responses are counted: enough for a pattern, two bytes each.
+/// Number of connections of a shard whose responses are counted, two bytes each: enough to show a pattern.
 const MOST: u32 = 4096;
 
-/// Responses of the connections whose index is below a bound.
+/// Number of responses of each connection with an index below [`MOST`].
 pub(super) struct Lives(Vec<u16>);
 
 impl Lives {
@@ -30,7 +29,7 @@ impl Lives {
         }
     }
 
-    /// None where they were not counted, or are more than can be.
+    /// `None` if they are not counted, or exceed the counter.
     pub(super) fn responses(&self, index: u32) -> Option<u64> {
         let responses = self.0.get(index as usize).copied();
         responses.filter(|n| *n < u16::MAX).map(u64::from)
@@ -38,8 +37,8 @@ impl Lives {
 }
 
 impl Client {
-    /// Of the connections that are open now, how long the one has been silent that was silent for longest. It goes through
-    /// all of them, some nanoseconds each: for the end of full load.
+    /// The longest silence of the idle connections. Scans all of them, some nanoseconds each, so it is called only at the end of
+    /// full load.
     pub(super) fn longest_silence(&self, now: Nanos) -> Nanos {
         let idle = self.conns.iter_in(State::Idle);
         idle.map(|(_, conn)| conn.silent_for(now)).max().unwrap_or(Nanos::ZERO)

@@ -1,4 +1,4 @@
-//! Messages of responses of gRPC, and calls that stay open.
+//! Messages within gRPC responses, and streaming calls.
 
 use net::{Cx, Io, Key};
 use units::Nanos;
@@ -16,16 +16,16 @@ impl Client {
         }
         let is_first = exchange.nth == came;
         if is_first {
-            // The call may stay open for the whole run: that it works is known with its first message.
+            // The call may stay open for the whole run: its first message shows that it works.
             self.learn(&exchange, now, true);
             self.conns.first_is_known(stream);
             self.succeeded(k);
         } else {
             self.count_gap(exchange.started, now);
         }
-        // Those that came along with it.
+        // The other messages of the same read.
         self.tick.gap.record_n(Nanos::ZERO, u64::from(came - 1));
-        // The next gap begins, and so does the time to the next message.
+        // The next gap begins, and the timeout for the next message.
         self.conns.at_mut(stream).started = now;
         self.conn(k).received(now, None);
         if self.draining {
@@ -35,7 +35,7 @@ impl Client {
         }
     }
 
-    /// Closes a connection that is one too many, if all of its calls have begun: one that stays keeps them.
+    /// Closes a surplus connection if all its streaming calls have begun to respond. Returns whether it was closed.
     pub(super) fn leave_streams<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
         let have_begun = self
             .conns
@@ -51,7 +51,7 @@ impl Client {
         is_idle
     }
 
-    /// Gives up the calls of a connection whose responses have begun and would go on: no one waits for their ends.
+    /// Cancels the streaming calls of a connection whose responses have begun: they would go on without end.
     pub(super) fn withdraw_streams<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let destination = self.conn(k).destination;
         let mut next = self.conns.oldest(k.index);

@@ -1,4 +1,4 @@
-//! The open loop: what is due by the schedule goes out on connections that are free.
+//! The open loop: requests that the schedule makes due are sent on free connections.
 
 use net::{Cx, Io, Key};
 use units::Nanos;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Client {
-    /// Sends what is due.
+    /// Sends what is due by the schedule.
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
         let has_first_byte = self.has_first_bytes();
@@ -26,8 +26,8 @@ impl Client {
         });
         let limit = |due| job.timeout + lateness.since(due);
         pacer.give_up(now, limit, &mut |it| slot(tick, full_load, has_first_byte, it));
-        // Since it was free, its session may have been ended by the server, or what was withdrawn has been sent again on it: it comes back
-        // with its next response.
+        // A connection may have lost its place since it became free: its session was ended, or a withdrawn request was sent on
+        // it. It becomes free again with its next response.
         let pair = |client: &mut Client| client.pacer.pair(|index| client.conns.may_begin(index));
         while let Some((index, due)) = pair(self) {
             let k = cx.at(index).expect("who is free is there");
@@ -40,8 +40,8 @@ impl Client {
         }
     }
 
-    /// Slots that find no connection idle come by one of their own, as long as there is a place. What was due before the previous
-    /// collection, at `collected_at`, has waited for that.
+    /// Dials a connection for each slot that finds none idle, as long as there are places. A slot that was due before the
+    /// previous collection, at `collected_at`, had to wait for a place: its dial is due now.
     fn dial_for_slots<I: Io>(&mut self, cx: &mut Cx<I>, collected_at: Nanos) {
         while !cx.is_full()
             && let Some(due) = self.pacer.take_slot()
@@ -51,13 +51,13 @@ impl Client {
         }
     }
 
-    /// The connection has a place for a request: the slot that has waited longest takes it, or it waits for one. True: a
-    /// request has begun.
+    /// The connection can take a request: the slot that has waited longest takes it, otherwise the connection waits for one.
+    /// Returns whether a request has begun.
     pub(super) fn set_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
         if self.conn(k).state() != State::Busy {
             self.wake_at(cx, k, Nanos::NEVER);
         }
-        // A slot that waits had no connection until now, and none to dial.
+        // A waiting slot had no connection until now, and none to dial.
         let Some(due) = self.pacer.set_free(k.index) else { return false };
         self.use_free(cx, k, cx.now(), due)
     }
@@ -70,14 +70,15 @@ impl Client {
         self.start_request(cx, k, Exchange::new(due, cx.now()))
     }
 
-    /// Requests of the schedule that were due by now, and have no connection, are given up.
+    /// Gives up the scheduled requests that are due by now and have no connection.
     pub(super) fn end_slots(&mut self, now: Nanos) {
         let has_first_byte = self.has_first_bytes();
         let Client { pacer, tick, full_load, .. } = self;
         pacer.end_slots(now, &mut |it| slot(tick, full_load, has_first_byte, it));
     }
 
-    /// Those that wait for one are. What has become due since the load ended, or a step of a search, is no part of it.
+    /// Gives up the slots that wait for a connection. What became due after the load or a step of a search ended is not part of
+    /// it.
     pub(super) fn give_up_slots(&mut self, now: Nanos) {
         let has_first_byte = self.has_first_bytes();
         let Client { pacer, tick, full_load, .. } = self;

@@ -1,5 +1,5 @@
-//! Messages that go out at intervals on several WebSockets of a connection: each when it is due, whether the replies to those
-//! before it have come or not; and what is due of any that go out at intervals.
+//! Overlapping messages: sent at intervals on several WebSockets of one connection, each when it is due, whether or not earlier
+//! replies have come. Also the backlog of any messages sent at intervals.
 
 use net::{Cx, Io, Key};
 use units::Nanos;
@@ -8,12 +8,13 @@ use super::Client;
 use crate::{connections::State, op::Op};
 
 impl Client {
-    /// Whether there are such messages.
+    /// Whether messages overlap.
     pub(super) fn has_pings(&self) -> bool {
         !self.pings.is_empty()
     }
 
-    /// When the next message is due that follows at its interval what a connection awaits the reply to, if one does.
+    /// When the next message is due after the one whose reply the connection awaits, and the interval; `None` if no message
+    /// follows at an interval.
     pub(super) fn next_at_intervals(&self, index: u32) -> Option<(Nanos, Nanos)> {
         if self.conns[index].state() != State::Busy || self.quota.is_limited() {
             return None;
@@ -24,7 +25,7 @@ impl Client {
         (*every > Nanos::ZERO && next != Nanos::NEVER).then_some((next, *every))
     }
 
-    /// A message that was due at `due` goes out: when the next one is; never, where there are no such messages.
+    /// A message that was due at `due` is sent: returns when the next one is due; never, without overlapping messages.
     pub(super) fn next_ping(&mut self, k: Key, due: Nanos) -> Nanos {
         let (Some(next), Some(every)) = (self.pings.get_mut(k.index as usize), self.job.overlapping()) else {
             return Nanos::NEVER;
@@ -42,21 +43,21 @@ impl Client {
         }
     }
 
-    /// Sends what is due of a connection with messages under way, and could be sent from `ready` on, as long as a WebSocket is
-    /// free; sets the timer for what comes next.
+    /// Sends what is due on a connection with messages under way, and could be sent from `ready` on, while a WebSocket is free;
+    /// sets the timer for what comes next.
     pub(super) fn ping<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ready: Nanos) {
         let (at, now) = (k.index as usize, cx.now());
         if self.pacer.is_paused() && self.pings[at] <= now {
             self.next_ping(k, now);
         }
-        // After a stall several are due, of which one may be the last of a number. Of connections that are too many none begins anything:
-        // the first that awaits nothing is closed.
+        // After a stall several messages are due, one of which may be the last of a quota. While there are surplus connections,
+        // none begins anything: the first one with nothing under way is closed.
         let begins_none = |client: &Client| client.begins_nothing() || client.is_surplus();
         while !begins_none(self) && self.pings[at] <= now && self.conns.has_place(k.index) {
             let due = self.pings[at];
             self.request_due(cx, k, due, ready.max(due));
         }
-        // Without a free WebSocket, it goes out with the next reply.
+        // Without a free WebSocket, the message is sent with the next reply.
         let next = if self.pings[at] > now && !begins_none(self) { self.pings[at] } else { Nanos::NEVER };
         let (timeout, lateness) = (self.job.timeout, &self.lateness);
         let deadline = |started| started + timeout + lateness.since(started);

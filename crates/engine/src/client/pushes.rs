@@ -1,4 +1,4 @@
-//! Messages that the server sends by itself: they are counted and measured, and answered where a rule says so. Heartbeats.
+//! Unsolicited messages of the server: counted, measured, and replied to if a rule matches. Also heartbeats.
 
 use net::{Cx, Io, Key};
 use samples::Took;
@@ -8,7 +8,7 @@ use super::Client;
 use crate::{out::Out, pushes::Arrival};
 
 impl Client {
-    /// The connection is open, or upgraded: no message has come on it, and its heartbeat begins where it is a WebSocket.
+    /// The connection is open or upgraded: no message has come yet; the heartbeat begins if it is a WebSocket.
     pub(super) fn begin_pushes(&mut self, k: Key, now: Nanos) {
         self.pushed.begin(k.index);
         let is_websocket = !self.job.is_before_upgrade(self.conns[k.index].at);
@@ -17,19 +17,19 @@ impl Client {
         }
     }
 
-    /// A message that nothing awaited has come as a whole.
+    /// A message that nothing awaited is complete.
     pub(super) fn pushed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.tick.counts.pushed += 1;
         self.message_came(cx.now());
         let came = self.pushed.came;
-        // One that a rule is for has its own form, as has one that a step waits for.
+        // A message that matches a rule or is awaited by a step has another form: it may lack the fields searched for.
         self.tick.pushes.unread += u64::from(came.rule.is_none() && self.pushed.watch().lacks(&came));
         if let Some(rule) = came.rule {
             self.answer(cx, k, rule);
         }
     }
 
-    /// A message that is no reply to one of ours has come: what is to be known of it.
+    /// Measures a message that is not the reply to a message of throng.
     pub(super) fn message_came(&mut self, now: Nanos) {
         let came = self.pushed.came;
         self.tick.counts.messages += 1;
@@ -48,14 +48,14 @@ impl Client {
         }
     }
 
-    /// A message came after the one before it.
+    /// Records the gap since the previous message.
     pub(super) fn count_gap(&mut self, before: Nanos, now: Nanos) {
         let gap = self.took(before, before, now);
         self.longest_gap = self.longest_gap.max(gap.time);
         self.tick.gap.record_seen(gap);
     }
 
-    /// The load ends, for all connections that are open.
+    /// The load ends: records the final silence of all open connections.
     pub(super) fn count_silences(&mut self, now: Nanos) {
         for index in 0..self.conns.len() {
             if self.conns[index].state().is_open() {
@@ -64,7 +64,8 @@ impl Client {
         }
     }
 
-    /// The load of a connection ends. A WebSocket that only greeted need not send more. What was withdrawn is counted then.
+    /// Records the final silence of a connection. A WebSocket with one message only (a greeting) need not send more. Cancelled
+    /// calls were counted when they were cancelled.
     pub(super) fn count_silence_of(&mut self, index: u32, now: Nanos) {
         let streams = self.pushed.streams();
         for place in index * streams..(index + 1) * streams {
@@ -74,8 +75,8 @@ impl Client {
         }
     }
 
-    /// Nothing came since `last`, until the load ended: a server that was silent for longer than it ever was before may have stopped, and
-    /// that is a gap, at least as long.
+    /// Nothing came from `last` until the load ended: if that is longer than any gap before, the server may have stopped, and the
+    /// silence is recorded as a gap of at least this length.
     pub(super) fn count_silence(&mut self, last: Nanos, now: Nanos) {
         if now.since(last) > self.longest_gap {
             let gap = self.took(last, last, now);
@@ -83,7 +84,7 @@ impl Client {
         }
     }
 
-    /// A message was sent at this time since 1970.
+    /// Records the delay of a message that was sent at `sent`, a time since 1970.
     fn delayed(&mut self, sent: Nanos, now: Nanos) {
         let date = self.job.date + now;
         self.tick.pushes.ahead += u64::from(sent > date);
@@ -110,7 +111,7 @@ impl Client {
         });
     }
 
-    /// Replies to a message that fits a rule. Not while the server reads nothing: what it does not read must not pile up here.
+    /// Replies to a message that matches a rule, unless the connection is write-blocked: replies must not pile up.
     fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, rule: u8) {
         let is_blocked = cx.is_write_blocked(k) || self.conns.is_blocked(k.index);
         let Client { job, conns, source, tick, layer, pushed, .. } = self;
@@ -121,7 +122,7 @@ impl Client {
         tick.counts.told += 1;
     }
 
-    /// Sends the heartbeat of a connection, where it is due.
+    /// Sends a connection's heartbeat, if due.
     pub(super) fn beat<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (now, state) = (cx.now(), self.conn(k).state());
         let Some(next) = self.beats.get_mut(k.index as usize).filter(|next| **next <= now) else { return };

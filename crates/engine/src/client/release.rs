@@ -1,5 +1,5 @@
-//! The end of connections that have nothing more to send, while others wait for their response. A server that serves only some
-//! connections at a time, such as one with a process for each, keeps to those that are open: the others wait in its queue.
+//! Release: closing connections that have nothing more to send while others await responses. A server that serves only some
+//! connections at a time, such as one with a process for each, gets to the waiting ones only when open ones close.
 
 use net::{Cx, Io, Key};
 use samples::books::End;
@@ -7,7 +7,7 @@ use units::Nanos;
 
 use super::Client;
 
-/// After the last of a number of requests, idle connections stay open for this long: mostly all responses are there by then.
+/// Idle connections stay open for this long after the last of a fixed number of requests: usually all responses arrive by then.
 const RELEASED_AFTER: Nanos = Nanos::from_millis(500);
 
 /// Whether connections are closed as soon as nothing is under way on them.
@@ -20,12 +20,12 @@ pub(super) enum Release {
 }
 
 impl Client {
-    /// Whether a connection is closed as soon as nothing is under way on it: it has nothing more to send, and others may wait.
+    /// Whether connections without anything under way are closed.
     pub(super) fn is_released(&self) -> bool {
         self.release == Release::Now
     }
 
-    /// By order, after the load has ended.
+    /// Releases all connections by order, after the load has ended.
     pub(super) fn release_all(&mut self) {
         if self.draining {
             self.release = Release::Now;
@@ -33,10 +33,10 @@ impl Client {
         }
     }
 
-    /// The same some time after the last of a number of requests; returns when.
+    /// Releases all connections some time after the last of a fixed number of requests; returns when.
     pub(super) fn release_due(&mut self, now: Nanos) -> Nanos {
         match self.release {
-            // What was withdrawn begins once more.
+            // A withdrawn request begins again.
             _ if !self.draining && !self.has_sent_all(now) => self.release = Release::Not,
             Release::Not if self.has_sent_all(now) => self.release = Release::At(now + RELEASED_AFTER),
             Release::At(at) if now >= at => {

@@ -1,4 +1,4 @@
-//! What connections do next: requests and messages go out, pauses begin.
+//! The next operation of a connection: sends requests and messages, begins think times.
 
 use net::{Cx, Io, Key};
 use plan::Think;
@@ -14,31 +14,29 @@ use crate::{
     pacer::Next,
 };
 
-/// How long a fire-and-forget message, or a close, waits at a time for a peer that does not read: otherwise the backlog
-/// would grow with time.
+/// How long a fire-and-forget message or a close is postponed while the peer does not read: otherwise output would pile up.
 const BLOCKED: Nanos = Nanos::from_millis(100);
-/// While the shard is paused, an idle connection is checked no more often than this.
+/// While the shard is paused, an idle connection is checked at most this often.
 const MIN_DELAY: Nanos = Nanos::from_millis(500);
 
 impl Client {
-    /// The same for one whose time has come.
+    /// Continues with an idle connection whose timer has expired.
     pub(super) fn go_on_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         self.go_on(cx, k, due, due);
-        // In closed loop timers are not set again with each request, and this one's is spent: it was put off.
+        // In closed loop, requests do not set the timer again; this one has expired, so the timeout needs it.
         if self.pacer.is_closed_loop() && self.conn(k).state() == State::Busy {
             self.wake_at(cx, k, cx.now() + self.job.timeout);
         }
     }
 
-    /// During a pause, what is due is postponed by another think time: after it, requests come as before, and not all at
-    /// once.
+    /// Postpones what is due during a pause by another think time, so that requests do not come all at once after it.
     pub(super) fn put_off<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Think { min, max } = self.job.longest_wait;
         let delay = Nanos(self.source.random.between(min.0, max.0)).max(MIN_DELAY);
         self.wake_at(cx, k, cx.now() + delay);
     }
 
-    /// What comes next for a connection on which a request has just begun, or has ended, while others may be under way.
+    /// Continues on a connection on which a request has just begun or ended, while others may be under way.
     pub(super) fn go_on_beside<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.send_withdrawn(cx, k);
         if self.may_begin_beside(cx, k) {
@@ -46,8 +44,8 @@ impl Client {
         }
     }
 
-    /// Whether a connection may begin a request beside those under way. While there are too many connections, none does: the first ones
-    /// that are without a request are closed.
+    /// Whether a connection may begin a request beside those under way. With surplus connections none may: the first one without
+    /// a request is closed.
     pub(super) fn may_begin_beside<I: Io>(&self, cx: &Cx<I>, k: Key) -> bool {
         !self.begins_nothing()
             && cx.is_open(k)
@@ -56,10 +54,10 @@ impl Client {
             && !self.is_surplus()
     }
 
-    /// The same where a request has ended without a response: the end of the session may have been announced before, and was waited for
-    /// by this request alone.
+    /// Continues after a request ended without a response: the session's end may have been announced earlier and waited only for
+    /// this request.
     pub(super) fn go_on_without<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        // A call that failed is one of those for which the connection came.
+        // A failed call counts among the calls of the connection.
         if self.conn(k).state() == State::Idle && self.is_last_call(k) {
             return self.leave(cx, k);
         }
@@ -75,8 +73,8 @@ impl Client {
         }
     }
 
-    /// Whether a connection has requests under way, and this is not a further one that may begin beside them. A pause and all
-    /// else comes when they have ended, and connections that came for a number of calls make one at a time.
+    /// Whether the operation must wait for requests under way. A think time and most other operations do; so does everything on
+    /// connections with a fixed number of calls, which make one at a time.
     fn awaits(&self, k: Key, op: &Op) -> bool {
         self.conns[k.index].state() == State::Busy
             && (!op.may_overlap()
@@ -87,7 +85,7 @@ impl Client {
                 || !self.conns.has_place(k.index))
     }
 
-    /// What comes next for a connection, where what came before ended at `due`, and could be begun from `ready` on.
+    /// Performs the connection's next operations. The previous one ended at `due`; sending was possible from `ready` on.
     pub(super) fn go_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, mut due: Nanos, mut ready: Nanos) {
         let mut sent = false;
         loop {
@@ -102,12 +100,12 @@ impl Client {
                 op if self.quota.is_spent() && (op.sends() || op.awaits_response()) => {
                     return self.stay_idle(cx, k);
                 }
-                // What a call sends leaves as one segment: each of the plan's messages leaves separately.
+                // The output of one turn leaves as one segment, but each of the plan's messages is to leave separately.
                 op if sent && op.sends() => return self.wake_at(cx, k, cx.now()),
                 op if self.pacer.puts_off() && (op.sends() || op.awaits_response()) => {
                     return self.put_off(cx, k);
                 }
-                // As with a blocking socket. A request is due nevertheless: its response is late.
+                // Waits as a blocking socket would. Requests are due nevertheless: their responses are late.
                 Op::Send(_) | Op::Close if cx.is_write_blocked(k) || self.conns.is_blocked(k.index) => {
                     return self.wake_at(cx, k, cx.now() + BLOCKED);
                 }
@@ -145,14 +143,14 @@ impl Client {
         }
     }
 
-    /// Nothing more is to begin: an idle connection has no timer.
+    /// Nothing more begins: an idle connection has no timer.
     fn stay_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.conn(k).state() == State::Idle {
             self.wake_at(cx, k, Nanos::NEVER);
         }
     }
 
-    /// What was due at `due`, and could be sent from `ready` on, is sent on its connection.
+    /// Sends the request that was due at `due` and could be sent from `ready` on.
     pub(super) fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) -> bool {
         if self.full_load.has(due) {
             self.lateness.leaves(ready);
@@ -160,30 +158,30 @@ impl Client {
         self.begin_request(cx, k, due)
     }
 
-    /// The same for one whose lag is known.
+    /// The same for a request whose lag is recorded already.
     fn begin_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
         self.due(self.conns[k.index].at);
         self.start_request(cx, k, Exchange::new(due, cx.now()))
     }
 
-    /// The same for one that is in the books since it was due. True: a request has begun.
+    /// Starts a request that was counted as due before. Returns true: a request has begun.
     pub(super) fn start_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, exchange: Exchange) -> bool {
         let (now, due) = (cx.now(), exchange.due);
-        // Of several, the first that began has the timer: it is the first to be late.
+        // With several requests, the first one's timeout sets the timer: it expires first.
         let is_first = self.conn(k).state() == State::Idle;
         let Client { job, conns, .. } = self;
         let at = conns[k.index].at;
         let stream = conns.begin(k.index, exchange, || job.session(at));
         self.request(cx, k, stream);
         let next = self.next_ping(k, due);
-        // In closed loop the timer of an earlier request is left running: it checks when it fires.
+        // In closed loop the timer of an earlier request keeps running; when it expires, it checks what is under way.
         if is_first && !self.pacer.is_closed_loop() {
             self.wake_at(cx, k, next.min(now + self.job.timeout));
         }
         true
     }
 
-    /// Begins the next operation of a connection in this exchange.
+    /// Begins the connection's next operation in this exchange.
     pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let (by_dial, destination) = (self.conn(k).state().is_opening(), self.conn(k).destination);
         self.sent(destination, by_dial && self.conns.at(stream).request.is_due());
@@ -195,7 +193,7 @@ impl Client {
         self.send_request(cx, k, stream);
     }
 
-    /// Sends the request of an exchange: where redirects of it were followed, the one to which the last of them leads.
+    /// Sends the request of an exchange: after a redirect, the redirected one.
     pub(super) fn send_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let Client { job, conns, source, tick, layer, .. } = self;
         let (conn, session, exchange) = conns.parts(k.index, stream);
@@ -215,7 +213,7 @@ impl Client {
         drawn.into_iter().for_each(|drawn| source.go_on_after(k.index, drawn, redirected.is_some()));
     }
 
-    /// Gives up a request on a connection that continues without it; false if it cannot.
+    /// Cancels a late request on a connection that continues without it; false if the protocol cannot.
     pub(super) fn cancel<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> bool {
         let fault = self.timeout_of(k, stream);
         let Client { conns, source, tick, layer, .. } = self;
@@ -228,7 +226,7 @@ impl Client {
         true
     }
 
-    /// The fault of a request that is outstanding for too long.
+    /// The fault of a request that has reached its timeout.
     pub(super) fn timeout_of(&mut self, k: Key, stream: u32) -> Fault {
         let stage = self.conn(k).state().stage();
         let detail = match self.conns.find_session(k.index) {

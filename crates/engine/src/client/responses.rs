@@ -1,4 +1,4 @@
-//! Handles incoming responses.
+//! Complete responses: checks and counts them, and continues with the connection.
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};
@@ -12,7 +12,7 @@ use crate::{
     protocol::{Head, Response},
 };
 
-/// How a connection goes on whose response is complete, and counted.
+/// How a connection continues after its response was counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub(super) due: Nanos,
@@ -20,13 +20,14 @@ pub(super) struct Done {
 }
 
 impl Client {
-    /// What was awaited on `stream` is complete, and is the last that has come.
+    /// The response on `stream` is complete, and no other input follows.
     pub(super) fn response_complete<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let done = self.take_response(cx, k, stream);
         done.into_iter().for_each(|done| self.follow_up(cx, k, done));
     }
 
-    /// What was awaited on `stream` is complete: counts it. How the connection goes on, unless with the same exchange or not at all.
+    /// Counts the complete response on `stream`. Returns how the connection continues; `None` if it goes on with the same
+    /// exchange or is lost.
     pub(super) fn take_response<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> Option<Done> {
         let now = cx.now();
         self.succeeded(k);
@@ -53,18 +54,18 @@ impl Client {
         let conn = self.conn(k);
         conn.received(now, keep_alive_s);
         let is_first = !std::mem::replace(&mut conn.served, true);
-        // Until then no connection has made room for it.
+        // Only during the load: afterwards, connections make room for others.
         self.tick.served += u64::from(is_first && !self.draining && !self.is_released());
         self.weigh(&exchange, head, keeps_alive);
         if let Some(fault) = useless {
-            // It would only send wrong requests; `reconnect` says whether it is dialled again, for its first step.
+            // The following steps would only send wrong requests; `reconnect` determines whether the connection starts over.
             self.lost(cx, k, fault);
             return None;
         }
         Some(Done { due: self.due_after(k, &exchange, now), keeps_alive })
     }
 
-    /// Whether a call of gRPC has ended at the deadline that throng gave it: its status is that of a timeout.
+    /// Whether a gRPC call ended at the deadline that throng set: its status is that of a timeout.
     fn has_met_its_deadline(&self, stream: u32, head: Option<Head>, now: Nanos) -> bool {
         let Op::Request(request) = self.job.op(self.conns.at(stream).at) else { return false };
         let has_passed = head.is_some_and(|head| Status(head.status) == Status::DEADLINE_EXCEEDED);
@@ -73,7 +74,7 @@ impl Client {
             && self.is_late(stream, now)
     }
 
-    /// Whether the next thing to do on a connection is to send something, and nothing else is awaited on it: what has come already is no
+    /// Whether the connection's next operation sends something and nothing else is under way: input that is already here is no
     /// reply to that.
     pub(super) fn sends_next(&self, k: Key) -> bool {
         let Conn { at, .. } = self.conns[k.index];
@@ -81,7 +82,7 @@ impl Client {
             && !matches!(self.job.op(self.job.led_to(at)), Op::Expect(_))
     }
 
-    /// Goes on after a response.
+    /// Continues after a response.
     pub(super) fn follow_up<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, Done { due, keeps_alive }: Done) {
         let now = cx.now();
         if self.conn(k).state() == State::Busy {
@@ -104,22 +105,22 @@ impl Client {
         } else if due > now && !self.pacer.is_open_loop() {
             self.wake_at(cx, k, due);
         } else {
-            // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
+            // A message that became due while the previous echo was awaited is late because of the target.
             self.go_on(cx, k, due, now);
         }
     }
 
-    /// When a connection goes on after a response.
+    /// When a connection continues after a response.
     fn due_after(&self, k: Key, exchange: &Exchange, now: Nanos) -> Nanos {
         match self.job.op(exchange.at) {
             Op::Ping(..) if self.has_pings() => self.pings[k.index as usize],
-            // In closed loop the next one is due with the echo of this one.
+            // In closed loop the next message is due with this one's echo.
             Op::Ping(_, every) if *every > Nanos::ZERO => exchange.due + *every,
             _ => now,
         }
     }
 
-    /// When the next request of a connection is due that has just received its response; never, if slots determine it.
+    /// When the next request of a connection that has just received its response is due; never, if slots determine that.
     pub(super) fn next_due(&mut self, k: Key, mut due: Nanos) -> Nanos {
         if self.pacer.is_open_loop() {
             return Nanos::NEVER;
@@ -131,12 +132,12 @@ impl Client {
         due
     }
 
-    /// No request is outstanding on this connection any more.
+    /// No request is outstanding on this connection.
     pub(super) fn idle(&mut self, k: Key) {
         self.conns.transition(k.index, State::Idle);
     }
 
-    /// Counts a response. Returns the fault of its connection, where that cannot go on without what the response lacks.
+    /// Counts a response. Returns the connection's fault if it cannot continue without a missing value.
     fn measure(&mut self, exchange: &Exchange, head: Option<Head>, index: u32, now: Nanos) -> Option<Fault> {
         let Exchange { at, due, started, .. } = *exchange;
         let took = self.took(due, started, now);
@@ -150,7 +151,7 @@ impl Client {
         };
         let wrong = wrong.or(taken.filter(|kind| kind.is_wrong_response()));
         let not_followed = self.errors.take_not_followed();
-        // A response that is wrong besides has a fault of its own, which this one follows.
+        // The response itself is wrong: the missing value is only a consequence.
         let stage = if wrong.is_some() { Stage::Hold } else { Stage::Exchange };
         let useless = useless.map(|kind| Fault::target(stage, kind));
         let wrong = wrong.map(|kind| match Fault::target(Stage::Exchange, kind) {

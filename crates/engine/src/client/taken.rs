@@ -1,4 +1,4 @@
-//! What is taken from responses: captured values, cookies, and where redirects lead.
+//! What is taken from responses: captured values, cookies, and the targets of redirects.
 
 use net::{Cx, Io, Key};
 use plan::Reconnect;
@@ -9,7 +9,7 @@ use super::Client;
 use crate::{exchange::Exchange, op::Op, protocol::Response};
 
 impl Client {
-    /// The response in this exchange is complete: keeps what is taken from it. What is wrong with that.
+    /// The response of this exchange is complete: keeps what is to be taken from it. Returns what is wrong with that.
     pub(super) fn taken(
         &mut self,
         exchange: &Exchange,
@@ -27,8 +27,8 @@ impl Client {
         self.source.captures.as_mut()?.end(index, wanted, (is_right, origin, exchange.nth > 0), now)
     }
 
-    /// Follows a redirect, if the step says so and it leads to the same host: the exchange goes on with another request, on the next
-    /// connection where its response ends this one. What came before it is part of its latency, and is not counted.
+    /// Follows a redirect to the same origin, if the step says so: the exchange continues with another request, on the next
+    /// connection if the response ends this one. The redirect adds to the exchange's latency and is not counted as a response.
     pub(super) fn follow<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, response: Response) -> bool {
         let Response { head, keeps_alive } = response;
         let is_last =
@@ -58,7 +58,7 @@ impl Client {
         exchange.nth = followed + 1;
         if keeps_alive {
             self.send_request(cx, k, stream);
-            // The whole of it has one timeout.
+            // All redirects of a request share one timeout.
             self.conns.at_mut(stream).started = started;
         } else {
             self.move_on(cx, k);

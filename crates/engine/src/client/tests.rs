@@ -1,4 +1,4 @@
-//! One shard against a test server, over the simulated network: protocols and layers that no plan can have.
+//! Tests of one shard against a test server on the simulated network, with protocols and layers that no plan can have.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use units::{Nanos, Rate};
 use super::Client;
 use crate::{Control, Job, Link, RateProfile, links, protocol::Protocol};
 
-/// The response that accepts the upgrade to a WebSocket with this head.
+/// The response that accepts the WebSocket upgrade with this head.
 fn accepts(head: &[u8]) -> Vec<u8> {
     let head = str::from_utf8(head).expect("a head is text");
     let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
@@ -32,22 +32,22 @@ mod streams;
 mod words;
 
 pub(super) const MS: fn(u64) -> Nanos = Nanos::from_millis;
-/// One way over the network, without exception.
+/// One-way delay of the network, constant.
 pub(super) const WAY: Nanos = Nanos::from_millis(1);
 
-/// What a server does on each of its connections.
+/// The behaviour of a server on each of its connections.
 pub(super) trait Serve {
-    /// What it keeps of one.
+    /// The state of a connection.
     type Conn: Default;
 
-    /// Reads on; returns the bytes used.
+    /// Reads input; returns the number of bytes used.
     fn read<I: Io>(&mut self, conn: &mut Self::Conn, input: &mut [u8], out: &mut Output<'_, I>) -> usize;
 
-    /// The time that it has set has come.
+    /// The timer that it set has fired.
     fn due<I: Io>(&mut self, _: &mut Self::Conn, _: &mut Output<'_, I>) {}
 }
 
-/// What a server does about a connection.
+/// What a server can do on a connection.
 pub(super) struct Output<'a, I> {
     cx: &'a mut Cx<I>,
     k: Key,
@@ -113,20 +113,20 @@ pub(super) fn plan(text: &str) -> Plan {
     })
 }
 
-/// The protocol instead of the plan's, and the layer below it.
+/// Replacements: the protocol and the layer of the client.
 #[derive(Default)]
 pub(super) struct Instead {
     pub(super) protocol: Option<Protocol>,
     pub(super) layer: Option<Box<dyn Layer<Error = tls::Error>>>,
     pub(super) splits: bool,
-    /// Orders beside those of the run, each at its time.
+    /// Additional orders, each with its time.
     pub(super) more: Vec<(Nanos, Control)>,
 }
 
 /// How a run went.
 pub(super) struct Outcome {
     pub(super) tick: Tick,
-    /// Connections open when full load had lasted its time.
+    /// Connections open at the end of full load.
     pub(super) held: u64,
 }
 
@@ -135,7 +135,7 @@ impl Outcome {
         self.tick.faults.iter().map(|(fault, n)| (fault.stage, fault.kind, n)).collect()
     }
 
-    /// Each request has one end, and each one without a response is longer than all others.
+    /// Each request has one outcome, and each one without a response is censored: longer than all others.
     pub(super) fn obey_the_laws(&self) {
         let c = &self.tick.counts;
         let is_lost =
@@ -214,7 +214,7 @@ fn client(net: &Net, plan: &Plan, instead: Instead, link: Link) -> Shard<SimIo, 
     Shard::new(net.host(), part.places, client)
 }
 
-/// An HTTP server; a request comes as a whole.
+/// An HTTP server; each request comes as a whole.
 struct Http;
 
 impl Serve for Http {
@@ -226,7 +226,7 @@ impl Serve for Http {
     }
 }
 
-/// An HTTP server that closes connections without a request for 300 ms, with these last bytes.
+/// An HTTP server that closes a connection after 300 ms without a request, with these last bytes.
 struct Impatient(&'static [u8]);
 
 impl Serve for Impatient {
@@ -261,7 +261,7 @@ fn a_408_before_the_close_of_an_idle_connection_is_that_close() {
     assert_eq!(closes(leave), [(Stage::Hold, Kind::Closed, 10)]);
 }
 
-/// As those of an agent whose coordinator is silent.
+/// Such as those of an agent without contact to its coordinator.
 #[test]
 fn connections_are_closed_after_the_load_where_fewer_are_wanted() {
     let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"100ms\"\nduration = \"1s\"\n";
@@ -272,7 +272,7 @@ fn connections_are_closed_after_the_load_where_fewer_are_wanted() {
         (vec![], 10),
         (vec![fewer(2_500, 4)], 4),
         (vec![fewer(2_500, 4), fewer(3_500, 0)], 0),
-        // No connection is dialled for it any more.
+        // After the end of the load, no connection is dialled for a higher number.
         (vec![fewer(2_500, 4), fewer(3_500, 9)], 4),
     ] {
         let instead = Instead { more, ..Instead::default() };
@@ -284,11 +284,11 @@ fn connections_are_closed_after_the_load_where_fewer_are_wanted() {
     }
 }
 
-/// As in a search: the load of the next step is another one.
+/// As in a search: the next step begins another load.
 #[test]
 fn the_end_of_a_step_reports_the_longest_silence() {
     let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"1m\"\nduration = \"1s\"\n";
-    // As planned, and early.
+    // Planned, and early.
     for end in [(MS(500), Control::HoldUntil(MS(1_500))), (MS(1_500), Control::Hold(Nanos::NEVER))] {
         let none = Control::Load { connections: 0, profile: None, from: Nanos::ZERO };
         let instead = Instead { more: vec![end, (MS(1_600), none)], ..Instead::default() };
@@ -300,7 +300,7 @@ fn the_end_of_a_step_reports_the_longest_silence() {
     }
 }
 
-/// An end that is not the end of a period, as on an agent, whose clock is not that of its coordinator.
+/// The end does not fall on the end of a period, as on an agent whose clock differs from its coordinator's.
 #[test]
 fn the_end_of_the_load_is_reported_exactly_to_a_reader_who_is_late() {
     let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"100ms\"\nduration = \"1s\"\n";
@@ -332,7 +332,7 @@ fn the_end_of_the_load_is_reported_exactly_to_a_reader_who_is_late() {
     assert_eq!(ends[..2], [(MS(2_000), Phase::Hold), (until, Phase::Drain)], "{ends:?}");
 }
 
-/// When requests came: the first of each connection, and all.
+/// When requests came: the first of each connection, and all of them.
 #[derive(Default)]
 struct Noted {
     firsts: Vec<Nanos>,
@@ -340,7 +340,7 @@ struct Noted {
 }
 
 impl Serve for Noted {
-    /// Whether a request has come.
+    /// Whether the connection has sent a request.
     type Conn = bool;
 
     fn read<I: Io>(&mut self, has_sent: &mut bool, input: &mut [u8], out: &mut Output<'_, I>) -> usize {
@@ -353,7 +353,7 @@ impl Serve for Noted {
     }
 }
 
-/// As in a later stage: those that come open first, while the others go on.
+/// As in a later stage: new connections all open first, while the others go on.
 #[test]
 fn more_connections_of_a_closed_loop_wait_for_each_other() {
     let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nduration = \"1s\"\n";

@@ -1,4 +1,4 @@
-//! Orders come in, ticks go out.
+//! Orders to the shard, and the ticks that it hands over.
 
 use net::{Cx, Io};
 use samples::{
@@ -15,15 +15,15 @@ use crate::{
 };
 
 impl Client {
-    /// Requests that wait for their response, those among them for which a connection is dialled, and those that are sent again; after
-    /// the load all connections that arrived before its end.
+    /// Requests that await their response, including those that wait for a connection being dialled or are to be sent again.
+    /// After the load of arrivals also every connection that is still dialling.
     pub(super) fn waiting(&self) -> u64 {
         let arrived = self.draining && self.pacer.comes_and_goes();
         let dials = if arrived { self.conns.dialling() } else { self.due_dials };
         self.conns.waiting() + dials + self.withdrawn.len()
     }
 
-    /// Those of them that were due at a full load that is over, and requests of that time that wait for a connection.
+    /// Outstanding requests of a past full load, including those that wait for a connection.
     fn owed(&self) -> u64 {
         self.owed + self.pacer.owed(&self.full_load)
     }
@@ -71,7 +71,7 @@ impl Client {
 
     fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
         if from == Nanos::NEVER {
-            // It may be the end of a step of a search: its connections stay open for the next one.
+            // This may be the end of a step of a search: its connections stay open for the next one.
             self.tick.longest_silence = self.longest_silence(now);
         }
         self.full_load.begin(from, now);
@@ -89,12 +89,12 @@ impl Client {
         self.pacer.end_at(at);
     }
 
-    /// Full load ends; false where it had ended before.
+    /// Ends the load; returns false if it had ended before.
     fn drain<I: Io>(&mut self, cx: &mut Cx<I>) -> bool {
         let now = cx.now();
         let arrives = self.pacer.comes_and_goes();
         if arrives && !self.draining {
-            // Those that were due before the end are part of the load, and of a stall no more than a turn's are made up for.
+            // Arrivals due before the end belong to the load; after a stall, at most one turn's worth of them is dialled.
             self.dial_due(cx);
         }
         self.end_slots(now);
@@ -118,7 +118,7 @@ impl Client {
         let begins = !std::mem::replace(&mut self.draining, true);
         if begins {
             self.tick.longest_silence = self.longest_silence(now);
-            // What is surplus now stays like all others, unless fewer are wanted once more.
+            // Surplus connections stay open like all others, unless fewer are wanted later.
             if !self.is_released() {
                 self.surplus_below = 0;
             }
@@ -126,7 +126,7 @@ impl Client {
         begins
     }
 
-    /// Unsolicited messages are no longer awaited: no request was sent for them.
+    /// Stops waiting for unsolicited messages, for which no request was sent.
     fn stop_listening<I: Io>(&mut self, cx: &mut Cx<I>) {
         let streams = self.job.streams();
         for index in (0..self.conns.len()).filter(|_| streams) {
@@ -148,8 +148,8 @@ impl Client {
         }
     }
 
-    /// A connection ends without an order to, where none has for a while. They may all end now, in each shard: how many they are together
-    /// is known if each reports it before the first one has ended.
+    /// Flushes a tick before the first unplanned end after a quiet tick. All connections of all shards may be ending now: how
+    /// many there were is known only if each shard reports it before its first loss.
     pub(super) fn end_tick_before_losses(&mut self, now: Nanos) {
         if !self.is_losing && !has_losses(&self.tick) && !self.draining && self.tick.from < now {
             self.flush(now);
@@ -157,7 +157,7 @@ impl Client {
     }
 
     fn flush(&mut self, now: Nanos) {
-        // A run that has ended has given up what waited.
+        // A finished run has given up all that waited.
         let (waiting, owed) = if self.finished { (0, 0) } else { (self.waiting(), self.owed()) };
         self.layer.iter_mut().for_each(|layered| layered.shrink());
         let standing = self.standing();
@@ -181,7 +181,7 @@ impl Client {
             (false, false) => Phase::Ramp,
         };
         self.tick_ends = Nanos((now.0 / self.job.period.0 + 1) * self.job.period.0);
-        // Without a used tick to fill, this one continues to grow: the reader is slow, nothing is lost.
+        // Without a used tick to refill, this one keeps growing: a slow reader costs resolution, not counts.
         let spare = || self.spare.iter_mut().find_map(Option::take);
         if let Some(mut next) = self.link.used.try_recv().ok().or_else(spare) {
             close(&mut self.books, tick, &standing);
@@ -196,12 +196,12 @@ impl Client {
     }
 }
 
-/// Whether connections ended in it without an order to.
+/// Whether connections ended unplanned in the tick.
 fn has_losses(tick: &Tick) -> bool {
     tick.counts.dropped + tick.counts.closed > 0
 }
 
-/// Adds a tick to the books, and notes whether they balance.
+/// Adds a tick to the shard's totals, and notes whether the books balance.
 fn close(books: &mut Counts, tick: &mut Tick, now: &Standing) {
     *books += &tick.counts;
     tick.imbalance = books.balance(now);

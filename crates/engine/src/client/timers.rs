@@ -1,5 +1,5 @@
-//! The one timer of a connection: for its next request, for the first of what is under way that takes too long, and for its
-//! protocol's own timer, its heartbeat and its PING, whichever comes first.
+//! The one timer of a connection. It is set to the earliest of its deadlines: next request, first timeout of what is under way,
+//! protocol timer, heartbeat and keep-alive PING.
 
 use net::{Cx, Io, Key};
 use units::Nanos;
@@ -8,7 +8,8 @@ use super::Client;
 use crate::{connections::State, out::Out};
 
 impl Client {
-    /// The connection's own business is at `at`, or never; its protocol's may be before that.
+    /// Sets when the client is due on this connection (never, if not at all); the timer fires earlier if the protocol or a
+    /// heartbeat is due.
     pub(super) fn wake_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
         let at = match self.timers.get_mut(k.index as usize) {
             None => at,
@@ -21,13 +22,13 @@ impl Client {
         if at == Nanos::NEVER { cx.let_sleep(k) } else { cx.wake_at(k, at) }
     }
 
-    /// When the connection's own timer is due; for one whose timer was set.
+    /// When the client is due on a connection whose timer was set.
     pub(super) fn timer<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
         self.timers.get(k.index as usize).copied().unwrap_or_else(|| cx.timer(k))
     }
 
-    /// The timer of a connection has come: lets its protocol do what is due, and returns when the connection's own business was
-    /// due, if it was.
+    /// The timer of a connection has fired: does what the protocol, heartbeat or keep-alive needs, and returns when the client
+    /// was due, if it is due by now.
     pub(super) fn handle_timer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Option<Nanos> {
         let due = self.timer(cx, k);
         if self.timers.is_empty() {
@@ -53,12 +54,12 @@ impl Client {
         None
     }
 
-    /// Requests outstanding for too long have failed; others continue, if the protocol can give up the one without the other.
+    /// Fails the requests that have timed out; the others continue, if the protocol can cancel one request alone.
     pub(super) fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let (mut next, mut late) = (Nanos::NEVER, None);
         for (stream, exchange) in self.conns.exchanges(k.index) {
-            // The time in which the shard itself stalled is not the target's.
+            // Time in which the shard stalled is not charged to the target.
             match exchange.started + self.job.timeout + self.lateness.since(exchange.started) {
                 deadline if deadline > now => next = next.min(deadline),
                 _ => late = late.or(Some(stream)),
@@ -73,7 +74,7 @@ impl Client {
         }
         self.go_on_without(cx, k);
         if cx.is_open(k) && self.conn(k).state() == State::Busy {
-            // The next one may be late too; and the timer is set for the first that is not.
+            // Further requests may be late; the last call sets the timer for the first that is not.
             self.timed_out(cx, k);
         }
     }

@@ -1,5 +1,5 @@
-//! Requests that the server has not acted on, for it had announced the end of their connection, or that it has redirected with the last
-//! response of one: they are due again since they were due first, on the connection that replaces it.
+//! Withdrawn requests: the server announced the end of their connection before acting on them, or redirected them with its last
+//! response. They keep their original due time and are sent on the connection that replaces it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,21 +9,22 @@ use units::Nanos;
 use super::Client;
 use crate::exchange::{Begun, Exchange};
 
-/// One of them.
+/// A withdrawn request, to be sent again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Again {
     pub(super) due: Nanos,
-    /// Which operation it is.
+    /// Index of the operation.
     pub(super) at: u16,
-    /// Redirects that were followed.
+    /// Number of redirects followed so far.
     pub(super) followed: u32,
-    /// When part of a response has come: one that redirects.
+    /// When the first byte of the redirecting response arrived, if any.
     pub(super) begun: Begun,
-    /// Octets that its last response is to have.
+    /// Expected content length of the final response, in octets.
     pub(super) expected: u64,
 }
 
-/// Those of a shard, in the order in which they began, by the index of their connection: no more than it has streams.
+/// The withdrawn requests of a shard, by connection index, in the order in which they began: at most as many as the connection
+/// has streams.
 #[derive(Debug, Default)]
 pub(super) struct Withdrawn {
     by_index: BTreeMap<u32, VecDeque<Again>>,
@@ -31,7 +32,7 @@ pub(super) struct Withdrawn {
 }
 
 impl Again {
-    /// The exchange in which it is sent, or dialled for.
+    /// The exchange for sending it, or for the dial.
     pub(super) fn exchange(self, started: Nanos) -> Exchange {
         let Again { due, at, followed, begun, expected } = self;
         Exchange { at, nth: followed, begun, expected, ..Exchange::new(due, started) }
@@ -44,24 +45,24 @@ impl Withdrawn {
         self.len += 1;
     }
 
-    /// How many there are, of all connections.
+    /// Number of withdrawn requests on all connections.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are any of a connection.
+    /// Whether a connection has withdrawn requests.
     pub(super) fn has(&self, index: u32) -> bool {
         self.by_index.contains_key(&index)
     }
 
-    /// Takes those of a connection.
+    /// Takes all of a connection.
     pub(super) fn take(&mut self, index: u32) -> VecDeque<Again> {
         let all = self.by_index.remove(&index).unwrap_or_default();
         self.len -= all.len() as u64;
         all
     }
 
-    /// They are to be sent on the connection at this index.
+    /// Adds requests that are to be sent on the connection at this index.
     pub(super) fn put(&mut self, index: u32, all: VecDeque<Again>) {
         all.into_iter().for_each(|again| self.add(index, again));
     }
@@ -76,7 +77,7 @@ impl Withdrawn {
 }
 
 impl Client {
-    /// Sends what was withdrawn of the connection before, beside what has begun on this one.
+    /// Sends requests withdrawn from the previous connection, beside those that have begun on this one.
     pub(super) fn send_withdrawn<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         while self.may_send_withdrawn(cx, k)
             && let Some(again) = self.withdrawn.pop(k.index)
@@ -86,12 +87,12 @@ impl Client {
         }
     }
 
-    /// Whether one of them may begin on a connection beside what is under way: it was due before a pause, or the end of the load.
+    /// Whether a withdrawn request may begin now. Neither a pause nor the end of the load matters: it was due before.
     fn may_send_withdrawn<I: Io>(&self, cx: &Cx<I>, k: Key) -> bool {
         cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k)
     }
 
-    /// Those of a connection that has ended are not sent again.
+    /// Counts the withdrawn requests of an ended connection as missed.
     pub(super) fn drop_withdrawn(&mut self, k: Key) {
         let destination = self.conns[k.index].destination;
         for again in self.withdrawn.take(k.index) {

@@ -1,4 +1,4 @@
-//! What a connection is between two events. A million of these are held: 16 bytes each.
+//! The idle record: what is stored of a connection between two events, 16 bytes each for a million of them.
 
 use samples::Stage;
 use units::Nanos;
@@ -7,40 +7,40 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
-    /// No connection lives at this index.
+    /// No connection at this index.
     None,
-    /// Dialled, not connected yet; its exchange keeps the times.
+    /// Dialled, not connected yet; its exchange has the times.
     Dialling,
-    /// Connected; the layer's handshake is under way.
+    /// Connected; the layer's handshake (TLS) is under way.
     Securing,
-    /// Connected; its session is being opened.
+    /// Connected; the protocol's session is being opened.
     Upgrading,
     /// Requests are under way.
     Busy,
-    /// Connected and idle: thinking, or only held. Has a session only while an unsolicited message is incomplete.
+    /// Open and idle: thinking, or only held. Has a session only while an unsolicited message is incomplete.
     Idle,
-    /// closed with an announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
-    /// no socket.
+    /// Has no socket: it was closed as announced, or lost, and will be dialled again when its next request is due or its back-off
+    /// is over.
     Disconnected,
 }
 
 impl State {
     pub(super) const COUNT: usize = State::Disconnected as usize + 1;
 
-    /// Those of connections that are not open yet.
+    /// The states of connections that are not open yet.
     pub(crate) const OPENING: [State; 3] = [State::Dialling, State::Securing, State::Upgrading];
 
-    /// Whether it is connected.
+    /// Whether the connection is open.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, State::Busy | State::Idle)
     }
 
-    /// Whether it is not open yet.
+    /// Whether the connection is not open yet.
     pub(crate) fn is_opening(self) -> bool {
         State::OPENING.contains(&self)
     }
 
-    /// The stage that a fault belongs to.
+    /// The stage of a fault in this state.
     pub(crate) fn stage(self) -> Stage {
         match self {
             State::Dialling => Stage::Dial,
@@ -51,39 +51,39 @@ impl State {
         }
     }
 
-    /// Whether its exchanges are what it does.
+    /// Whether the state has exchanges.
     pub(super) fn is_under_way(self) -> bool {
         self.is_opening() || self == State::Busy
     }
 }
 
-/// Resolution of the time of the last input, in milliseconds; range 14 hours.
+/// Resolution of the time of the last input, in milliseconds; its range is 14 hours.
 const STEP_MS: u64 = 50;
 const STEPS: u32 = 1 << (32 - ANNOUNCED_BITS);
-/// Room for an announcement of up to 68 minutes.
+/// Bits for the announced timeout: up to 68 minutes.
 const ANNOUNCED_BITS: u32 = 12;
 const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
 
-/// Servers announce whole seconds, and may count from before the response arrives.
+/// Servers announce whole seconds, and may start counting before the response arrives.
 const EARLY: Nanos = Nanos::from_secs(1);
-/// Resolution of the timers of servers (Apache's event MPM: 100 ms), and of the time of the last input.
+/// Timer resolution of servers (Apache's event MPM: 100 ms), and of the time of the last input.
 const COARSE: Nanos = Nanos::from_millis(200);
 
 /// The idle record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
-    /// Index of the session while there is one.
+    /// Index of the session, if there is one.
     pub(super) session: u32,
-    /// Time of the last input, in steps, above the announced idle timeout: [`ANNOUNCED_BITS`] of 1 + seconds; 0: none
+    /// Upper bits: time of the last input, in steps. Lower [`ANNOUNCED_BITS`]: announced idle timeout in seconds, plus 1; 0: none
     /// announced.
     last_input: u32,
     pub(crate) destination: u16,
-    /// The operation that comes next.
+    /// Index of the next operation.
     pub(crate) at: u16,
     pub(super) state: State,
-    /// Local addresses tried in this dial.
+    /// Number of local addresses tried in this dial.
     pub(crate) tries: u8,
-    /// Whether it, or the one whose place it takes, has had a response; also after a loss, so that none counts twice.
+    /// Whether this connection, or the one it replaces, has had a response. Kept after a loss, so that none counts twice.
     pub(crate) served: bool,
 }
 
@@ -100,7 +100,7 @@ impl Conn {
         served: false,
     };
 
-    /// One that is to be dialled, or waits for that, and continues with the operation `at`.
+    /// A connection that is dialled, or will be, and continues with the operation `at`.
     pub(crate) fn new(destination: u16, at: u16, state: State) -> Conn {
         Conn { destination, at, state, ..Conn::NONE }
     }
@@ -109,20 +109,21 @@ impl Conn {
         self.state
     }
 
-    /// Input arrived `now`, with `Keep-Alive: timeout=N` or without.
+    /// Notes input at `now`; `timeout_s`: its `Keep-Alive: timeout=N`, if any.
     pub(crate) fn received(&mut self, now: Nanos, timeout_s: Option<u32>) {
-        // Longer than there is room for is never reached: better a close that counts as a loss than the reverse.
+        // A longer timeout than fits counts as never reached: better a close that is counted as a loss than the reverse.
         let announced = timeout_s.map_or(0, |s| s.min(ANNOUNCED - 1) + 1);
         self.last_input = (step(now) << ANNOUNCED_BITS) | announced;
     }
 
-    /// Time since the last input.
+    /// Time since the last input, in steps of 50 ms.
     pub(crate) fn silent_for(&self, now: Nanos) -> Nanos {
         let steps = step(now).wrapping_sub(self.last_input >> ANNOUNCED_BITS) % STEPS;
         Nanos::from_millis(u64::from(steps) * STEP_MS)
     }
 
-    /// Whether the server has announced that it closes the connection about now: from a second before its timeout on, or half of that.
+    /// Whether the server's announced close is due about now: from a second before its timeout, or half the timeout if that is
+    /// shorter.
     pub(crate) fn is_announced(&self, now: Nanos) -> bool {
         self.timeout().is_some_and(|timeout| {
             let early = EARLY.min(Nanos(timeout.0 / 2));
@@ -130,14 +131,14 @@ impl Conn {
         })
     }
 
-    /// Whether a request `sent` on it, which has no response when it is closed `now`, met the close that the server had announced: it
-    /// was sent when that was about due, and the close came when it was due, not because of the request.
+    /// Whether a request without a response met the announced close: it was `sent` when the close was about due, and the close
+    /// came `now` because it was due, not because of the request.
     pub(crate) fn has_met_announced(&self, sent: Nanos, now: Nanos) -> bool {
         let is_due = |timeout: Nanos| self.silent_for(now) >= Nanos(timeout.0.saturating_sub(COARSE.0));
         self.is_announced(sent) && self.timeout().is_some_and(is_due)
     }
 
-    /// The idle timeout that was announced.
+    /// The announced idle timeout.
     fn timeout(&self) -> Option<Nanos> {
         let announced = self.last_input & ANNOUNCED;
         (1..ANNOUNCED).contains(&announced).then(|| Nanos::from_secs(u64::from(announced) - 1))
@@ -197,7 +198,7 @@ mod tests {
             (10_000, Some(5), 12_340, 2_300),
             (10_000, Some(u32::MAX), 10_049, 0),
             (50_000_000, Some(60), 60_000_000, 10_000_000),
-            // Across the place where the steps begin again.
+            // Across the wrap-around of the steps.
             (52_428_700, None, 52_431_800, 3_100),
         ] {
             let mut conn = Conn::NONE;

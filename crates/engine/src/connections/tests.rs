@@ -1,3 +1,5 @@
+//! Property tests of the connection records: counters, sessions and chains of exchanges agree with a model.
+
 use super::*;
 use crate::protocol::{
     streams::{self, PLACES},
@@ -21,7 +23,7 @@ fn exchange(first: bool) -> Exchange {
     Exchange { first, ..Exchange::new(Nanos::ZERO, Nanos::ZERO) }
 }
 
-/// One step of a connection's life, where its state allows it.
+/// One step in the life of a connection, if its state allows it.
 fn step(conns: &mut Connections, index: u32, what: u8) {
     let state = if index < conns.len() { conns[index].state() } else { State::None };
     let to = match (state, what) {
@@ -40,7 +42,7 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
         (State::Dialling | State::Upgrading, 1) => State::Busy,
         (State::Dialling | State::Upgrading | State::Busy, 2 | 3) => State::Idle,
         (State::Idle, 0) if conns.is_between_messages(index) => {
-            // A message of the server's own begins to come.
+            // An unsolicited message begins to arrive.
             conns.open_session(index, websocket);
             return assert!(conns.session(index).handle_bytes(b"\x01\x03abc", None).is_ok());
         }
@@ -116,11 +118,11 @@ fn a_record_in_use_is_not_written_over() {
     conns.insert(0, Conn::new(0, 0, State::Disconnected));
 }
 
-/// Connections with several requests at once, and beside them a model: of each connection, its requests and when they were due.
+/// Connections with concurrent requests, and a model: for each connection, its requests and their due times.
 struct Several {
     conns: Connections,
     model: HashMap<u32, Vec<(u32, u64)>>,
-    /// Requests so far: each is due at a time of its own.
+    /// Number of requests so far: each has a different due time.
     begun: u64,
 }
 
@@ -130,7 +132,7 @@ impl Several {
         session
     }
 
-    /// A dial or, on a connection that is there, one more request, where there is a place.
+    /// Begins a dial or, on an existing connection, another request, if there is a place.
     fn begin(&mut self, index: u32) {
         let is_new = index >= self.conns.len() || self.conns[index].state() == State::None;
         if is_new {
@@ -147,7 +149,7 @@ impl Several {
         self.model.entry(index).or_default().push((stream, due.0));
     }
 
-    /// The nth of the requests of a connection ends.
+    /// Ends the nth request of a connection.
     fn end(&mut self, index: u32, nth: usize) {
         let Some(requests) = self.model.get_mut(&index).filter(|requests| !requests.is_empty()) else {
             return;
@@ -157,7 +159,7 @@ impl Several {
         assert_eq!(self.conns.end_exchange(index, stream).due.0, due);
     }
 
-    /// The connection ends with all of them.
+    /// Ends the connection with all its requests.
     fn lose(&mut self, index: u32) {
         if self.model.remove(&index).is_some() {
             self.conns.transition(index, State::None);

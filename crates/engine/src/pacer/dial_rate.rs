@@ -1,31 +1,31 @@
-//! How fast all shards together make first dials where SYNs are lost: each of them sees too little of it. Pure.
+//! The dial rate of all shards together when SYNs are lost: a single shard sees too few losses to adapt by itself. Pure.
 
 use samples::Congestion;
 use units::{Nanos, Rate};
 
 use super::window::{FEW_LOST, MIN_PER_S, REDUCED, SHARE_LOST};
 
-/// As long as a reduced rate needs to show what it leads to.
+/// Time that a reduced rate needs to show its effect.
 const SHOWS: Nanos = Nanos::from_millis(1_500);
-/// How much faster, a second, if no more is lost: before the first reduction, after one, and this long after it.
+/// Growth factors per second if few SYNs are lost: before the first reduction, and after one by the time since it.
 const DOUBLING: f64 = 2.0;
 const FASTER: [(Nanos, f64); 3] =
     [(Nanos::from_secs(6), 1.3), (Nanos::from_secs(3), 1.15), (Nanos::ZERO, 1.05)];
-/// Never less than this of the present rate at once.
+/// One reduction goes no lower than this part of the present rate.
 const HALF: f64 = 0.5;
 
-/// The most first dials a second of all shards of a population together, as all of them have experienced the target. It has no
-/// say before a shard has lost SYNs.
+/// The maximum rate of first dials of all shards of a population together, learnt from what all of them met. No limit until SYNs
+/// are lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DialRate {
     per_s: Option<f64>,
-    /// When it was reduced last, or set.
+    /// When the rate was last reduced, or first set.
     since: Nanos,
     was_reduced: bool,
 }
 
 impl DialRate {
-    /// What dials have met in a time that ended at `until`; returns the rate from now on, if it changes.
+    /// Learns what dials met during `over`, which ended at `until`; returns the new rate if it changes.
     pub fn learn(&mut self, met: &Congestion, over: Nanos, until: Nanos) -> Option<Rate> {
         let seconds = over.secs_f64();
         if met.dialled == 0 || seconds <= 0.0 {
@@ -44,9 +44,9 @@ impl DialRate {
             let less = (less * REDUCED).max(per_s * HALF).max(MIN_PER_S).min(per_s);
             return has_shown.then(|| self.set(less, until, true));
         }
-        // A rate that is not reached is no reason for a higher one.
+        // Only a rate that was reached may be raised.
         (2 * met.reached > met.dialled).then(|| {
-            // What was dialled before the rate arrived everywhere is no reason, either.
+            // Dials made before all shards applied the present rate must not lower it.
             let per_s = (all / seconds * self.faster(until)).max(per_s);
             self.per_s = Some(per_s);
             Rate::from_per_s_f64(per_s)

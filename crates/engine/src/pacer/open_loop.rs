@@ -1,5 +1,5 @@
-//! The open loop: requests are due by a schedule of the shard's, and each takes the connection that has been free for
-//! longest. Latency counts from when the slot was due, so that a target that stalls cannot hide it. Pure.
+//! The open loop: requests are due by the shard's share of a schedule, and each takes the connection that has been free for
+//! longest. Latency counts from the slot's due time, so that a stalled target cannot hide it (coordinated omission). Pure.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ use crate::{
     pace::{RateProfile, Schedule},
 };
 
-/// Schedules whose slots may still wait while a later one runs.
+/// Schedules whose slots may still be waiting while a later one runs.
 const MAX_SCHEDULES: usize = 16;
 
-/// What the connections of the shard share.
+/// The queue of slots and the queue of free connections of a shard.
 pub(super) struct OpenLoop {
-    /// Idle connections, and those closed by the server with an announcement: they are dialled again in their turn.
+    /// Free connections: idle ones, and those closed as announced, which are dialled again in their turn.
     free: Rotation,
-    /// The present schedule, and before it those that have ended and of which slots wait.
+    /// The present schedule at the end; before it, earlier ones with slots still waiting.
     slots: VecDeque<Slots>,
-    /// Requests that are due by the present schedule and later ones, at most.
+    /// Maximum number of requests in the present and later schedules.
     left: u64,
     /// When the schedule ends.
     until: Nanos,
@@ -29,15 +29,15 @@ pub(super) struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// Without a schedule yet, for connections of an index below `places`; with this number of requests in total.
+    /// Without a schedule yet, for connections with an index below `places`; `requests`: the total number, if limited.
     pub(super) fn new(places: u32, requests: Option<u64>) -> OpenLoop {
         let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MAX_SCHEDULES));
         let left = requests.unwrap_or(u64::MAX);
         OpenLoop { free, slots, left, until: Nanos::NEVER, collected_at: Nanos::ZERO }
     }
 
-    /// A new schedule, of which this shard has its share, follows the one before at `from`; `see` is called with each
-    /// request that is given up for it.
+    /// Begins a new schedule at `from`, which ends the previous one; this shard gets its share. Calls `see` for each request
+    /// given up because of it.
     pub(super) fn begin(
         &mut self,
         part: &Part,
@@ -59,31 +59,30 @@ impl OpenLoop {
         self.slots.push_back(Slots::new(schedule, from));
     }
 
-    /// Nothing is due from this time on; never takes that back.
+    /// Nothing is due from `at` on; never: no such limit.
     pub(super) fn end_at(&mut self, at: Nanos) {
         self.until = at;
     }
 
-    /// `now`, or the last time at which something is due.
+    /// `now`, or the last time at which something can be due.
     fn within(&self, now: Nanos) -> Nanos {
         now.min(self.until.since(Nanos(1)))
     }
 
-    /// It ends; `see` is called with each request that was due by `now` and never sent.
+    /// Ends all schedules: calls `see` for each request that was due by `now` and never sent.
     pub(super) fn end(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) {
         let now = self.within(now);
         self.slots.iter_mut().for_each(|slots| slots.end(now, see));
     }
 
-    /// Takes the slots that have become due; `see` is called with each. Returns the time of the previous call.
+    /// Collects the slots that have become due, and calls `see` for each. Returns the time of the previous call.
     pub(super) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) -> Nanos {
         let until = self.within(now);
         self.slots.iter_mut().for_each(|slots| slots.collect_due(until, &mut *see));
         std::mem::replace(&mut self.collected_at, now)
     }
 
-    /// Gives up the slots that have waited for longer than `limit` has for when they were due, and forgets schedules that are
-    /// through.
+    /// Gives up the slots that have waited longer than `limit`, a function of their due time, and drops completed schedules.
     pub(super) fn give_up(&mut self, now: Nanos, limit: impl Fn(Nanos) -> Nanos, see: &mut impl FnMut(Slot)) {
         self.slots.iter_mut().for_each(|slots| slots.give_up(now, &limit, see));
         while self.slots.len() > 1 && self.slots[0].is_over() {
@@ -91,20 +90,20 @@ impl OpenLoop {
         }
     }
 
-    /// A slot that waits, with the connection that takes it. Those that have no place left meanwhile are free no more.
+    /// A waiting slot and the connection that takes it. Connections without a place leave the queue.
     pub(super) fn pair(&mut self, has_place: impl Fn(u32) -> bool) -> Option<(u32, Nanos)> {
         let slots = self.slots.iter_mut().find(|slots| slots.is_waiting())?;
         let index = std::iter::from_fn(|| self.free.pop()).find(|index| has_place(*index))?;
         Some((index, slots.take().expect("one waits")))
     }
 
-    /// The slot that has waited longest.
+    /// Takes the slot that has waited longest; returns its due time.
     pub(super) fn take(&mut self) -> Option<Nanos> {
         self.slots.iter_mut().find_map(Slots::take)
     }
 
-    /// The slot that has waited longest, for the connection at `index`; where none waits, the connection does, once however many
-    /// places it has: it comes back after each slot.
+    /// The connection at `index` takes the longest-waiting slot, or waits in the queue. It queues only once however many places
+    /// it has: it is set free again after each slot.
     pub(super) fn set_free(&mut self, index: u32) -> Option<Nanos> {
         if self.free.has(index) {
             return None;
@@ -116,12 +115,12 @@ impl OpenLoop {
         due
     }
 
-    /// The connection at `index` waits no longer.
+    /// The connection at `index` leaves the queue.
     pub(super) fn forget(&mut self, index: u32) {
         self.free.remove(index);
     }
 
-    /// Whether each slot of a number of requests has been taken or given up.
+    /// Whether the number of requests is fixed, and every slot has been taken or given up.
     pub(super) fn has_sent_all(&self) -> bool {
         let is_last = self.slots.back().is_some_and(|slots| slots.total() == self.left);
         is_last && self.slots.iter().all(Slots::is_over)
@@ -133,12 +132,12 @@ impl OpenLoop {
         if next < self.until { next } else { Nanos::NEVER }
     }
 
-    /// Slots that wait for a connection.
+    /// Number of slots that wait for a connection.
     pub(super) fn waiting(&self) -> u64 {
         self.slots.iter().map(Slots::waiting).sum()
     }
 
-    /// Requests that wait for a connection and were due at a full load that is over.
+    /// Number of waiting requests that were due in a past full load.
     pub(super) fn owed(&self, full_load: &FullLoad) -> u64 {
         let slots = self.slots.iter().filter(|_| full_load.has_past());
         slots.map(|slots| slots.count_waiting(|due| full_load.was(due))).sum()

@@ -1,26 +1,26 @@
-//! Whether the adaptive ramp makes progress. If not, waiting is pointless, and the remaining connections are dialled within
-//! one timeout: so a ramp ends. Pure.
+//! Detects an adaptive ramp without progress. Waiting would then be pointless: the remaining connections are dialled within one
+//! timeout, so that every ramp ends. Pure.
 
 use units::Nanos;
 
-/// Recent results of first dials.
+/// Recent outcomes of first dials.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// When the last one succeeded, or the ramp began.
+    /// When a dial last succeeded, or the ramp began.
     last: Nanos,
-    /// Since then those of one timeout are counted.
+    /// Beginning of the current counting period, one timeout long.
     from: Nanos,
     oks: u32,
     failures: u32,
 }
 
 impl Progress {
-    /// A ramp begins.
+    /// Progress of a ramp that begins at `from`.
     pub(super) fn new(from: Nanos) -> Progress {
         Progress { last: from, from, oks: 0, failures: 0 }
     }
 
-    /// One more is known.
+    /// Counts an outcome.
     pub(super) fn learn(&mut self, ok: bool, now: Nanos) {
         if ok {
             self.oks += 1;
@@ -30,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// Whether nothing has succeeded for as long as a dial may take, or more failed in that time than succeeded.
+    /// Whether no dial has succeeded for a timeout, or more dials failed than succeeded in that time.
     pub(super) fn is_stuck(&mut self, timeout: Nanos, now: Nanos) -> bool {
         let is_over = now.since(self.from) >= timeout;
         let stuck = now.since(self.last) >= timeout || is_over && self.failures > self.oks;
@@ -61,7 +61,7 @@ mod tests {
     fn nothing_for_a_timeout_is_stuck() {
         check(&[(1, 0, 0, false), (9, 0, 0, false), (10, 0, 0, true)]);
         check(&[(1, 100, 0, false), (10, 0, 0, false), (11, 0, 50, true)]);
-        // A slow target makes progress: one each five seconds.
+        // A slow target, with one connection every five seconds, makes progress.
         check(&[
             (5, 1, 0, false),
             (10, 1, 0, false),
@@ -69,7 +69,7 @@ mod tests {
             (20, 1, 0, false),
             (25, 1, 0, false),
         ]);
-        // One in ten succeeds: that is no pace.
+        // One success in ten is no progress.
         check(&[(5, 1, 9, false), (9, 1, 9, false), (11, 1, 9, true)]);
         check(&[(5, 9, 1, false), (9, 9, 1, false), (11, 9, 1, false), (22, 0, 1, true), (23, 9, 1, false)]);
     }

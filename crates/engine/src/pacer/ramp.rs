@@ -1,4 +1,4 @@
-//! First dials: how many, and when; by a schedule, or as fast as the target takes them.
+//! The ramp: how many first dials are made, and when; by a schedule, or adaptively, as fast as the target accepts them.
 
 use plan::{Part, Ramp as Planned, Turn};
 use samples::Congestion;
@@ -7,46 +7,46 @@ use units::{Nanos, Rate};
 use super::{progress::Progress, window::Window};
 use crate::pace::{RateProfile, Schedule};
 
-/// Without a schedule this many shards begin at once, and each further one this much later than the one before: what all of
-/// them dial first is to show what a target takes, and not be too much for it.
+/// Without a schedule this many shards begin at once, each further one this much later than the previous one: the first dials of
+/// all shards together must probe the target, not overload it.
 pub(super) const AT_ONCE: u32 = 8;
 pub(super) const APART: Nanos = Nanos::from_micros(3_125);
-/// If it is late by more than this, a shard with an adaptive ramp does not dial.
+/// A shard that is later than this with its requests does not dial in an adaptive ramp.
 const LATE: Nanos = Nanos::from_millis(2);
-/// All are dialled within this part of the time until the deadline.
+/// Part of the time until the deadline within which all dials are to be made.
 const IN_TIME: f64 = 0.9;
 
-/// A first dial that is to be made now.
+/// A first dial to make now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dial {
     pub(crate) due: Nanos,
-    /// The target does not take it in time, but the ramp is to end.
+    /// The target did not accept it in time, but the ramp must end.
     pub(crate) forced: bool,
 }
 
-/// What determines when the next one is due.
+/// What determines when the next dial is due.
 #[expect(clippy::large_enum_variant, reason = "a shard has one for each population")]
 enum By {
     Schedule(Schedule),
     Window(Window),
 }
 
-/// First dials: how many, and when.
+/// The ramp of a shard.
 pub(super) struct Ramp {
     by: By,
-    /// The most dials a second of all shards together, without a schedule, once that is known.
+    /// Maximum dial rate of all shards together without a schedule, if known.
     most_per_s: Option<f64>,
-    /// When the first dial of the present schedule is due, and how many of it were made.
+    /// When the first dial of the present schedule is due, and the number of its dials made.
     from: Nanos,
     dialled: u64,
-    /// When the last one was.
+    /// When the last dial was made.
     last: Nanos,
     to_dial: u32,
-    /// The rate profile that applies from this time.
+    /// The next rate profile, and when it begins.
     next: Option<(RateProfile, Nanos)>,
     /// When the schedule ends.
     until: Nanos,
-    /// First dials made and to be made, over all orders.
+    /// First dials made or still to be made, over all orders.
     ordered: u64,
     progress: Progress,
     /// The window made no progress, or its time is over: the remaining connections are dialled at a fixed rate.
@@ -54,7 +54,7 @@ pub(super) struct Ramp {
 }
 
 impl Ramp {
-    /// Nothing, before an order comes.
+    /// No dials before an order comes.
     pub(super) fn new(part: &Part) -> Ramp {
         Ramp {
             by: By::Window(Window::new(share(part), turn(part))),
@@ -71,8 +71,8 @@ impl Ramp {
         }
     }
 
-    /// Sets how many to dial, the first at `from`; without a rate profile as fast as the target accepts them. A window
-    /// keeps what it has learnt of the target.
+    /// Orders `to_dial` first dials from `from` on; without a rate profile, as fast as the target accepts them. An existing
+    /// window keeps what it has learnt of the target.
     pub(super) fn order(&mut self, to_dial: u32, profile: Option<RateProfile>, part: &Part, from: Nanos) {
         let later = (part.turn().before() + 1).saturating_sub(AT_ONCE.into());
         let from = if profile.is_none() { from + Nanos(later * APART.0) } else { from };
@@ -93,7 +93,7 @@ impl Ramp {
         self.by = By::Window(window);
     }
 
-    /// Without a schedule, all shards together dial at this rate at most.
+    /// Limits unscheduled dials to this rate, of all shards together.
     pub(super) fn limit(&mut self, most: Rate, now: Nanos) {
         let most = most.per_s_f64();
         self.most_per_s = Some(most);
@@ -102,7 +102,7 @@ impl Ramp {
         }
     }
 
-    /// What dials without a schedule have met since the last call.
+    /// The congestion that unscheduled dials met since the last call.
     pub(super) fn take_met(&mut self) -> Congestion {
         match &mut self.by {
             By::Window(window) => window.take_met(),
@@ -110,13 +110,13 @@ impl Ramp {
         }
     }
 
-    /// Connections still to be dialled at that time follow this rate profile, of all shards together; the current one
-    /// applies until then.
+    /// Sets the rate profile, of all shards together, for connections still to be dialled at `from`; the current one applies
+    /// until then.
     pub(super) fn set_profile(&mut self, profile: RateProfile, from: Nanos) {
         self.next = Some((profile, from));
     }
 
-    /// The next rate profile applies once everything that was due before its time is dialled.
+    /// Switches to the next rate profile, once everything due before its beginning has been dialled.
     pub(super) fn change(&mut self, part: &Part, now: Nanos) {
         let Some((profile, from)) = self.next.filter(|(_, from)| now >= *from) else { return };
         let is_behind = match &self.by {
@@ -130,26 +130,26 @@ impl Ramp {
         }
     }
 
-    /// Connections still to be dialled at that time follow this rate profile, and none before.
+    /// Begins this rate profile at `from` for the connections still to be dialled; none is due before.
     pub(super) fn begin(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
         (self.from, self.dialled, self.next) = (from, 0, None);
         let schedule = Schedule::share(profile, self.to_dial.into(), part.turn());
         self.by = By::Schedule(schedule);
     }
 
-    /// What was due in a pause, from `since` until now, is due as much later.
+    /// Delays what was due in a pause, from `since` until now, by the length of the pause.
     pub(super) fn put_off(&mut self, since: Nanos, now: Nanos) {
         let later = |at: Nanos| at + now.since(at.max(since));
         self.from = later(self.from);
         self.next = self.next.map(|(profile, from)| (profile, later(from)));
     }
 
-    /// Nothing is due by a schedule from this time on; never takes that back.
+    /// No scheduled dial is due from `at` on; never: no such limit.
     pub(super) fn end_at(&mut self, at: Nanos) {
         self.until = at;
     }
 
-    /// It ends; `give_up` is called with when each dial was due by `now` that was not made.
+    /// Ends the ramp: calls `give_up` with the due time of each dial that was due by `now` and not made.
     pub(super) fn end(&mut self, part: &Part, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
         loop {
             self.change(part, now);
@@ -171,12 +171,12 @@ impl Ramp {
         self.to_dial == 0
     }
 
-    /// First dials made and to be made, over all orders.
+    /// First dials made or still to be made, over all orders.
     pub(super) fn ordered(&self) -> u64 {
         self.ordered
     }
 
-    /// A first dial is open or has failed, after this time.
+    /// A first dial succeeded or failed after this time.
     pub(super) fn learn_dial(&mut self, took: Nanos, ok: bool, now: Nanos) {
         if let By::Window(window) = &mut self.by {
             window.learn_dial(took, ok, now);
@@ -191,7 +191,7 @@ impl Ramp {
         }
     }
 
-    /// The first response on a connection, or that there is none; see [`Window::learn`].
+    /// The first response on a connection, or its failure; see [`Window::learn`].
     pub(super) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
         self.progress.learn(ok, now);
         if let By::Window(window) = &mut self.by {
@@ -199,7 +199,8 @@ impl Ramp {
         }
     }
 
-    /// A window ends that gets nowhere, or has no more time: what is left is dialled at a fixed rate, so that the ramp has an end.
+    /// Ends a window that makes no progress or has used its time: the remaining dials are made at a fixed rate, so that the ramp
+    /// ends.
     pub(super) fn check_end(&mut self, part: &Part, outstanding: u32, timeout: Nanos, now: Nanos) {
         let By::Window(window) = &self.by else { return };
         if self.to_dial == 0 || now < self.from {
@@ -228,7 +229,7 @@ impl Ramp {
         Planned::deadline(all as u64, timeout)
     }
 
-    /// Dials that are due now, since the last one, at the rate that ends the ramp in its time, where first responses come more slowly.
+    /// Dials due since the last one at the rate that completes the ramp in time; 0 while first responses come faster than that.
     pub(super) fn least(&self, part: &Part, timeout: Nanos, now: Nanos) -> u32 {
         let By::Window(window) = &self.by else { return 0 };
         let all = (self.dialled + u64::from(self.to_dial)) as f64;
@@ -236,7 +237,8 @@ impl Ramp {
         if window.per_s(now) < per_s { (per_s * now.since(self.last).secs_f64()) as u32 } else { 0 }
     }
 
-    /// How many dials are due now, and when to call again. `behind`: how late the shard is with its requests.
+    /// The number of dials due now, and when to call again. `behind`: how late the shard is with its requests; `least`: see
+    /// [`Ramp::least`].
     pub(super) fn due(
         &mut self,
         now: Nanos,
@@ -248,8 +250,7 @@ impl Ramp {
         let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from).min(self.until);
         match &mut self.by {
             _ if now < self.from => (0, self.from.min(changes)),
-            // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
-            // the hold.
+            // Requests that are already late come first: a ramp ahead of them would leave its backlog to the hold phase.
             By::Window(_) if self.to_dial > 0 && behind > LATE && least == 0 => (0, now),
             By::Window(window) => {
                 let (room, next) = window.room(outstanding, least, patience, now);
@@ -268,7 +269,7 @@ impl Ramp {
         }
     }
 
-    /// The next dial is made.
+    /// Counts the next dial as made.
     pub(super) fn take(&mut self, now: Nanos) -> Dial {
         let due = match &mut self.by {
             By::Window(window) => {
@@ -289,7 +290,7 @@ fn share(part: &Part) -> f64 {
     part.turn().share()
 }
 
-/// When its turn is, as a part of the time in which each shard has one.
+/// The turn of the shard, as a fraction of the time in which every shard has one turn.
 fn turn(part: &Part) -> f64 {
     part.turn().first()
 }

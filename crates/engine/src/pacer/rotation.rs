@@ -1,16 +1,16 @@
-//! Which connections have a place for a request, longest free first: so all of them are in use, as they would be with many users, and
-//! none falls idle for longer than the rate makes necessary.
+//! The queue of connections that can take a request, the longest free first: all of them are used, as with many users, and none
+//! is idle for longer than the rate requires.
 
 const NONE: u32 = u32::MAX;
 
-/// A member's neighbours; its own index for both if it is not in the rotation.
+/// The neighbours of a member; an index that is not queued has itself for both.
 #[derive(Clone, Copy, Debug)]
 struct Links {
     before: u32,
     after: u32,
 }
 
-/// A queue of connections by their index, from which any may step out: a doubly linked list, 8 bytes each.
+/// A queue of connection indices with removal from any position: a doubly linked list, 8 bytes each.
 #[derive(Debug)]
 pub(super) struct Rotation {
     links: Vec<Links>,
@@ -19,12 +19,12 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// An empty one with room for the indices below `limit`; memory is touched as they come.
+    /// An empty queue with room for indices below `limit`; memory is touched only when used.
     pub(super) fn new(limit: u32) -> Rotation {
         Rotation { links: Vec::with_capacity(limit as usize), first: NONE, last: NONE }
     }
 
-    /// Lets one queue up that does not yet.
+    /// Appends an index that is not queued.
     pub(super) fn push(&mut self, index: u32) {
         for outside in self.links.len() as u32..=index {
             self.links.push(Links { before: outside, after: outside });
@@ -38,14 +38,14 @@ impl Rotation {
         self.last = index;
     }
 
-    /// Takes the first.
+    /// Removes the first.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let first = (self.first != NONE).then_some(self.first)?;
         self.remove(first);
         Some(first)
     }
 
-    /// Removes one, wherever it is; does nothing if it is absent.
+    /// Removes an index, if it is queued.
     pub(super) fn remove(&mut self, index: u32) {
         if !self.has(index) {
             return;
@@ -62,7 +62,7 @@ impl Rotation {
         self.links[index as usize] = Links { before: index, after: index };
     }
 
-    /// Whether one is in.
+    /// Whether an index is queued.
     pub(super) fn has(&self, index: u32) -> bool {
         self.links.get(index as usize).is_some_and(|links| links.before != index)
     }

@@ -1,18 +1,18 @@
-//! The slots of an open loop: when each is due, which of them wait for a connection. Pure, as [`crate::pace`] is.
+//! The slots of an open loop: when each is due, and which ones wait for a connection. Pure, like [`crate::pace`].
 //!
 //! ```text
 //!   sent or given up │ waiting for a connection │ not due, or not collected
 //!                    taken                      seen
 //! ```
-//! The schedule determines when each slot is due, so that two numbers are the whole queue: it takes no memory however long
-//! the target stalls. What bounds it is time: a slot is given up when it has waited for a request's timeout.
+//! The schedule determines when each slot is due, so two numbers represent the whole queue: it takes no memory, however long the
+//! target stalls. It is bounded by time instead: a slot is given up when it has waited for a request's timeout.
 
 use units::Nanos;
 
 use super::Slot;
 use crate::pace::Schedule;
 
-/// Maximum of slots in one turn, so that a backlog after a stall does not delay responses.
+/// Maximum number of slots collected in one turn, so that a backlog after a stall does not delay responses.
 const SLOTS_A_TURN: u64 = 1_024;
 
 /// The slots of one shard.
@@ -30,12 +30,12 @@ impl Slots {
         Slots { schedule, from, seen: 0, taken: 0 }
     }
 
-    /// Nothing is due from this time on.
+    /// Nothing is due from `at` on.
     pub(crate) fn end_at(&mut self, at: Nanos) {
         self.schedule = self.schedule.within(at.since(self.from));
     }
 
-    /// How many there are.
+    /// Total number of slots.
     pub(crate) fn total(&self) -> u64 {
         self.schedule.total()
     }
@@ -48,7 +48,7 @@ impl Slots {
         if now < self.from { 0 } else { self.schedule.due(now.since(self.from)) }
     }
 
-    /// Takes the slots that have become due; `see` is called with each.
+    /// Collects the slots that have become due, and calls `see` for each.
     pub(crate) fn collect_due(&mut self, now: Nanos, see: impl FnMut(Slot)) {
         let until = self.due(now).min(self.seen + SLOTS_A_TURN);
         self.collect(until, see);
@@ -59,7 +59,7 @@ impl Slots {
         self.seen = self.seen.max(until);
     }
 
-    /// Takes the slot that has waited longest: when it was due.
+    /// Takes the slot that has waited longest; returns its due time.
     pub(crate) fn take(&mut self) -> Option<Nanos> {
         (self.taken < self.seen).then(|| {
             self.taken += 1;
@@ -72,17 +72,17 @@ impl Slots {
         self.waiting() > 0
     }
 
-    /// How many do.
+    /// Number of waiting slots.
     pub(crate) fn waiting(&self) -> u64 {
         self.seen - self.taken
     }
 
-    /// Whether nothing waits, and nothing will be due.
+    /// Whether no slot is waiting, and none will be due.
     pub(crate) fn is_over(&self) -> bool {
         !self.is_waiting() && self.next() == Nanos::NEVER
     }
 
-    /// Gives up the slots that have waited for longer than `limit` has for when they were due; `see` is called with each.
+    /// Gives up the slots that have waited longer than `limit`, a function of their due time; calls `see` for each.
     pub(crate) fn give_up(&mut self, now: Nanos, limit: impl Fn(Nanos) -> Nanos, see: &mut impl FnMut(Slot)) {
         while self.taken < self.seen {
             let due = self.time_of(self.taken);
@@ -94,20 +94,19 @@ impl Slots {
         }
     }
 
-    /// Gives up all that are due: the schedule ends here. `see` is called with each.
+    /// Ends the schedule: gives up all slots that are due, and calls `see` for each.
     pub(crate) fn end(&mut self, now: Nanos, see: &mut impl FnMut(Slot)) {
         self.collect(self.due(now), &mut *see);
         (self.taken..self.seen).for_each(|n| see(Slot::Missed(self.time_of(n))));
         self.taken = self.seen;
     }
 
-    /// How many wait for a connection, of those for which `is_one` is true of when they were due. Slots are due in order, and
-    /// so are those that it is true of.
+    /// Number of waiting slots whose due time satisfies `is_one`.
     pub(crate) fn count_waiting(&self, is_one: impl Fn(Nanos) -> bool) -> u64 {
         (self.taken..self.seen).filter(|n| is_one(self.time_of(*n))).count() as u64
     }
 
-    /// When to call again.
+    /// When the next slot is due.
     pub(crate) fn next(&self) -> Nanos {
         self.from + self.schedule.next_after(self.seen)
     }
@@ -122,7 +121,7 @@ mod tests {
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-    /// A hundred a second from one second on, `total` of them.
+    /// A hundred slots a second from 1 s on, `total` of them.
     fn slots(total: u64) -> Slots {
         Slots::new(
             Schedule::share(RateProfile::Steady(Rate::per_s(100)), total, plan::Turn::ALWAYS),
@@ -130,12 +129,12 @@ mod tests {
         )
     }
 
-    /// When the slot was due that is given up, milliseconds.
+    /// The due time of a slot given up, in milliseconds.
     fn missed(slot: Slot) -> Option<u64> {
         if let Slot::Missed(due) = slot { Some(due.millis()) } else { None }
     }
 
-    /// Takes slots, and records how late each was.
+    /// Collects slots, and records how late each is.
     fn collect(slots: &mut Slots, now: Nanos, lag: &mut Latency) {
         slots.collect_due(now, |slot| {
             let Slot::Due(due) = slot else { panic!("given up: {slot:?}") };
@@ -163,7 +162,7 @@ mod tests {
         let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
         collect(&mut slots, MS(1_200), &mut lag);
         assert_eq!(slots.take(), Some(MS(1_000)));
-        // Waited for 100 ms: those of 1,010 to 1,100 ms.
+        // The slots of 1,010 to 1,100 ms have waited for 100 ms.
         let mut given_up = Vec::new();
         assert_eq!(slots.count_waiting(|due| due < MS(1_050)), 4);
         slots.give_up(MS(1_200), |_| MS(100), &mut |slot| given_up.extend(missed(slot)));
@@ -171,7 +170,7 @@ mod tests {
         slots.give_up(MS(1_200), |_| MS(100), &mut |_| panic!("all of them were given up"));
         slots.give_up(MS(50), |_| MS(100), &mut |_| panic!("before any was due"));
         assert_eq!(slots.take(), Some(MS(1_110)));
-        // One that was due in a stall of ours has longer.
+        // A slot that was due in a stall of the shard has longer.
         slots.give_up(MS(1_300), |due| if due < MS(1_150) { MS(500) } else { MS(100) }, &mut |_| {
             panic!("the first of them still waits")
         });
@@ -190,7 +189,7 @@ mod tests {
         assert_eq!(slots.take(), Some(MS(1_000)));
         assert_eq!(ended(&mut slots, MS(9_000)), [1_010, 1_020, 1_030, 1_040]);
         assert_eq!(slots.take(), None);
-        // Slots not taken are dropped with the rest; those not yet due are not missed.
+        // Untaken slots are dropped with the rest; slots not yet due are not missed.
         let mut unseen = self::slots(50);
         assert_eq!(ended(&mut unseen, MS(1_095)).len(), 10);
         assert_eq!((ended(&mut unseen, MS(1_095)).len(), unseen.next()), (0, MS(1_100)));

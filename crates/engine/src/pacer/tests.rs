@@ -1,3 +1,5 @@
+//! Tests of the pacer: each load model, pauses, orders, and the pairing of slots with connections.
+
 use super::*;
 use plan::{Role, Slice, TupleShare};
 use proptest::prelude::*;
@@ -39,7 +41,7 @@ fn pacer(load: Load, waits: bool) -> Pacer {
     Pacer::new(load, waits, &part)
 }
 
-/// Dials made by this time: when each was due, in milliseconds.
+/// The due times of the dials made by this time, in milliseconds.
 fn dials(pacer: &mut Pacer, now: Nanos) -> Vec<u64> {
     let (due, _) = pacer.dials_due(now, 0, TIMEOUT, Nanos::ZERO);
     (0..due).map(|_| pacer.take_dial(now).due.millis()).collect()
@@ -78,7 +80,7 @@ fn the_next_request_is_due_by_connection_or_slot() {
     }
 }
 
-/// When a slot was due that has become due, or is given up, milliseconds.
+/// The due time of a slot that has become due, in milliseconds.
 fn due_at(slot: Slot) -> Option<u64> {
     if let Slot::Due(at) = slot { Some(at.millis()) } else { None }
 }
@@ -107,7 +109,7 @@ fn only_held_connections_are_replaced_and_too_many() {
 
 #[test]
 fn an_order_dials_missing_connections() {
-    // Of ten, seven are there: but those that come and go are other ones.
+    // Seven of ten exist already, but arrivals are always new ones.
     for (load, expected) in [(held(), 3), (rate(), 3), (arrivals(), 10)] {
         let mut pacer = pacer(load, false);
         assert!(!pacer.is_ramped(0), "before an order {load:?}");
@@ -140,11 +142,11 @@ fn dials_that_were_due_in_a_pause_are_no_burst_after_it() {
         pacer.set_load(10, 0, Some(steady(100)), MS(0));
         assert_eq!(dials(&mut pacer, MS(25)), [0, 10, 20], "{load:?}");
         pacer.pause(true, MS(25));
-        // Another order to pause changes nothing.
+        // A repeated order changes nothing.
         pacer.pause(true, MS(60));
         pacer.pause(false, MS(10_025));
         assert_eq!(dials(&mut pacer, MS(10_045)), [10_030, 10_040], "{load:?}");
-        // One that came during the pause, and was due in it, begins with the end of the pause; a later one at its time.
+        // An order during the pause, due in it, begins at the end of the pause; a later one at its time.
         for (from, expected) in [(20_500, [21_000, 21_010]), (21_005, [21_005, 21_015])] {
             pacer.pause(true, MS(20_000));
             pacer.set_load(10, 0, Some(steady(100)), MS(from));
@@ -160,7 +162,7 @@ fn a_rate_profile_is_that_of_requests_or_of_dials() {
         let mut pacer = pacer(load, false);
         pacer.set_load(10, 0, Some(steady(10)), MS(0));
         pacer.set_profile(steady(100), MS(200), MS(0), &mut |_| panic!("nothing was due"));
-        // At ten a second until then: two. At a hundred from then on: those of 200, 210 and 220 ms.
+        // Two at ten per second until then; from then on at a hundred: those of 200, 210 and 220 ms.
         let dialled = if of_requests { vec![0, 100, 200] } else { vec![0, 100, 200, 210, 220] };
         let mut got = dials(&mut pacer, MS(220));
         got.extend(dials(&mut pacer, MS(220)));
@@ -179,7 +181,7 @@ fn an_end_is_exact_and_may_be_undone() {
     let mut seen = 0;
     for (until, now, expected, next) in [
         (MS(20), MS(15), 2, Nanos::NEVER),
-        // What is due at the end is not due.
+        // What would be due exactly at the end is not due.
         (MS(20), MS(45), 2, Nanos::NEVER),
         (Nanos::NEVER, MS(45), 5, MS(50)),
         (MS(10), MS(70), 5, Nanos::NEVER),
@@ -206,7 +208,7 @@ fn arrivals_that_are_due_at_the_end_are_given_up() {
     assert_eq!(missed, [30, 40, 60, 80], "what is due at the end is not due");
     pacer.end_arrivals(MS(900), &mut |_| panic!("it has ended"));
     assert_eq!(dials(&mut pacer, MS(900)), [0; 0]);
-    // Until then, what is due by now; connections that are held have no slots, and in a pause nothing is due.
+    // What is due by then; held connections have no slots, and nothing is due in a pause.
     let ended = |load, is_paused| {
         let mut pacer = self::pacer(load, false);
         pacer.set_load(10, 0, Some(steady(100)), MS(0));
@@ -242,7 +244,7 @@ fn a_slot_takes_the_connection_that_was_idle_longest() {
     pacer.collect_due(MS(35), &mut |_| {});
     let pairs: Vec<_> = std::iter::from_fn(|| pacer.pair(|_| true)).collect();
     assert_eq!(pairs, [(7, MS(0)), (5, MS(10))]);
-    // The waiting slot is that of 20 ms, and takes the next free connection.
+    // The waiting slot is that of 20 ms; it takes the next free connection.
     assert_eq!(pacer.set_free(7), Some(MS(20)));
     let mut missed = Vec::new();
     pacer.give_up(MS(40), |_| MS(5), &mut |slot| missed.extend(missed_at(slot)));
@@ -257,12 +259,12 @@ fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() 
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!([7, 7, 3].map(|index| pacer.set_free(index)), [None; 3]);
     pacer.collect_due(MS(25), &mut |_| {});
-    // The one that takes a slot has a place left, and queues up after the other.
+    // The connection that takes a slot has a place left, and queues after the other.
     assert_eq!(pacer.pair(|_| true), Some((7, MS(0))));
     assert_eq!(pacer.set_free(7), Some(MS(10)), "a slot that waits is taken at once");
     assert_eq!(pacer.pair(|_| true), Some((3, MS(20))));
     assert_eq!((pacer.pair(|_| true), pacer.set_free(7), pacer.set_free(7)), (None, None, None));
-    // One without a place waits no more, and the slot does.
+    // A connection without a place leaves the queue, but the slot stays.
     pacer.collect_due(MS(35), &mut |_| {});
     assert_eq!((pacer.pair(|_| false), pacer.pair(|_| true)), (None, None));
     assert_eq!((pacer.set_free(7), pacer.set_free(7)), (Some(MS(30)), None));
@@ -271,10 +273,10 @@ fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() 
     assert_eq!(pacer.pair(|_| true), None, "it is closed, however often it was offered");
 }
 
-/// Requests that a connection may have at one time.
+/// Maximum number of concurrent requests on a connection.
 const PLACES: u32 = 3;
 
-/// As the client does: a connection with a free place is offered, and again after each slot that it has taken.
+/// As the client does: offers a connection with a free place, and again after each slot that it has taken.
 fn fill(pacer: &mut Pacer, index: u32, under_way: &mut [Option<u32>; 4], taken: &mut Vec<u64>) {
     let under_way = &mut under_way[index as usize];
     while let Some(n) = under_way.filter(|n| *n < PLACES) {
@@ -285,8 +287,8 @@ fn fill(pacer: &mut Pacer, index: u32, under_way: &mut [Option<u32>; 4], taken: 
 }
 
 proptest! {
-    /// Connections of several places, compared with a model: slots are taken in order, each once, and none has more than its
-    /// places; while one is free no slot waits.
+    /// Connections with several places, compared with a model: slots are taken in order, each once, and none has more than its
+    /// places; no slot waits while a connection is free.
     #[test]
     fn places_take_slots_in_order(steps in proptest::collection::vec((0u32..4, 0u8..3, 1u64..30), 1..150)) {
         let mut pacer = pacer(rate(), false);
@@ -295,7 +297,7 @@ proptest! {
         for (index, what, wait) in steps {
             let at = index as usize;
             match (what, under_way[at]) {
-                // It comes, with all its places; or one of its requests ends.
+                // It arrives with all its places, or one of its requests ends.
                 (0, None) => under_way[at] = Some(0),
                 (1, Some(n @ 1..)) => under_way[at] = Some(n - 1),
                 (2, Some(_)) if wait == 1 => {

@@ -1,4 +1,4 @@
-//! What is awaited of a connection, and whether that is what has come.
+//! What a connection awaits, and the check of what has come.
 
 use samples::Kind;
 use wire::grpc::{self as rpc, status_of_http};
@@ -6,31 +6,31 @@ use wire::grpc::{self as rpc, status_of_http};
 use super::Head;
 use crate::{check::Check, exchange::Exchange};
 
-/// What is awaited.
+/// What an exchange awaits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Awaited<'a> {
     /// The response to an HTTP request.
     Response(&'a Check),
-    /// A message; with what was sent, where that is to come back.
+    /// A message; with what was sent, for an echo.
     Message(&'a Check, &'a [u8]),
-    /// The pong in reply to a control ping.
+    /// The pong to a control ping.
     Pong,
-    /// The response to an upgrade after requests.
+    /// The response to an upgrade after HTTP requests.
     Upgrade,
 }
 
-/// Whether this is a status of gRPC: they are below those of HTTP.
+/// Whether a status is one of gRPC: those are below the statuses of HTTP.
 fn is_grpc(status: u16) -> bool {
     status <= rpc::status::LAST
 }
 
-/// The status of a call whose response has this one: itself, or what one of HTTP means.
+/// The gRPC status of a call whose response has this status: the same, or the one that an HTTP status maps to.
 fn as_grpc(status: u16) -> u16 {
     if is_grpc(status) { status } else { status_of_http(status) }
 }
 
 impl Awaited<'_> {
-    /// What is wrong with what has come as a whole, with this head where it has one.
+    /// What is wrong with a complete response or message; `head`: its head, if it has one.
     pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
         let (check, differs) = match self {
             Awaited::Response(check) => (check, Kind::WrongHeader),

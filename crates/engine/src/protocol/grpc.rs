@@ -1,4 +1,4 @@
-//! gRPC: the messages and the status of a response, on a stream of HTTP/2.
+//! gRPC: the messages and status of a response on an HTTP/2 stream.
 
 use std::sync::LazyLock;
 
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::{check::Check, exchange::Exchange, request::Call, watch::Watch};
 
-/// The field that is looked for in the head of a response to a call (gRPC over HTTP2, Response-Headers).
+/// The field expected in the head of a response to a call (gRPC over HTTP2, Response-Headers).
 pub(super) static TYPE: LazyLock<[(String, String); 1]> =
     LazyLock::new(|| [("content-type".to_owned(), String::new())]);
 
-/// What a call has that another request has not.
+/// The gRPC part of a request under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calling {
     messages: Messages,
     call: Option<Call>,
 }
 
-/// A status of HTTP other than this has no messages.
+/// With any other HTTP status, a response has no messages.
 const OK_OF_HTTP: u16 = 200;
 
 impl Calling {
@@ -31,13 +31,13 @@ impl Calling {
         Calling { messages: Messages::default(), call }
     }
 
-    /// Whether it is a call.
+    /// Whether it is a gRPC call.
     pub(super) fn is_one(&self) -> bool {
         self.call.is_some()
     }
 }
 
-/// The head of the response has come; `is_typed`: its content is of gRPC, as far as is known.
+/// The head of a response has come; `is_typed`: its content type is gRPC, or is not checked here.
 pub(super) fn head<'a>(
     state: &mut State,
     place: usize,
@@ -56,7 +56,7 @@ pub(super) fn head<'a>(
     conclude(state, place, Some(&head.grpc), 0, used)
 }
 
-/// A piece of the body: the messages that it completes.
+/// Reads a piece of the body, with the messages that it completes.
 pub(super) fn data<'a>(
     state: &mut State,
     place: usize,
@@ -76,7 +76,7 @@ pub(super) fn data<'a>(
         };
         at += n;
         let Some(piece) = piece else {
-            // What there was of it has been read.
+            // The piece has been read.
             break;
         };
         exchange.content += piece.bytes.len() as u64;
@@ -88,7 +88,7 @@ pub(super) fn data<'a>(
         return fail(state, place, used, Rule::GrpcMessages);
     }
     if data.ends {
-        // The status is in trailers, which do not follow.
+        // The status would be in trailers, but none follow.
         return conclude(state, place, None, exchange.nth, used);
     }
     if came > 0 { Progress::Messages(used, came) } else { Progress::Turned(used) }
@@ -117,7 +117,7 @@ fn conclude<'a>(
     let it = &mut state.under_way[place];
     let Some(status) = result.and_then(|result| result.status) else {
         if it.status != OK_OF_HTTP {
-            // It is none of gRPC's, and is counted as what it is.
+            // An HTTP status without a gRPC status counts as it is.
             return http2::respond(state, place, used);
         }
         let is_cut = !it.call.messages.is_between_messages();
@@ -135,7 +135,7 @@ fn conclude<'a>(
     http2::respond(state, place, used)
 }
 
-/// A `grpc-message` without its percent-encoding; what is malformed in it stays as it is (gRPC over HTTP2, Status-Message).
+/// A `grpc-message` with its percent-encoding decoded; malformed parts stay as they are (gRPC over HTTP2, Status-Message).
 fn decoded(message: &[u8]) -> Vec<u8> {
     let (mut text, mut rest) = (Vec::with_capacity(message.len()), message);
     while let Some((first, behind)) = rest.split_first() {
@@ -147,12 +147,12 @@ fn decoded(message: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The stream ended in the middle of a message, or without what this rule wants.
+/// The stream ended in the middle of a message, or without what this rule requires.
 fn failed<'a>(used: usize, is_cut: bool, rule: Rule) -> Progress<'a> {
     Progress::Failed(used, if is_cut { Kind::Truncated.into() } else { rule.into() })
 }
 
-/// What came is not what a call has: the stream is given up.
+/// The response violates this rule: cancels the stream.
 fn fail<'a>(state: &mut State, place: usize, used: usize, rule: Rule) -> Progress<'a> {
     state.end(place, Code::CANCEL);
     Progress::Failed(used, rule.into())

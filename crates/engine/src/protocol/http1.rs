@@ -1,4 +1,4 @@
-//! HTTP/1.1: one request at a time, and its whole response.
+//! HTTP/1.1: one request at a time, with its complete response.
 
 use net::Io;
 use samples::{Kind, Rule};
@@ -12,14 +12,14 @@ use crate::{
     check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, request::Request, watch::Watch,
 };
 
-/// Of a request under way.
+/// The state of a request under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     client: Client,
-    /// 0 before it is known.
+    /// 0 until it is known.
     status: u16,
     head_bytes: u16,
-    /// `Keep-Alive: timeout=N`; [`NOTHING_SAID`] where that is so.
+    /// `Keep-Alive: timeout=N`, in seconds; [`NOTHING_SAID`] without one.
     keep_alive_s: u16,
 }
 
@@ -31,7 +31,7 @@ impl State {
         State { client: Client::new(), status: 0, head_bytes: 0, keep_alive_s: NOTHING_SAID }
     }
 
-    /// A request goes out; whether its method is HEAD.
+    /// A request is sent; `is_head`: its method is HEAD.
     pub(super) fn order(&mut self, is_head: bool) {
         self.status = 0;
         self.client.order(is_head);
@@ -43,7 +43,7 @@ impl State {
         Response { head: Some(head).filter(|head| head.status != 0), keeps_alive: self.client.keeps_alive() }
     }
 
-    /// The end of the connection may be the end of the response, and `wire` then reports that it is not kept.
+    /// The end of the connection may end the response; `wire` then reports that the connection is not kept alive.
     pub(super) fn handle_end(&mut self) -> Result<bool, Kind> {
         match self.client.handle_end() {
             Ok(end) => Ok(end.is_some()),
@@ -94,7 +94,7 @@ pub(super) fn handle_bytes<'a>(
     };
     match read {
         _ if is_tls => Err(Kind::TlsExpected.into()),
-        // More than was requested; what says that the connection is closed is read next.
+        // Surplus bytes are an error, except a 408 that closes the connection: that is read next.
         Ok(Progress::Responded(used)) if used < input.len() && unrequested(&input[used..]).is_err() => {
             Err(Rule::Surplus.into())
         }
@@ -102,8 +102,8 @@ pub(super) fn handle_bytes<'a>(
     }
 }
 
-/// Input while no response is awaited. A server that closes an idle connection may send a 408 first (RFC 9110, section 15.5.9): HAProxy,
-/// Apache and Node do.
+/// Input while no response is awaited. A server that closes an idle connection may send a 408 first (RFC 9110, section 15.5.9),
+/// as HAProxy, Apache and Node do.
 fn unrequested<'a>(input: &[u8]) -> Result<Progress<'a>, Failure> {
     const LEAVE: [&[u8]; 2] = [b"HTTP/1.1 408 ", b"HTTP/1.0 408 "];
     match LEAVE {

@@ -1,4 +1,4 @@
-//! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
+//! HTTP/2: requests on concurrent streams of a connection, each with its response.
 
 use std::{borrow::Cow, cell::RefCell};
 
@@ -36,50 +36,50 @@ pub(super) use said::Farewell;
 use said::Said;
 
 thread_local! {
-    /// Where heads are put together: one for all connections of a shard, which has a thread.
+    /// Buffer for the fields of heads: one for all connections of a shard, which has a thread.
     pub(super) static SCRATCH: RefCell<Box<Scratch>> = RefCell::default();
 
-    /// Lists of connections that are idle: there are never more than were once busy at the same time.
+    /// Emptied lists of idle connections, for reuse: at most as many as were busy at the same time.
     static SPARE: RefCell<Vec<Vec<UnderWay>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What all connections share.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
-    /// Requests at once on a connection.
+    /// Maximum number of concurrent requests on a connection.
     streams: u16,
 }
 
-/// One connection.
+/// The state of one connection.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) connection: Connection,
-    /// Requests under way, in the order in which they began. Without memory while there are none.
+    /// Requests under way, in the order in which they began. Without allocation while there are none.
     pub(super) under_way: Vec<UnderWay>,
-    /// The exchange that the input is for.
+    /// The exchange that the input belongs to.
     reads: u32,
-    /// The last complete response: its status, and the length of its head; [`NO_STATUS`] where it has none.
+    /// Status and head length of the last complete response; [`NO_STATUS`] if it had none.
     last: (u16, u16),
     most: u16,
-    /// The exchange that awaits the reply to a PING; [`NOTHING`] where none does.
+    /// The exchange that awaits the acknowledgement of a PING; [`NOTHING`] if none.
     pinged: u32,
-    /// The server has sent its SETTINGS, which the client is to be told.
+    /// The server has sent its SETTINGS, which is still to be reported as [`Progress::Opened`].
     opens: bool,
-    /// A WebSocket is opened after the requests, which the server has to take (RFC 8441 section 3).
+    /// A WebSocket will be opened after the requests; the server must support that (RFC 8441 section 3).
     pub(super) is_upgraded: bool,
     rare: Option<Box<Rare>>,
 }
 
-/// What a response has that is none, such as the reply to a PING: 0 is a status of gRPC.
+/// The status of a response without one, such as the acknowledgement of a PING. Not 0, which is a gRPC status.
 const NO_STATUS: (u16, u16) = (u16::MAX, 0);
 
-/// What few connections have.
+/// State that few connections have.
 #[derive(Debug, Default)]
 struct Rare {
     queue: Queue,
-    /// In the order in which the requests began.
+    /// Incomplete bodies, in the order in which the requests began.
     waiting: Vec<Waiting>,
-    /// Of a server that uses one.
+    /// The HPACK table, if the server uses one.
     table: Option<Box<Table>>,
     /// The server's GOAWAY.
     farewell: Farewell,
@@ -88,6 +88,7 @@ struct Rare {
 
 const _: () = assert!(size_of::<State>() <= 104, "an idle connection has one");
 
+/// A request under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnderWay {
     pub(super) exchange: u32,
@@ -151,14 +152,15 @@ impl State {
             && self.connection.has_place()
     }
 
-    /// Whether the server takes no new streams: by a GOAWAY, or because it allows none, which is an end too (RFC 9113 section 6.5.2).
+    /// Whether the server takes no new streams: after a GOAWAY, or because it allows none, which is an end too (RFC 9113 section
+    /// 6.5.2).
     fn is_ending(&self) -> bool {
         let allows_none = || self.under_way.is_empty() && self.pinged == NOTHING && !self.opens;
         let is_open = self.connection.is_open();
         self.connection.is_leaving() || is_open && allows_none() && !self.connection.has_place()
     }
 
-    /// The connection is idle: what it has no use for now is for others.
+    /// The connection is idle: returns its spare memory for reuse.
     pub(super) fn rest(&mut self) {
         if self.under_way.is_empty() && self.under_way.capacity() > 0 {
             SPARE.with_borrow_mut(|spare| spare.push(std::mem::take(&mut self.under_way)));
@@ -169,12 +171,12 @@ impl State {
     pub(super) fn response(&self) -> Response {
         let (status, bytes) = self.last;
         let head = (self.last != NO_STATUS).then_some(Head { status, bytes, keep_alive_s: None });
-        // With the last response that the server owes, the connection ends.
+        // The connection ends with the last response that the server owes.
         let keeps_alive = !self.is_ending() || !self.under_way.is_empty();
         Response { head, keeps_alive }
     }
 
-    /// Its connection, for a WebSocket, with output that waits for its turn. No request is under way.
+    /// The underlying connection, for WebSockets, with output that is still queued. No request is under way.
     pub(super) fn into_connection(mut self) -> (Connection, Queue, Option<Box<Table>>) {
         let Rare { queue, table, .. } = self.rare.take().map(|rare| *rare).unwrap_or_default();
         self.rest();
@@ -186,12 +188,12 @@ impl State {
     }
 
     fn place(&self, number: u32) -> Option<usize> {
-        // Their numbers rise.
+        // Stream numbers increase.
         self.under_way.binary_search_by_key(&number, |it| it.stream.id()).ok()
     }
 
-    /// A request has ended, with a response or without. What is left of its stream is reset: the response may have come before the whole
-    /// body had left, and neither side counts the stream any more.
+    /// Ends a request, with or without a response. A stream that is not closed is reset: the response may have come before the
+    /// whole body was sent, and then neither side counts the stream any longer.
     pub(super) fn end(&mut self, place: usize, code: Code) -> UnderWay {
         self.reads = NOTHING;
         let mut ended = self.under_way.remove(place);
@@ -228,7 +230,7 @@ pub(super) fn send<I: Io>(
     exchange.expected = expected;
     let body = if drawn.is_empty() { request.content() } else { drawn };
     let method = if request.is_head { Method::Head } else { Method::Other };
-    // Others are before it.
+    // Earlier bodies are sent first.
     let waits = rare.as_ref().is_some_and(|rare| !rare.waiting.is_empty());
     let most = if waits || body.is_empty() { 0 } else { to.writable_len().min(body.len()) };
     to.send(room(block.len()) + room(most) + 2 * SHORT, |out| {
@@ -252,7 +254,7 @@ pub(super) fn send<I: Io>(
     }
 }
 
-/// Announces the end of the connection, where the server reads.
+/// Announces the end of the connection, if the server reads.
 pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     if !out.to.is_write_blocked() {
         out.to.send(SHORT, |out| {
@@ -261,7 +263,7 @@ pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     }
 }
 
-/// Gives up a request, which the server is told.
+/// Cancels a request with RST_STREAM.
 pub(super) fn cancel<I: Io>(state: &mut State, exchange: u32, out: &mut Out<'_, I>) -> bool {
     let Some(place) = state.under_way.iter().position(|it| it.exchange == exchange) else { return false };
     state.end(place, Code::CANCEL);
@@ -288,7 +290,7 @@ pub(super) fn handle_bytes<'a>(
         return Err(Kind::NothingInCommon.into());
     }
     let place = state.place(state.connection.reads(input));
-    // What is for no request may be the reply to a PING.
+    // Input for no request may be the acknowledgement of a PING.
     let exchange = place.map_or(state.pinged, |place| state.under_way[place].exchange);
     if exchange != state.reads {
         state.reads = exchange;
@@ -297,8 +299,8 @@ pub(super) fn handle_bytes<'a>(
     SCRATCH.with_borrow_mut(|scratch| read(state, input, place, (awaiting, watch), scratch))
 }
 
-/// The server takes no new streams: those that it does not act on are given up, and the session ends when it has responded to
-/// all others. The last one that is given up ends with the session.
+/// The server takes no new streams: the requests that it will not act on are withdrawn one by one, and the session ends when it
+/// has responded to all others. The last withdrawn request ends with the session.
 fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
     let last = state.connection.last_stream();
     let unserved = state.under_way.iter().position(|it| it.stream.id() > last);
@@ -378,7 +380,7 @@ fn read<'a>(
             Ok(Progress::Failed(n, Rule::Http2Response.into()))
         }
         (Event::Interim(_), ..) => {
-            // What its fields say is not of the response.
+            // The fields of an interim response do not belong to the response.
             check.wanted.iter().zip(watch).for_each(|(wanted, watch)| watch.begin_message(wanted));
             Ok(Progress::Turned(n))
         }
@@ -389,7 +391,7 @@ fn read<'a>(
     }
 }
 
-/// What is no part of a response; its reply waits for its turn.
+/// Handles a frame that is not part of a response; replies are queued.
 fn control(state: &mut State, event: &Event<'_>) -> Result<(), Failure> {
     match *event {
         Event::Opened if state.is_upgraded && !state.connection.takes_connect() => {
@@ -411,7 +413,7 @@ fn control(state: &mut State, event: &Event<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A piece of a response's body.
+/// Reads a piece of a response's body.
 fn take<'a>(
     state: &mut State,
     place: usize,
@@ -436,7 +438,7 @@ pub(super) fn respond<'a>(state: &mut State, place: usize, used: usize) -> Progr
     Progress::Responded(used)
 }
 
-/// Raises the server's windows, where that is due.
+/// Sends WINDOW_UPDATE frames when they are due.
 fn credit(state: &mut State, place: usize) -> Result<(), Failure> {
     let State { connection, under_way, .. } = state;
     let stream = &mut under_way[place].stream;

@@ -1,4 +1,4 @@
-//! What a protocol sends by itself.
+//! Output that a protocol itself produces.
 
 use net::Io;
 use samples::Detail;
@@ -8,7 +8,7 @@ use super::streams;
 use super::{Session, websocket};
 use crate::out::Out;
 
-/// A protocol's own output.
+/// The output of a protocol in reply to input.
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
     /// HTTP/2: what the session has queued ([`Session::send_more`](super::Session::send_more)).
@@ -19,7 +19,7 @@ pub(crate) enum Reply<'a> {
 }
 
 impl Session {
-    /// Whether there is something new to send that was not ordered, or could not be sent then.
+    /// Whether the session has new output, or output that could not be sent before.
     pub(crate) fn has_output(&self) -> bool {
         match self {
             Session::Http2(state) => state.has_output(),
@@ -28,7 +28,7 @@ impl Session {
         }
     }
 
-    /// Sends that, as far as the server reads.
+    /// Sends waiting output, as far as the server reads.
     pub(crate) fn send_more<I: Io>(&mut self, out: &mut Out<'_, I>) {
         match self {
             Session::Http2(state) => state.send_more(&mut out.to),
@@ -39,7 +39,7 @@ impl Session {
 }
 
 impl Reply<'_> {
-    /// The error that it replies to.
+    /// The error code that a close replies to.
     pub(crate) fn error(&self) -> Option<Detail> {
         match self {
             Reply::WebSocket(websocket::Reply::Close(code)) => Some(Detail::of_close(*code)),

@@ -1,8 +1,9 @@
-//! A protocol of several streams, as small as one can be: for the tests of what several requests on a connection need.
+//! A minimal protocol with several streams per connection, for tests of what concurrent requests need.
 //!
-//! A frame is its length, a stream, and that number of bytes. Stream 0 is the connection's own: a `?` is a keepalive and `!` its reply, either
-//! way. A client sends requests on odd streams, one frame each, and gets the response there in any number of frames, the last of which is
-//! followed by an empty one; an empty frame of the client's gives a stream up. What comes on even ones is the server's own.
+//! A frame is its length, a stream number, and that many bytes. Stream 0 belongs to the connection: `?` is a keepalive and `!`
+//! its reply, in either direction. A client sends each request as one frame on a new odd stream. The response comes on the same
+//! stream, in any number of frames, the last of which is followed by an empty one; an empty frame from the client cancels the
+//! stream. Even streams carry unsolicited messages.
 
 use std::cell::RefCell;
 
@@ -13,14 +14,14 @@ use units::Nanos;
 use super::{Awaited, Progress};
 use crate::{exchange::Exchange, failure::Failure, out::Out, pool::NOTHING, request::Message};
 
-/// Streams at one time.
+/// Maximum number of concurrent streams.
 pub(crate) const PLACES: usize = 4;
-/// Length and stream, of two bytes each.
+/// Size of a frame header: length and stream, two bytes each.
 pub(crate) const HEADER: usize = 4;
-/// A silent server is sent a keepalive this often; it is lost if it has not replied by the next one.
+/// Interval of keepalives to a silent server; it is lost if it has not replied by the next one.
 pub(crate) const KEEPALIVE: Nanos = Nanos::from_secs(2);
 
-/// Kept for ever: a session of a test can be copied, as those of the other protocols are.
+/// Leaked, so that a session of a test can be copied like those of other protocols.
 pub(crate) type Session = &'static RefCell<State>;
 
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(crate) struct State {
     /// Open streams, each with its number on the wire.
     under_way: Vec<(u32, u16)>,
     next: u16,
-    /// The stream of the frame that has begun, and how much of it is to come.
+    /// The stream of the incomplete frame, and how many bytes are missing.
     frame: Option<(u16, usize)>,
     asks_at: Nanos,
     is_asked: bool,
@@ -48,7 +49,7 @@ pub(crate) fn new() -> Session {
     Box::leak(Box::new(RefCell::new(state)))
 }
 
-/// It is open at once.
+/// The session is open at once.
 pub(super) fn open<I: Io>(session: &mut Session, out: &mut Out<'_, I>) -> bool {
     session.borrow_mut().asks_at = out.to.now() + KEEPALIVE;
     false
@@ -76,7 +77,7 @@ impl State {
         number
     }
 
-    /// It ends.
+    /// Ends a stream; returns its number on the wire.
     pub(crate) fn end(&mut self, stream: u32) -> u16 {
         let at = self.under_way.iter().position(|(its, _)| *its == stream).expect("it is under way");
         self.under_way.swap_remove(at).1
@@ -96,7 +97,7 @@ pub(super) fn send<I: Io>(
     to.send(HEADER + text.len(), |out| write(number, text, out));
 }
 
-/// Writes a frame; its length.
+/// Writes a frame; returns its length.
 pub(crate) fn write(number: u16, text: &[u8], out: &mut [u8]) -> usize {
     out[..2].copy_from_slice(&(text.len() as u16).to_be_bytes());
     out[2..HEADER].copy_from_slice(&number.to_be_bytes());
@@ -104,7 +105,7 @@ pub(crate) fn write(number: u16, text: &[u8], out: &mut [u8]) -> usize {
     HEADER + text.len()
 }
 
-/// The length and the stream of a frame of which enough has come.
+/// The length and stream of a frame, once its header is complete.
 pub(crate) fn read_header(input: &[u8]) -> Option<(usize, u16)> {
     let [a, b, c, d] = *input.first_chunk()?;
     Some((usize::from(u16::from_be_bytes([a, b])), u16::from_be_bytes([c, d])))
@@ -171,7 +172,7 @@ pub(super) fn handle_bytes<'a>(
         }
         (0, true) => Err(Kind::BadAnswer.into()),
         (number, true) if number % 2 == 0 => Ok(Progress::Pushed(n)),
-        // A part of a frame, or what comes too late for a stream that was given up.
+        // A part of a frame, or late input for a cancelled stream.
         _ => Ok(Progress::Turned(n)),
     }
 }

@@ -1,4 +1,4 @@
-//! Raw TCP: bytes without framing.
+//! Raw TCP: messages and replies without framing.
 
 use net::Io;
 use samples::{Kind, Rule};
@@ -24,7 +24,7 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
     }
 }
 
-/// Unsolicited data is dropped.
+/// Reads input; unsolicited data is dropped.
 pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
@@ -43,8 +43,8 @@ pub(super) fn handle_bytes<'a>(
     }
 }
 
-/// An echo is complete with as many bytes as were sent; any other reply as soon as it is as expected, or, without an
-/// expectation, with its first bytes.
+/// An echo is complete with as many bytes as were sent. Any other reply is complete when it meets its check, or, without one,
+/// with its first bytes.
 fn read<'a>(
     exchange: &mut Exchange,
     input: &'a [u8],

@@ -1,3 +1,5 @@
+//! Tests of the protocols: responses and messages in pieces, and what each protocol allows.
+
 use super::*;
 use crate::{check::Check, request::Message};
 use plan::{Environment, Flags, Text};
@@ -18,20 +20,20 @@ fn new_exchange() -> Exchange {
     Exchange::new(Nanos::ZERO, Nanos::ZERO)
 }
 
-/// The progress made by some bytes, without their borrow.
+/// Progress without its borrow.
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
     More(usize),
     Opened(usize),
-    /// Something before the response: an interim one.
+    /// Input before the response: an interim one.
     Turned(usize),
     Responded(usize),
     Pushed(usize),
-    /// A reply: a pong.
+    /// A pong in reply.
     Pong(usize),
-    /// The upgrade was refused, with this status.
+    /// The upgrade was refused with this status.
     Refused(u16),
-    /// A reply that takes leave, with this code.
+    /// A close in reply, with this code.
     Ending(Option<u16>),
     Left,
     Wrong(Kind),
@@ -54,7 +56,7 @@ fn came(read: Result<Progress<'_>, Failure>) -> Came {
     }
 }
 
-/// The progress made by `pieces`, one after the other, while a response to a GET is awaited.
+/// Checks the progress made by `pieces`, one after another, while the response to a GET is awaited.
 fn check_http1(pieces: &[&[u8]], expected: Came, status: Option<u16>) {
     let (mut state, check) = (http1::State::new(), Check::default());
     state.order(false);
@@ -76,7 +78,7 @@ fn a_response_of_http1_is_one_and_no_more() {
     check_http1(&[b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", b"c"], Came::Responded(1), Some(200));
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nX"], Came::Broke(Rule::Surplus), Some(204));
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK"], Came::Broke(Rule::Surplus), Some(204));
-    // The idle connection is closed with it, and it is read next; or this is how it begins.
+    // The next input may be a 408 that closes the idle connection, or the beginning of one.
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nH"], Came::Responded(27), Some(204));
     check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 408 Request"], Came::Responded(27), Some(204));
     check_http1(&[b"HTTP/1.1 2"], Came::More(0), None);
@@ -128,7 +130,7 @@ fn the_end_of_the_connection_may_be_that_of_the_response() {
 #[test]
 fn unsolicited_input() {
     assert_eq!(came(http1().handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", None)), Came::Broke(Rule::Unrequested));
-    // A server that gives up waiting for a request says so, or not.
+    // A server that gives up waiting for a request may say so.
     for (input, expected) in [
         (&b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"[..], Came::Left),
         (b"HTTP/1.0 408 Request Time-out\r\n\r\n<html>", Came::Left),
@@ -139,7 +141,7 @@ fn unsolicited_input() {
         assert_eq!(came(http1().handle_bytes(input, None)), expected, "{input:?}");
     }
     assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
-    // A message, a ping, a close with its code: as they come.
+    // A message, a ping, a close with a code, as they come.
     let mut session = websocket();
     assert_eq!(came(session.handle_bytes(b"\x81\x04news", None)), Came::Pushed(6));
     assert_eq!(came(session.handle_bytes(b"\x89\x01?", None)), Came::Pong(3));
@@ -167,7 +169,7 @@ fn an_upgrade_that_is_refused() {
     }
 }
 
-/// The progress made by input on a connection that has sent this text, and awaits its echo or anything.
+/// Checks the progress made by input on a connection that has sent this text, and awaits its echo, or any reply.
 fn check_tcp(echo: bool, input: &[u8], expected: Came, differs: bool) {
     let check = if echo { Check::echo() } else { Check::default() };
     let mut exchange = new_exchange();
@@ -181,7 +183,7 @@ fn bytes_of_tcp_are_counted() {
     check_tcp(true, b"hello", Came::Responded(5), false);
     check_tcp(true, b"hel", Came::More(3), false);
     check_tcp(true, b"hallo", Came::Responded(5), true);
-    // Without framing, more than an echo cannot be told apart from the next one; if any reply will do, all of it is the reply.
+    // Without framing, surplus data cannot be distinguished from the next echo; if any reply is right, all input is the reply.
     check_tcp(true, b"hello!", Came::Broke(Rule::LongerThanSent), false);
     check_tcp(false, b"hello!", Came::Responded(6), false);
     check_tcp(true, b"\x15\x03\x01\x00\x02\x02\x46", Came::Wrong(Kind::TlsExpected), false);
@@ -190,7 +192,7 @@ fn bytes_of_tcp_are_counted() {
 #[test]
 fn a_pong_within_an_unsolicited_message_has_no_content() {
     let (mut session, mut exchange) = (websocket(), new_exchange());
-    // The first frame of a message in two: text, not final, three bytes.
+    // The first of two frames of a message: text, not final, three bytes.
     assert_eq!(came(session.handle_bytes(b"\x01\x03abc", None)), Came::More(5));
     assert!(!session.is_between_messages());
     exchange.expected = 7;
@@ -240,7 +242,7 @@ fn protocols_differ_in_these_properties() {
     let around = Environment { cores: 1, seed: 1, resolve: &resolve };
     let ping = Message::new(&plan::Body::Text(Text::default()), Check::echo());
     assert!(ping.is_ping());
-    // (target, server may speak, known by its dial alone, and with a request after it, may send again)
+    // (target, server may speak first, known by the dial alone, and with a request after it, may send again)
     for (url, expected) in [
         ("http://127.0.0.1:1", [false, true, false, true]),
         ("ws://127.0.0.1:1", [true, false, false, false]),
@@ -259,7 +261,7 @@ fn protocols_differ_in_these_properties() {
     }
 }
 
-/// What happens while `input` comes in pieces, cut at these places; each time that something was responded it is awaited again.
+/// The events while `input` comes in pieces, cut at these places; after each response the next one is awaited.
 fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize]) -> Vec<String> {
     let mut exchange = new_exchange();
     exchange.await_message(true);
@@ -267,7 +269,7 @@ fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize])
     places.sort_unstable();
     let (mut events, mut from, mut used) = (Vec::new(), 0, 0);
     for until in places {
-        // What was not used comes again, as the loop offers it.
+        // Unused bytes come again, as in the loop.
         from += std::mem::take(&mut used);
         loop {
             match came(session.handle_bytes(&input[from + used..until], Some((&mut exchange, awaited)))) {
@@ -307,10 +309,10 @@ proptest! {
     #[test]
     fn events_do_not_depend_on_where_input_is_split(cuts in proptest::collection::vec(any::<usize>(), 0..12)) {
         let echo = Check::echo();
-        // An unsolicited message, a ping, the echo, one that differs in two frames with a ping between, and a close.
+        // An unsolicited message, a ping, the echo, a wrong echo in two frames with a ping in between, and a close.
         let frames = b"\x81\x04news\x89\x01?\x81\x02hi\x01\x01h\x89\0\x80\x01o\x88\x02\x03\xe8";
         let awaited = Awaited::Message(&echo, b"hi");
-        // The first message is taken for the echo, and is none.
+        // The first message is taken for the echo, and is a wrong one.
         let expected = ["4 bytes, Some(WrongEcho)", "pong", "2 bytes, None", "pong", "2 bytes, Some(WrongEcho)", "Ending(Some(1000))"];
         prop_assert_eq!(happens(websocket(), awaited, frames, &cuts), expected);
         let unasked = happens(websocket(), Awaited::Pong, frames, &cuts);

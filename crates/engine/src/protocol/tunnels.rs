@@ -1,7 +1,7 @@
-//! WebSocket over HTTP/2 (RFC 8441): one on each of a number of streams, opened together by extended CONNECT.
+//! WebSocket over HTTP/2 (RFC 8441): one WebSocket on each of several streams, opened together by extended CONNECT.
 //!
-//! A connection is open while all of its WebSockets are. Where the server ends one of them, or the connection by a GOAWAY, all
-//! of them end.
+//! A connection counts as open while all of its WebSockets are. If the server ends one of them, or the connection by a GOAWAY,
+//! all of them end.
 
 use net::Io;
 use plan::{Population, Text};
@@ -38,32 +38,32 @@ pub(crate) struct Connect {
     /// For each destination, the value of `:authority`.
     hosts: Vec<String>,
     scheme: &'static str,
-    /// Further fields, as lines, with the names that HTTP/2 has.
+    /// Further header fields, as lines, with HTTP/2 names.
     fields: Text,
-    /// Among them are cookies: the connection's own are not sent.
+    /// Whether these contain cookies: then those of the connection are not sent.
     has_cookies: bool,
     offered: Offered,
-    /// WebSockets on a connection.
+    /// Number of WebSockets on a connection.
     streams: u16,
 }
 
-/// One connection.
+/// The state of one connection.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) connection: Connection,
     tunnels: Vec<Tunnel>,
-    /// For the masks of what is sent without an order.
+    /// Random masks for control frames.
     random: Random,
-    /// The exchange that the input is for.
+    /// The exchange that the input belongs to.
     reads: u32,
-    /// Bytes at the start of the input that HTTP/2 has passed on to the WebSocket at `place`.
+    /// Number of bytes at the start of the input that are DATA for the WebSocket at `place`, still to be read.
     undigested: u32,
     place: u16,
-    /// The next message goes out on this one, or the next after it that is free.
+    /// The next message is sent on this WebSocket, or the next free one after it.
     next: u16,
-    /// WebSockets that are open.
+    /// Number of open WebSockets.
     open: u16,
-    /// All of them are, which the client is to be told.
+    /// All of them are open, which is still to be reported as [`Progress::Opened`](super::Progress::Opened).
     opens: bool,
     /// The server ends one of them, or the connection.
     ends: bool,
@@ -72,17 +72,17 @@ pub(crate) struct State {
 
 const _: () = assert!(size_of::<State>() <= 112, "an idle connection has one");
 
-/// What a connection has for a moment.
+/// Temporary state of a connection.
 #[derive(Debug, Default)]
 struct Rare {
     queue: Queue,
-    /// The requests that open the WebSockets, encoded, until the server's SETTINGS allow them.
+    /// The encoded requests that open the WebSockets, until the server's SETTINGS allow them.
     requests: Vec<Vec<u8>>,
-    /// The exchange that awaits that, where the connection has sent requests before.
+    /// The exchange that awaits the upgrade, on a connection that has sent requests before.
     awaits: Option<u32>,
-    /// Of a server that uses one.
+    /// The HPACK table, if the server uses one.
     table: Option<Box<Table>>,
-    /// The sub-protocols that they offer, until all WebSockets are open.
+    /// The offered sub-protocols, until all WebSockets are open.
     offered: Option<Offered>,
     /// The server's GOAWAY, or its close of a WebSocket.
     farewell: Farewell,
@@ -93,22 +93,22 @@ struct Rare {
 struct Tunnel {
     stream: Stream,
     frames: Frames,
-    /// What awaits a message on it; [`NOTHING`] where nothing does.
+    /// The exchange that awaits a message on it; [`NOTHING`] if none.
     exchange: u32,
     is_open: bool,
-    /// The server sends no more.
+    /// The server has ended the stream.
     is_ended: bool,
     partial: Option<Box<Partial>>,
 }
 
 const _: () = assert!(size_of::<Tunnel>() <= 64, "each idle WebSocket has one");
 
-/// What few have, for a moment.
+/// Temporary state that few WebSockets have.
 #[derive(Debug, Default)]
 struct Partial {
-    /// The beginning of a frame's header, or of a control frame.
+    /// An incomplete frame header or control frame.
     input: Vec<u8>,
-    /// What waits for the server's windows: at most a message, since what follows waits for it.
+    /// Output that waits for the server's windows: at most one message, since later ones wait for it.
     output: Vec<u8>,
 }
 
@@ -140,7 +140,7 @@ impl Connect {
         self.session_on(Connection::new(Role::Client), random)
     }
 
-    /// Of a connection that sends requests before.
+    /// The session of a connection that sends HTTP requests first.
     pub(super) fn session_of_requests(&self) -> Box<requests::State> {
         let mut state = Http2::new(self.streams).session();
         state.is_upgraded = true;
@@ -163,7 +163,7 @@ impl Connect {
         })
     }
 
-    /// Sends the preface; the requests follow once the server says that it takes them (RFC 8441 section 3).
+    /// Sends the preface; the CONNECT requests follow once the server's SETTINGS allow them (RFC 8441 section 3).
     pub(super) fn open<I: Io>(&self, state: &mut State, destination: usize, out: &mut Out<'_, I>) {
         let Out { to, source } = out;
         to.send_static(CLIENT_PREFACE);
@@ -172,7 +172,7 @@ impl Connect {
         state.rare = Some(Box::new(Rare { requests, offered: self.offered(), ..Rare::default() }));
     }
 
-    /// Opens a WebSocket on a connection that has sent requests, in this state; `exchange` awaits that.
+    /// Opens a WebSocket on a connection that has sent requests; `state` is its session so far, `exchange` awaits the upgrade.
     pub(super) fn upgrade<I: Io>(
         &self,
         state: requests::State,
@@ -195,7 +195,7 @@ impl Connect {
         self.offered.is_any().then_some(self.offered)
     }
 
-    /// The request for a WebSocket of the connection at `index`, encoded.
+    /// The encoded CONNECT request for a WebSocket of the connection at `index`.
     fn next_request(&self, destination: usize, index: u32, source: &mut ValueSource) -> Vec<u8> {
         let (path, lines) = source.texts(&self.path, &self.fields, index);
         let (path, lines) = (path.to_owned(), lines.to_owned());
@@ -203,7 +203,7 @@ impl Connect {
         self.request(destination, &path, &lines, &cookies)
     }
 
-    /// A request for one WebSocket, encoded; `lines`: further fields.
+    /// Encodes a CONNECT request; `lines`: further fields.
     fn request(&self, destination: usize, path: &str, lines: &str, cookies: &[u8]) -> Vec<u8> {
         let authority = &self.hosts[destination];
         let fields =
@@ -223,7 +223,7 @@ impl Connect {
     }
 }
 
-/// Octets of the fields beside path and host, rounded up.
+/// Octets of the fields besides path and host, rounded up.
 const REQUEST_ROOM: usize = 128;
 const ROOM: &str = "there is room for each field";
 
@@ -232,7 +232,7 @@ impl Tunnel {
         self.partial.as_ref().is_some_and(|partial| !partial.output.is_empty())
     }
 
-    /// Writes these bytes as far as the windows allow; the others wait.
+    /// Writes as many of these bytes as the windows allow; the rest waits.
     fn write(&mut self, connection: &mut Connection, out: &mut [u8], bytes: &[u8], ends: bool) -> usize {
         let (written, taken) = if self.is_blocked() {
             (0, 0)
@@ -245,7 +245,7 @@ impl Tunnel {
         written
     }
 
-    /// Bytes to be kept until more come; none is the usual case.
+    /// Keeps unread bytes until more arrive; usually there are none.
     fn keep(&mut self, input: Vec<u8>) {
         match &mut self.partial {
             Some(partial) => partial.input = input,
@@ -274,17 +274,17 @@ impl State {
         self.rare.as_ref().map_or(&[], |rare| rare.farewell.words())
     }
 
-    /// Whether a message may be awaited beside those under way.
+    /// Whether another message may be awaited beside those under way.
     pub(super) fn has_place(&self) -> bool {
         !self.ends && self.free().is_some()
     }
 
-    /// Whether something that was to be sent waits for the server's windows.
+    /// Whether output waits for the server's windows.
     pub(super) fn is_blocked(&self) -> bool {
         self.tunnels.iter().any(Tunnel::is_blocked)
     }
 
-    /// Where the next message goes out.
+    /// The WebSocket for the next message.
     fn free(&self) -> Option<usize> {
         let places = (usize::from(self.next)..self.tunnels.len()).chain(0..usize::from(self.next));
         let is_free =
@@ -292,13 +292,13 @@ impl State {
         places.into_iter().find(is_free)
     }
 
-    /// Whether the server has ended a WebSocket without taking leave.
+    /// Whether the server has ended a WebSocket without a closing handshake.
     fn is_left(&self) -> bool {
         self.undigested == 0 && self.tunnels.get(usize::from(self.place)).is_some_and(|it| it.is_ended)
     }
 
     fn place(&self, number: u32) -> Option<usize> {
-        // The streams are opened in this order: their numbers rise by two, after those of requests where there were any.
+        // The streams are opened in this order: their numbers increase by two, after those of any earlier requests.
         let first = self.tunnels.first()?.stream.id();
         let place = (number.checked_sub(first)? / 2) as usize;
         (number % 2 == 1 && place < self.tunnels.len()).then_some(place)
@@ -317,7 +317,7 @@ impl State {
     }
 }
 
-/// Sends a message or a control ping on a free WebSocket; `exchange` awaits its reply, and has this index.
+/// Sends a message or a control ping on a free WebSocket; `exchange`, with its index, awaits the reply.
 pub(super) fn send<I: Io>(
     message: &Message,
     state: &mut State,
@@ -331,7 +331,7 @@ pub(super) fn send<I: Io>(
     let Out { to, source } = out;
     let mask = websocket::mask(source);
     if message.is_ping() {
-        // A number, so that no earlier pong passes for its own.
+        // Random, so that no earlier pong matches.
         let number = source.random.bits();
         if let Some((index, exchange)) = exchange {
             (exchange.expected, it.exchange) = (number, index);
@@ -350,7 +350,7 @@ pub(super) fn send<I: Io>(
     write(connection, it, (opcode, mask), text, to);
 }
 
-/// Sends a message on this WebSocket, to which no reply is awaited; nothing, where an earlier one waits for the server's windows.
+/// Sends a message on this WebSocket, without awaiting a reply; does nothing if earlier output waits for the server's windows.
 pub(super) fn send_on<I: Io>(message: &Message, state: &mut State, place: usize, out: &mut Out<'_, I>) {
     let State { connection, tunnels, .. } = state;
     let Some(it) = tunnels.get_mut(place).filter(|it| it.is_open && !it.is_blocked()) else { return };
@@ -364,7 +364,7 @@ pub(super) fn send_on<I: Io>(message: &Message, state: &mut State, place: usize,
     write(connection, it, (Opcode::Text, mask), text, to);
 }
 
-/// A message is awaited that nothing is sent for.
+/// Awaits a message without sending anything.
 pub(super) fn expect(state: &mut State, (index, exchange): (u32, &mut Exchange)) {
     let place = state.free().unwrap_or_default();
     let it = &mut state.tunnels[place];
@@ -380,7 +380,7 @@ fn write<I: Io>(
     to: &mut Writer<'_, I>,
 ) {
     let length = MAX_HEADER + payload.len();
-    // Behind the room for what goes out, the frame of WebSocket that it is made of.
+    // The second part of the buffer holds the WebSocket frame, which is then written as DATA frames to the first part.
     to.send(room(length) + length, |out| {
         let (out, frame) = out.split_at_mut(room(length));
         let written = ws::write_frame(frame, opcode, true, Some(mask), payload);
@@ -389,7 +389,7 @@ fn write<I: Io>(
     });
 }
 
-/// Takes leave of the server: of each WebSocket, and of the connection.
+/// Closes each WebSocket and announces the end of the connection.
 pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     if out.to.is_write_blocked() {
         return;

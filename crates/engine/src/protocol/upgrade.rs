@@ -1,7 +1,7 @@
-//! The upgrade of a connection that has sent requests: from then on it is a WebSocket.
+//! The upgrade of a connection that has sent HTTP requests: from then on it is a WebSocket.
 //!
-//! Over HTTP/1.1 nothing of the requests remains. Over HTTP/2 the connection goes on, with its windows and the numbers of its streams:
-//! it moves from the state of requests to that of WebSockets.
+//! Over HTTP/1.1 no state of the requests remains. Over HTTP/2 the connection goes on, with its windows and stream numbers: it
+//! moves from the state for requests to the state for WebSockets.
 
 use net::Io;
 use plan::{Act, Activity, Population, Text};
@@ -10,7 +10,7 @@ use super::{Protocol, Session, http1, websocket};
 use crate::out::Out;
 
 impl Protocol {
-    /// The session of a connection that sends requests, also where it is upgraded after them.
+    /// The session of a connection that sends HTTP requests, even if it is upgraded later.
     pub(crate) fn session_of_requests(&self) -> Session {
         match self {
             Protocol::Http2(http2) => Session::Http2(http2.session()),
@@ -19,7 +19,7 @@ impl Protocol {
         }
     }
 
-    /// Upgrades a connection in this session; `exchange` awaits that.
+    /// Upgrades a connection with this session; `exchange` awaits the result.
     pub(super) fn upgrade<I: Io>(
         &self,
         session: &mut Session,
@@ -41,7 +41,7 @@ impl Protocol {
     }
 }
 
-/// Where the WebSockets of a population are opened, and the further fields: at the target's path, or as its own step says.
+/// Path and further fields of the request that opens a WebSocket: those of the upgrade step, or else the target's.
 pub(super) fn request_of(population: &Population) -> (&Text, &[(String, Text)]) {
     let Population { target, activity, headers, .. } = population;
     let steps = if let Activity::Steps { steps, .. } = activity { &steps[..] } else { &[] };

@@ -20,33 +20,32 @@ use crate::{
     watch::Watch,
 };
 
-/// Largest message accepted from a server. It is not stored, so this is no question of memory.
+/// Size in bytes of the largest message accepted from a server (1 GiB). Messages are not stored, so this costs no memory.
 pub const LARGEST_MESSAGE: u64 = 1 << 30;
-/// "No longer needed" (RFC 6455, section 7.4.1).
+/// Close code "normal closure" (RFC 6455, section 7.4.1).
 pub(super) const NORMAL_CLOSURE: u16 = 1000;
 
-/// Of a connection.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
-    /// The response to the upgrade is awaited, whose key has this nonce.
+    /// The response to the upgrade is awaited; the nonce of its key, and the offered sub-protocols.
     Upgrading(u64, Offered),
     Open(Frames),
 }
 
-/// The sub-protocols that an upgrade offers, with commas between them; of all connections of a population, for the life of the
-/// process.
+/// The sub-protocols that an upgrade offers, separated by commas. One per population, kept for the life of the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offered(&'static String);
 
 impl Offered {
-    /// Those of these fields.
+    /// The sub-protocols offered in these fields.
     pub(super) fn by(fields: &[(String, Text)]) -> Offered {
         let own = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
         let text = own.and_then(|(_, value)| value.fixed_text()).unwrap_or_default();
         Offered(Box::leak(Box::new(text.to_owned())))
     }
 
-    /// Whether there are any.
+    /// Whether any are offered.
     pub(super) fn is_any(self) -> bool {
         !self.0.is_empty()
     }
@@ -66,7 +65,7 @@ impl State {
         State::Open(Frames::new(Role::Client))
     }
 
-    /// Whether no message has come in part.
+    /// Whether no message is incomplete.
     pub(super) fn is_between_messages(&self) -> bool {
         match self {
             State::Upgrading(..) => true,
@@ -75,11 +74,11 @@ impl State {
     }
 }
 
-/// Sends a message or a control ping; `exchange` awaits its reply.
+/// Sends a message or a control ping; `exchange` awaits the reply.
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
     let mask = Some(mask(out.source));
     if message.is_ping() {
-        // A number, so that no earlier pong passes for its own.
+        // Random, so that no earlier pong matches.
         let number = out.source.random.bits();
         exchange.into_iter().for_each(|exchange| exchange.expected = number);
         return send_frame(Opcode::Ping, mask, &number.to_be_bytes(), &mut out.to);
@@ -94,12 +93,12 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
     send_frame(opcode, mask, text, &mut out.to);
 }
 
-/// What a client sends without a request: pongs and closes.
+/// Control frames that a client sends in reply: pongs and closes.
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
-    /// To a ping, with its own payload (RFC 6455 section 5.5.3).
+    /// Reply to a ping, with its payload (RFC 6455 section 5.5.3).
     Pong(Payload<'a>),
-    /// To the server's close, with its code (RFC 6455 section 5.5.1).
+    /// Reply to the server's close, with its code (RFC 6455 section 5.5.1).
     Close(Option<u16>),
 }
 
@@ -107,7 +106,7 @@ impl Reply<'_> {
     pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
         let mask = Some(mask(out.source));
         match self {
-            // Not while the server reads nothing: a later pong may serve for it too, and what the server does not read must not pile up here.
+            // Not while the server reads nothing: output must not pile up, and a later pong may serve for this ping too.
             Reply::Pong(_) if out.to.is_write_blocked() => {}
             Reply::Pong(ping) => {
                 let mut echo = [0; MAX_CONTROL];
@@ -122,7 +121,7 @@ impl Reply<'_> {
     }
 }
 
-/// Begins the closing handshake, where the server reads.
+/// Begins the closing handshake, if the server reads.
 pub(super) fn close<I: Io>(out: &mut Out<'_, I>) {
     if !out.to.is_write_blocked() {
         Reply::Close(Some(NORMAL_CLOSURE)).send(out);
@@ -135,7 +134,7 @@ fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], to: 
     });
 }
 
-/// A new one for each frame (RFC 6455 section 5.3).
+/// A new random mask for a frame (RFC 6455 section 5.3).
 pub(super) fn mask(source: &mut ValueSource) -> [u8; 4] {
     (source.random.bits() as u32).to_be_bytes()
 }
@@ -193,7 +192,7 @@ pub(super) fn read<'a>(
                 let reply = super::Reply::WebSocket(Reply::Close(closing.code));
                 return Ok(Progress::Ending(reply, closing.reason.plain().unwrap_or_default()));
             }
-            // A piece of what is awaited.
+            // A piece of the awaited message.
             (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent))))
                 if data.begins || exchange.content != NOT_OURS =>
             {
@@ -209,7 +208,7 @@ pub(super) fn read<'a>(
                 let awaited = Awaited::Message(check, sent);
                 let may_be_another = check.expected.skip || listener.is_marked();
                 if listener.is_ruled() || may_be_another && is_wrong(exchange, awaited, check, &mut watch) {
-                    // What is awaited comes later.
+                    // The awaited message comes later.
                     exchange.await_message(true);
                     return Ok(Progress::Pushed(used));
                 }
@@ -233,13 +232,13 @@ pub(super) fn read<'a>(
     }
 }
 
-/// Whether a complete message is not the one that is awaited.
+/// Whether a complete message is not the awaited one.
 fn is_wrong(exchange: &Exchange, awaited: Awaited, check: &Check, watch: &mut Option<&mut Watch>) -> bool {
     let watched = check.wanted.as_ref().zip(watch.as_deref_mut());
     awaited.wrong(exchange, None).is_some() || watched.is_some_and(|(wanted, watch)| watch.differs(wanted))
 }
 
-/// Checks a piece of a message; true when the message is complete, correct or not.
+/// Checks a piece of a message; returns whether the message is complete, right or wrong.
 fn take(
     exchange: &mut Exchange,
     data: &Data<'_>,
@@ -263,25 +262,25 @@ fn take(
     data.ends
 }
 
-/// The nonce of a WebSocket key is only to be new for each connection (RFC 6455 section 4.1).
+/// The key of an upgrade. Its nonce only needs to be different for each connection (RFC 6455 section 4.1).
 fn key(nonce: u64) -> Key {
     Key::new(u128::from(nonce) << 64 | u128::from(!nonce))
 }
 
-/// The upgrade request, with a new key each time.
+/// The upgrade request of a population; each one sent has a new key.
 #[derive(Clone, Debug)]
 pub(crate) struct Upgrade {
     path: Text,
-    /// For each destination, the value of its Host field.
+    /// For each destination, the value of the Host field.
     hosts: Vec<String>,
-    /// Further fields, as lines.
+    /// Further header fields, as lines.
     fields: Text,
-    /// Among them are cookies: the connection's own are not sent.
+    /// Whether these contain cookies: then those of the connection are not sent.
     has_cookies: bool,
     offered: Offered,
 }
 
-/// Octets of an upgrade request beside path, host and further fields, rounded up.
+/// Octets of an upgrade request besides path, host and further fields, rounded up.
 const UPGRADE_ROOM: usize = 256;
 
 impl Upgrade {
@@ -294,7 +293,7 @@ impl Upgrade {
         Upgrade { path: path.clone(), hosts, fields, has_cookies, offered }
     }
 
-    /// Sends it on a connection in this state.
+    /// Sends the request on a connection in this state.
     pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) {
         let State::Upgrading(nonce, _) = *state else { unreachable!("dialled with a nonce") };
         let Out { to, source } = out;

@@ -1,4 +1,4 @@
-//! Finds one value in a message that arrives in pieces, and reads it as a number or as a time.
+//! Finds one value in a message that arrives in pieces, and reads it as a number or a time.
 
 use plan::Sought;
 use units::Nanos;
@@ -8,7 +8,7 @@ use crate::needle::Needle;
 /// Where the value is, compiled.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// The parts of a JSON Pointer, each with the index that it is in an array, if it is one.
+    /// The parts of a JSON Pointer (RFC 6901), each with its value as an array index, if it is one.
     Json(Vec<(Vec<u8>, Option<u32>)>),
     After(Needle),
 }
@@ -26,32 +26,32 @@ impl Place {
     }
 }
 
-/// Octets of a value that are kept: a time of RFC 3339 with nanoseconds and an offset has 35.
+/// Maximum length of a value, in octets: an RFC 3339 time with nanoseconds and an offset has 35.
 const LONGEST: usize = 40;
 
-/// How far the search has come; a new one for each message.
+/// The state of the search in a message.
 ///
-/// Of JSON, nothing is kept but the depth: which container is open matters only where all parts of the pointer above it have matched,
-/// and there is one of those at a time.
+/// For JSON only the depth is kept: which container is open matters only if all parts of the pointer above it have matched, and
+/// only one such container is open at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
     state: State,
-    /// `after:`: how much of the text has matched.
+    /// `after:`: octets of the text that have matched.
     seen: u16,
-    /// Containers that are open, and how many of them are those of the pointer.
+    /// Number of open containers, and how many of them are on the pointer's path.
     depth: u16,
     matched: u16,
-    /// The innermost one of the pointer: whether it is an array, and at which element.
+    /// The innermost container on the path: whether it is an array, and the index of the current element.
     is_array: bool,
     element: u32,
-    /// Octets of the part that the key, so far, is equal to; [`DIFFERS`] where it is not.
+    /// Octets of the current key that equal the pointer's part; [`DIFFERS`] after a difference.
     equal: u16,
-    /// What follows is the value that the pointer's next part names.
+    /// The pointer's next part names the value that follows.
     is_next: bool,
     in_text: bool,
     is_key: bool,
     escaped: bool,
-    /// The octets of the value.
+    /// Length of the value so far, in octets.
     length: u8,
     value: [u8; LONGEST],
 }
@@ -61,12 +61,12 @@ const DIFFERS: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Searching,
-    /// The value comes next, or has begun.
+    /// The value comes next; only blanks so far.
     Before,
     InText,
     InPlain,
     Found,
-    /// It is not there, or too long.
+    /// There is no such value, or it is too long.
     Missing,
 }
 
@@ -110,7 +110,7 @@ impl Scan {
         }
     }
 
-    /// One octet of the value, or of what is before it.
+    /// Reads an octet of the value, or before it.
     fn take(&mut self, byte: u8) {
         self.state = match (self.state, byte) {
             (State::Before, b' ' | b'\t' | b'\r' | b'\n') => State::Before,
@@ -133,20 +133,20 @@ impl Scan {
         state
     }
 
-    /// One octet of JSON (RFC 8259) before the value.
+    /// Reads an octet of JSON (RFC 8259) before the value.
     fn json(&mut self, parts: &[(Vec<u8>, Option<u32>)], byte: u8) {
         if self.in_text {
             return self.text(parts, byte);
         }
-        // Inside the container whose key, or index, is the next part.
+        // In the container whose key or index is the pointer's next part.
         let is_at = self.depth > 0 && self.depth == self.matched + 1;
         match byte {
-            // Anything may come before the JSON.
+            // Any text may precede the JSON.
             _ if self.depth == 0 && !matches!(byte, b'{' | b'[') => {}
             b'{' | b'[' => self.open(parts, byte == b'['),
             b'}' | b']' => {
                 self.depth -= 1;
-                // The one that was to have the next part ends without it.
+                // The container that should have the next part ends without it.
                 if is_at || self.depth == 0 {
                     self.state = State::Missing;
                 }
@@ -164,7 +164,7 @@ impl Scan {
         }
     }
 
-    /// An octet of a key or another text.
+    /// Reads an octet of a string.
     fn text(&mut self, parts: &[(Vec<u8>, Option<u32>)], byte: u8) {
         if !self.escaped && byte == b'"' {
             self.in_text = false;
@@ -172,7 +172,7 @@ impl Scan {
         }
         self.escaped = !self.escaped && byte == b'\\';
         if self.is_key {
-            // A key with an escape is compared as it is written.
+            // A key with escapes is compared as it is written.
             let part = &parts[usize::from(self.matched)].0;
             let is_equal = self.equal != DIFFERS && part.get(usize::from(self.equal)) == Some(&byte);
             self.equal = if is_equal { self.equal + 1 } else { DIFFERS };
@@ -207,7 +207,7 @@ impl Scan {
         self.is_next = parts[usize::from(self.matched)].1 == Some(self.element);
     }
 
-    /// A text, number or word that the next part names: the value, where that is the last part.
+    /// A string, number or word begins that the pointer's next part names: the value, if that is the last part.
     fn value_begins(&mut self, parts: &[(Vec<u8>, Option<u32>)], byte: u8) {
         if usize::from(self.matched) + 1 < parts.len() {
             self.state = State::Missing;
@@ -217,7 +217,7 @@ impl Scan {
         self.take(byte);
     }
 
-    /// The message has ended: the octets of the value; none where it is not there.
+    /// The value after the end of the message; `None` if it was not found.
     fn found(&self) -> Option<&str> {
         let is_found = matches!(self.state, State::Found | State::InPlain);
         str::from_utf8(&self.value[..usize::from(self.length)])
@@ -236,7 +236,8 @@ impl Scan {
     }
 }
 
-/// A number of seconds, milliseconds, microseconds or nanoseconds since 1970, whichever gives a time from 1973 to 5138; or RFC 3339.
+/// A time since 1970 as a number of seconds, milliseconds, microseconds or nanoseconds, whichever gives a year from 1973 to 5138;
+/// or as RFC 3339.
 fn time(text: &str) -> Option<Nanos> {
     const NANOS_A_SECOND: f64 = 1e9;
     if text.len() > 10 && text.as_bytes()[4] == b'-' {
@@ -251,7 +252,7 @@ fn time(text: &str) -> Option<Nanos> {
         };
         return whole.checked_mul(unit).map(Nanos);
     }
-    // 1700000000.25: a float has 53 bits, which are a quarter of a microsecond today.
+    // For example 1700000000.25: the 53 bits of a float resolve a quarter of a microsecond today.
     let number = text.parse::<f64>().ok().filter(|number| (0.0..1.8e19).contains(number))?;
     let unit = match number {
         ..1e11 => NANOS_A_SECOND,
@@ -262,7 +263,7 @@ fn time(text: &str) -> Option<Nanos> {
     Some(Nanos((number * unit).round() as u64))
 }
 
-/// `2023-11-14T22:13:20.5Z`, or with an offset: RFC 3339 section 5.6.
+/// An RFC 3339 time (section 5.6), such as `2023-11-14T22:13:20.5Z`, or with an offset.
 fn rfc3339(text: &str) -> Option<Nanos> {
     let digits = |from: usize, to: usize| -> Option<u64> {
         let part = text.get(from..to)?;
@@ -277,7 +278,7 @@ fn rfc3339(text: &str) -> Option<Nanos> {
         None => 0,
         Some(digits) => format!("{digits:0<9}").get(..9)?.parse::<u64>().ok()?,
     };
-    // Days from 1970 of the proleptic Gregorian calendar, with years that begin in March.
+    // Days since 1970 in the proleptic Gregorian calendar, with years that begin in March.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
     let days = (365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day)
         .checked_sub(719_469)?;
@@ -311,7 +312,7 @@ mod tests {
         scan
     }
 
-    /// Whatever the pieces.
+    /// The result is the same however the message is cut.
     fn check(sought: &str, message: &str, expected: Option<&str>) {
         for size in 1..=message.len().max(1) {
             let scan = scan(sought, message, size);

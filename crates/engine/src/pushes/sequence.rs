@@ -1,48 +1,51 @@
-//! The numbers of the messages of one WebSocket: which are missing, which come twice, and which too late.
+//! Sequence numbers of the messages of a WebSocket: detects missing, duplicate and late ones.
 
-/// The highest number so far, and which of the 64 up to it have come.
+/// The highest number so far, and which of the 64 numbers up to it have arrived.
 ///
-/// As the window against replays of IPsec (RFC 4303 section 3.4.3), with another purpose: a number below it has come before, unless
-/// the next one follows it. Then the sequence begins anew, unless it later goes on where it was.
+/// Like the anti-replay window of IPsec (RFC 4303 section 3.4.3), for another purpose. A number below the window is a duplicate,
+/// unless its successor follows: then the sequence restarts, unless it later continues where it was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequence {
-    /// Where it begins.
+    /// The first number of the sequence.
     first: u64,
     highest: u64,
-    /// The highest at bit 0; none where nothing has come.
+    /// Bit n: `highest - n` has arrived. 0: nothing has.
     seen: u64,
-    /// Below the highest: a number too low for the window, which came last. Above it: the highest before the sequence began anew.
+    /// If below `highest`: the last number, too low for the window and not decided yet. If above: the highest number before a
+    /// restart.
     other: u64,
-    /// Numbers below this one may be history, which others had before the connection was open.
+    /// Numbers below this may be history: sent to others before this connection opened.
     from: u64,
 }
 
-/// What a number is.
+/// The classification of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Higher than all before it, with this many left out.
+    /// Higher than all before; this many numbers were left out.
     Next(u64),
-    /// Left out before.
+    /// Left out before, now late.
     Late,
-    /// Lower than the first that came: it was not missing.
+    /// Lower than the first one that arrived: it was not missing.
     Before,
-    /// It came before.
+    /// A duplicate.
     Duplicate,
-    /// Too low for either, and the next one follows it; or too far ahead for all between to be missing.
+    /// A new sequence: a number below the window whose successor followed, or one too far ahead for all numbers between to be
+    /// missing.
     Restart,
 }
 
 const WINDOW: u64 = u64::BITS as u64;
-/// Messages that may be missing at once: with more left out, the sequence begins anew. No server loses 2³² messages between two that
-/// arrive, and sums of such numbers do not overflow.
+/// Maximum number of messages missing at once: with more left out, the sequence restarts. No server loses 2³² messages between
+/// two, and sums of such numbers do not overflow.
 const MAX_LEFT_OUT: u64 = 1 << 32;
-/// No other number.
+/// Value of `other` for no number.
 const NONE: u64 = u64::MAX;
-/// Of a connection that was opened in this tick, and of one that was opened in the one before.
+/// Values of `from`, for a connection opened in this tick, and in the previous one.
 const FRESH: u64 = u64::MAX;
 const SETTLING: u64 = FRESH - 1;
 impl Sequence {
-    /// Of a connection that is opened; what comes on a `fresh` one may be history, until it has [settled](Sequence::settle).
+    /// The sequence of a connection that has opened. If it is fresh, its messages may be history until it has
+    /// [settled](Sequence::settle).
     pub(crate) fn new(is_fresh: bool) -> Sequence {
         Sequence { first: 0, highest: 0, seen: 0, other: NONE, from: if is_fresh { FRESH } else { 0 } }
     }
@@ -52,13 +55,13 @@ impl Sequence {
         self.from >= SETTLING
     }
 
-    /// The highest number so far, if any has come.
+    /// The highest number so far, if any has arrived.
     pub(crate) fn highest(&self) -> Option<u64> {
         (self.seen != 0).then_some(self.highest)
     }
 
-    /// A tick ends; with the second one, what has come by now was history, and what comes from now on is sent to all. Whether it has
-    /// settled.
+    /// A tick ends. After the second one, what has arrived was history, and what arrives later is sent to all. Returns whether
+    /// the sequence has settled.
     pub(crate) fn settle(&mut self) -> bool {
         self.from = match self.from {
             FRESH => SETTLING,
@@ -69,8 +72,8 @@ impl Sequence {
         !self.is_fresh()
     }
 
-    /// The next message has this number: calls `known` for each number of which is known by now what it is, and whether others received
-    /// it at the same time. What a connection did not hear, because it was not open then, is not missing.
+    /// Takes the number of the next message: calls `known` for each number that is now decided, with its arrival and whether
+    /// other connections received it at the same time. Numbers sent before the connection opened are not missing.
     pub(crate) fn take(&mut self, number: u64, mut known: impl FnMut(u64, Arrival, bool)) {
         if self.seen == 0 {
             self.begin(number);
@@ -90,7 +93,7 @@ impl Sequence {
             }
         }
         if self.other != NONE && (1..WINDOW).contains(&number.wrapping_sub(self.other)) {
-            // They were repeated, and it goes on.
+            // The lower numbers were repetitions, and the sequence continues.
             self.begin(self.other);
         }
         let Some(arrival) = self.of(number) else {
@@ -107,7 +110,7 @@ impl Sequence {
         (self.first, self.highest, self.seen) = (number, number, 1);
     }
 
-    /// None: it is below the window.
+    /// Classifies a number; `None` if it is below the window.
     fn of(&mut self, number: u64) -> Option<Arrival> {
         if number > self.highest {
             let ahead = number - self.highest;
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_number_far_below_is_repeated_or_begins_a_new_sequence() {
-        // It is not known before the next one comes.
+        // Decided only by the next number.
         check(&[100, 200, 100], &[(100, Next(0)), (200, Next(99))]);
         check(&[100, 200, 100, 201], &[(100, Next(0)), (200, Next(99)), (100, Duplicate), (201, Next(0))]);
         check(
@@ -168,26 +171,26 @@ mod tests {
             &[(100, Next(0)), (200, Next(99)), (100, Duplicate), (130, Duplicate), (201, Next(0))],
         );
         check(&[500, 1, 2, 4, 3], &[(500, Next(0)), (1, Restart), (2, Next(0)), (4, Next(1)), (3, Late)]);
-        // Several are repeated, and the sequence goes on.
+        // Several are repeated, then the sequence continues.
         check(
             &[500, 100, 101, 102, 502, 503],
             &[(500, Next(0)), (100, Restart), (101, Next(0)), (102, Next(0)), (502, Next(1)), (503, Next(0))],
         );
-        // A new one that grows beyond the one before.
+        // A new sequence that grows beyond the previous one.
         let mut sequence = Sequence::new(false);
         let mut restarts = 0;
         for number in (0..100).chain(0..300) {
             sequence.take(number, |number, it, _| match it {
                 Next(0) => {}
                 Restart => restarts += 1,
-                // Within the window, that cannot be told from what comes twice.
+                // Within the window it cannot be distinguished from duplicates.
                 other => panic!("{number}: {other:?}"),
             });
         }
         assert_eq!(restarts, 1);
     }
 
-    /// As many as that are not missing: nothing that is summed up over all messages overflows.
+    /// Numbers too far ahead do not count as missing: sums over all messages do not overflow.
     #[test]
     fn a_number_far_ahead_begins_a_new_sequence() {
         let far = MAX_LEFT_OUT + 10;
@@ -214,7 +217,7 @@ mod tests {
         };
         [7, 8, 9].into_iter().for_each(|number| take(&mut sequence, number));
         assert!(!sequence.settle() && sequence.settle(), "with the second tick");
-        // The last of them, again, and what is new; then a sequence that begins anew.
+        // The last one again, then new ones; then a sequence that restarts.
         [9, 10, 200, 1, 2].into_iter().for_each(|number| take(&mut sequence, number));
         let history = [(7, false), (8, false), (9, false), (9, false)];
         let live = [(10, true), (200, true), (1, true), (2, true)];
@@ -224,11 +227,11 @@ mod tests {
         quiet.take(3, |_, _, was_there| assert!(was_there));
     }
 
-    /// Whatever is left out and comes late: what is missing at the end is what never came.
+    /// What is missing at the end is what never came, whatever else came late.
     #[test]
     fn what_is_left_out_and_not_late_is_lost() {
         let mut sequence = Sequence::new(false);
-        // Every fifth is left out, every other one of those comes three later.
+        // Every fifth is left out; every other one of these comes three later.
         let (mut skipped, mut late) = (0, 0);
         for n in 1..=1_000u64 {
             let mut take = |number| {
@@ -245,7 +248,7 @@ mod tests {
                 take(n - 3);
             }
         }
-        // The thousandth is above the last that came.
+        // Number 1,000 is above the last that arrived.
         assert_eq!((skipped, late), (199, 99));
     }
 }

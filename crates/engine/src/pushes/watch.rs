@@ -1,4 +1,4 @@
-//! Reads messages as they arrive, in pieces: which rule they fit, the time and the number in them.
+//! Reads messages as they arrive, in pieces: which rule they match, and the time and number in them.
 
 use plan::{Matches, Pushes};
 use units::Nanos;
@@ -7,13 +7,13 @@ use wire::websocket::Data;
 use super::scan::{Place, Scan};
 use crate::{needle::Needle, request::Message};
 
-/// What is looked for, compiled.
+/// What to look for in messages, compiled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     rules: Vec<Rule>,
     time: Option<Place>,
     number: Option<Place>,
-    /// Each number is for several connections.
+    /// Whether each number is sent to several connections.
     pub(crate) is_broadcast: bool,
 }
 
@@ -25,7 +25,7 @@ struct Rule {
 
 #[derive(Clone, Debug)]
 enum Compared {
-    /// From its beginning; all of it, where `is_whole`.
+    /// Compared from the beginning of the message; with all of it, if `is_whole`.
     Text {
         text: Vec<u8>,
         is_whole: bool,
@@ -33,28 +33,28 @@ enum Compared {
     Contains(Needle),
 }
 
-/// How far a message has been read.
+/// The state of reading a message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reading {
     pub(super) bytes: u64,
-    /// By rule: octets of its text that have matched; [`DIFFERS`] where it does not fit.
+    /// For each rule: octets of its text that have matched; [`DIFFERS`] after a difference.
     seen: [u16; Pushes::MOST_RULES],
     time: Scan,
     number: Scan,
 }
 
-/// The longest text that is compared is shorter.
+/// More than the length of any text that is compared.
 const DIFFERS: u16 = u16::MAX;
 
-/// A message that has come as a whole.
+/// A complete message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Came {
     /// The place of its WebSocket.
     pub(crate) place: u32,
     pub(crate) bytes: u64,
-    /// The rule that it fits.
+    /// The first rule that it matches.
     pub(crate) rule: Option<u8>,
-    /// When it was sent, since 1970.
+    /// When it was sent, as time since 1970.
     pub(crate) time: Option<Nanos>,
     pub(crate) number: Option<u64>,
 }
@@ -77,17 +77,17 @@ impl Watch {
         }
     }
 
-    /// Whether the content of messages matters.
+    /// Whether the content of messages is read.
     pub(crate) fn reads(&self) -> bool {
         !self.rules.is_empty() || self.time.is_some() || self.number.is_some()
     }
 
-    /// Whether a message is to have a time or a number.
+    /// Whether a message lacks a time or number that messages should have.
     pub(crate) fn lacks(&self, came: &Came) -> bool {
         self.time.is_some() && came.time.is_none() || self.number.is_some() && came.number.is_none()
     }
 
-    /// The reply to messages of a rule.
+    /// The reply to messages that match a rule.
     pub(crate) fn reply(&self, rule: u8) -> Option<&Message> {
         self.rules[usize::from(rule)].reply.as_ref()
     }
@@ -112,7 +112,7 @@ impl Watch {
         reading.bytes += data.payload.len() as u64;
     }
 
-    /// The message has ended.
+    /// The message is complete.
     pub(super) fn end(&self, reading: &Reading, place: u32) -> Came {
         let fits = |(rule, seen): (&Rule, &u16)| match &rule.matches {
             Compared::Contains(needle) => needle.is_found(*seen),

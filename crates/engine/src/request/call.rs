@@ -1,10 +1,10 @@
-//! What makes a request a call of gRPC.
+//! gRPC calls: the parts of a request that differ from other HTTP/2 requests.
 
 use plan::{Body, Content, Text};
 use units::Nanos;
 use wire::grpc;
 
-/// How many messages the response to a call of gRPC has.
+/// Number of messages in the response to a gRPC call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     /// One.
@@ -13,7 +13,7 @@ pub(crate) enum Call {
     Streaming,
 }
 
-/// Gives a call of gRPC its fields, and its message the prefix.
+/// Adds the gRPC fields to a request, and the length prefix to its message.
 pub(super) fn prepare(template: &mut plan::Request, call: plan::Call, timeout: Nanos) -> Call {
     let mut fields = vec![("content-type", "application/grpc".to_owned()), ("te", "trailers".to_owned())];
     if !call.is_streaming {
@@ -29,7 +29,7 @@ pub(super) fn prepare(template: &mut plan::Request, call: plan::Call, timeout: N
     if call.is_streaming { Call::Streaming } else { Call::Unary }
 }
 
-/// At most eight digits and a unit (`grpc/doc/PROTOCOL-HTTP2.md`).
+/// The value of `grpc-timeout`: at most eight digits and a unit (`grpc/doc/PROTOCOL-HTTP2.md`).
 fn grpc_timeout(timeout: Nanos) -> String {
     const MOST: u64 = 99_999_999;
     match timeout.millis() {

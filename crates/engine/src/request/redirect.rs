@@ -1,4 +1,4 @@
-//! Requests that follow a redirect: the same as the first, at another path, or a GET.
+//! Requests that follow a redirect: the original with another path, or a GET.
 
 use plan::Text;
 
@@ -6,18 +6,18 @@ use super::{Request, ValueSource, http2_name};
 use crate::drawn::Drawn;
 
 impl ValueSource {
-    /// Where the values of the next request begin.
+    /// Where the random values of the next request begin.
     pub(crate) fn drawn(&self) -> Drawn {
         Drawn { random: self.random.clone(), written: self.written }
     }
 
-    /// The request that follows the last redirect of this one, on the connection at `index`: with the same values, which are drawn next.
+    /// The request that follows the last redirect of `request` on the connection at `index`; it will draw the same values again.
     pub(crate) fn redirected(&mut self, index: u32, request: &Request) -> Option<Request> {
         let (path, is_get, drawn) = self.captures.as_ref()?.next(index)?;
         let redirected = request.redirected(str::from_utf8(path).ok()?, is_get);
         let Drawn { random, written } = drawn.clone();
         (self.random, self.written) = (random, written);
-        // Those of its path come first.
+        // The values of its path come first; this consumes them.
         let mut path = std::mem::take(&mut self.scratch);
         path.resize(path.len().max(request.template.path.max_len()), 0);
         request.template.path.write(&mut self.values(index), &mut path);
@@ -25,7 +25,8 @@ impl ValueSource {
         Some(redirected)
     }
 
-    /// A request that may be redirected has been sent, whose values began with these. A redirect of one `is_redirected` has them once more.
+    /// A request that may be redirected was sent; `drawn`: where its values began. After a redirect, drawing continues where it
+    /// was before; otherwise the beginning is kept for redirects.
     pub(crate) fn go_on_after(&mut self, index: u32, drawn: Drawn, is_redirected: bool) {
         if is_redirected {
             (self.random, self.written) = (drawn.random, drawn.written);
@@ -36,11 +37,11 @@ impl ValueSource {
 }
 
 impl Request {
-    /// What follows a redirect to this path: the same request, or a GET without its content.
+    /// The request after a redirect to this path: the same request, or a GET without content.
     fn redirected(&self, path: &str, is_get: bool) -> Request {
         let mut request = Request { fixed: Vec::new(), ..self.clone() };
         request.template.path = Text::fixed(path);
-        // What was drawn for the first one is known.
+        // The expected length depended on the values of the original path.
         request.check.expected.length = None;
         if is_get {
             request.template.method = "GET".to_owned();

@@ -1,11 +1,11 @@
-//! The epoll fill of [`Io`]: for machines and containers that do not allow io_uring.
+//! [`Io`] over epoll, for machines and containers that do not allow io_uring.
 //!
-//! Sockets are non-blocking; each is registered once, edge-triggered, for its life. Input is received into the thread's
-//! scratch, and a second time only if the first filled a region or an end was signalled. A send is tried immediately: what
-//! the socket does not take is buffered off the hot path and sent when the kernel reports that it is writable. Only the
-//! listener is level-triggered, and registered while an accept is pending.
+//! Sockets are non-blocking; each is registered once, edge-triggered, for its whole life. Input is received into the thread's scratch
+//! memory, and a second time only if the first receive filled a region or an end was signalled. A send is tried immediately; bytes that
+//! the socket does not take are buffered off the hot path and sent when the kernel reports that it is writable. Only the listener is
+//! level-triggered, and it is registered only while an accept is pending.
 //!
-//! Each socket is an ordinary descriptor: RLIMIT_NOFILE binds each shard, in a table of its own
+//! Each socket is an ordinary descriptor, so RLIMIT_NOFILE limits each shard, which has its own file table
 //! ([`own_open_files`](crate::own_open_files)).
 
 use std::{
@@ -29,35 +29,35 @@ mod open;
 mod poll;
 mod send;
 
-/// Descriptors of a table that are no connections: the standard streams, the epoll instance, the listener, and a
-/// few that come and go.
+/// Descriptors reserved for files that are not connections: the standard streams, the epoll instance, the listener, and a few short-lived
+/// ones.
 const RESERVE: u32 = 16;
-/// After an accept that found no descriptor or no memory, unless a connection ends before.
+/// Pause after an accept that found no descriptor or no memory, unless a connection is closed earlier.
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(20);
 
-/// For the life of a connection.
+/// Events of an accepted connection, for its whole life.
 const READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// For a dialled connection, and one that was write-blocked once: costs nothing until a socket has been full.
+/// Events of a dialled connection, and of one that was write-blocked once. OUT costs nothing until the socket's buffer has been full.
 const READ_AND_WRITE: EventFlags = READ.union(EventFlags::OUT);
 const OVER_SIGNALS: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
-/// What the listener is registered under; a connection's number has no bit above its turn.
+/// The registration data of the listener. The data of a connection has no bit above its turn.
 const LISTENER: u64 = u64::MAX;
 
-/// Connections that a table of `limit` open files has room for.
+/// Number of connections for which a file table with `limit` entries has room.
 pub fn room(limit: u32) -> u32 {
     limit.saturating_sub(RESERVE).max(1)
 }
 
-/// The numbers that an [`Epoll`] is made with.
+/// Parameters of an [`Epoll`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Most connections at once.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// Sleep in whole milliseconds, as before Linux 5.11 (a test forces that).
+    /// Whether to sleep in whole milliseconds, as before Linux 5.11. For tests.
     pub by_millis: bool,
 }
 
-/// The idle record: what is known of a place.
+/// The state of a slot: all that an idle connection costs here.
 #[derive(Debug)]
 struct Place {
     socket: Option<OwnedFd>,
@@ -67,42 +67,42 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 12, "the idle record is what a million connections cost");
 
-/// The dial is pending.
+/// Flag: the dial is pending.
 const OPENING: u8 = 1;
-/// It waits for a peer.
+/// Flag: the slot waits for a peer.
 const WAITING: u8 = 2;
-/// It is in `readable`.
+/// Flag: the connection is in `readable`.
 const LISTED: u8 = 4;
-/// No further signal will come for what is left to read: read until nothing is.
+/// Flag: no further event will report the remaining input, so it must be read until there is none.
 const OVER: u8 = 8;
-/// Its input is left where it is.
+/// Flag: reading is suspended.
 const HELD: u8 = 16;
-/// It is registered for writing too.
+/// Flag: the socket is registered for writing too.
 const WRITES: u8 = 32;
-/// It has filled a region, and is read in larger pieces.
+/// Flag: the connection has filled a region, and is read in larger pieces.
 const BULK: u8 = 64;
 
-/// One thread's epoll instance and sockets.
+/// The epoll instance and the sockets of one thread.
 pub struct Epoll {
     clock: Clock,
     poll: Poll,
     places: Vec<Place>,
     listener: Option<OwnedFd>,
-    /// The listener is registered.
+    /// Whether the listener is registered.
     listening: bool,
-    /// Free places that wait for a peer, first come first served.
+    /// Slots that wait for a peer, first come, first served.
     waiting: VecDeque<Key>,
-    /// No accept before this time, for lack of descriptors or memory.
+    /// No accept before this time, because descriptors or memory are short; zero if accepting is not paused.
     accept_paused_until: Nanos,
     readable: VecDeque<Key>,
     blocked: HashMap<Key, BlockedSend>,
-    /// How connections have ended of which a call has consumed the error: reported once their input has been read.
+    /// Why connections ended whose error was consumed by another call; reported once their input has been read.
     ended: HashMap<Key, Gone>,
     done: VecDeque<Done>,
     out: Box<[u8]>,
     gather: Nanos,
     max_segment: Option<u16>,
-    /// With this many readable, do not wait for more.
+    /// With this many readable connections, the loop does not wait for more.
     several: usize,
 }
 
@@ -115,7 +115,7 @@ fn key(data: u64) -> Key {
 }
 
 impl Epoll {
-    /// An instance without connections; memory is reserved, and touched only as they come.
+    /// Creates an instance without connections; memory is reserved, but touched only as they open.
     ///
     /// # Errors
     /// The error of `epoll_create1`.
@@ -136,23 +136,23 @@ impl Epoll {
             out: vec![0; OUT_BYTES].into_boxed_slice(),
             gather: Nanos::ZERO,
             max_segment: None,
-            // Half of the connections, so that few do not wait for many.
+            // Half of the connections, so that a small number of connections does not wait for a large batch.
             several: (connections / 2).clamp(1, REGIONS / 2),
         })
     }
 
-    /// The largest segments of TCP that either end of a dialled connection sends, bytes.
+    /// Limits the segments that either end of a dialled connection sends, in bytes; `None`: no limit.
     #[must_use]
     pub fn with_max_segment(self, max_segment: Option<u16>) -> Epoll {
         Epoll { max_segment, ..self }
     }
 
-    /// Where another thread may come in to accept from this listener.
+    /// The listener, for another thread that is to accept from it too.
     pub fn shared_listener(&self) -> Option<SharedListener> {
         self.listener.as_ref().map(SharedListener::of)
     }
 
-    /// Accepts from another thread's listener.
+    /// Accepts from another thread's listener from now on.
     pub fn share(&mut self, listener: OwnedFd) {
         self.listener = Some(listener);
     }
@@ -161,7 +161,7 @@ impl Epoll {
         &mut self.places[k.index as usize]
     }
 
-    /// Whether `k` has not been closed yet.
+    /// Whether the connection `k` has not been closed yet.
     fn is_current(&self, k: Key) -> bool {
         self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
     }
@@ -182,7 +182,7 @@ impl Epoll {
         self.done.push_back(Done { key, what });
     }
 
-    /// One batch of signals.
+    /// Handles one batch of events.
     fn gather_signals(&mut self, at_most: Nanos) {
         for at in 0..self.poll.wait(at_most) {
             let (signals, data) = self.poll.signal(at);
@@ -206,7 +206,7 @@ impl Epoll {
         }
     }
 
-    /// Notes that there is something to read.
+    /// Adds `k` to the connections to receive from.
     fn list(&mut self, k: Key, over: bool) {
         let place = self.place(k);
         place.flags |= if over { OVER } else { 0 };
@@ -226,7 +226,7 @@ impl Epoll {
                 continue;
             }
             self.place(k).flags &= !LISTED;
-            // What is held is listed again when it is resumed.
+            // A held connection is listed again when it is resumed.
             if self.place(k).flags & HELD == 0
                 && let Some(socket) = self.socket(k)
             {
@@ -239,7 +239,7 @@ impl Epoll {
         }
     }
 
-    /// `room`: bytes that might have been received.
+    /// `room`: the number of bytes that might have been received.
     fn handle_received(&mut self, k: Key, region: u16, room: usize, received: rustix::io::Result<usize>) {
         match received {
             Ok(0) => {
@@ -264,7 +264,7 @@ impl Epoll {
         }
     }
 
-    /// A call says that the connection has ended: its input is read first, unless the program leaves that where it is.
+    /// A call reports that the connection has ended. The input is read before that is reported, unless reading is suspended.
     fn end(&mut self, k: Key, why: Gone) {
         if self.place(k).flags & HELD != 0 {
             return self.report(k, What::Gone(why));
@@ -277,7 +277,7 @@ impl Epoll {
         if self.ended.is_empty() { None } else { self.ended.remove(&k) }
     }
 
-    /// Sleeps until something happens; in closed loop a little longer, for what else is about to.
+    /// Sleeps until something happens; in closed loop a little longer, to gather more events.
     fn sleep(&mut self, until: Nanos) {
         let until =
             if self.accept_paused_until == Nanos::ZERO { until } else { until.min(self.accept_paused_until) };
@@ -316,7 +316,7 @@ impl Io for Epoll {
     fn unlisten(&mut self) {
         let Some(listener) = self.listener.take() else { return };
         if std::mem::take(&mut self.listening) {
-            // Others may hold the same listener: it would continue to signal here.
+            // Other threads may hold the same listener: it would continue to signal here.
             let _ = epoll::delete(self.poll.fd(), &listener);
         }
         while let Some(k) = self.waiting.pop_front() {
@@ -325,7 +325,7 @@ impl Io for Epoll {
         }
     }
 
-    /// Nothing to do: what is dialled or accepted is registered already.
+    /// Nothing to do: the socket is already registered.
     fn park(&mut self, _: Key) {}
 
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
@@ -363,13 +363,13 @@ impl Io for Epoll {
     fn resume(&mut self, k: Key) {
         if self.is_current(k) && self.place(k).flags & HELD != 0 {
             self.place(k).flags &= !HELD;
-            // Signals may have gone by.
+            // Events may have been missed while the connection was held.
             self.list(k, true);
         }
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        // A place that was taken and never used.
+        // Nothing to close for a slot that was never used.
         if !self.is_current(k) {
             return;
         }
@@ -386,7 +386,7 @@ impl Io for Epoll {
             if how == Close::Reset {
                 let _ = sockopt::set_socket_linger(&socket, Some(std::time::Duration::ZERO));
             }
-            // Closing takes the registration back too. A descriptor is free again: accept at once.
+            // Closing the socket also removes its registration. A descriptor is free again, so accepting can continue at once.
             self.accept_paused_until = Nanos::ZERO;
         }
     }
@@ -397,11 +397,11 @@ impl Io for Epoll {
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
         self.update_listener();
-        // What was reported after the loop had taken all is still here.
+        // Completions that were reported after the loop had taken all are still here.
         if self.readable.is_empty() && self.done.is_empty() {
             self.sleep(until);
         } else {
-            // Not even a flood may starve the others.
+            // Polls without sleeping, so that a flood of input does not starve other connections.
             self.gather_signals(Nanos::ZERO);
         }
         self.receive(scratch);

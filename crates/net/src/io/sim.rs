@@ -1,8 +1,7 @@
-//! An in-memory network with virtual time and seeded faults, as a fill of [`Io`].
+//! [`Io`] over an in-memory network with virtual time and seeded faults, for tests.
 //!
-//! Everything runs in one thread: a [`Net`] holds the wires and the clock, each shard has a [`SimIo`] on it, and
-//! [`run`] lets the shards take turns and moves the time to the next thing that happens. The same seed gives the
-//! same sequence of events, to the nanosecond.
+//! Everything runs in one thread: a [`Net`] holds the network and the clock, each shard has a [`SimIo`] as its transport, and [`run`] lets
+//! the shards take turns and advances the time to the next event. The same seed gives the same sequence of events, to the nanosecond.
 
 use std::{
     cell::{Cell, RefCell},
@@ -27,31 +26,31 @@ mod ports;
 mod transit;
 mod world;
 
-/// How bad the network is. Chances are per million.
+/// The properties of the network. Probabilities are per million.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
-    /// Least and greatest one-way delay.
+    /// Minimum and maximum one-way delay.
     pub delay: (Nanos, Nanos),
-    /// A segment (or a SYN) is lost and comes one retransmission timeout later.
+    /// Probability that a segment or a SYN is lost; it then arrives one retransmission timeout later.
     pub loss: u32,
-    /// A segment brings a reset instead of bytes.
+    /// Probability that a segment is replaced by a reset of the connection.
     pub reset: u32,
-    /// A dial is refused though someone listens.
+    /// Probability that a dial is refused although a host listens.
     pub refuse: u32,
-    /// A connection is established and then silently dead: nothing arrives any more, in either direction.
+    /// Probability that a connection is dead once established: nothing arrives any more, in either direction.
     pub half_open: u32,
-    /// Segments are cut in two at random places.
+    /// Whether segments are split in two at random positions.
     pub split: bool,
-    /// Bytes a receiver buffers before it reads; a sender beyond that is blocked.
+    /// Receive window, in bytes: a sender is blocked beyond it.
     pub window: usize,
-    /// Connections established and not accepted yet, for each listener; a SYN beyond that is dropped.
+    /// Accept queue of each listener, in connections; a SYN beyond it is dropped.
     pub backlog: usize,
-    /// A firewall passes this many SYNs a second, and this many at once; it drops others.
+    /// Rate limit of a firewall: SYNs per second and burst; it drops SYNs beyond them. `None`: no firewall.
     pub syns: Option<(u32, u32)>,
-    /// A graceful close by the end that was dialled is one of its sending side only: what still arrives is discarded,
-    /// until the other end closes too. Without it, a close with unread input is a reset.
+    /// Whether a graceful close by the accepting end closes only its sending side. It then discards what arrives, until the other end
+    /// closes too. Otherwise a close with unread input is a reset.
     pub half_close: bool,
-    /// Bytes of the longest send that is no static one; as of the other backends, [`OUT_BYTES`](super::OUT_BYTES), where that is to be kept to.
+    /// Maximum length of a send that is not static, in bytes; [`OUT_BYTES`](super::OUT_BYTES) to enforce the limit of the other backends.
     pub buffer: usize,
 }
 
@@ -78,12 +77,12 @@ impl Default for Faults {
 pub struct Net(Rc<RefCell<World>>);
 
 impl Net {
-    /// A network without hosts, at time zero.
+    /// Creates a network without hosts, at time zero.
     pub fn new(seed: u64, faults: Faults) -> Net {
         Net(Rc::new(RefCell::new(World::new(seed, faults))))
     }
 
-    /// A place for one shard.
+    /// Adds a host; the result is the transport of its shard.
     pub fn host(&self) -> SimIo {
         let host = self.0.borrow_mut().add_host();
         SimIo {
@@ -99,29 +98,29 @@ impl Net {
         }
     }
 
-    /// The process on a host dies: the kernel closes its connections, with a reset if input was not read, and nothing is
-    /// listening there any more. Its shard must not run again.
+    /// Kills the process on a host: its connections are closed, with a reset if input was not read, and it no longer listens. Its shard
+    /// must not run again.
     pub fn kill(&self, host: u16) {
         self.0.borrow_mut().kill(host);
     }
 
-    /// Virtual time.
+    /// The virtual time.
     pub fn now(&self) -> Nanos {
         self.0.borrow().now
     }
 
-    /// Bytes that were sent and that nobody has read: those to whom was dialled, and those to whom had dialled. What a window
-    /// has not taken yet is not sent.
+    /// Bytes that were sent and never read: those sent to the accepting ends, then those sent to the dialling ends. Bytes that wait for the
+    /// peer's window do not count as sent.
     pub fn unread(&self) -> [u64; 2] {
         self.0.borrow().unread()
     }
 
-    /// Dials so far.
+    /// Number of dials so far.
     pub fn dials(&self) -> u64 {
         self.0.borrow().dials
     }
 
-    /// Segments, dials and closes carried so far: with the time, a fingerprint of the run.
+    /// Number of segments, dials and closes so far: with the time, a fingerprint of the run.
     pub fn carried(&self) -> u64 {
         self.0.borrow().carried()
     }
@@ -129,11 +128,11 @@ impl Net {
 
 /// A shard as the simulator sees it.
 pub trait Turn {
-    /// When it is due to run although nothing arrives.
+    /// When it must run even if nothing arrives.
     fn wakes_at(&self) -> Nanos;
-    /// One turn at the present virtual time.
+    /// Runs one turn at the current virtual time.
     fn turn(&mut self);
-    /// Which host of the network it is.
+    /// The index of its host in the network.
     fn host(&self) -> u16;
 }
 
@@ -158,41 +157,41 @@ pub fn run(net: &Net, shards: &mut [&mut dyn Turn], until: Nanos, mut stop: impl
     }
 }
 
-/// One shard's place on a [`Net`].
+/// The transport of one shard: its host on a [`Net`].
 pub struct SimIo {
     world: Rc<RefCell<World>>,
     host: u16,
     done: VecDeque<Done>,
     out: Vec<u8>,
-    /// For each connection of the shard, its end in the world (with the turn it belongs to).
+    /// The end in the network and the turn of the key, by connection index.
     ends: Vec<(u32, u8)>,
-    /// Calls of the program, and for each connection the one that sent last.
+    /// Number of calls of the program, and for each connection the last call that sent on it. Used to check that a call sends only once.
     calls: u64,
     sent_in: Vec<u64>,
-    /// Calls of `is_write_blocked`.
+    /// Number of calls of `is_write_blocked`.
     write_checks: Cell<u64>,
-    /// What the peer's window has not taken yet, by end.
+    /// Sends that the peer's window has not taken completely, by end.
     blocked: BTreeMap<u32, BlockedSend>,
 }
 
-/// What may wait for a peer that does not read: a program that sends more does not look whether it does.
+/// Maximum bytes queued for a peer that does not read. More means that the program does not check whether the connection is blocked.
 const MAX_BEHIND: usize = 8 * 1024 * 1024;
 
-/// The part of a send that waits for the peer.
+/// A send that waits for the peer's window.
 struct BlockedSend {
     key: Key,
     bytes: Vec<u8>,
-    /// Bytes that went.
+    /// How many of `bytes` were sent.
     sent: usize,
 }
 
 impl SimIo {
-    /// Which host of the network it is.
+    /// The index of this host in the network.
     pub fn host(&self) -> u16 {
         self.host
     }
 
-    /// Calls of `is_write_blocked` by a shard: a measure of work for tests.
+    /// Number of calls of `is_write_blocked`: a measure of work for tests.
     pub fn write_checks(&self) -> u64 {
         self.write_checks.get()
     }
@@ -217,7 +216,7 @@ impl SimIo {
         self.sent_in.resize(self.sent_in.len().max(at + 1), 0);
         let before = std::mem::replace(&mut self.sent_in[at], self.calls);
         assert!(before != self.calls || self.calls == 0, "two sends in one call: {k:?}");
-        // After what is blocked, to preserve the order.
+        // Queued after the blocked bytes, to preserve the order.
         if let Some(blocked) = self.blocked.get_mut(&end) {
             assert!(
                 blocked.bytes.len() - blocked.sent < MAX_BEHIND,
@@ -237,7 +236,7 @@ impl SimIo {
         }
     }
 
-    /// Retries what was blocked; reports what was sent, and what never will be.
+    /// Retries blocked sends; reports those that are complete, and those that never will be.
     fn send_blocked(&mut self) {
         let mut world = self.world.borrow_mut();
         if !world.take_room(self.host) {
@@ -247,7 +246,7 @@ impl SimIo {
             let what = match world.room(end) {
                 Room::For(room) if !blocked.send(&mut world, end, room) => return true,
                 Room::For(_) => What::Drained,
-                // A reader notices the end by reading.
+                // A connection that is being read notices the end by reading.
                 Room::NoPeer if world.will_report_end(end) => return true,
                 Room::NoPeer => What::Gone(Gone::Reset),
             };
@@ -258,7 +257,7 @@ impl SimIo {
 }
 
 impl BlockedSend {
-    /// Sends at most `room` bytes more; whether that was all.
+    /// Sends at most `room` more bytes; returns whether all have been sent.
     fn send(&mut self, world: &mut World, end: u32, room: usize) -> bool {
         let part = &self.bytes[self.sent..];
         let part = &part[..room.min(part.len())];
@@ -297,7 +296,7 @@ impl Io for SimIo {
     }
 
     fn hand_over(&mut self) {
-        // What was sent has left: what follows cannot leave with it.
+        // The output has left, so the program's further sends in this call cannot be joined to it.
         self.calls += 1;
     }
 
@@ -356,7 +355,7 @@ impl Io for SimIo {
 
     fn wait(&mut self, _until: Nanos, scratch: &mut Scratch) -> Nanos {
         self.send_blocked();
-        // One region per connection and turn, as with the kernel.
+        // At most one region per connection and turn, as with the kernel.
         let regions = REGIONS.min(self.world.borrow().readable(self.host)) as u16;
         let mut region = 0u16;
         loop {

@@ -1,8 +1,8 @@
-//! The TUN fill of [`Io`]: TCP in this process, so that the kernel has no socket for the near end of a connection.
+//! [`Io`] over a TUN device: TCP runs in this process, so the kernel has no socket for the near end of a connection.
 //!
-//! Each shard has a device of its own, with networks that are routed to it. The kernel takes what is written there for packets
-//! that have come in by a network: they reach a server on this machine, or are forwarded. Its replies are read from the device.
-//! The state machine is [`tcp::Tcp`]; here are the device, the system calls and the batches.
+//! Each shard has its own device, to which its networks are routed. The kernel treats packets that are written to the device as received
+//! from a network: they reach a server on this machine, or are forwarded. Replies are read from the device. The state machine is
+//! [`tcp::Tcp`]; this module adds the device, the system calls and the batches.
 
 use std::{
     collections::VecDeque,
@@ -31,73 +31,74 @@ pub use port::Counts;
 pub use tcp::Stuck;
 pub use watch::Watch;
 
-/// Packets read in one turn: as many connections as with sockets.
+/// Maximum packets read in one turn: as many as connections that are read with sockets.
 const PACKETS: usize = REGIONS;
-/// The largest packet, with what a device has before it.
+/// The largest packet, with the header that a device puts before it, in bytes.
 const ROOM: usize = 64 + 65_535;
-/// Once this many bytes of one connection were reported in a turn, the turn ends: the program may put off what follows. With one more
-/// packet it is what a receive from a socket takes.
+/// After this many bytes of one connection in a turn, the turn ends, because the program may want to hold the connection. Together with
+/// one more packet it is what a receive from a socket takes.
 const MOST: u32 = (MOST_REGIONS * REGION - ROOM) as u32;
-/// Connections are counted by their index modulo this: where two share one, a turn ends early.
+/// Number of byte counters. A connection is counted by its index modulo this; if two share a counter, a turn may end early.
 const COUNTED: usize = 256;
-/// How often others are told what is stuck, and of how many connections at most: some ten microseconds.
+/// How often the [`Watch`] is updated, and how many connections are checked at most, which takes some ten microseconds.
 const WATCHED: Nanos = Nanos::from_millis(100);
 const MOST_WATCHED: usize = 10_000;
-/// Input begins at a cache line of its own.
+/// Input begins at a cache line boundary.
 const ALIGN: usize = 64;
-/// How long an expired timer waits for packets that the device still holds: a loss is noticed later by as much where it never empties.
+/// How long an expired timer waits for packets that are still in the device. If the device never empties, losses are detected this much
+/// later.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-/// How long ends are exchanged when the shard is dropped: the kernel would finish those of sockets.
+/// Time limit for closing the connections when the shard is dropped. With sockets, the kernel would complete the closes.
 const PARTING: Nanos = Nanos::from_secs(1);
-/// Ends under way at a time meanwhile: fewer than may linger, so that none is cut short.
+/// Maximum closes in progress at a time meanwhile: fewer than may linger in the state machine, so that none is cut short.
 const MOST_PARTING: usize = 32_768;
 
-/// The numbers that a [`Tun`] is made with.
+/// Parameters of a [`Tun`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Most connections at once.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// Routed to the device: connections come from these, and only these.
+    /// The networks routed to the device: connections may come only from these.
     pub networks: Vec<(IpAddr, u8)>,
-    /// Connections go to these, and only these.
+    /// Connections may go only to these addresses.
     pub destinations: Vec<SocketAddr>,
-    /// The largest packet on the way to these: see [`mtu_to`].
+    /// MTU of the path to the destinations, in bytes; see [`mtu_to`].
     pub mtu: u16,
-    /// Of the sequence numbers (RFC 6528).
+    /// The secret for initial sequence numbers (RFC 6528).
     pub secret: [u64; 2],
-    /// For others to see.
+    /// The part of the shard's state that other threads may read.
     pub watch: Arc<Watch>,
 }
 
-/// One thread's device and connections.
+/// The device and the connections of one thread.
 pub struct Tun<D: Device = TunDevice> {
     tcp: Tcp,
     port: Port<D>,
-    /// The turn of each place's connection, as in its key.
+    /// The turn of each slot's connection, as in its key.
     turns: Vec<u8>,
     done: VecDeque<Done>,
     watch: Arc<Watch>,
-    /// When the watch is told next.
+    /// When the watch is updated next.
     watched_at: Nanos,
-    /// Bytes reported in this turn, by place.
+    /// Bytes reported in this turn, per counter.
     reported: [u32; COUNTED],
-    /// Those of one place are enough.
+    /// Whether a connection has reached [`MOST`] bytes in this turn.
     is_enough: bool,
     out: Box<[u8]>,
     gather: Nanos,
-    /// With this many packets, do not wait for more.
+    /// With this many packets, the loop does not wait for more.
     several: usize,
 }
 
 impl Tun {
-    /// As `ip link` shows the device.
+    /// The name of the device, as `ip link` shows it.
     pub fn name(&self) -> &str {
         self.port.device.name()
     }
 }
 
 impl<D: Device> Tun<D> {
-    /// The connections of a device; memory is reserved, and touched only as they come.
+    /// Creates a transport over a device; memory is reserved, but touched only as connections open.
     pub fn new(device: D, settings: Settings) -> Tun<D> {
         let Settings { connections, networks, destinations, mtu, secret, watch } = settings;
         let guard = Guard::new(&networks, &destinations);
@@ -117,27 +118,27 @@ impl<D: Device> Tun<D> {
         }
     }
 
-    /// What carries the packets.
+    /// The device.
     pub fn device(&self) -> &D {
         &self.port.device
     }
 
-    /// One more address that connections may go to.
+    /// Allows connections to another address.
     pub fn add_destination(&mut self, to: SocketAddr) {
         self.port.guard.add(to);
     }
 
-    /// What happened to packets.
+    /// Packet counters.
     pub fn counts(&self) -> Counts {
         self.port.counts
     }
 
-    /// What happened to connections.
+    /// Connection counters.
     pub fn tcp_counts(&self) -> &tcp::Counts {
         self.tcp.counts()
     }
 
-    /// Whether `k` has not been closed yet.
+    /// Whether the connection `k` has not been closed yet.
     fn is_current(&self, k: Key) -> bool {
         self.turns.get(k.index as usize) == Some(&k.turn)
     }
@@ -146,7 +147,7 @@ impl<D: Device> Tun<D> {
         self.done.push_back(Done { key, what });
     }
 
-    /// Reports an event. Bytes lie in the scratch after `begin`; returns where they end.
+    /// Reports an event whose bytes, if any, are in the scratch after `begin`. Returns where they end.
     fn take(&mut self, event: Event, begin: usize) -> usize {
         let mut end = begin;
         let mut bytes = |at: u32, len: u32| {
@@ -169,7 +170,8 @@ impl<D: Device> Tun<D> {
         end
     }
 
-    /// Reports what has happened beside the bytes of a packet, as far as there is room from `free` on. Returns where that begins then.
+    /// Reports pending events that did not come with a packet, as long as there is room from `free` on. Returns where the free room begins
+    /// then.
     fn take_events(&mut self, scratch: &mut Scratch, mut free: usize) -> usize {
         while !self.is_enough
             && let room = scratch.from(free)
@@ -181,7 +183,7 @@ impl<D: Device> Tun<D> {
         free
     }
 
-    /// Reads up to `most` packets; returns how many there were, and where free room begins then.
+    /// Reads up to `most` packets. Returns their number, and where the free room begins then.
     fn receive(&mut self, scratch: &mut Scratch, mut free: usize, most: usize, now: Nanos) -> (usize, usize) {
         for nth in 0..most {
             if self.is_enough {
@@ -203,8 +205,8 @@ impl<D: Device> Tun<D> {
         self.port.device.wait(until.min(self.tcp.wakes_at()));
     }
 
-    /// Timers that have expired by `now`. What would have stopped one may still lie in the device: they wait until that is empty
-    /// (`is_drained`), but no longer than [`PATIENCE`].
+    /// Handles timers that have expired by `now`. A packet that would have stopped a timer may still be in the device, so timers wait until
+    /// the device is empty (`is_drained`), but at most for [`PATIENCE`].
     fn expire(&mut self, is_drained: bool, now: Nanos) {
         let wakes_at = self.tcp.wakes_at();
         if wakes_at <= now && (is_drained || now.since(wakes_at) >= PATIENCE) {
@@ -212,7 +214,7 @@ impl<D: Device> Tun<D> {
         }
     }
 
-    /// Acknowledgements that are owed.
+    /// Sends the acknowledgements that are owed, and updates the watch when it is due. Returns the time.
     fn tick(&mut self) -> Nanos {
         let now = self.port.device.now();
         self.tcp.flush(now, &mut self.port);
@@ -225,7 +227,7 @@ impl<D: Device> Tun<D> {
         now
     }
 
-    /// Waits for packets, at most until then, and takes them.
+    /// Waits for packets, at most until `until`, and handles them.
     fn turn(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
         let begun = self.tick();
         self.reported.fill(0);
@@ -279,7 +281,7 @@ impl<D: Device> Io for Tun<D> {
         }
     }
 
-    /// Servers are the kernel's.
+    /// Not supported: servers use kernel sockets.
     fn listen(&mut self, _: SocketAddr) -> io::Result<SocketAddr> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -290,7 +292,7 @@ impl<D: Device> Io for Tun<D> {
 
     fn unlisten(&mut self) {}
 
-    /// Nothing to do: packets come.
+    /// Nothing to do: packets are always read.
     fn park(&mut self, _: Key) {}
 
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
@@ -332,7 +334,7 @@ impl<D: Device> Io for Tun<D> {
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        // A place that was taken and never used.
+        // Nothing to close for a slot that was never used.
         if !self.is_current(k) {
             return;
         }
@@ -364,15 +366,15 @@ impl<D: Device> Io for Tun<D> {
 }
 
 impl<D: Device> Drop for Tun<D> {
-    /// What is still open ends as the sockets of a process that exits. What there is no time for is reset, as the other end would never
-    /// hear of it otherwise.
+    /// Closes the open connections, as the kernel does with the sockets of a process that exits. A connection for which no time remains is
+    /// reset, because the peer would never learn of its end otherwise.
     fn drop(&mut self) {
         let mut scratch = Scratch::new(false);
         let mut open = 0..self.turns.len() as u32;
         let mut now = self.port.device.now();
         let until = now + PARTING;
         while now < until {
-            // A peer acknowledges our end and says its own: two packets to read for each.
+            // A peer acknowledges the FIN and sends its own: two packets to read per connection.
             let room = MOST_PARTING.saturating_sub(self.tcp.closing()).min(PACKETS / 2);
             for place in open.by_ref().take(room) {
                 self.end(place, tcp::Close::Graceful);
@@ -388,7 +390,7 @@ impl<D: Device> Drop for Tun<D> {
         for place in open {
             self.end(place, tcp::Close::Reset);
         }
-        // The peers' ends that came last are to be acknowledged.
+        // Acknowledges the FINs of the peers that arrived last.
         self.tick();
     }
 }

@@ -1,13 +1,12 @@
-//! The io_uring fill of [`Io`]: direct descriptors over several rings, one multishot poll a connection.
+//! [`Io`] over io_uring: direct descriptors in several rings, and one multishot poll per connection.
 //!
-//! A ring's table of direct descriptors may have RLIMIT_NOFILE slots, but the check is per table: several rings
-//! pass the limit without a single ordinary descriptor more. Each connection is watched by one multishot poll,
-//! armed for life; when it is readable its bytes are received into the thread's scratch. That costs the kernel
-//! 256 bytes a connection; an armed receive would cost 864 and a buffer.
+//! A ring's table of direct descriptors may have RLIMIT_NOFILE slots, and the kernel checks this limit per table: with several rings
+//! throng exceeds the limit without additional ordinary descriptors. Each connection is watched by one multishot poll, armed for its
+//! whole life; when it is readable, its bytes are received into the thread's scratch memory. That costs 256 bytes of kernel memory per
+//! connection; an armed receive would cost 864 bytes and a buffer.
 //!
-//! Sends and receives are tried without waiting, inside the submission: when it returns, what they pointed to
-//! is free again. What a slow peer's socket did not take is copied off the hot path and sent by an operation
-//! that may wait.
+//! Sends and receives are tried without waiting, during the submission: when it returns, the memory that they point to is free again.
+//! Bytes that a slow peer's socket did not take are copied, off the hot path, and sent by an operation that may wait.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -38,34 +37,34 @@ mod ring;
 mod send;
 mod turn;
 
-/// Sends and dials between two submissions, at most.
+/// Maximum number of sends and of dials between two submissions.
 const BATCH: usize = 2048;
 
 const CONNECTED: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
 const OVER_SIGNALS: i32 = (libc::POLLHUP | libc::POLLRDHUP | libc::POLLERR) as i32;
 const SKIP: squeue::Flags = squeue::Flags::SKIP_SUCCESS;
 
-/// The numbers that a [`Uring`] is made with.
+/// Parameters of a [`Uring`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Most connections at once.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// Slots in one ring's table; at most RLIMIT_NOFILE.
+    /// Number of slots in the table of one ring; at most RLIMIT_NOFILE.
     pub slots: u32,
-    /// Only the operations of Linux 5.19: no `bind`, and no socket options (a test forces that).
+    /// Whether to use only the operations of Linux 5.19, without `bind` and socket options. For tests.
     pub old_kernel: bool,
-    /// Rings with so few entries, a power of two, that completions overflow all the time (a test forces that).
+    /// Number of entries of a ring, a power of two, so small that completions overflow all the time. `None`: the default. For tests.
     pub few_entries: Option<u32>,
 }
 
 impl Settings {
-    /// For this many connections, with tables of this many slots, using all features of the kernel.
+    /// Settings for this many connections, with tables of this many slots, using all features of the kernel.
     pub fn new(connections: u32, slots: u32) -> Settings {
         Settings { connections, slots, old_kernel: false, few_entries: None }
     }
 }
 
-/// What is known of a slot.
+/// The state of a slot.
 #[derive(Clone, Copy, Default)]
 struct Place {
     turn: u8,
@@ -74,66 +73,66 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 2, "the idle record is what a million connections cost");
 
-/// A dial or an accept is pending.
+/// Flag: a dial or an accept is pending.
 const OPENING: u8 = 1;
-/// The pending operation is an accept.
+/// Flag: the pending operation is an accept.
 const ACCEPTING: u8 = 2;
-/// What it dials is on loopback.
+/// Flag: the destination of the dial is on loopback.
 const NEAR: u8 = 4;
-/// A send of this batch is queued: it may be partial, so that the next must wait for its result.
+/// Flag: a send of this batch is queued. It may turn out to be partial, so the next send must wait for its result.
 const SENDING: u8 = 8;
-/// It is in `readable`.
+/// Flag: the connection is in `readable`.
 const LISTED: u8 = 16;
-/// No further signal will come for what is left to read: read until nothing is.
+/// Flag: no further event will report the remaining input, so it must be read until there is none.
 const OVER: u8 = 32;
-/// Its input is left where it is.
+/// Flag: reading is suspended.
 const HELD: u8 = 64;
-/// It has filled a region, and is read in larger pieces.
+/// Flag: the connection has filled a region, and is read in larger pieces.
 const BULK: u8 = 128;
 
-/// One thread's rings.
+/// The rings of one thread.
 pub struct Uring {
     clock: Clock,
     settings: Settings,
-    /// Sockets are made by ordinary system calls.
+    /// Whether sockets are created by ordinary system calls.
     without_chain: bool,
     mode: Mode,
     rings: Vec<Ring>,
-    /// Rings with something queued.
+    /// Indices of rings with queued entries.
     dirty: Vec<u16>,
     is_dirty: Vec<bool>,
-    /// The current turn of each slot: a completion of an earlier one must not read from its successor.
+    /// State per slot. Its turn detects completions that belong to an earlier connection of the slot.
     places: Vec<Place>,
     eventfd: OwnedFd,
     listener: Option<OwnedFd>,
     done: VecDeque<Done>,
-    /// Connections to receive from, each once.
+    /// Connections to receive from; each at most once.
     readable: VecDeque<Key>,
-    /// Receives of which the completions have not been read: they own their regions of the scratch.
+    /// Number of receives whose completions have not been read. Each may still write to its regions of the scratch.
     receiving: usize,
     /// Regions that a receive of a bulk transfer may fill in this turn.
     bulk: u16,
     out: Box<[u8]>,
     out_used: usize,
     sends: Vec<(Key, Sent)>,
-    /// What sends of this batch left over: index into `sends`, key, bytes that went.
+    /// Partial sends of this batch: index in `sends`, key, bytes sent.
     short: Vec<(u16, Key, i32)>,
-    /// Sends queued after what is blocked.
+    /// Output queued after a blocked send.
     behind: HashMap<Key, Vec<u8>>,
-    /// What slow peers have not taken yet. An entry stays until its send completes, even past the close.
+    /// Output that slow peers have not taken yet. An entry stays until its send completes, even after the connection was closed.
     blocked: HashMap<Key, Vec<u8>>,
-    /// How connections have ended of which a send has consumed the error: reported once their input has been read.
+    /// Why connections ended whose error was consumed by a send; reported once their input has been read.
     ended: HashMap<Key, Gone>,
-    /// Polls that ended and must be armed again.
+    /// Connections whose poll has ended and must be armed again.
     rearm: Vec<Key>,
-    /// Remainders of sends, to be submitted again.
+    /// Rests of partial sends, to be submitted by an operation that may wait.
     unsent: Vec<(Key, Vec<u8>)>,
     addresses: Vec<Address>,
-    /// Sockets to dial from, and where to.
+    /// Connections with a bound socket, and their destinations.
     prepared: Vec<(Key, SocketAddr)>,
-    /// Dials to check.
+    /// Dials to check now; see [`Uring::confirm`].
     unconfirmed: Vec<Key>,
-    /// Dials to check again later.
+    /// Dials to check again after a delay.
     unsettled: Vec<Key>,
     gather: Nanos,
 }
@@ -141,7 +140,7 @@ pub struct Uring {
 static ONE: libc::c_int = 1;
 
 impl Uring {
-    /// Whether this machine lets us use io_uring at all.
+    /// Checks whether io_uring is allowed on this machine.
     ///
     /// # Errors
     /// As for [`Uring::new`].
@@ -149,10 +148,10 @@ impl Uring {
         Uring::new(Settings::new(1, 1), Clock::start()).map(drop)
     }
 
-    /// The first ring is made at once, so that a refusal shows here; the others as connections come.
+    /// Creates the first ring at once, so that a refusal is reported here; further rings are created when connections need them.
     ///
     /// # Errors
-    /// The error of `io_uring_setup` or of the registration: EPERM or ENOSYS where io_uring is not allowed.
+    /// The error of `io_uring_setup` or of the registration: EPERM or ENOSYS if io_uring is not allowed.
     pub fn new(settings: Settings, clock: Clock) -> io::Result<Uring> {
         assert!(settings.slots > 0 && settings.connections > 0);
         let mode = if settings.connections <= settings.slots { Mode::Alone } else { Mode::Several };
@@ -192,7 +191,7 @@ impl Uring {
         Ok(uring)
     }
 
-    /// System calls for submissions or completions: a measure of work for tests.
+    /// Number of system calls for submissions and completions: a measure of work for tests.
     pub fn entered(&self) -> u64 {
         self.rings.iter().map(|ring| ring.entered).sum()
     }
@@ -217,7 +216,7 @@ impl Uring {
         types::DestinationSlot::try_from_slot_target(fixed.0).expect("a table has less than 2^32 - 2 slots")
     }
 
-    /// Makes the place of `k` ready for a new connection; an error where a further ring is needed and refused.
+    /// Prepares the slot of `k` for a new connection. Fails if another ring is needed and the kernel refuses it.
     fn begin(&mut self, k: Key) -> io::Result<()> {
         let (ring, _) = self.place(k);
         while ring >= self.rings.len() {
@@ -246,7 +245,7 @@ impl Uring {
         self.places[k.index as usize].flags &= !flags;
     }
 
-    /// Notes that there is something to read.
+    /// Adds `k` to the connections to receive from.
     fn list(&mut self, k: Key) {
         if !self.is(k, LISTED) {
             self.set(k, LISTED);
@@ -258,7 +257,7 @@ impl Uring {
     /// As for [`Ring::push`].
     unsafe fn push(&mut self, k: Key, entries: &[squeue::Entry]) {
         let (ring, _) = self.place(k);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.rings[ring].push(entries) };
         if !self.is_dirty[ring] {
             self.is_dirty[ring] = true;
@@ -273,7 +272,7 @@ impl Uring {
         }
     }
 
-    /// Submits all and begins a new batch: its buffers and addresses are free again.
+    /// Submits everything and begins a new batch, whose buffers and addresses may reuse the memory of the last one.
     fn settle(&mut self) {
         self.connect_prepared();
         self.submit();
@@ -304,7 +303,7 @@ impl Io for Uring {
     }
 
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
-        // Blocking: a non-blocking one would complete each accept with EAGAIN instead of keeping it.
+        // Blocking: with a non-blocking listener each accept would complete with EAGAIN instead of waiting.
         let (listener, bound) = socket::listener(at, SocketFlags::empty())?;
         self.listener = Some(listener);
         Ok(bound)
@@ -323,14 +322,14 @@ impl Io for Uring {
                 .build()
                 .user_data(user_data(Op::Accept, 0, k));
         self.set(k, OPENING | ACCEPTING);
-        // SAFETY: the entry points to nothing; the listener is open until `unlisten` has woken the accepts.
+        // SAFETY: the entry points to nothing; the listener stays open until `unlisten` has woken the accepts.
         unsafe { self.push(k, &[entry]) };
     }
 
     fn unlisten(&mut self) {
         if let Some(listener) = self.listener.take() {
             self.submit();
-            // Wakes every accept with EINVAL; the kernel keeps its own reference until they complete.
+            // Wakes every accept with EINVAL; the kernel holds a reference to the socket until they complete.
             let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
         }
     }
@@ -342,7 +341,7 @@ impl Io for Uring {
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
         let len = kept + room;
         assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
-        // When the buffer is full, the turn's sends are submitted and it is reused.
+        // The buffer is full: submit the turn's sends and reuse it.
         if self.out_used + len > OUT_BYTES || self.sends.len() >= BATCH {
             let begun = self.out_used;
             self.settle();
@@ -354,7 +353,7 @@ impl Io for Uring {
     fn send_out(&mut self, k: Key, len: usize) {
         let at = self.out_used;
         if self.is_current(k) && self.is(k, SENDING) {
-            // The next batch begins with the bytes where they are.
+            // The bytes stay where they are; the next batch begins with them.
             self.settle();
         }
         self.out_used = at + len;
@@ -394,14 +393,14 @@ impl Io for Uring {
     fn resume(&mut self, k: Key) {
         if self.is_current(k) && self.is(k, HELD) {
             self.unset(k, HELD);
-            // Signals may have gone by.
+            // Events may have been missed while the connection was held.
             self.set(k, OVER);
             self.list(k);
         }
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        // A place that was taken and never used, or for which there is no ring, has nothing to end.
+        // Nothing to end for a slot that was never used, or whose ring could not be created.
         if self.is_current(k) {
             self.end(k, how);
         }
@@ -413,9 +412,9 @@ impl Io for Uring {
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
         self.connect_prepared();
-        // What was reported after the loop had taken all is still here.
+        // Completions that were reported after the loop had taken all are still here.
         if !self.readable.is_empty() || !self.done.is_empty() {
-            // Not even a flood may starve what is deferred.
+            // Polls without sleeping, so that a flood of input does not starve deferred work.
             self.sleep(Nanos::ZERO);
             self.reap();
         } else if self.mode == Mode::Several {

@@ -1,30 +1,31 @@
-//! What connections have yet to send: bodies go out a piece at a time, so that a peer that reads slowly costs a piece, not a body.
+//! Output that connections have yet to send. Bodies go out in pieces, so that a peer that reads slowly costs the memory of one piece,
+//! not of a whole body.
 
 use std::{
     borrow::Cow,
     collections::{HashMap, VecDeque},
 };
 
-/// Most bytes of a body that a connection sends before it is known that they have left. A turn of the loop costs some microseconds, and
-/// sending a piece of this size ten times that.
+/// Maximum bytes of a body that are sent before the next piece waits for them to leave. A turn of the loop costs a few microseconds;
+/// sending a piece of this size costs ten times as much.
 pub const PIECE: usize = 128 * 1024;
 
-/// Bytes to send, in order, by the index of the connection.
+/// Bytes to send, in order, by connection index.
 #[derive(Default)]
 pub(super) struct Backlog(HashMap<u32, VecDeque<Cow<'static, [u8]>>>);
 
 impl Backlog {
-    /// Whether the connection has anything to send.
+    /// Whether the connection has bytes to send.
     pub(super) fn has(&self, index: u32) -> bool {
         !self.0.is_empty() && self.0.contains_key(&index)
     }
 
-    /// Adds these bytes after what the connection has.
+    /// Appends bytes to the connection's backlog.
     pub(super) fn push(&mut self, index: u32, bytes: Cow<'static, [u8]>) {
         self.0.entry(index).or_default().push_back(bytes);
     }
 
-    /// Takes the next bytes of the connection, at most a piece of what lives as long as the program.
+    /// Takes the next part of the connection's backlog; a static part is split at [`PIECE`] bytes.
     pub(super) fn pop(&mut self, index: u32) -> Option<Cow<'static, [u8]>> {
         let parts = self.0.get_mut(&index)?;
         if let Some(Cow::Borrowed(bytes)) = parts.front_mut()
@@ -41,7 +42,7 @@ impl Backlog {
         part
     }
 
-    /// The connection is no more.
+    /// Drops the backlog of a connection that is gone.
     pub(super) fn remove(&mut self, index: u32) {
         if !self.0.is_empty() {
             self.0.remove(&index);

@@ -1,4 +1,7 @@
-//! What a program may do with its shard's connections: dial, send, close, set timers.
+//! [`Cx`]: the operations that a program may perform on its shard's connections, such as dial, send, close and set a timer.
+//!
+//! What a call sends on one connection is gathered in the output buffer and leaves as one send. Requests to be called again are kept
+//! in queues that the loop serves in the next turn.
 
 use std::{
     borrow::Cow,
@@ -15,40 +18,40 @@ use crate::{
     wheel::Wheel,
 };
 
-/// What a program may do. One for each shard, lent to each call.
+/// The context of a shard, lent to each call of its program.
 pub struct Cx<I> {
     pub(super) now: Nanos,
     pub(super) io: I,
     pub(super) slab: Slab,
     pub(super) wheel: Wheel,
     pub(super) leftovers: HashMap<u32, Leftover>,
-    /// What the program has sent in this call on the last connection that it has sent on.
+    /// Output of the current call that has not been handed to the transport: only for the connection that was sent on last.
     unsent: Option<Unsent>,
-    /// To be closed in the next turn, once the output has been sent. One that is blocked then is handled when it has
-    /// drained: the cost of a turn depends on events, not on how many wait.
+    /// Connections to close in the next turn, once their output has been sent. A connection that is write-blocked then is handled when
+    /// it has drained: the cost of a turn depends on events, not on how many connections wait.
     pub(super) finishing: Vec<Key>,
-    /// To be called again with their leftover input, as the program asked.
+    /// Connections to be offered their leftover input again, at the program's request.
     pub(super) again: VecDeque<Key>,
-    /// Ended by the peer while some of its input is unused; handled like `finishing`.
+    /// Connections that the peer has ended while some of their input is unused; handled like `finishing`.
     pub(super) ending: Vec<Key>,
-    /// They have more to send; handled like `finishing`.
+    /// Connections that have more to send; handled like `finishing`.
     pub(super) sending: Vec<Key>,
     backlog: Backlog,
 }
 
-/// Bytes that a call has sent, and may add to.
+/// Output of the current call, to which more may be added.
 enum Unsent {
-    /// This many bytes of the output buffer.
+    /// The first bytes of the output buffer: connection and length.
     Out(Key, usize),
     Static(Key, &'static [u8]),
 }
 
-/// Unconsumed input of one connection: a partial head, or a request that must wait for a slow reader.
+/// Unconsumed input of one connection, such as a partial head, or a request that must wait for a slow reader.
 pub(super) struct Leftover {
     pub(super) bytes: Vec<u8>,
-    /// The connection is not read for now.
+    /// Whether reading from the connection is suspended.
     pub(super) held: bool,
-    /// Bytes that the program keeps itself.
+    /// Unused input, in bytes, that the program keeps in its own memory.
     pub(super) own: usize,
 }
 
@@ -74,12 +77,12 @@ impl<I: Io> Cx<I> {
         self.now
     }
 
-    /// Connections opening or open.
+    /// Number of connections that are opening or open.
     pub fn taken(&self) -> u32 {
         self.slab.taken()
     }
 
-    /// Whether no further connection fits.
+    /// Whether the shard has no room for another connection.
     pub fn is_full(&self) -> bool {
         self.slab.is_full()
     }
@@ -94,18 +97,18 @@ impl<I: Io> Cx<I> {
         self.slab.is_open(k)
     }
 
-    /// A free place for [`Cx::dial`].
+    /// Takes a free key for [`Cx::dial`]; `None` if the shard is full.
     pub fn take(&mut self) -> Option<Key> {
         self.slab.take()
     }
 
-    /// Dials; see [`Io::dial`].
+    /// Dials `to` from `from`; see [`Io::dial`].
     pub fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         self.flush();
         self.io.dial(k, from, to);
     }
 
-    /// Waits for one more peer. False where the shard is full.
+    /// Waits for one more peer. Returns false if the shard is full.
     pub fn accept(&mut self) -> bool {
         let Some(k) = self.slab.take() else { return false };
         self.io.accept(k);
@@ -117,12 +120,12 @@ impl<I: Io> Cx<I> {
         self.io.unlisten();
     }
 
-    /// Sets the one timer of this connection.
+    /// Sets the connection's timer; a connection has only one.
     pub fn wake_at(&mut self, k: Key, at: Nanos) {
         self.wheel.set(k.index, at);
     }
 
-    /// When the timer of this connection comes, or came: for a connection whose timer was set.
+    /// When the connection's timer expires or has expired. Only for a connection whose timer was set.
     pub fn timer(&self, k: Key) -> Nanos {
         self.wheel.at(k.index)
     }
@@ -132,20 +135,20 @@ impl<I: Io> Cx<I> {
         self.now.since(self.wheel.next())
     }
 
-    /// Unsets it.
+    /// Clears the connection's timer.
     pub fn let_sleep(&mut self, k: Key) {
         self.wheel.clear(k.index);
     }
 
-    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many, and nothing is sent for none. What
-    /// a call sends on a connection in several pieces leaves as one.
+    /// Sends what `fill` writes into a buffer of `room` bytes. `fill` returns the number of bytes written; with 0, nothing is sent.
+    /// Several sends on a connection during one call leave as one.
     pub fn send(&mut self, k: Key, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
         let begun = self.begun(k, room);
         let len = begun + fill(&mut self.io.out(begun, room)[begun..]);
         self.unsent = (len > 0).then_some(Unsent::Out(k, len));
     }
 
-    /// Sends bytes, without a copy where they are the first of the call.
+    /// Sends static bytes; without a copy if they are the first that this call sends on the connection.
     pub fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
         match self.unsent {
             Some(Unsent::Out(key, _) | Unsent::Static(key, _)) if key == k => {
@@ -161,7 +164,7 @@ impl<I: Io> Cx<I> {
         }
     }
 
-    /// How much the output buffer holds of what this call has sent on `k`, to which `room` bytes may be added.
+    /// Bytes that the output buffer already holds for `k` from this call, if `room` more fit after them; otherwise 0, after a flush.
     fn begun(&mut self, k: Key, room: usize) -> usize {
         match self.unsent {
             Some(Unsent::Out(key, len)) if key == k && len + room <= OUT_BYTES => len,
@@ -176,7 +179,7 @@ impl<I: Io> Cx<I> {
         }
     }
 
-    /// Hands over what the call has sent.
+    /// Hands the output of this call to the transport.
     pub(super) fn flush(&mut self) {
         match self.unsent.take() {
             Some(Unsent::Out(k, len)) => self.io.send_out(k, len),
@@ -185,19 +188,19 @@ impl<I: Io> Cx<I> {
         }
     }
 
-    /// What was sent leaves now, not at the end of the turn: for calls that take long, so that peers have work while others are made.
+    /// Hands all output to the kernel now, not at the end of the turn. For long calls, so that peers have work in the meantime.
     pub fn hand_over(&mut self) {
         self.flush();
         self.io.hand_over();
     }
 
-    /// Whether what an earlier call has sent, or is to send, has not gone out yet: leave the input alone until it has.
+    /// Whether output of an earlier call has not left yet. If so, input should be left unconsumed.
     pub fn is_write_blocked(&self, k: Key) -> bool {
         self.slab.is_live(k) && self.slab.is(k, slab::SENDING) || self.io.is_write_blocked(k)
     }
 
-    /// How many bytes of a body may be sent now, so that no more than a piece waits for a peer that reads slowly. If that is not enough, go
-    /// on in [`Program::writable`](super::Program::writable), after [`Cx::call_when_writable`].
+    /// Bytes of a body that may be sent now, so that at most one [`PIECE`] waits for a peer that reads slowly. To send more, continue in
+    /// [`Program::writable`](super::Program::writable) after [`Cx::call_when_writable`].
     pub fn writable_len(&self, k: Key) -> usize {
         let begun = match self.unsent {
             Some(Unsent::Out(key, len)) if key == k => len,
@@ -207,7 +210,7 @@ impl<I: Io> Cx<I> {
         if self.is_write_blocked(k) { 0 } else { PIECE.saturating_sub(begun) }
     }
 
-    /// Calls [`Program::writable`](super::Program::writable) once what was sent has left, in the next turn at the earliest.
+    /// Requests a call of [`Program::writable`](super::Program::writable) once all output has left, in the next turn at the earliest.
     pub fn call_when_writable(&mut self, k: Key) {
         if !self.slab.is(k, slab::SENDING) {
             self.slab.set(k, slab::SENDING);
@@ -215,18 +218,18 @@ impl<I: Io> Cx<I> {
         }
     }
 
-    /// Whether the connection has a backlog: what is sent on it next goes there too.
+    /// Whether the connection has a backlog. If so, further output must be added to it, to stay in order.
     pub(crate) fn has_backlog(&self, k: Key) -> bool {
         self.backlog.has(k.index)
     }
 
-    /// Adds to the backlog of a connection.
+    /// Appends bytes to the backlog of a connection.
     pub(crate) fn defer(&mut self, k: Key, bytes: Cow<'static, [u8]>) {
         self.backlog.push(k.index, bytes);
         self.call_when_writable(k);
     }
 
-    /// Sends the next piece of a connection's backlog, each part of it by `send`; the rest follows in the next call of
+    /// Sends the next piece of the connection's backlog, passing each part to `send`. The rest follows in the next call of
     /// [`Program::writable`](super::Program::writable).
     pub(crate) fn send_deferred(&mut self, k: Key, mut send: impl FnMut(&mut Self, Cow<'static, [u8]>)) {
         let mut sent = 0;
@@ -241,7 +244,7 @@ impl<I: Io> Cx<I> {
         }
     }
 
-    /// Sends these bytes as they are.
+    /// Sends bytes unchanged.
     pub(crate) fn send_part(&mut self, k: Key, part: Cow<'static, [u8]>) {
         match part {
             Cow::Borrowed(bytes) => self.send_static(k, bytes),
@@ -252,48 +255,48 @@ impl<I: Io> Cx<I> {
         }
     }
 
-    /// In closed loop: see [`Io::coalesce`].
+    /// Sets how long a wake-up may be delayed to gather a larger batch; see [`Io::coalesce`].
     pub fn coalesce(&mut self, by: Nanos) {
         self.io.coalesce(by);
     }
 
-    /// Ends the connection; the key is stale from here on.
+    /// Closes the connection; its key is stale afterwards.
     pub fn close(&mut self, k: Key, how: Close) {
         self.flush();
         self.io.close(k, how);
         self.forget(k);
     }
 
-    /// Ends the connection once everything sent on it has left; then, or when the peer ends it first, the program sees
-    /// it `gone`.
+    /// Ends the connection once all its output has left. [`Program::gone`](super::Program::gone) is called then, or earlier if the peer
+    /// ends it first.
     pub fn finish(&mut self, k: Key) {
         self.finishing.push(k);
     }
 
-    /// Offer what this call leaves unconsumed again in the next turn, when what was sent has left.
+    /// Requests that the input that this call leaves unconsumed is offered again in the next turn, once the output has left.
     pub fn call_again(&mut self, k: Key) {
         self.again.push_back(k);
     }
 
-    /// Offer further input, even none, when what was sent has left, or after [`Cx::call_again`]: the program keeps some itself.
-    /// `own` is how many bytes: a connection that the peer ends is kept while they become fewer.
+    /// Requests a call with further input, even if it is empty, once the output has left or after [`Cx::call_again`]. For a program that
+    /// keeps `own` bytes of unused input itself: after the peer has ended the connection, it stays open while this number decreases.
     pub fn call_when_drained(&mut self, k: Key, own: usize) {
         self.slab.set(k, slab::LEFTOVER);
         self.leftovers.entry(k.index).or_insert(Leftover { bytes: Vec::new(), held: false, own: 0 }).own =
             own;
     }
 
-    /// Connections whose last send has not gone out yet.
+    /// Number of connections whose last send has not left yet.
     pub fn blocked(&self) -> usize {
         self.io.blocked()
     }
 
-    /// How many bytes of input wait to be used, those of a partial head; none for a stale key.
+    /// Bytes of input that are not used yet, such as a partial head, including those that the program keeps; 0 for a stale key.
     pub fn leftover_len(&self, k: Key) -> usize {
         self.find_leftover(k).map_or(0, |leftover| leftover.bytes.len() + leftover.own)
     }
 
-    /// The same bytes, but for those that the program keeps itself.
+    /// The unused input of a connection, without the bytes that the program keeps itself.
     pub fn leftover(&self, k: Key) -> &[u8] {
         self.find_leftover(k).map_or(&[], |leftover| &leftover.bytes)
     }

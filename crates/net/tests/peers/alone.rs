@@ -1,4 +1,4 @@
-//! What needs no peer, or only half of one: refusals, the end of listening, and time.
+//! Scenes without a peer, or with half of one: refused dials, the end of listening, and time.
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 
 const QUIET: Conduct = Conduct::new(Say::Nothing, Take::All);
 
-/// Dials over one kernel stage; every dial must have its expected result.
+/// Dials over one kernel backend; every dial must have its expected result.
 fn check_dials(over: Over, dials: Vec<Dial>, expected: &[&[Event]]) {
     let log = SharedLog::default();
     let mut shard = Shard::new(over.io(8), 8, Ours::new(QUIET, log.clone()).dialling(dials));
@@ -31,7 +31,7 @@ fn check_dials(over: Over, dials: Vec<Dial>, expected: &[&[Event]]) {
     turn_until(&mut shard, None, &format!("dials over {over:?}"), all, || format!("{:?}", log.borrow().seen));
 }
 
-/// The same in the simulator, with a listener at `listening`.
+/// The same in the simulator; `dials` gets the address of a listener.
 fn check_sim_dials(dials: impl Fn(std::net::SocketAddr) -> Vec<Dial>, expected: &[&[Event]]) {
     let net = Net::new(1, Faults::default());
     let (near, mut far) = (net.host(), net.host());
@@ -68,7 +68,7 @@ fn a_dial_without_a_listener_is_refused() {
 #[test]
 fn a_second_dial_from_the_same_address() {
     let in_use: &[Event] = &[GoneBy(Gone::from_errno(libc_eaddrinuse()))];
-    // The address may be bound again, and then there is such a connection already.
+    // Binding the address again succeeds, but the connection already exists.
     let taken: &[Event] = &[GoneBy(Gone::from_errno(rustix::io::Errno::ADDRNOTAVAIL.raw_os_error()))];
     let opened: &[Event] = &[Opened];
     Over::dialling(|over| {
@@ -82,7 +82,7 @@ fn a_second_dial_from_the_same_address() {
                 &[opened, taken, opened],
             );
         }
-        // Only this test uses the address, so that the port is free again, and stays so.
+        // Only this test uses the address, so the port stays free.
         let free = std::net::TcpListener::bind("127.7.7.7:0").expect("the loopback has a free port");
         let from = free.local_addr().expect("a bound socket has an address");
         drop(free);
@@ -96,13 +96,13 @@ fn a_second_dial_from_the_same_address() {
 #[test]
 fn a_reset_before_the_dial_is_checked() {
     let expected: &[Event] = &[Opened, Bytes(10), GoneBy(Gone::Reset)];
-    // Over a device there is no connection before its result was read.
+    // Not over a TUN device, where a connection cannot exist before the result of the dial was read.
     for over in Over::KERNEL {
         let (listener, at) = listener();
         let log = SharedLog::default();
         let ours = Ours::new(QUIET, log.clone()).dialling(vec![(local(), at)]);
         let mut shard = Shard::new(over.io(6), 6, ours);
-        // Until the dial is sent, and no further: its result is read after all this.
+        // Turns until the dial is sent, and no further: its result is read only after the peer has reset it.
         let turns = if matches!(over, Over::Epoll | Over::EpollByMillis) { 1 } else { 2 };
         (0..turns).for_each(|_| _ = shard.turn(Nanos::ZERO));
         let mut peer = accept(&listener);
@@ -160,14 +160,14 @@ fn only_what_was_dialled_gets_packets_from_a_device() {
         let mut io = over.io(2);
         let k = net::Slab::new(1).take().expect("a free place");
         io.dial(k, local(), to);
-        // A stranger dials an address of the device, and waits for a response in vain.
+        // A foreign socket dials an address of the device, and gets no response.
         let stranger =
             rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None);
         let stranger = stranger.expect("a descriptor is free");
         let own = std::net::SocketAddr::from(([198, 18, 0, 1], 80));
         let began = rustix::net::connect(&stranger, &own);
         assert_eq!(began, Err(rustix::io::Errno::INPROGRESS));
-        // A packet from elsewhere than its network does not leave either.
+        // A dial from outside the device's network is denied.
         let k = net::Key { index: 1, ..k };
         io.dial(k, std::net::SocketAddr::from(([198, 18, 1, 1], 80)), to);
         let mut scratch = net::Scratch::new(false);
@@ -180,7 +180,7 @@ fn only_what_was_dialled_gets_packets_from_a_device() {
         assert!(seen.iter().any(|done| done.what == denied), "{seen:?}");
         assert!(seen.iter().any(|done| done.what == net::What::Dialled), "{seen:?}");
         let Kernel::Tun(io, _) = io else { unreachable!("as chosen") };
-        // SYN, and what acknowledges the response to it.
+        // The SYN, and the acknowledgement of the response.
         assert!(
             io.counts().written <= 2 && io.tcp_counts().not_ours == 1,
             "{:?} {:?}",
@@ -206,14 +206,14 @@ fn a_turn_in_which_nothing_happens_ends_in_time() {
         shard.turn(Nanos::ZERO);
         let before = shard.io().now();
         let after = shard.turn(before + nap);
-        // Far above any plausible delay of the scheduler, and far below sleeping for ever.
+        // Far above any plausible delay by the scheduler, and far below sleeping forever.
         assert!(
             after >= before + nap && after < before + Nanos::from_secs(5),
             "{before:?} to {after:?} over {over:?}"
         );
     };
     for over in Over::KERNEL {
-        // In its own thread: the end of another stage's ring would interrupt its sleep.
+        // In a separate thread, because the end of another backend's ring would interrupt the sleep.
         std::thread::scope(|scope| scope.spawn(|| turn(over)).join()).expect("a panic says why");
     }
     let net = Net::new(1, Faults::default());

@@ -1,4 +1,4 @@
-//! One slot, used again and again: completions of an earlier connection must neither reach nor harm a later one.
+//! One slot that is reused many times: completions of an earlier connection must neither reach nor harm a later one.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -27,22 +27,22 @@ use crate::{
 };
 
 const ROUNDS: usize = 3_000;
-/// Bytes whose echo is awaited.
+/// Number of bytes whose echo is awaited.
 const SPEECH: usize = 30_000;
 
 /// When a round gives up its connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Until {
-    /// In the call that dialled.
+    /// In the call that dialled it.
     Dialled,
-    /// In the turn after.
+    /// In the following turn.
     NextTurn,
     Opened,
-    /// With a send in the same call.
+    /// In the call that opened it, together with a send.
     Said,
-    /// With most of the echo sent.
+    /// When most of the echo has been sent.
     FirstByte,
-    /// Only when all of the echo has arrived.
+    /// When the complete echo has arrived.
     Echoed,
     /// A dial without a response, given up by a timer.
     Unanswered,
@@ -153,7 +153,7 @@ impl Program for Churn {
             self.end(cx);
         }
         self.dial(cx);
-        // The turn after the dial follows at once.
+        // The turn after the dial follows immediately.
         if self.until() == Until::NextTurn { Nanos::ZERO } else { Nanos::NEVER }
     }
 }
@@ -177,7 +177,7 @@ fn echo(listener: &TcpListener, over: &AtomicBool) {
     }
 }
 
-/// A listener whose queue is already full: further dials get no response.
+/// A listener whose queue is already full, so that further dials get no response.
 fn deaf() -> (OwnedFd, Vec<TcpStream>, SocketAddr) {
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
@@ -186,7 +186,7 @@ fn deaf() -> (OwnedFd, Vec<TcpStream>, SocketAddr) {
     rustix::net::listen(&socket, 0).expect("a bound socket may listen");
     let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
     let at = SocketAddr::try_from(at).expect("an inet socket");
-    // A backlog of zero holds one.
+    // With a backlog of zero the queue holds one connection.
     let within = std::time::Duration::from_millis(200);
     let fill = std::iter::from_fn(|| TcpStream::connect_timeout(&at, within).ok()).take(10).collect();
     (socket, fill, at)
@@ -209,19 +209,19 @@ fn check(over: Over) {
     assert_eq!(shard.program().echoed, ROUNDS / 3);
     assert_eq!((shard.parts().1.taken(), shard.parts().1.blocked()), (0, 0));
     stop.store(true, Ordering::Relaxed);
-    // Wakes the echo, unless it has seen the order after its last connection and has ended.
+    // Wakes the echo thread, unless it has already seen the flag after its last connection and ended.
     let _ = TcpStream::connect(echo_at);
     turn_until(&mut shard, Some(peer), "the echo's end", || true, String::new);
 }
 
-/// Dials without a response, all given up in one call.
+/// Makes dials without a response, and gives all of them up in one call.
 struct GivesUp {
     deaf: SocketAddr,
     dialled: Vec<Key>,
     times: u32,
 }
 
-/// Dials given up at once.
+/// Number of dials that are given up at once.
 const GIVEN_UP: u32 = 2_000;
 
 impl Program for GivesUp {
@@ -265,7 +265,7 @@ fn unanswered_dials_are_given_up_together() {
         (0..3).for_each(|_| _ = shard.turn(shard.io().now() + Nanos::from_millis(1)));
         assert_eq!(shard.parts().1.taken(), 0);
         let entered = shard.io().entered() - before;
-        // Seven entries a dial and three for its end, of which 512 fit a queue.
+        // Each dial takes seven entries, and three more to end it; a queue holds 512.
         let most = match over {
             Over::OneRing | Over::SeveralRings | Over::OldKernel => 200,
             Over::ShortQueues => 100 * u64::from(GIVEN_UP),

@@ -1,4 +1,4 @@
-//! No connection may starve another.
+//! Fairness: no connection may starve another.
 
 use std::{
     io::Write,
@@ -23,7 +23,7 @@ use crate::{
     threads::{PATIENCE, local, play},
 };
 
-/// Three connections with ten requests each, served one per call once all are open.
+/// Three connections with ten requests each, of which each call serves one, once all are open.
 #[derive(Default)]
 struct Patient {
     waiting: Vec<Key>,
@@ -79,7 +79,7 @@ fn repeated_calls_wait_for_all_others() {
     }
 }
 
-/// Dials until stopped, and writes as fast as it can.
+/// Dials, and writes as fast as possible until stopped.
 fn flood(at: std::net::SocketAddr, over: &AtomicBool) {
     let mut stream = TcpStream::connect_timeout(&at, PATIENCE).expect("our shard listens");
     stream.set_write_timeout(Some(PATIENCE)).expect("not zero");
@@ -89,7 +89,7 @@ fn flood(at: std::net::SocketAddr, over: &AtomicBool) {
     }
 }
 
-/// Echoes what begins with a byte that is not zero, and discards the rest.
+/// Echoes input that begins with a byte other than zero, and discards other input.
 #[derive(Default)]
 struct Sieve;
 
@@ -143,13 +143,13 @@ fn a_flood_starves_nobody() {
     }
 }
 
-/// Peers that request more than they read, and one that keeps requesting.
+/// Number of peers that request more than they read; one more keeps requesting.
 const SLOW: u32 = 200;
 const ROUNDS: u32 = 1_000;
-/// More than the leftover limit and a window hold.
+/// More than the leftover limit and a window together.
 const MUCH: usize = 100_000;
 
-/// Sends much to a peer that sends `s`, which is closed after that, and echoes to the others.
+/// Sends much to a peer that sends `s`, and closes the connection after that; echoes to other peers.
 #[derive(Default)]
 struct Closing {
     finishing: u32,
@@ -181,7 +181,7 @@ impl Program for Closing {
     }
 }
 
-/// Dials the slow ones, which take nothing, and the quick one.
+/// Dials the slow connections, which consume nothing, and the quick one.
 struct Readers {
     to: std::net::SocketAddr,
     dialled: u32,
@@ -193,7 +193,7 @@ impl Program for Readers {
         if k.index < SLOW {
             return cx.send_static(k, b"s");
         }
-        // When all the others are blocked.
+        // By then all the others are blocked.
         cx.wake_at(k, cx.now() + Nanos::from_millis(50));
     }
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -232,7 +232,7 @@ fn waiting_for_a_slow_reader_costs_a_turn_nothing() {
     sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(2), || false);
     assert_eq!((near.program().finishing, near.parts().1.blocked()), (SLOW, SLOW as usize));
     assert_eq!(far.program().rounds, ROUNDS);
-    // A few for each connection and each round, not all in each round.
+    // A few checks per connection and per round, not one per connection in each round.
     let write_checks = near.io().write_checks();
     assert!(
         (1..10 * u64::from(SLOW + ROUNDS)).contains(&write_checks),

@@ -1,4 +1,4 @@
-//! The fills of `Io` that meet a kernel, as one type: a stage chooses at run time.
+//! The backends of `Io` that use the kernel, as one type: the backend is chosen at run time.
 
 use std::{
     io,
@@ -14,7 +14,7 @@ use units::Nanos;
 pub(crate) enum Kernel {
     Uring(Box<Uring>),
     Epoll(Box<Epoll>),
-    /// With the port that is dialled from next.
+    /// With the last local port that was dialled from.
     Tun(Box<Tun>, u16),
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Kernel {
 pub(crate) const NETWORK: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 24);
 
 impl Kernel {
-    /// Times that the kernel was entered with a ring.
+    /// Number of times that the kernel was entered for a ring.
     pub(crate) fn entered(&self) -> u64 {
         match self {
             Kernel::Uring(io) => io.entered(),
@@ -31,7 +31,7 @@ impl Kernel {
     }
 }
 
-/// The same call on either.
+/// Makes the same call on any of them.
 macro_rules! on {
     ($kernel:expr, $io:ident => $call:expr) => {
         match $kernel {
@@ -45,7 +45,7 @@ macro_rules! on {
 impl Io for Kernel {
     fn dial(&mut self, k: Key, mut from: SocketAddr, to: SocketAddr) {
         if let Kernel::Tun(io, port) = self {
-            // What the kernel chooses for sockets is chosen here.
+            // For sockets the kernel would choose the port.
             if from.port() == 0 {
                 *port = port.checked_add(1).unwrap_or(1024);
                 from = SocketAddr::from(([198, 18, 0, 9], *port));

@@ -1,4 +1,4 @@
-//! Two small writes do not wait for each other: TCP_NODELAY is set on dialled and on accepted connections.
+//! Two small writes do not wait for each other, because TCP_NODELAY is set on dialled and on accepted connections.
 
 use std::{
     io::{Read, Write},
@@ -14,9 +14,9 @@ use crate::{
     threads::{PATIENCE, accept, listener, local},
 };
 
-/// A receiver acknowledges its first segments at once (quick acknowledgements), and delays only later ones.
+/// A receiver acknowledges its first segments at once (quick ACKs), and delays only later ones.
 const ROUNDS: usize = 30;
-/// Half of the 40 ms of Linux' delayed acknowledgement.
+/// Half of Linux' delayed acknowledgement, which takes 40 ms.
 const AT_ONCE: Nanos = Nanos::from_millis(20);
 
 /// Sends a request in two halves, the second in a later call, and times the response.
@@ -63,7 +63,7 @@ impl Program for Halves {
     }
 }
 
-/// Responds to each `b`.
+/// Responds to each byte `b`.
 fn answer(mut peer: TcpStream) {
     peer.set_read_timeout(Some(PATIENCE)).expect("not zero");
     let mut answered = 0;

@@ -1,14 +1,14 @@
-//! A network namespace of a thread's own: it ends with the thread.
+//! A separate network namespace for a thread, which ends with the thread.
 
 use std::{io::Write, process::Command};
 
-/// Moves this thread, and the threads and programs that it starts, to a new network namespace with a loopback. False where this user may
-/// not: that is reported.
+/// Moves this thread, and the threads and programs that it starts, to a new network namespace with a loopback device. Returns false, and
+/// reports it, if the user lacks the permission.
 pub(crate) fn enter() -> bool {
-    // SAFETY: it takes no pointer; the thread has no sockets yet.
+    // SAFETY: unshare takes no pointer; the thread has no sockets yet.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         let why = std::io::Error::last_os_error();
-        // Past the test harness, which shows what is printed only of a test that fails.
+        // Written directly to stderr, because the test harness hides the output of tests that pass.
         let _ = writeln!(std::io::stderr(), "skipped, a TUN device needs root: {why}");
         return false;
     }

@@ -1,4 +1,4 @@
-//! Our side: a program that follows its script and records what it sees.
+//! The side under test: a program that follows its script and records the events.
 
 use std::{collections::HashMap, net::SocketAddr, sync::LazyLock};
 
@@ -7,12 +7,12 @@ use units::Nanos;
 
 use crate::script::{Conduct, Event, Reader, Say, SharedLog, Take, stream};
 
-/// The salt of what we send.
+/// The salt of the stream that this side sends.
 const OUR_SALT: u8 = 7;
 /// More than any socket accepts at once.
 static SPEECH: LazyLock<Vec<u8>> = LazyLock::new(|| stream(OUR_SALT, 0, 4 << 20));
 
-/// Bytes of a head.
+/// Length of a head, in bytes.
 const HEAD: usize = 300;
 
 fn copy(bytes: &[u8], out: &mut [u8]) -> usize {
@@ -20,7 +20,7 @@ fn copy(bytes: &[u8], out: &mut [u8]) -> usize {
     bytes.len()
 }
 
-/// From, to, and whether the local address is shared.
+/// Local and remote address.
 pub(crate) type Dial = (SocketAddr, SocketAddr);
 
 pub(crate) struct Ours {
@@ -97,7 +97,7 @@ impl Ours {
             }),
             Say::Pieces(len) => {
                 for (nth, piece) in SPEECH[..len].chunks(len.div_ceil(6)).enumerate() {
-                    // Starting with the one for the odd connections.
+                    // Connections with an odd index start with the other kind of send.
                     match (nth as u32 + k.index) % 2 {
                         0 => cx.send_static(k, piece),
                         _ => cx.send(k, piece.len() + 10, |out| {
@@ -110,7 +110,7 @@ impl Ours {
         }
     }
 
-    /// How much of the input is used, and what is sent back.
+    /// Handles input; returns how many bytes were consumed.
     fn take<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let echo = |cx: &mut Cx<I>, bytes: &[u8]| {
             cx.send(k, bytes.len(), |out| {

@@ -1,4 +1,4 @@
-//! Peers of the simulator: a program that plays the same steps on another host of the network.
+//! The simulator's peers: a program that plays the same steps on another host of the network.
 
 use std::{cell::Cell, collections::HashMap, net::SocketAddr, rc::Rc};
 
@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::script::{Case, Reader, Step, Way, salt, stream};
 
-/// How often a blocked send checks whether it may continue.
+/// How often a blocked send is checked.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 pub(crate) struct Player {
@@ -22,19 +22,19 @@ pub(crate) struct Player {
 struct Peer {
     number: usize,
     at: usize,
-    /// Pieces of a trickle that were sent.
+    /// Number of pieces of a trickle that were sent.
     pieces: usize,
     sent: usize,
-    /// Bytes of this `Expect` that arrived.
+    /// Number of bytes of the current `Expect` that have arrived.
     got: usize,
-    /// Bytes that arrived before they were expected.
+    /// Number of bytes that arrived before they were expected.
     ahead: usize,
     reader: Reader,
     pausing: bool,
 }
 
 impl Player {
-    /// `to`: where the peers dial, if they do. `finished` counts the peers that have played all.
+    /// `to`: the address to dial, if the peers dial. `finished` counts the peers that have played all steps.
     pub(crate) fn new(case: Case, to: SocketAddr, finished: Rc<Cell<usize>>) -> Player {
         Player { case, to, dialled: 0, peers: HashMap::new(), opened: 0, finished }
     }
@@ -68,11 +68,11 @@ impl Player {
                     peer.send(cx, k, len);
                     peer.pieces += 1;
                     if peer.pieces < pieces {
-                        // What one call sends is one segment.
+                        // Everything that one call sends is one segment, so the next piece is sent in another call.
                         return cx.wake_at(k, cx.now());
                     }
                 }
-                // What was left unconsumed is offered again.
+                // Requests that unconsumed input is offered again.
                 Step::Expect(len) if !peer.expect(len) => return cx.call_again(k),
                 Step::Expect(_) => {}
                 Step::Pause(ms) => {
@@ -142,7 +142,7 @@ impl Program for Player {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        // Between `Close` and the end of what was sent.
+        // After `Close`, until the output has been sent.
         if !self.peers.contains_key(&k) {
             return 0;
         }
@@ -158,7 +158,7 @@ impl Program for Player {
                 }
                 used
             }
-            // What is left unconsumed while a post is blocked would not be offered again before it is sent.
+            // Consumes the input now, because while a post is blocked, unconsumed input would not be offered again.
             _ if cx.is_write_blocked(k) => {
                 peer.hear(input);
                 input.len()

@@ -1,4 +1,4 @@
-//! The scenes.
+//! The scenes: each is a case and the events that it must show.
 
 use net::{Close, Gone};
 
@@ -40,7 +40,7 @@ fn data_sent_at_the_opening_arrives() {
 fn data_sent_in_pieces_arrives_in_order() {
     let case = Case::new("pieces", ours(Pieces(1000), All), &[Expect(1000), Send(3), Close]);
     check(case, &[Opened, Bytes(3), ENDED]);
-    // More than the output buffer holds: it is submitted and reused in the middle of a call.
+    // More than the output buffer holds, so that it is submitted and reused in the middle of a call.
     let case = Case::new("many pieces", ours(Pieces(20_000), All), &[Expect(20_000), Close]);
     let case = Case { count: 120, places: 120, ..case };
     check(case, &[Opened, ENDED]);
@@ -76,11 +76,11 @@ fn a_reset() {
     check(Case::new("RST", ours(Nothing, All), &[Pause(20), Reset]), &[Opened, RESET]);
     let case = Case::new("bytes, RST", ours(Nothing, Echo), &[Send(10), Expect(10), Reset]);
     check(case, &[Opened, Bytes(10), RESET]);
-    // What arrived before the reset is still reported.
+    // Data that arrived before the reset is still reported.
     let case = Case::new("bytes and RST at once", ours(Out(1), All), &[Expect(1), Send(10), Reset]);
     check(case, &[Opened, Bytes(10), RESET]);
     let case = Case::new("regions and RST", ours(Out(1), All), &[Expect(1), Send(20_000), Reset]);
-    // Over a device the first window of the peer is ten segments (RFC 6928), and a reset takes back what had to wait.
+    // Over a TUN device the peer's first window is ten segments (RFC 6928), and a reset discards data that had to wait.
     for over in Over::ALL {
         check_over(over, case, &[Opened, Bytes(20_000), RESET]);
     }
@@ -98,7 +98,7 @@ fn we_close() {
         let conduct = Conduct { take: Echo, ..conduct };
         let steps: &'static [_] = match end {
             End => &[Send(10), Expect(10), End],
-            // A reset may overtake what was sent before it; the connection is lost in either case.
+            // A reset may overtake the data sent before it; the connection is lost in either case.
             _ => continue,
         };
         check(Case::new("we answer and close", conduct, steps), &[Opened, Bytes(10), Closed]);
@@ -142,7 +142,7 @@ fn a_body_goes_out_in_pieces_whoever_reads_it() {
 
 #[test]
 fn a_response_before_a_reset_is_read_whatever_is_being_sent() {
-    // A peer that closes with input that it has not read resets the connection.
+    // A peer that closes with unread input resets the connection.
     let steps = &[Expect(10), Send(2_000), Close];
     let case = Case::new("413, RST", ours(Body(MUCH), All), steps);
     let case = Case { order: Order::OneByOne, count: 60, places: 60, ..case };
@@ -153,7 +153,7 @@ fn a_response_before_a_reset_is_read_whatever_is_being_sent() {
 
 #[test]
 fn an_echo_that_is_stuck_loses_and_reorders_nothing() {
-    // By default a socket grows to take 4 MiB (tcp_wmem): more than that, and the time that we need for it.
+    // By default a socket buffer grows to 4 MiB (tcp_wmem). This is more, and the pause gives the buffer time to fill.
     const MORE: usize = 5 << 20;
     let case = Case::new("echo stuck", ours(Nothing, Echo), &[Post(MORE), Pause(300), Expect(MORE), Close]);
     for (over, log) in check(case, &[Opened, Bytes(MORE), ENDED]) {
@@ -166,14 +166,14 @@ fn input_left_where_it_is_holds_the_peer() {
     const LEFT: usize = 64 * 1024;
     let case = Case::new("hoard", ours(Nothing, Hoard(LEFT)), &[Send(2_000_000), Close]);
     for (over, log) in check(case, &[Opened, Bytes(2_000_000), ENDED]) {
-        // What was received in the same turn may still come on top of the limit.
+        // Data received in the same turn may exceed the limit.
         assert!(log.offered_max < LEFT + 16 * net::io::REGION, "not held over {over:?}: {}", log.offered_max);
     }
 }
 
 #[test]
 fn a_bulk_transfer_of_units_that_end_anywhere() {
-    // A byte more than a region takes, so that each receive leaves something over; a record of TLS; longer than what is joined.
+    // One byte more than a region, so that each receive leaves something over; a TLS record; longer than what is joined.
     for size in [7, net::io::REGION + 1, 16_406, 40_000, 60_000] {
         let all = 2_000_000 / size * size;
         let steps = Box::leak(Box::new([Send(all), Close]));

@@ -1,11 +1,11 @@
-//! The script: the steps of a peer, how our own program behaves, and what it must see. All data, so that a
+//! The script: the steps of a peer, the behaviour of the program under test, and the events that it must see. All of it is data, so that a
 //! thread with sockets and a program in the simulator follow the same script.
 
 use std::{cell::RefCell, rc::Rc};
 
 use net::{Close, Gone};
 
-/// One step of a peer. Each is a check too: a peer that receives less, more or something else panics.
+/// One step of a peer. Each is also a check: a peer that receives less, more or other bytes panics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Sends the next bytes of its stream, and waits until they are sent.
@@ -16,33 +16,33 @@ pub(crate) enum Step {
     Post(usize),
     /// Reads this many bytes, in any pieces, and checks them.
     Expect(usize),
-    /// Does nothing for this many milliseconds; does not read either.
+    /// Does nothing for this many milliseconds, and does not read either.
     Pause(u64),
-    /// Waits for our FIN: nothing else may arrive.
+    /// Waits for the other side's FIN; nothing else may arrive.
     End,
-    /// Waits for our RST.
+    /// Waits for the other side's RST.
     Cut,
-    /// Closes (FIN after what was sent).
+    /// Closes (FIN after the output).
     Close,
     /// Resets.
     Reset,
 }
 
-/// What our program sends when a connection opens.
+/// What the program under test sends when a connection opens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Say {
     Nothing,
     /// Static bytes.
     Static(usize),
-    /// This many bytes as one that sends bodies does: a head, a body, and another head after it, all in one call.
+    /// A head, a body of this many bytes, and another head, all in one call, as a server sends them.
     Body(usize),
     /// Bytes from the turn's output buffer.
     Out(usize),
-    /// This many bytes from either in turn, in six pieces of one call.
+    /// This many bytes in six pieces of one call, static and from the output buffer in turn.
     Pieces(usize),
 }
 
-/// What it does with input.
+/// What the program under test does with input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Take {
     All,
@@ -50,20 +50,20 @@ pub(crate) enum Take {
     Echo,
     /// Takes one request of this many bytes per call, responds, and asks to be called again.
     Requests(usize),
-    /// Takes what is there of units of this many bytes, as far as they are whole.
+    /// Takes all complete units of this many bytes.
     Units(usize),
-    /// Takes nothing for 30 ms after this much has been offered, then everything.
+    /// Takes nothing for 30 ms once this many bytes have been offered, then everything.
     Hoard(usize),
 }
 
-/// How our program behaves.
+/// The behaviour of the program under test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conduct {
     pub(crate) say: Say,
-    /// Closes the connection once its output is sent.
+    /// Whether it closes the connection once its output is sent.
     pub(crate) finish: bool,
     pub(crate) take: Take,
-    /// Closes on its own after this many bytes of input.
+    /// After how many bytes of input it closes the connection itself, and how.
     pub(crate) close_after: Option<(usize, Close)>,
 }
 
@@ -95,56 +95,56 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) way: Way,
     pub(crate) order: Order,
-    /// Connections in total.
+    /// Number of connections in total.
     pub(crate) count: usize,
-    /// Slots of our shard.
+    /// Number of slots of the shard under test.
     pub(crate) places: u32,
     pub(crate) ours: Conduct,
     pub(crate) peer: &'static [Step],
 }
 
 impl Case {
-    /// Six connections, so that tables of four slots need two rings.
+    /// A case with six connections, so that tables of four slots need two rings.
     pub(crate) const fn new(name: &'static str, ours: Conduct, peer: &'static [Step]) -> Case {
         Case { name, way: Way::WeDial, order: Order::Together, count: 6, places: 6, ours, peer }
     }
 }
 
-/// What our program saw of one connection; adjacent pieces of input are one.
+/// An event of one connection as the program under test saw it; adjacent pieces of input are merged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Event {
     Opened,
     /// This many bytes, all correct and in order.
     Bytes(usize),
-    /// Input went wrong at this offset.
+    /// Input was wrong at this offset.
     Garbled(usize),
     Gone(Gone),
-    /// It closed on its own.
+    /// The program closed the connection itself.
     Closed,
 }
 
-/// What our program saw in total.
+/// What the program under test saw in total.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) seen: Vec<Vec<Event>>,
-    /// Connections that have ended.
+    /// Number of connections that have ended.
     pub(crate) over: usize,
-    /// Maximum of connections with a blocked send at once.
+    /// Maximum number of simultaneously blocked connections.
     pub(crate) blocked_max: usize,
-    /// Longest input offered at once.
+    /// Length of the longest input that was offered at once.
     pub(crate) offered_max: usize,
 }
 
 /// Shared by the program and the test that waits for it.
 pub(crate) type SharedLog = Rc<RefCell<Log>>;
 
-/// Byte `at` of the stream with this salt. The salt is byte 0, so that a reader learns it; the rest is mixed
-/// well enough that a lost, doubled or displaced piece shows.
+/// Byte `at` of the stream with this salt. Byte 0 is the salt, so that a reader learns it; the other bytes are mixed well enough that a
+/// lost, repeated or displaced piece is detected.
 pub(crate) fn byte(salt: u8, at: usize) -> u8 {
     salt.wrapping_add((at as u32).wrapping_mul(0x9e37_79b1).rotate_right(24) as u8)
 }
 
-/// The salt of a peer: not zero for the first 255.
+/// The salt of a peer; not zero for the first 255 peers.
 pub(crate) fn salt(number: usize) -> u8 {
     (number + 1) as u8
 }

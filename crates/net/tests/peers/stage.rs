@@ -22,21 +22,21 @@ use crate::{
     threads::{self, PATIENCE, local},
 };
 
-/// What carries the bytes.
+/// The backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Over {
-    /// One ring, deferred work.
+    /// One ring, with deferred work.
     OneRing,
-    /// Tables of four slots: as many rings as it takes, one eventfd.
+    /// Tables of four slots: as many rings as needed, with one eventfd.
     SeveralRings,
-    /// Without what came after Linux 5.19: dialling with system calls.
+    /// Only operations of Linux 5.19: dials with system calls.
     OldKernel,
-    /// Queues so short that completions overflow all the time; several rings.
+    /// Several rings with queues so short that completions overflow all the time.
     ShortQueues,
     Epoll,
-    /// Sleeping in whole milliseconds, and in closed loop.
+    /// epoll that sleeps in whole milliseconds, in closed loop.
     EpollByMillis,
-    /// Over a device, in a network namespace of this thread's own: only dials.
+    /// A TUN device, in a network namespace of this thread. Only dials.
     Tun,
     Sim,
 }
@@ -60,19 +60,19 @@ impl Over {
         Over::Sim,
     ];
 
-    /// Plays something that dials on each but the simulator.
+    /// Plays a scene that dials on every backend except the simulator.
     pub(crate) fn dialling<R: Send>(play: impl Fn(Over) -> R + Sync) -> Vec<R> {
         Over::KERNEL.map(&play).into_iter().chain(Over::over_tun(play)).collect()
     }
 
-    /// Over a device, in a thread of its own, if that may have a network namespace.
+    /// Plays over a TUN device, in a separate thread with a network namespace; `None` without the permission.
     pub(crate) fn over_tun<R: Send>(play: impl Fn(Over) -> R + Sync) -> Option<R> {
         let own = || namespace::enter().then(|| play(Over::Tun));
         let played = std::thread::scope(|scope| scope.spawn(own).join());
         played.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// The backend for this many connections.
+    /// The kernel backend for this many connections.
     pub(crate) fn io(self, places: u32) -> Kernel {
         let connections = places.max(8);
         let by_millis = self == Over::EpollByMillis;
@@ -102,7 +102,7 @@ impl Over {
     }
 }
 
-/// Over a device, from addresses of its own.
+/// A TUN device with its own addresses.
 fn tun(connections: u32) -> Kernel {
     let device = TunDevice::open(Clock::start()).expect("root of a network namespace may make a device");
     device.route(NETWORK).expect("nobody else is in this namespace");
@@ -118,8 +118,7 @@ fn tun(connections: u32) -> Kernel {
     Kernel::Tun(Box::new(Tun::new(device, settings)), 2_000)
 }
 
-/// Plays the scene on each stage; every connection must see exactly `expected`. Returns the logs, for further
-/// checks.
+/// Plays the scene on each backend; every connection must see exactly `expected`. Returns the logs for further checks.
 pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<(Over, Log)> {
     let on = |over| (over, check_over(over, case, expected));
     match case.way {
@@ -128,7 +127,7 @@ pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<(Over, Log)> {
     }
 }
 
-/// The same on one stage.
+/// Plays the scene on one backend.
 pub(crate) fn check_over(over: Over, case: Case, expected: &[Event]) -> Log {
     let log = match over {
         Over::Sim => over_sim(case),
@@ -176,7 +175,7 @@ fn over_kernel(over: Over, case: Case) -> Log {
     taken(log)
 }
 
-/// Turns the shard until `over` returns true and the peers have played all, within bounds.
+/// Turns the shard until `over` returns true and the peers have played all steps, with a timeout.
 pub(crate) fn turn_until<I: Io, P: Program>(
     shard: &mut Shard<I, P>,
     mut peers: Option<JoinHandle<()>>,

@@ -11,7 +11,7 @@ use rustix::net::sockopt;
 
 use crate::script::{Case, Order, Reader, Step, Way, salt, stream};
 
-/// The timeout of everything here, however slow the machine.
+/// The timeout of every operation here, generous for slow machines.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// A peer's receive buffer: small, so that a slow reader blocks the sender.
 const RECEIVE_BUFFER: usize = 32 * 1024;
@@ -21,17 +21,17 @@ pub(crate) fn local() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// A listener on a port of the kernel's choice.
+/// A listener on a port chosen by the kernel.
 pub(crate) fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind(local()).expect("the loopback has a free port");
     sockopt::set_socket_recv_buffer_size(&listener, RECEIVE_BUFFER).expect("a buffer may be made smaller");
-    // The standard library's queue is too short for thousands of dials at once.
+    // The standard library's backlog is too short for thousands of dials at once.
     rustix::net::listen(&listener, BACKLOG).expect("a listener may be given another queue");
     let at = listener.local_addr().expect("a bound socket has an address");
     (listener, at)
 }
 
-/// Plays the peers of a case, each with a salt of its own: against `at` where they dial, else on `listener`.
+/// Plays the peers of a case, each with its own salt: they dial `at` if given no listener, otherwise accept from it.
 pub(crate) fn play(case: Case, at: SocketAddr, listener: Option<TcpListener>) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut peers: Vec<Peer> = (0..case.count)
@@ -46,7 +46,7 @@ pub(crate) fn play(case: Case, at: SocketAddr, listener: Option<TcpListener>) ->
         match case.order {
             Order::Together => {
                 for &step in case.peer {
-                    // A pause is one of the thread, not one for each connection.
+                    // The thread pauses once, not once per connection.
                     match step {
                         Step::Pause(ms) => thread::sleep(Duration::from_millis(ms)),
                         step => peers.iter_mut().for_each(|p| p.play(step)),
@@ -58,7 +58,7 @@ pub(crate) fn play(case: Case, at: SocketAddr, listener: Option<TcpListener>) ->
     })
 }
 
-/// Accepts, within bounds.
+/// Accepts a connection, with a timeout.
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
     let ts = rustix::time::Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     let mut fds = [rustix::event::PollFd::new(listener, rustix::event::PollFlags::IN)];
@@ -69,7 +69,7 @@ pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
 
 struct Peer {
     number: usize,
-    /// None once it has closed.
+    /// `None` once it has been closed.
     stream: Option<TcpStream>,
     sent: usize,
     reader: Reader,

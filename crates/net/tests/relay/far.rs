@@ -1,4 +1,4 @@
-//! The far end: sockets of the kernel.
+//! The far end: kernel sockets.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -15,10 +15,10 @@ use crate::{
     way::PATIENCE,
 };
 
-/// An end of a peer that nothing tells of, because the reset was lost, is asked for after this time.
+/// Keep-alive interval: after this time the kernel detects that the peer has ended the connection, even if its reset was lost.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-/// Plays as many connections as come: `count`, from all listeners.
+/// Plays `count` connections, divided evenly among the listeners.
 pub(crate) fn play(listeners: Vec<TcpListener>, count: usize) {
     let each = count / listeners.len();
     thread::scope(|scope| {
@@ -59,7 +59,7 @@ fn connection(mut tcp: TcpStream) {
     finish(tcp, number, end);
 }
 
-/// All bytes of the near end.
+/// Reads and checks all bytes of the near end.
 fn read(tcp: &mut TcpStream, number: u8) {
     let (mut position, mut buffer) = (0, vec![0; 64 * 1024]);
     while position < FROM_NEAR {
@@ -71,7 +71,7 @@ fn read(tcp: &mut TcpStream, number: u8) {
     }
 }
 
-/// The end is the one that the near end has announced, and nothing comes before it.
+/// Checks that the connection ends as the near end has announced, without further data before it.
 fn finish(mut tcp: TcpStream, number: u8, end: End) {
     let mut rest = [0; 16];
     let mut next =
@@ -84,7 +84,7 @@ fn finish(mut tcp: TcpStream, number: u8, end: End) {
             assert_eq!(next(&mut tcp), Ok(vec![]), "connection {number}");
         }
         End::FarResets => {
-            // It sends one after the other until it sees the end.
+            // The near end repeats its receipt until it sees the end.
             let receipts = next(&mut tcp).expect("the near end says that all has come");
             assert!(
                 !receipts.is_empty() && receipts.iter().all(|byte| *byte == RECEIPT),

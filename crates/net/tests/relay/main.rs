@@ -1,5 +1,5 @@
-//! TCP of our own against the kernel's over a way that loses, repeats, reorders, delays and damages packets: a relay in user space between
-//! two TUN devices, each in a network namespace of its own. As root; elsewhere the tests are skipped, and report that.
+//! throng's TCP against the kernel's over a path that loses, repeats, reorders, delays and damages packets: a relay in user space between
+//! two TUN devices, each in its own network namespace. Needs root; otherwise the tests are skipped, and report that.
 //!
 //! ```text
 //!  namespace of the near end                                                namespace of the far end
@@ -17,7 +17,7 @@ mod way;
 
 use way::Way;
 
-/// Of a hundred packets, in each direction. Each connection carries a mebibyte and more both ways.
+/// Percentages apply to each direction. Each connection carries 2 MiB in total.
 #[test]
 fn one_of_a_hundred_is_lost() {
     way::play(&Way { lost: 1.0, repeated: 1.0, delayed: 1.0, damaged: 0.1 }, 1);
@@ -33,7 +33,7 @@ fn five_of_a_hundred_are_lost() {
     way::play(&Way { lost: 5.0, repeated: 5.0, delayed: 5.0, damaged: 1.0 }, 3);
 }
 
-/// Nothing is lost: what arrives late must not be taken for it more often than the peer can say so.
+/// Nothing is lost: packets that arrive late must not be treated as lost more often than the peer can report.
 #[test]
 fn packets_overtake_one_another() {
     way::play(&Way { lost: 0.0, repeated: 5.0, delayed: 20.0, damaged: 0.0 }, 4);

@@ -1,4 +1,4 @@
-//! The near end: connections of a shard over a device.
+//! The near end: a shard's connections over a TUN device.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,10 +10,10 @@ use units::Nanos;
 
 use crate::play::{End, FROM_FAR, FROM_NEAR, Play, RECEIPT, check, stream};
 
-/// A reset that was lost is sent again in response to a byte of ours.
+/// Interval at which the receipt is repeated: if the peer's reset was lost, it is sent again in response.
 const AGAIN: Nanos = Nanos::from_millis(300);
 
-/// How connections ended, by number; `None`: we reset it.
+/// How connections ended, by number; `None`: reset by this end.
 pub(crate) type Ended = BTreeMap<u8, Option<Gone>>;
 
 pub(crate) struct Near {
@@ -23,7 +23,7 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// Dials each from the address beside it.
+    /// Dials each connection from its local address.
     pub(crate) fn new(plays: Vec<(SocketAddr, Play)>) -> Near {
         Near { plays, open: HashMap::new(), ended: Ended::new() }
     }
@@ -31,7 +31,7 @@ impl Near {
     /// How a connection must have ended.
     pub(crate) fn expected(end: End) -> Option<Gone> {
         match end {
-            // Ours or theirs: the program hears of both.
+            // The program sees `Ended` whichever end closes first.
             End::NearCloses | End::FarCloses => Some(Gone::Ended),
             End::FarResets => Some(Gone::Reset),
             End::NearResets => None,

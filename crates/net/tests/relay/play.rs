@@ -1,4 +1,4 @@
-//! What both ends of a connection know of it: which bytes go each way, and how it ends.
+//! The script of a connection, known to both ends: the bytes in each direction, and how it ends.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,26 +13,26 @@ pub(crate) enum End {
 
 pub(crate) const ENDS: [End; 4] = [End::NearCloses, End::FarCloses, End::NearResets, End::FarResets];
 
-/// Bytes from the near end, after two that say the number and the end of the connection.
+/// Number of bytes from the near end, after two that give the number of the connection and its end.
 pub(crate) const FROM_NEAR: usize = 768 * 1024;
-/// Bytes from the far end; the last of them is sent when all of the near end's have come.
+/// Number of bytes from the far end; the last is sent once all bytes of the near end have arrived.
 pub(crate) const FROM_FAR: usize = 1280 * 1024;
-/// The near end reports with this byte that all have come: [`End::FarResets`] waits for it.
+/// The byte by which the near end reports that all bytes have arrived; [`End::FarResets`] waits for it.
 pub(crate) const RECEIPT: u8 = 0xa5;
 
-/// The byte at a position of what one end sends; the streams of connections, and of the two ends, differ.
+/// The byte at a position of the stream of one end. The streams differ by connection and by end.
 pub(crate) fn octet(number: u8, is_near: bool, position: usize) -> u8 {
     let salt = usize::from(number) * 2 + usize::from(is_near);
     let mixed = (position as u32).wrapping_add((salt as u32) << 24).wrapping_mul(0x9e37_79b1);
     (mixed >> 24) as u8 ^ (mixed >> 11) as u8
 }
 
-/// What one end sends.
+/// The stream that one end sends.
 pub(crate) fn stream(number: u8, is_near: bool, len: usize) -> Vec<u8> {
     (0..len).map(|position| octet(number, is_near, position)).collect()
 }
 
-/// Panics at the first byte that is not the one of its position.
+/// Panics at the first byte that is wrong for its position.
 pub(crate) fn check(number: u8, is_near: bool, position: usize, bytes: &[u8]) {
     let end = if is_near { "near" } else { "far" };
     for (nth, byte) in bytes.iter().enumerate() {
@@ -49,7 +49,7 @@ pub(crate) struct Play {
     pub(crate) to: SocketAddr,
 }
 
-/// Each end over either version of IP.
+/// One connection for each way to end it, over each IP version.
 pub(crate) fn plays(listening: &[SocketAddr]) -> Vec<Play> {
     let all = listening.iter().flat_map(|to| ENDS.map(|end| (*to, end)));
     (0..).zip(all).map(|(number, (to, end))| Play { number, end, to }).collect()

@@ -1,4 +1,4 @@
-//! What lies between the two devices: packets are passed on later, twice, damaged or not at all, as a seed says.
+//! The relay between the two devices: passes packets on later, twice, damaged or not at all, depending on a seed.
 
 use std::{
     cmp::Reverse,
@@ -13,16 +13,16 @@ use units::{Clock, Nanos, Random};
 
 use crate::way::Way;
 
-/// From one end to the other.
+/// One-way delay.
 const DELAY: Nanos = Nanos::from_micros(500);
-/// More for those that others overtake, at most.
+/// Maximum additional delay of packets that are overtaken by others.
 const MORE: Nanos = Nanos::from_millis(4);
-/// Packets under way in a direction; what comes then is lost, as in a router's queue.
+/// Maximum packets in transit per direction; further ones are dropped, as by a router's queue.
 const MOST: usize = 4096;
-/// How soon the end of the test is seen.
+/// How often the end of the test is checked.
 const LOOK: Nanos = Nanos::from_millis(20);
 
-/// What happened to packets, of both directions.
+/// Packet counters for both directions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) passed: u64,
@@ -48,7 +48,7 @@ impl Lane {
         Lane { from, to, under_way: BinaryHeap::new(), number: 0 }
     }
 
-    /// Takes what there is to read.
+    /// Reads all available packets.
     fn take(&mut self, way: &Way, random: &mut Random, now: Nanos, counts: &mut Counts) {
         let mut buffer = [0; 65_536];
         while let Ok(len @ 1..) = self.from.read(&mut buffer) {
@@ -86,12 +86,12 @@ impl Lane {
         self.under_way.push(Reverse((due, self.number, packet)));
     }
 
-    /// Hands over what is due.
+    /// Passes on the packets that are due.
     fn hand_over(&mut self, now: Nanos, counts: &mut Counts) {
         while self.under_way.peek().is_some_and(|Reverse((due, ..))| *due <= now)
             && let Some(Reverse((_, _, packet))) = self.under_way.pop()
         {
-            // One that the kernel does not take is lost too: one of a damaged header.
+            // The kernel refuses a packet with a damaged header: it is lost too.
             counts.passed += u64::from(self.to.write(&packet).is_ok());
         }
     }
@@ -101,7 +101,7 @@ impl Lane {
     }
 }
 
-/// Another bit somewhere behind the IP header: what TCP's checksum is for.
+/// Flips a bit after the IP header, which the TCP checksum must detect.
 fn damage(packet: &mut [u8], random: &mut Random) {
     let header = if packet[0] >> 4 == 4 { 20 } else { 40 };
     if packet.len() > header {
@@ -122,7 +122,7 @@ pub(crate) fn run(near: &File, far: &File, way: &Way, seed: u64, is_over: &Atomi
         }
         let wait = lanes[0].due().min(lanes[1].due()).since(clock.now()).min(LOOK);
         let wait = Timespec { tv_sec: 0, tv_nsec: wait.0 as _ };
-        // A signal or the timeout: the loop continues in either case.
+        // An error is a signal, and 0 is the timeout: the loop continues in either case.
         let _ = poll(&mut [near, far].map(|file| PollFd::new(file, PollFlags::IN)), Some(&wait));
     }
     counts

@@ -1,4 +1,4 @@
-//! Both ends, and the relay between them.
+//! Runs both ends and the relay between them.
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ use crate::{
     relay,
 };
 
-/// The timeout of everything here: at five of a hundred lost, half of it is waiting for timers.
+/// The timeout of every operation here. With 5 % loss, half of the time is spent waiting for timers.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What happens to packets, in percent, in each direction.
@@ -42,13 +42,13 @@ fn networks() -> [(IpAddr, u8); 2] {
     [(IpAddr::from([198, 18, 0, 0]), 24), (IpAddr::from(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)), 112)]
 }
 
-/// Plays all connections over this way.
+/// Plays all connections over this path.
 pub(crate) fn play(way: &Way, seed: u64) {
     let (is_over, begun) = (&AtomicBool::new(false), Instant::now());
     let ends = thread::scope(|scope| {
         let (to_relay, from_far) = mpsc::channel();
         let far_end = scope.spawn(move || play_far(to_relay));
-        // Nothing comes where this user may not.
+        // Nothing arrives if the user lacks the permission.
         let (far_file, listening) = from_far.recv().ok()?;
         let (to_relay, from_near) = mpsc::channel();
         let all = plays(&listening);
@@ -68,7 +68,7 @@ pub(crate) fn play(way: &Way, seed: u64) {
     let said = format!("{way:?}, seed {seed}, {took:?}: {relayed:?}, {counts:?}");
     let expected: Ended = all.iter().map(|play| (play.number, Near::expected(play.end))).collect();
     assert_eq!(ended, expected, "{said}");
-    // The way was the one that was asked for, and each end had its share of it.
+    // The path behaved as requested, and affected both ends.
     for (percent, count) in
         [(way.lost, relayed.lost), (way.repeated, relayed.repeated), (way.damaged, relayed.damaged)]
     {
@@ -80,7 +80,7 @@ pub(crate) fn play(way: &Way, seed: u64) {
     assert!(way.lost == 0.0 || counts.retransmitted > 20, "{said}");
 }
 
-/// The kernel's end. Reports the device's other side, and where it listens.
+/// Runs the kernel's end. Sends the relay's file of the device, and the listening addresses.
 fn play_far(to_relay: mpsc::Sender<(File, Vec<SocketAddr>)>) {
     if !device::enter() {
         return;
@@ -101,7 +101,7 @@ fn play_far(to_relay: mpsc::Sender<(File, Vec<SocketAddr>)>) {
     far::play(listeners.into(), count);
 }
 
-/// Our end, until all connections are over, at the far end too. How they ended, and what happened to segments.
+/// Runs throng's end until all connections are over, at the far end too. Returns how they ended, and TCP counters.
 fn play_near(
     to_relay: mpsc::Sender<File>,
     plays: Vec<Play>,

@@ -1,4 +1,4 @@
-//! A request that is not done with.
+//! Requests that are not completed yet.
 
 use units::Nanos;
 use wire::{
@@ -13,24 +13,24 @@ use crate::{
 
 use super::grpc::Call;
 
-/// No exchange has this index.
+/// The index of no exchange.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A request whose end, or whose response's end, is to come.
+/// A request that is incomplete, or whose response is.
 pub(crate) struct Exchange {
     pub(super) stream: Stream,
-    /// The next one of the same connection.
+    /// Index of the next exchange of the same connection.
     pub(super) next: u32,
     pub(super) body: Body,
     pub(super) delay_ms: u32,
     pub(super) is_head: bool,
-    /// All of the request has come.
+    /// Whether the whole request has come.
     pub(super) is_complete: bool,
-    /// The head of the response has been sent, or none ever will be.
+    /// Whether the head of the response has been sent, or never will be.
     pub(super) begun: bool,
-    /// When the response is due; never, where no time is waited for.
+    /// When the response is due; never, if it does not wait for a time.
     pub(super) due: Nanos,
-    /// What the windows did not allow yet: bounded by the longest body.
+    /// Part of the body that the windows did not allow yet; bounded by the longest body.
     pub(super) pending: Vec<u8>,
     pub(super) echo: Option<Box<Echo>>,
     pub(super) call: Option<Box<Call>>,
@@ -53,7 +53,7 @@ impl Exchange {
         }
     }
 
-    /// The last of the request has come.
+    /// The request is complete.
     pub(super) fn complete(&mut self) {
         self.is_complete = true;
         if let Some(echo) = &mut self.echo {
@@ -62,14 +62,14 @@ impl Exchange {
     }
 }
 
-/// The WebSocket echo on a stream. Both buffers are bounded by the stream's window, which is not raised before the echo has left.
+/// The WebSocket echo on a stream. Both buffers are bounded by the stream's window, which is raised only after the echo has left.
 pub(crate) struct Echo {
     frames: Frames,
-    /// Part of a frame's header, or of a control frame.
+    /// An incomplete frame header or control frame.
     rest: Vec<u8>,
-    /// What is to be sent.
+    /// Output waiting to be sent.
     pub(super) out: Vec<u8>,
-    /// Nothing is to come after that.
+    /// Whether the stream ends after that.
     pub(super) ends: bool,
 }
 
@@ -78,7 +78,7 @@ impl Echo {
         Echo { frames: Frames::new(Role::Server), rest: Vec::new(), out: Vec::new(), ends: false }
     }
 
-    /// Adds the echo of these bytes.
+    /// Reads these bytes and adds their echo to the output.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Echoed {
         if self.ends {
             return Echoed::default();

@@ -1,4 +1,4 @@
-//! The gRPC service of `crates/serve/echo.proto`, on streams of HTTP/2.
+//! The gRPC service of `crates/serve/echo.proto`, on HTTP/2 streams.
 
 use net::{Cx, Io};
 use units::Nanos;
@@ -8,13 +8,13 @@ use wire::http2::{Response, write_field, write_response_fields};
 use super::{Exchange, Place, Serve, Sessions};
 use crate::{http2::respond::HEAD_ROOM, shard::ServerShard};
 
-/// Octets of the longest message that is taken.
+/// Maximum length of a request message, in octets.
 const LONGEST: usize = 64 * 1024;
-/// A message is longer than that (`RESOURCE_EXHAUSTED`).
+/// The status of a longer one (`RESOURCE_EXHAUSTED`).
 const TOO_LONG: u16 = 8;
-/// How long a stream waits where its client reads nothing: otherwise messages would pile up here.
+/// How long a stream pauses while its client reads nothing: otherwise messages would pile up.
 const BLOCKED: Nanos = Nanos::from_millis(100);
-/// Messages without an interval come this often.
+/// Minimum interval of messages.
 const LEAST_INTERVAL: Nanos = Nanos::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,18 +25,18 @@ enum Method {
     Unknown,
 }
 
-/// A call.
+/// A gRPC call.
 #[derive(Debug)]
 pub(crate) struct Call {
     method: Method,
     messages: Messages,
-    /// The request's, as far as it has come; then what is sent.
+    /// The request message while it arrives; later the message to send.
     message: Vec<u8>,
-    /// Messages of the request that are complete.
+    /// Number of complete messages in the request.
     came: u32,
     status: u16,
     reason: String,
-    /// Messages that are to be sent.
+    /// Number of messages still to send.
     left: u64,
     interval: Nanos,
 }
@@ -85,7 +85,7 @@ impl Call {
         self.message = Vec::new();
     }
 
-    /// The request is complete: what the response is.
+    /// The request is complete: decides on the response.
     fn decide(&mut self) {
         if self.status != status::OK {
             return;
@@ -105,7 +105,7 @@ impl Call {
         if self.method == Method::Fail {
             let reason = String::from_utf8_lossy(&text).into_owned();
             let code = u16::try_from(fields.numbers[0]).ok().filter(|code| *code <= status::LAST);
-            // That it succeeds is not what is asked for.
+            // `Fail` never succeeds.
             let code = code.filter(|code| *code != status::OK).unwrap_or(status::UNKNOWN);
             return self.fail(code, &reason);
         }
@@ -114,7 +114,7 @@ impl Call {
         self.interval = Nanos::from_millis(interval.min(u32::MAX.into())).max(LEAST_INTERVAL);
         self.message.clear();
         if !text.is_empty() {
-            // Field 1, a text.
+            // Field 1, a string.
             self.message.push(0x0A);
             put_varint(text.len() as u64, &mut self.message);
             self.message.extend(text);
@@ -122,7 +122,7 @@ impl Call {
     }
 }
 
-/// What a message of this service has: numbers in the fields 1 and 2, and a text in the last field that is one.
+/// The fields of a message of this service: the numbers of fields 1 and 2, and the text of the last string field.
 #[derive(Default)]
 struct Fields<'a> {
     numbers: [u64; 2],
@@ -155,7 +155,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number as protobuf writes it: seven bits a byte, the lowest first.
+/// Reads a varint of protobuf: seven bits per byte, the lowest first.
 fn varint(input: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -177,14 +177,14 @@ fn put_varint(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// A text as a field has it: UTF-8, with all but printable ASCII in percent signs (`grpc/doc/PROTOCOL-HTTP2.md`).
+/// Encodes a status message: UTF-8, percent-encoded except for printable ASCII (`grpc/doc/PROTOCOL-HTTP2.md`).
 fn escaped(text: &str) -> String {
     let escape = |byte: u8| match byte {
         b'%' => "%25".to_owned(),
         b' '..=b'~' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
     };
-    // A field has no blank at either end.
+    // Field values have no blank at either end.
     text.trim().bytes().take(256).map(escape).collect()
 }
 
@@ -212,7 +212,7 @@ pub(super) fn write<H: Serve, I: Io>(
         }
     }
     if call.left > 0 && machine.is_leaving() {
-        // The server stops: what would go on ends here.
+        // The server stops: the stream ends here.
         (call.left, call.status) = (0, status::UNAVAILABLE);
     }
     if call.left > 0 && (!exchange.pending.is_empty() || cx.is_write_blocked(place.0)) {
@@ -232,7 +232,7 @@ pub(super) fn write<H: Serve, I: Io>(
     write_pending(shard, cx, place, sessions, exchange);
 }
 
-/// Writes more of a message, and the status behind the last one.
+/// Writes more of a message, and the status after the last one.
 pub(super) fn write_pending<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -263,7 +263,7 @@ pub(super) fn write_pending<H: Serve, I: Io>(
     });
 }
 
-/// The head of a response; with a status, all of it.
+/// The fields of a response's head; with a status, the whole response.
 fn head(status: Option<(u16, &str)>) -> Vec<u8> {
     let reason = status.map_or(String::new(), |(_, reason)| escaped(reason));
     let mut block = vec![0; HEAD_ROOM + reason.len() + 32];
@@ -292,7 +292,7 @@ mod tests {
         };
         check(b"", Some(([0, 0], b"")));
         check(b"\x08\x05\x10\xAC\x02\x1A\x02hi", Some(([5, 300], b"hi")));
-        // Fields that are not known: 64 and 32 bits, and a number.
+        // Unknown fields: 64 and 32 bits, and a varint.
         check(b"\x21abcdefgh\x2Dabcd\x30\x01\x08\x07", Some(([7, 0], b"")));
         check(b"\x08", None);
         check(b"\x1A\x03hi", None);

@@ -1,4 +1,4 @@
-//! Responses: at once, after a time, and as the windows allow.
+//! Responses: sent immediately, after a delay, and as far as the windows allow.
 
 use net::{Cx, Io};
 use units::Nanos;
@@ -10,13 +10,13 @@ use crate::{
     shard::{Handler, ServerShard},
 };
 
-/// The block of a response without a body.
+/// The encoded fields of a 200 without a body.
 pub(super) const OK: u8 = 0x88;
-/// The block of the interim response 100.
+/// The encoded fields of the interim response 100.
 pub(super) const CONTINUE: &[u8] = b"\x08\x03100";
-/// The block of the response with [`HELLO`].
+/// The encoded fields of the response with [`HELLO`].
 const HELLO_HEAD: &[u8] = b"\x88\x0f\x10\x87\x49\x7c\xa5\x8a\xe8\x19\xaa\x0f\x0d\x0212";
-/// Room for a head of ours, and for the headers of a body's frames.
+/// Room for the head of a response, or for the frame headers of a body.
 pub(super) const HEAD_ROOM: usize = 256;
 
 /// A request is complete: responds, or waits for the time of the response.
@@ -48,7 +48,7 @@ pub(super) fn start<H: Serve, I: Io>(
     }
 }
 
-/// When the first of the responses is due that wait for their time.
+/// When the first of the delayed responses is due; never, if there is none.
 fn next_due(sessions: &mut Sessions, session: u32) -> Nanos {
     let (mut at, mut next) = (sessions.at(session).first, Nanos::NEVER);
     while at != NONE {
@@ -58,7 +58,7 @@ fn next_due(sessions: &mut Sessions, session: u32) -> Nanos {
     next
 }
 
-/// The time of a response has come.
+/// A delayed response is due.
 pub(crate) fn respond<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I>, place: Place) {
     let mut sessions = take(shard);
     let mut at = sessions.at(place.1).first;
@@ -80,7 +80,7 @@ pub(crate) fn respond<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I
     *shard.handler.sessions() = Some(sessions);
 }
 
-/// Goes on with an exchange after input or a window.
+/// Continues an exchange after input or a window update.
 pub(super) fn advance<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -111,7 +111,7 @@ pub(super) fn advance<H: Serve, I: Io>(
     done(sessions, place.1, at);
 }
 
-/// The same with all exchanges of a connection.
+/// Continues all exchanges of a connection.
 pub(super) fn advance_all<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -126,7 +126,7 @@ pub(super) fn advance_all<H: Serve, I: Io>(
     }
 }
 
-/// Calls `f` with an exchange and everything else.
+/// Calls `f` with an exchange that is taken out of its sessions meanwhile.
 fn with(sessions: &mut Sessions, at: u32, f: impl FnOnce(&mut Sessions, &mut Exchange)) {
     let place = &mut sessions.exchanges[at as usize];
     let stream = place.stream;
@@ -136,7 +136,7 @@ fn with(sessions: &mut Sessions, at: u32, f: impl FnOnce(&mut Sessions, &mut Exc
     sessions.exchanges[at as usize] = exchange;
 }
 
-/// Forgets an exchange whose stream is closed.
+/// Removes an exchange whose stream is closed.
 fn done(sessions: &mut Sessions, session: u32, at: u32) {
     if sessions.exchanges[at as usize].stream.is_closed() {
         sessions.remove(session, Some(at));
@@ -164,7 +164,7 @@ pub(super) fn write<H: Serve, I: Io>(
             stats_text = shard.read_counters().to_json();
             (200, "application/json", stats_text.as_bytes())
         }
-        // What HTTP/1 would be told to upgrade (RFC 9110 section 7.8) has no such field here.
+        // HTTP/2 has no Upgrade field (RFC 9110 section 7.8), so there is no 426.
         Body::UpgradeRequired => (405, "", b""),
         Body::Empty(status) => (status, "", b""),
     };
@@ -191,7 +191,7 @@ pub(super) fn write<H: Serve, I: Io>(
     });
 }
 
-/// Writes more of a body.
+/// Writes more of a body, as far as the windows allow.
 fn write_pending<H: Handler, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -208,7 +208,7 @@ fn write_pending<H: Handler, I: Io>(
     });
 }
 
-/// Writes what is there of an echo.
+/// Writes the echo so far, as far as the windows allow.
 fn write_echo<H: Handler, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -221,7 +221,7 @@ fn write_echo<H: Handler, I: Io>(
     if stream.is_sent() || (echo.out.is_empty() && !echo.ends) {
         return;
     }
-    // A frame's header for each 16 KiB; the stream's window bounds both.
+    // A frame header per 16 KiB; both are bounded by the stream's window.
     send(shard, cx, place.0, HEAD_ROOM + echo.out.len(), |out| {
         let (written, taken) = machine.write_data(out, stream, &echo.out, echo.ends);
         echo.out.drain(..taken);

@@ -1,4 +1,4 @@
-//! What is kept of connections that speak HTTP/2.
+//! Sessions: the state of HTTP/2 connections.
 
 use units::Nanos;
 use wire::http2::{Connection, Scratch, Table};
@@ -8,15 +8,15 @@ use super::exchange::{Exchange, NONE};
 /// The state of one connection.
 pub(crate) struct Session {
     pub(super) machine: Connection,
-    /// Of a client that has not acknowledged our SETTINGS, if it uses one.
+    /// The HPACK table of a client that has not acknowledged the server's SETTINGS yet and uses one.
     pub(super) table: Option<Box<Table>>,
-    /// The first exchange of its chain.
+    /// Index of the first exchange of its chain.
     pub(super) first: u32,
 }
 
 const _: () = assert!(size_of::<Session>() <= 72, "an idle connection with HTTP/2 has one");
 
-/// The sessions of a shard and their exchanges. What is free is used again, so that there are never more than were once needed.
+/// The sessions of a shard and their exchanges. Freed places are reused: there are never more than were once needed.
 #[derive(Default)]
 pub(crate) struct Sessions {
     pub(super) list: Vec<Session>,
@@ -32,7 +32,7 @@ impl Sessions {
         put(&mut self.list, &mut self.free, session)
     }
 
-    /// Its connection has ended.
+    /// The connection of a session has ended.
     pub(crate) fn end(&mut self, session: u32) {
         while self.at(session).first != NONE {
             let first = self.at(session).first;
@@ -59,7 +59,7 @@ impl Sessions {
         None
     }
 
-    /// Calls that would go on are due now, to end; whether there are any.
+    /// Makes streaming calls due now, so that they end; returns whether there are any.
     pub(super) fn end_streams(&mut self, session: u32, now: Nanos) -> bool {
         let (mut at, mut any) = (self.at(session).first, false);
         while at != NONE {
@@ -79,7 +79,7 @@ impl Sessions {
         at
     }
 
-    /// Takes an exchange out of its chain.
+    /// Removes an exchange from its chain.
     pub(super) fn remove(&mut self, session: u32, at: Option<u32>) {
         let Some(at) = at else { return };
         let next = self.exchanges[at as usize].next;
@@ -99,7 +99,7 @@ impl Sessions {
     }
 }
 
-/// Puts `item` where one is free; its index.
+/// Puts `item` into a free place; returns its index.
 fn put<T>(items: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
     if let Some(at) = free.pop() {
         items[at as usize] = item;

@@ -1,4 +1,4 @@
-//! What the drawn server has counted: the other side of the client's books.
+//! The books of the drawn server, to be compared with the client's.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use units::Nanos;
 
 use super::hard::Standstill;
 
-/// Wheels tick in milliseconds, and a timer may come that much late at either end.
+/// Timer wheels tick in milliseconds; a timer may be this late on either side.
 pub(super) const SLACK: Nanos = Nanos::from_millis(5);
 
-/// A request that has waited for longer did not cross with the close of its connection: the client's `CROSSING`.
+/// A request that waited longer did not cross with the close of its connection: `LONGEST_UNREAD` of the client.
 pub(super) const CROSSING: Nanos = Nanos::from_secs(1);
 
-/// From the time at which the client is told to end to that at which its run is over, and a little.
+/// From the order to the client to end until its run is over, with a margin.
 const ENDING: Nanos = Nanos::from_millis(600);
 
-/// Of how many it is certain what the client saw, and of how many it is not.
+/// A number of events: those that the client surely saw, and those that it may have seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Range {
     pub(super) sure: u64,
@@ -32,74 +32,73 @@ impl Range {
     }
 }
 
-/// All that the server has counted.
+/// The counts of the server.
 #[derive(Debug, Default)]
 pub(super) struct Books {
-    /// Connections.
+    /// Connections accepted.
     pub(super) accepted: u64,
-    /// Those whose end the server has announced.
+    /// Connections whose end the server announced.
     pub(super) announced: u64,
-    /// Those that the client may call lost: the server has closed them, or not responded rightly and in time on them.
+    /// Connections that the client may count as lost: the server closed them, or failed to respond rightly and in time.
     pub(super) blamed: u64,
-    /// Whole requests; an upgrade is part of a dial.
+    /// Complete requests; an upgrade is part of a dial.
     pub(super) received: u64,
-    /// Requests whose response was complete, in time and as expected.
+    /// Responses that were complete, in time and as expected.
     pub(super) right: Range,
-    /// The same, but not as expected.
+    /// Responses that were complete and in time, but not as expected.
     pub(super) wrong: Range,
-    /// Of both, by status.
+    /// Both, by status.
     pub(super) statuses: BTreeMap<u16, Range>,
-    /// Requests on connections on which anything may be taken for a response: right, wrong or none.
+    /// Requests on connections on which any bytes may be taken for a response: right, wrong or none.
     pub(super) doubtful: u64,
     /// Requests that may have met an announced close.
     pub(super) excused: u64,
-    /// Requests that surely had no response, nor an end that was announced when they were sent: none of them is due again.
+    /// Requests that surely had no response, nor met an announced end: none of them is due again.
     pub(super) unserved: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
-    /// Of those that came in, the ones that say goodbye, and when: in the end a client counts them no more.
+    /// Closing messages among the bytes received: time and length. At the end of the run, the client does not count them.
     farewells: Vec<(Nanos, u64)>,
-    /// Of the first request, where all are alike.
+    /// Size of the first request, where all have the same.
     pub(super) request_bytes: u64,
-    /// The client has ended its run.
+    /// Whether the client has ended its run.
     is_over: bool,
-    /// Over a layer: connections on which the client has said that what it was sent is not right; and those that it has ended in good order
-    /// without saying so.
+    /// Over a layer: connections on which the client sent an alert, and those that it ended in good order without close_notify.
     pub(super) alerts: u64,
     pub(super) unsaid: u64,
-    /// Those on which the server has said that it sends nothing more, or what cannot be read, and that the client has not ended.
+    /// Connections on which the server sent close_notify or unreadable data, and which the client has not ended.
     pub(super) ignored: u64,
-    /// Connections that the server floods, and those of them that the client has not ended.
+    /// Connections that the server flooded, and those of them that the client has not ended.
     pub(super) flooded: u64,
     pub(super) borne: u64,
-    /// Connections on which something came that is no response.
+    /// Connections on which input arrived that is not a response.
     pub(super) odd: u64,
-    /// The longest from a whole request to its whole response.
+    /// The longest time from a complete request to its complete response.
     pub(super) longest: Nanos,
     pub(super) standstill: Standstill,
-    /// Of each right response that the client surely reads after a stall: what it takes off it at least.
+    /// For each right response that the client surely reads after a stall: the least that it must subtract.
     pub(super) taken_off: Vec<Nanos>,
-    /// Bytes of requests that were not complete when their connection ended.
+    /// Bytes of requests that were incomplete when their connection ended.
     pub(super) partial_bytes: u64,
 }
 
-/// How long things take between the two sides.
+/// Times between the two sides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// One way; never, where segments may be lost.
+    /// One-way delay; the maximum is never if segments may be lost.
     pub(super) least: Nanos,
     pub(super) most: Nanos,
-    /// The client's, and by how much it is longer where the client stands still.
+    /// The client's timeout, and by how much its stalls extend it.
     pub(super) timeout: Nanos,
     pub(super) stalled: Nanos,
-    /// For how long a request may have waited that meets an announced close.
+    /// The longest that a request which meets an announced close may have waited.
     pub(super) crossing: Nanos,
-    /// The most that a request takes to leave, with its body.
+    /// The longest time to send a request with its body.
     pub(super) upload: Nanos,
 }
 
 impl Times {
-    /// Whether a client should have acted by now on an end that was announced then.
+    /// Whether a client should have reacted by now to an end announced at `ended`.
     pub(super) fn is_ignored(self, ended: Nanos, now: Nanos) -> bool {
         now.since(ended).0 > self.most.0.saturating_mul(2).saturating_add(ENDING.0)
     }
@@ -108,42 +107,42 @@ impl Times {
 /// A request without a response so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    /// Of its stream, where there are several.
+    /// Number of its stream, if there are several.
     pub(super) id: u32,
     pub(super) at: Nanos,
-    /// The client has a part of its response by the time at which it sees the end of the connection: it is not due again.
+    /// The client will have a part of the response when it sees the end of the connection: the request is not due again.
     pub(super) has_part: bool,
 }
 
-/// A response that was completed.
+/// A completed response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    /// None is counted where there is none.
+    /// Its status; `None` if the protocol has none.
     pub(super) status: Option<u16>,
     pub(super) is_right: bool,
     /// Whether the client surely takes it for a response.
     pub(super) is_sure: bool,
 }
 
-/// One connection's page.
+/// The page of one connection in the books.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) asked: Vec<Asked>,
-    /// From when on its end is announced: zero is at once, and stays so.
+    /// Since when its end is announced; zero: at once, for good.
     announced: Option<Nanos>,
     has_announced: bool,
     is_blamed: bool,
-    /// What is sent on it may be taken for something else.
+    /// Whether output may be taken for something else.
     is_in_doubt: bool,
-    /// Requests may have waited for long before it was accepted.
+    /// Whether requests may have waited long before it was accepted.
     is_slow: bool,
-    /// Requests may have begun that are not complete.
+    /// Whether requests with a body may have begun that are incomplete.
     has_uploads: bool,
-    /// Sure responses that may be under way.
+    /// Sure responses that may still be under way.
     recent: Vec<Recent>,
 }
 
-/// A response that was completed at this time.
+/// A response, completed at `done`.
 #[derive(Debug)]
 struct Recent {
     done: Nanos,
@@ -152,17 +151,17 @@ struct Recent {
 }
 
 impl Books {
-    /// The most responses that the client may have.
+    /// The most responses that the client may have counted.
     pub(super) fn most_answered(&self) -> u64 {
         self.right.most() + self.wrong.most() + self.doubtful
     }
 
-    /// Of responses with this status.
+    /// Responses with this status.
     pub(super) fn of_status(&self, status: u16) -> Range {
         self.statuses.get(&status).copied().unwrap_or_default()
     }
 
-    /// A request is complete.
+    /// Counts a complete request.
     pub(super) fn received(&mut self, page: &mut Page, asked: Asked, bytes: usize) {
         self.received += 1;
         if self.request_bytes == 0 {
@@ -171,7 +170,7 @@ impl Books {
         page.asked.push(asked);
     }
 
-    /// The response to `id` has been handed to the network, whole.
+    /// Counts the response to `id`: it has been handed to the network completely.
     pub(super) fn completed(
         &mut self,
         page: &mut Page,
@@ -190,7 +189,7 @@ impl Books {
             && waited.0.saturating_add(way(times.most).0).saturating_add(times.upload.0 + SLACK.0)
                 < times.timeout.0;
         page.is_blamed |= !in_time || !outcome.is_right;
-        // An announcement is of the response that it came with.
+        // An announcement belongs to the response it came with.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
         if is_late || page.is_in_doubt {
             self.doubtful += u64::from(page.is_in_doubt);
@@ -225,25 +224,25 @@ impl Books {
         }
     }
 
-    /// The server floods it: what is under way may come when the client has ended it.
+    /// The server floods the connection: what is under way may arrive when the client has ended it.
     pub(super) fn flooded(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.flooded += 1;
-        // Requests that it does not read may meet an end that it announces.
+        // Requests that the server does not read may meet an announced end.
         self.excused += crossing;
-        // Whether its end is seen or not.
+        // Whether the end is seen or not.
         self.blamed += 1;
         page.blame();
         page.slow_down();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
     }
 
-    /// An idle connection is closed with a 408: a request that meets that may take it for its response.
+    /// An idle connection is closed with a 408, which a request under way may take for its response.
     pub(super) fn time_out(&mut self, page: &mut Page) {
         self.announced(page, Nanos::ZERO);
         self.doubtful += 1;
     }
 
-    /// Some requests get no response; whether they may be due again.
+    /// The requests selected by `which` get no response; `is_excused`: they may be due again.
     pub(super) fn forget(&mut self, page: &mut Page, which: impl Fn(u32) -> bool, is_excused: bool) {
         let before = page.asked.len();
         page.asked.retain(|asked| !which(asked.id));
@@ -258,13 +257,13 @@ impl Books {
         page.is_blamed |= forgotten > 0;
     }
 
-    /// The end of the connection is announced, from then on.
+    /// The end of the connection is announced from `from` on.
     pub(super) fn announced(&mut self, page: &mut Page, from: Nanos) {
         self.announced += u64::from(!std::mem::replace(&mut page.has_announced, true));
         page.announced = Some(page.announced.map_or(from, |before| before.min(from)));
     }
 
-    /// Closed by the server; up to `crossing` requests may be under way to it.
+    /// The server closed the connection; up to `crossing` requests may be under way to it.
     pub(super) fn closed(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += 1;
         self.leave_in_doubt(page, crossing);
@@ -272,7 +271,7 @@ impl Books {
         page.asked.clear();
     }
 
-    /// Requests without a response that are due again: they may have crossed with the announced end.
+    /// Counts the requests without a response that may be due again, because they crossed with the announced end.
     fn excuse(&mut self, page: &Page, now: Nanos, times: Times, crossing: u64) {
         let Some(from) = page.announced else { return self.leave_unserved(page, |_| true) };
         let tolerance = times.most.0.saturating_mul(2).saturating_add(100_000_000);
@@ -284,12 +283,12 @@ impl Books {
         self.excused += page.asked.iter().filter(may_cross).count() as u64;
         self.leave_unserved(page, |asked| !may_cross(&asked));
         if now.0.saturating_add(tolerance) >= from.0 {
-            // Those that wait for a response have places that no other can have.
+            // Requests that await a response occupy places that others under way cannot have.
             self.excused += crossing.saturating_sub(page.asked.len() as u64);
         }
     }
 
-    /// The end of a connection on which anything may be taken for a response: also what is under way to it may have one.
+    /// A connection on which any bytes may be taken for a response has ended: requests under way to it may have one, too.
     fn leave_in_doubt(&mut self, page: &Page, crossing: u64) {
         if page.is_in_doubt {
             self.doubtful += page.asked.len() as u64 + crossing;
@@ -297,31 +296,31 @@ impl Books {
         }
     }
 
-    /// Those of the requests without a response that are not due again.
+    /// Counts the requests without a response that are not due again.
     fn leave_unserved(&mut self, page: &Page, is_one: impl Fn(&Asked) -> bool) {
         if !page.is_in_doubt {
             self.unserved += page.asked.iter().filter(|asked| is_one(asked)).count() as u64;
         }
     }
 
-    /// Ended by the client: what was under way to it may not have been read.
+    /// The client ended the connection: what was under way to it may be unread.
     pub(super) fn gone(&mut self, page: &mut Page, now: Nanos, times: Times, crossing: u64) {
         self.blamed += u64::from(page.is_blamed || page.has_uploads || !page.asked.is_empty());
         self.leave_in_doubt(page, crossing);
         page.asked.iter_mut().for_each(|asked| asked.has_part = false);
-        // Only a close that was announced for at once lets it end a connection on which requests wait.
+        // Only a close announced for at once lets the client end a connection on which requests wait.
         page.announced = page.announced.filter(|from| *from == Nanos::ZERO);
         self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
         self.doubt_recent(page, now, times.most.0.saturating_mul(2).saturating_add(SLACK.0));
     }
 
-    /// Bytes have come that say goodbye.
+    /// Counts the bytes of a closing message.
     pub(super) fn farewell(&mut self, now: Nanos, bytes: u64) {
         self.farewells.push((now, bytes));
     }
 
-    /// Of them, those of the end.
+    /// Bytes of the closing messages at the end of the run.
     pub(super) fn farewell_bytes(&self) -> u64 {
         self.farewells.iter().map(|(_, bytes)| bytes).sum()
     }
@@ -331,7 +330,7 @@ impl Books {
         self.is_over = true;
         self.farewells.retain(|(at, _)| now.since(*at) <= ENDING);
         page.asked.iter_mut().for_each(|asked| asked.has_part = false);
-        // Also what is under way to it: something unsolicited may be the reply.
+        // Including requests under way: unsolicited bytes may be taken for their replies.
         self.leave_in_doubt(page, crossing);
         self.excuse(page, now, times, if page.has_uploads { crossing } else { 0 });
         page.asked.clear();
@@ -351,38 +350,38 @@ impl Books {
 }
 
 impl Page {
-    /// Of a connection that was accepted; `is_slow`: perhaps long after it was dialled.
+    /// The page of an accepted connection; `is_slow`: perhaps long after it was dialled.
     pub(super) fn new(is_slow: bool) -> Page {
         Page { is_slow, ..Page::default() }
     }
 
-    /// Whether this request has no end yet.
+    /// Whether this request is still open.
     pub(super) fn has(&self, id: u32) -> bool {
         self.asked.iter().any(|asked| asked.id == id)
     }
 
-    /// A part of a response has been sent.
+    /// Part of the response to this request was sent.
     pub(super) fn has_part(&mut self, id: u32) {
         self.asked.iter_mut().filter(|asked| asked.id == id).for_each(|asked| asked.has_part = true);
     }
 
-    /// What is sent on it from now on may be taken for something else, and so may what was just sent.
+    /// Output from now on, and what was just sent, may be taken for something else.
     pub(super) fn doubt(&mut self) {
         self.is_in_doubt = true;
         self.is_blamed = true;
     }
 
-    /// A request has begun that has a body.
+    /// A request with a body has begun.
     pub(super) fn upload(&mut self) {
         self.has_uploads = true;
     }
 
-    /// What comes from now on may have been sent long before.
+    /// Input from now on may have been sent long before.
     pub(super) fn slow_down(&mut self) {
         self.is_slow = true;
     }
 
-    /// The client has reason to call it lost.
+    /// The client has reason to count the connection as lost.
     pub(super) fn blame(&mut self) {
         self.is_blamed = true;
     }

@@ -1,4 +1,4 @@
-//! The client's books against the server's, and the verdict against both.
+//! Compares the client's books with the server's, and the verdict with both.
 
 use plan::Plan;
 use samples::{Fault, Kind, Rule, Tick, Verdict};
@@ -10,35 +10,35 @@ use super::{
 };
 use crate::RunResult;
 
-/// What has been played.
+/// A played run.
 pub(super) struct Played<'a> {
     pub(super) result: &'a RunResult,
-    /// All that the shards have handed over, the probe's too.
+    /// The sum of all ticks of all shards, including the probe's.
     pub(super) all: &'a Tick,
     /// Whether there is a probe.
     pub(super) has_probe: bool,
     pub(super) books: &'a Books,
     pub(super) habit: Habit,
-    /// Its requests have bodies.
+    /// Whether its requests have bodies.
     pub(super) has_bodies: bool,
-    /// They are sent through a layer.
+    /// Whether there is a layer (TLS).
     pub(super) has_layer: bool,
-    /// Its connections stay, instead of coming for a number of requests.
+    /// Whether connections are held, instead of arriving for a number of requests.
     pub(super) is_held: bool,
-    /// No dial takes long but by the server's doing.
+    /// Whether only the server can make a dial slow.
     pub(super) is_prompt: bool,
-    /// As the network has counted them.
+    /// Dials counted by the network.
     pub(super) dials: u64,
-    /// Bytes that nobody read: the client's, and the server's.
+    /// Bytes that were never read: from the client, and from the server.
     pub(super) unread: [u64; 2],
-    /// How it is judged, by each threshold.
+    /// The plans by which it is judged, one per threshold.
     pub(super) plans: &'a [(&'static str, Plan)],
-    /// What may be measured of a request beside what the server takes, where that is known.
+    /// The most that a measured latency may exceed the server's time, if known.
     pub(super) slowest: Option<Nanos>,
 }
 
 impl Habit {
-    /// By what each run is judged: first by none.
+    /// The thresholds by which each run is judged; the first is none.
     pub(super) fn thresholds(self) -> &'static [&'static str] {
         match self.carries {
             Carries::Requests => {
@@ -49,10 +49,10 @@ impl Habit {
     }
 }
 
-/// Bytes of a head, a record or a server's part of a handshake.
+/// Maximum bytes of a head, a record or a server's part of a handshake.
 const LONGEST_KEPT: u64 = 1_500;
 
-/// Whether what came was no record that can be opened, or none that is allowed.
+/// Whether the fault is a record that cannot be opened, or is not allowed.
 fn is_breach(fault: &Fault) -> bool {
     matches!(fault.detail.rule(), Some(Rule::RecordMac | Rule::TlsUnexpected))
 }
@@ -83,13 +83,13 @@ impl Played<'_> {
             let own = b.of_status(status as u16);
             assert!(self.fits(own, n) || self.habit.is_echo(), "status {status}: {n}, {b:?}");
         }
-        // The probe dials on demand: what meets the close of a connection that was idle is sent again.
+        // The probe dials on demand and repeats requests that met the close of an idle connection.
         assert!(c.withdrawn <= b.excused || self.has_probe, "withdrawn: {c:?} {b:?}");
         let unserved = if self.has_probe { 0 } else { b.unserved };
         assert!(unserved <= c.failed_requests + c.unanswered, "failed and unanswered: {c:?} {b:?}");
     }
 
-    /// Whether `n` responses may be those that the server has counted. The probe has a timeout and an expectation of its own.
+    /// Whether `n` responses agree with the server's count. The probe has its own timeout and expectation.
     fn fits(&self, counted: Range, n: u64) -> bool {
         (counted.sure..=counted.most() + self.books.doubtful).contains(&n) || self.has_probe
     }
@@ -104,7 +104,7 @@ impl Played<'_> {
             "accepted: {c:?} {b:?}"
         );
         assert!(c.closed <= b.announced || self.has_probe, "announced: {c:?} {b:?}");
-        // Who comes for some requests has lost a connection that is closed before, as announced or not.
+        // Arrivals lose a connection that is closed before their last request, as announced or not.
         let lost = if self.is_held { b.blamed } else { b.blamed + b.announced };
         assert!(c.dropped <= lost, "lost: {c:?} {b:?}");
         assert!(c.dropped + c.failed <= lost || !self.is_prompt, "lost, and not opened: {c:?} {b:?}");
@@ -115,16 +115,15 @@ impl Played<'_> {
         let [by_client, by_server] = self.unread;
         let sent = b.bytes_in + b.partial_bytes + by_client;
         let counted = sent.saturating_sub(b.farewell_bytes())..=sent;
-        // Of a body that does not end, and of replies that are not read, what a window did not take is never sent.
+        // The part of an unfinished body, or of unread replies, that no window took is never sent.
         let is_right = if self.has_bodies || b.flooded > 0 {
             counted.start() <= &c.bytes_out
         } else {
             counted.contains(&c.bytes_out)
         };
         assert!(is_right, "bytes out: {sent}, {c:?} {b:?}");
-        // What is kept of a partial head, record or handshake is counted with the end of its connection; what comes in the turn in which
-        // the client ends that is not. What
-        // the client does not read of a flood never leaves the server.
+        // Bytes kept of a partial head, record or handshake are counted when their connection ends; bytes that come in the turn
+        // in which the client ends are not. What the client does not read of a flood never leaves the server.
         let kept = c.dialled * LONGEST_KEPT;
         let received = c.bytes_in + by_server;
         let most = if b.flooded > 0 { u64::MAX } else { received + kept };
@@ -133,10 +132,10 @@ impl Played<'_> {
         assert!(self.all.answer_sizes.sum() <= c.bytes_in, "bytes of responses: {c:?}");
         let is_uniform = !self.habit.is_echo() && !self.habit.has_streams && !self.has_bodies;
         if is_uniform && self.has_layer {
-            // What seals them is in the books, too.
+            // The books include the overhead of sealing.
             assert!(c.sent * b.request_bytes <= c.bytes_out, "{c:?} {b:?}");
         } else if is_uniform && b.received > 0 {
-            // Requests are alike: their number follows from their bytes, also of those that the server has not read.
+            // Requests are alike: their number follows from their bytes, even for those that the server has not read.
             assert_eq!(c.sent * b.request_bytes, c.bytes_out, "{c:?} {b:?}");
             let unread = b.partial_bytes + by_client;
             assert_eq!(
@@ -147,7 +146,7 @@ impl Played<'_> {
         }
     }
 
-    /// What throng makes of what some servers do, and of its own stalls.
+    /// How throng handles the hardships of some servers, and its own stalls.
     fn compare_hardships(&self) {
         let (t, b) = (self.all, self.books);
         assert_eq!(b.borne, 0, "floods without an end: {b:?}");
@@ -157,14 +156,14 @@ impl Played<'_> {
         assert!(odd <= b.odd || !is_certain, "no responses: {odd}, {:?} {b:?}", t.faults);
         // No server loses 2^32 messages between two that arrive.
         assert!(t.pushes.skipped <= t.pushes.numbered << 32, "skipped: {:?}", t.pushes);
-        // Of several stalls within a request none is the target's.
+        // With several stalls within a request, none is charged to the target.
         let times = [&t.latency, &t.ramp_latency];
         let most =
             times.into_iter().filter_map(|times| times.quantiles().stalled).map(|stalled| stalled.most);
         let (most, least) = (most.fold(0.0, f64::max), b.taken_off.iter().max());
         let has_taken = least.is_none_or(|least| most >= least.0 as f64 / 1e3);
         assert!(has_taken, "a stall is not throng's: {most} us < {least:?}, {:?}", b.standstill);
-        // What is due again waits for another connection.
+        // Withdrawn requests wait for another connection.
         if let Some(slowest) = self.slowest.filter(|_| t.counts.redialled == 0) {
             assert!(
                 t.latency.max() <= b.longest + slowest,
@@ -175,15 +174,15 @@ impl Played<'_> {
         }
     }
 
-    /// What a layer has to say, it says.
+    /// The client sends the alerts and close_notify that the layer requires.
     fn compare_layers(&self) {
         let b = self.books;
-        // A flood is in the way of what either side has to say.
+        // A flood blocks what either side has to send.
         if b.flooded > 0 {
             return;
         }
         assert_eq!((b.unsaid, b.ignored), (0, 0), "{b:?}");
-        // Each request under way on such a connection has failed. Behind a body that a full window has not taken, nothing is said.
+        // Each request under way on such a connection has failed. No alert follows a body that a full window has not taken.
         let breaches: u64 =
             self.all.faults.iter().filter(|(fault, _)| is_breach(fault)).map(|(_, n)| n).sum();
         let least = match (self.has_bodies, self.habit.has_streams) {
@@ -204,7 +203,7 @@ impl Played<'_> {
             let r = &s.requests;
             let sum = r.answered + r.failed + r.unanswered + r.missed + r.lost;
             assert_eq!(r.due, sum, "{r:?}");
-            // Of a number of requests also those that no shard came to, where the load has ended before they were due.
+            // A fixed number of requests includes those that no shard came to, if the load ended before they were due.
             let never_due = r.due - due;
             let number = plan.populations[0].requests;
             assert!(never_due == 0 || number == Some(r.due) && never_due == r.missed - c.missed, "{r:?}");

@@ -1,4 +1,4 @@
-//! Calls of gRPC, as the drawn server responds to them (`grpc/doc/PROTOCOL-HTTP2.md`).
+//! gRPC calls, as the drawn server responds to them (`grpc/doc/PROTOCOL-HTTP2.md`).
 
 use units::Nanos;
 
@@ -8,19 +8,19 @@ use super::{
     server::{Step, Turn},
 };
 
-/// Of a call that succeeds.
+/// The status of a successful call.
 pub(super) const OK: u16 = 0;
-/// What is expected of others.
+/// The status that other runs expect.
 pub(super) const NOT_FOUND: u16 = 5;
 
 const HEAD: Part<'_> = Part::Head(200, &[("content-type", "application/grpc")]);
 const MESSAGE: Part<'_> = Part::Data(b"\0\0\0\0\x02hi");
 const TRAILERS: [&[(&str, &str)]; 4] =
     [&[("grpc-status", "0")], &[("grpc-status", "2")], &[("grpc-status", "5")], &[("grpc-status", "14")]];
-/// Their statuses.
+/// The statuses of these trailers.
 const STATUSES: [u16; 4] = [OK, 2, NOT_FOUND, 14];
 
-/// Calls that are expected to end with `OK`, or with `NOT_FOUND`.
+/// The protocol for calls that are expected to end with `OK`, or with `NOT_FOUND`.
 pub(super) fn grpc(expected: u16) -> Http2 {
     const WAYS: u8 = 15 + INTERFERENCES;
     match expected {
@@ -29,7 +29,7 @@ pub(super) fn grpc(expected: u16) -> Http2 {
     }
 }
 
-/// `RESOURCE_EXHAUSTED`.
+/// Refuses a call with `RESOURCE_EXHAUSTED`.
 fn refuse(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     let head = Part::Head(200, &[("content-type", "application/grpc"), ("grpc-status", "8")]);
     let frames = parts(conn, id, &[head]).concat();
@@ -42,7 +42,7 @@ fn complete<const RIGHT: u16>(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, aft
     whole::<RIGHT>(id, turn, after, frames, STATUSES[nth]);
 }
 
-/// This is the whole response.
+/// Sends these frames as the whole response.
 fn whole<const RIGHT: u16>(id: u32, turn: &mut Turn<'_>, after: Nanos, frames: Vec<u8>, status: u16) {
     turn.plan(after, Step::Frame(id, frames));
     turn.done(after, id, Outcome { status: Some(status), is_right: status == RIGHT, is_sure: true });
@@ -52,7 +52,7 @@ fn rightly<const RIGHT: u16>(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, afte
     complete::<RIGHT>(conn, id, turn, after, if RIGHT == OK { 0 } else { 2 });
 }
 
-/// This is no response of gRPC: the client gives the call up.
+/// Sends something that is not a gRPC response: the client cancels the call.
 fn none(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos, all: &[Part<'_>]) {
     let frames = parts(conn, id, all).concat();
     turn.plan(after, Step::Frame(id, frames));
@@ -78,7 +78,7 @@ fn respond<const RIGHT: u16>(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way:
             let text = status.to_string();
             let head = Part::Head(200, &[("content-type", "application/grpc"), ("grpc-status", &text)]);
             let frames = parts(conn, id, &[head]).concat();
-            // Those that are not defined are UNKNOWN.
+            // Undefined statuses count as UNKNOWN.
             whole::<RIGHT>(id, turn, soon, frames, if status > 16 { 2 } else { status });
         }
         4 | 5 => {
@@ -101,7 +101,7 @@ fn respond<const RIGHT: u16>(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way:
             let html = Part::Head(200, &[("content-type", "text/html")]);
             none(conn, id, turn, soon, &[html, Part::Data(b"<html>")]);
         }
-        // A status of HTTP, and none of gRPC.
+        // An HTTP status without a gRPC status.
         14 => {
             let frames = parts(conn, id, &[Part::Head(503, &[]), Part::Data(b"no")]).concat();
             whole::<RIGHT>(id, turn, soon, frames, 503);

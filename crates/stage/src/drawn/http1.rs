@@ -16,21 +16,21 @@ const fn wrong(status: u16) -> Outcome {
     Outcome { status: Some(status), is_right: false, is_sure: true }
 }
 
-/// Requests, with bodies or without.
+/// The protocol: requests, with bodies or without.
 pub(super) struct Http1;
 
 /// A connection.
 #[derive(Default)]
 pub(super) struct Conn {
-    /// The next request is left without a response until the connection is closed.
+    /// The next request gets no response until the connection is closed.
     hangs: bool,
-    /// Octets of the body that are to come.
+    /// Octets of the body still to come.
     left: usize,
-    /// How its request is treated; none if that is done.
+    /// How the incomplete request will be treated; `None` if that is done.
     way: Option<u8>,
 }
 
-/// Ways of a request that has a body, before that has come; without one, it is treated rightly.
+/// Ways to treat a request before its body has come; a request without a body is treated rightly instead.
 const EARLY: std::ops::RangeInclusive<u8> = 21..=25;
 
 impl Speaks for Http1 {
@@ -71,22 +71,22 @@ impl Speaks for Http1 {
     }
 }
 
-/// Of the body, from the head of a request.
+/// The content length in the head of a request.
 fn length(head: &[u8]) -> usize {
     let head = str::from_utf8(head).expect("text");
     let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
     length.map_or(0, |length| length.parse().expect("a number"))
 }
 
-/// A request is complete with these octets.
+/// A request is complete; `bytes`: the size of its last part.
 fn act(conn: &mut Conn, turn: &mut Turn<'_>, way: u8, bytes: usize) {
     turn.received(0, bytes);
     if conn.hangs {
-        // Long after it was received, and when the end of the connection was announced to come.
+        // Long after the request, at the announced end of the connection.
         let late = Nanos::from_secs(1) + turn.within(1_200);
         turn.close(late);
     } else if turn.meets_hardship() {
-        // Servers that close idle connections say so in this way: HAProxy, Apache, Node.
+        // HAProxy, Apache and Node announce the close of an idle connection like this.
         complete(turn, Nanos::ZERO, OK, RIGHT);
         let later = turn.within(100);
         turn.plan(later, Step::TimeOut(TIMED_OUT));
@@ -95,7 +95,7 @@ fn act(conn: &mut Conn, turn: &mut Turn<'_>, way: u8, bytes: usize) {
     }
 }
 
-/// The head of a request is there, and its body is under way.
+/// The head of a request has come, and its body is under way.
 fn act_early(turn: &mut Turn<'_>, way: u8) {
     const TOO_LARGE: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
     const AND_CLOSE: &str =
@@ -108,7 +108,7 @@ fn act_early(turn: &mut Turn<'_>, way: u8) {
         23 | 24 => {
             complete(turn, Nanos::ZERO, AND_CLOSE, wrong(413));
             turn.plan(Nanos::ZERO, Step::Announce(Nanos::ZERO));
-            // With what was not read of the body, that is a reset; or it is read until the client closes.
+            // Closing with part of the body unread causes a reset; otherwise the body is read until the client closes.
             if way == 23 {
                 turn.close(Nanos::ZERO);
             }
@@ -159,7 +159,7 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
         11 | 12 => {
             complete(turn, soon, CLOSE, RIGHT);
             turn.plan(soon, Step::Announce(Nanos::ZERO));
-            // Or it is left to the client.
+            // Or the close is left to the client.
             if way == 12 {
                 turn.close(soon);
             }
@@ -185,7 +185,7 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
             let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
             complete(turn, soon, text, RIGHT);
         }
-        // More than was promised.
+        // More than the content length.
         _ => {
             turn.page.doubt();
             complete(turn, soon, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", RIGHT);
@@ -193,7 +193,7 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
     }
 }
 
-/// The response up to `until`, in three parts.
+/// Sends the response up to `until`, in three parts.
 fn in_pieces(turn: &mut Turn<'_>, until: usize, is_whole: bool) {
     let (first, second) = (until / 3, until / 3 * 2);
     let mut at = Nanos::ZERO;
@@ -209,7 +209,7 @@ fn in_pieces(turn: &mut Turn<'_>, until: usize, is_whole: bool) {
     }
 }
 
-/// The end of the connection is announced for one or two seconds from now, and comes then, or at another time.
+/// Announces the end of the connection for one or two seconds from now; it comes then, or at another time.
 fn keep_alive(conn: &mut Conn, turn: &mut Turn<'_>) {
     let seconds = 1 + turn.random.below(2);
     let text = match seconds {
@@ -217,7 +217,7 @@ fn keep_alive(conn: &mut Conn, turn: &mut Turn<'_>) {
         _ => "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 5\r\n\r\nhello",
     };
     complete(turn, Nanos::ZERO, text, RIGHT);
-    // Servers count whole seconds: a second before is announced too.
+    // Servers count whole seconds, so a second earlier is announced, too.
     turn.plan(Nanos::ZERO, Step::Announce(turn.now + Nanos::from_secs(seconds - 1)));
     let at = match turn.random.below(3) {
         0 => Nanos::from_secs(seconds),
@@ -231,7 +231,7 @@ fn keep_alive(conn: &mut Conn, turn: &mut Turn<'_>) {
     turn.finish(at, ending);
 }
 
-/// The end of the connection is the end of the response (RFC 9112, section 6.3), unless that is a reset, or its layer does not say so.
+/// The end of the connection ends the response (RFC 9112, section 6.3), unless it is a reset, or lacks close_notify.
 fn until_the_end(turn: &mut Turn<'_>, after: Nanos) {
     turn.send(after, b"HTTP/1.1 200 OK\r\n\r\nhello".as_slice());
     let ending = turn.ending();

@@ -1,4 +1,4 @@
-//! HTTP/2, as the drawn server speaks it: connections and streams, with requests on them; calls are in [`super::grpc`].
+//! HTTP/2, as the drawn server speaks it: connections, streams and requests; gRPC calls are in [`super::grpc`].
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ const ROOM: usize = 256;
 const CODES: [Code; 5] =
     [Code::REFUSED_STREAM, Code::INTERNAL_ERROR, Code::CANCEL, Code::ENHANCE_YOUR_CALM, Code::NO_ERROR];
 
-/// The window of a stream is at most this.
+/// Maximum window of a stream.
 pub(super) const WINDOW: usize = 5_000;
 
-/// Treats the request on a stream in one of its ways.
+/// Treats the request on a stream in one of the ways.
 type Respond = fn(&mut Conn, u32, &mut Turn<'_>, u8);
-/// Refuses it before its body has come.
+/// Refuses a request before its body has come.
 type Refuse = fn(&mut Conn, u32, &mut Turn<'_>);
 
 /// A protocol over HTTP/2.
@@ -31,15 +31,15 @@ pub(super) struct Http2 {
     scratch: Scratch,
     respond: Respond,
     refuse: Refuse,
-    /// Those of `respond`; with a body, there are [`EARLY`] more.
+    /// Number of ways of `respond`; with a body, there are [`EARLY`] more.
     ways: u8,
 }
 
-/// Ways of a request that has a body, before that has come; without one, it is treated rightly.
+/// Number of ways to treat a request before its body has come; a request without a body is treated rightly instead.
 const EARLY: u8 = 5;
 
 impl Http2 {
-    /// Of requests.
+    /// HTTP requests.
     pub(super) fn new() -> Http2 {
         let refuse =
             |conn: &mut Conn, id, turn: &mut Turn<'_>| complete(conn, id, turn, Nanos::ZERO, (413, b""));
@@ -55,11 +55,11 @@ impl Http2 {
 pub(super) struct Conn {
     connection: Connection,
     streams: HashMap<u32, Stream>,
-    /// How requests are treated that are not complete.
+    /// How incomplete requests will be treated, by stream.
     ways: HashMap<u32, u8>,
-    /// The last stream that it acts on.
+    /// The last stream that the server acts on.
     last: u32,
-    /// Its window is not raised.
+    /// The stream whose window is not raised.
     starved: u32,
 }
 
@@ -102,7 +102,7 @@ impl Speaks for Http2 {
                 if data.ends {
                     match conn.ways.remove(&id) {
                         Some(way) => self.received(conn, id, turn, way),
-                        // It has its response.
+                        // It already has its response.
                         None => drop(conn.streams.remove(&id)),
                     }
                 }
@@ -114,7 +114,7 @@ impl Speaks for Http2 {
                 turn.forget(id, false);
             }
             Some(Event::Ping(payload)) => turn.send(Nanos::ZERO, frame(|out| write_pong(out, payload))),
-            // The client leaves.
+            // The client ends the session.
             Some(Event::Goaway { .. }) => turn.books.farewell(turn.now, used as u64),
             _ => {}
         }
@@ -135,7 +135,7 @@ impl Http2 {
         }
     }
 
-    /// The head of a request is there, and its body is under way.
+    /// The head of a request has come, and its body is under way.
     fn begun(&self, conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
         match way.saturating_sub(self.ways) {
             _ if id > conn.last => {}
@@ -143,7 +143,7 @@ impl Http2 {
             1 => {
                 conn.starved = id;
                 conn.ways.insert(id, 0);
-                // Bodies go out one after the other.
+                // The client sends bodies one after another.
                 turn.page.slow_down();
             }
             early => {
@@ -169,9 +169,9 @@ fn reset(id: u32, turn: &mut Turn<'_>, after: Nanos) {
     turn.plan(after, Step::Forget(id));
 }
 
-/// Raises the client's windows by what has come.
+/// Raises the client's windows by what was received.
 fn raise(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, by: u32) {
-    // Its own limit is above what the client knows.
+    // The server's own limit is above what the client knows.
     conn.connection.take_credit();
     if by > 0 {
         turn.send(Nanos::ZERO, frame(|out| write_window_update(out, 0, by)));
@@ -195,7 +195,7 @@ pub(super) enum Part<'a> {
     Trailers(&'a [(&'a str, &'a str)]),
 }
 
-/// The frames of these parts; the last one ends the stream.
+/// Encodes these parts as frames; the last one ends the stream.
 pub(super) fn parts(conn: &mut Conn, id: u32, parts: &[Part<'_>]) -> Vec<Vec<u8>> {
     let Conn { connection, streams, .. } = conn;
     let stream = streams.get_mut(&id).expect("it was requested");
@@ -229,21 +229,21 @@ fn add(block: &mut Vec<u8>, fields: &[(&str, &str)]) {
     }
 }
 
-/// Head and content.
+/// The parts of a response: head and content.
 fn response<'a>(status: u16, content: &'a [u8]) -> Vec<Part<'a>> {
     let mut all = vec![Part::Head(status, &[])];
     all.extend((!content.is_empty()).then_some(Part::Data(content)));
     all
 }
 
-/// What a right response has.
+/// The expected response.
 const RIGHT: (u16, &[u8]) = (200, b"hello");
 
 fn outcome(status: u16, is_right: bool) -> Outcome {
     Outcome { status: Some(status), is_right, is_sure: true }
 }
 
-/// A whole response.
+/// Sends a complete response.
 fn complete(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos, (status, content): (u16, &[u8])) {
     let frames = parts(conn, id, &response(status, content)).concat();
     turn.plan(after, Step::Frame(id, frames));
@@ -276,7 +276,7 @@ fn respond(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
     }
 }
 
-/// All but the last of these frames, which does not come before the connection has ended.
+/// Sends all but the last of these frames; the connection may then be closed.
 pub(super) fn begin(id: u32, turn: &mut Turn<'_>, mut frames: Vec<Vec<u8>>) {
     frames.pop();
     let at = one_by_one(id, turn, frames);
@@ -285,7 +285,7 @@ pub(super) fn begin(id: u32, turn: &mut Turn<'_>, mut frames: Vec<Vec<u8>>) {
     }
 }
 
-/// Sends these frames one after the other; returns when the last one leaves.
+/// Sends these frames one after another; returns when the last one is sent.
 pub(super) fn one_by_one(id: u32, turn: &mut Turn<'_>, frames: Vec<Vec<u8>>) -> Nanos {
     let mut at = Nanos::ZERO;
     for (nth, frame) in frames.into_iter().enumerate() {
@@ -295,10 +295,10 @@ pub(super) fn one_by_one(id: u32, turn: &mut Turn<'_>, frames: Vec<Vec<u8>>) -> 
     at
 }
 
-/// Ways of [`interfere`].
+/// Number of ways of [`interfere`].
 pub(super) const INTERFERENCES: u8 = 12;
 
-/// What happens to a session whatever it carries; `complete` responds rightly.
+/// Interferes with a session whatever it carries; `complete` sends the right response.
 pub(super) fn interfere(
     conn: &mut Conn,
     id: u32,
@@ -308,7 +308,7 @@ pub(super) fn interfere(
 ) {
     let (now, soon) = (Nanos::ZERO, turn.within(20));
     match way {
-        // Nothing.
+        // No response.
         0 => {}
         1 => {
             let late = turn.within(300);
@@ -335,7 +335,7 @@ pub(super) fn interfere(
             turn.send(now, frame(|out| write_ping(out, *b"whatever")));
             complete(conn, id, turn, soon);
         }
-        // Data of a stream that has not begun.
+        // DATA on a stream that has not begun.
         10 => {
             turn.page.doubt();
             turn.send(soon, b"\0\0\x01\0\0\0\0\x03\xe7x".as_slice());
@@ -344,7 +344,7 @@ pub(super) fn interfere(
     }
 }
 
-/// The end of the session, with any last stream, and perhaps with an error; the connection is closed, or left to the client.
+/// Ends the session with any last stream, perhaps with an error; the connection is closed, or left to the client.
 fn goaway(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos) {
     let last = [0, id.saturating_sub(2), id, id, u32::MAX >> 1][turn.random.below(5) as usize];
     let code = if turn.random.below(4) == 0 { Code::ENHANCE_YOUR_CALM } else { Code::NO_ERROR };
@@ -368,7 +368,7 @@ fn goaway(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos) {
     }
 }
 
-/// Fewer streams from now on, or none.
+/// Allows fewer streams from now on, or none.
 fn settings(turn: &mut Turn<'_>, after: Nanos) {
     let most = turn.random.below(3) as u8;
     turn.send(after, vec![0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, most]);

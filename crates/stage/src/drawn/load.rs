@@ -1,4 +1,4 @@
-//! A load that is drawn: a command line, or a scenario with stages and steps.
+//! A drawn load: a command line, or a scenario with stages and steps.
 
 use plan::{Plan, Population};
 use units::{Nanos, Random};
@@ -9,58 +9,58 @@ use crate::{plan, scenario};
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) flags: String,
-    /// What a scenario has that a command line has not; none where it is one.
+    /// The tables of a scenario; `None` for a command line.
     pub(super) tables: Option<Tables>,
     pub(super) timeout_ms: u64,
-    /// Of a command line.
+    /// The duration of a command line.
     pub(super) duration: Nanos,
     pub(super) shards: u32,
     pub(super) streams: u64,
-    /// Octets that each request has.
+    /// Size of each request's body, in octets.
     pub(super) body: usize,
-    /// What is pushed has numbers.
+    /// Pushed messages have numbers.
     pub(super) has_numbers: bool,
-    /// For how long responses are awaited when the load has ended, if not for as long as any may take.
+    /// How long responses are awaited after the load, if not for the longest timeout.
     pub(super) patience: Option<Nanos>,
-    /// Connections stay, and none is dialled for a request.
+    /// Connections are held, and none is dialled for a request.
     pub(super) is_held: bool,
 }
 
-/// In which every shard has reported the end of the load: no drain is shorter.
+/// Time within which every shard has reported the end of the load: no drain is shorter.
 const REPORTS: Nanos = Nanos::from_millis(400);
 
-/// A longer body is in a file.
+/// A longer body is put into a file.
 const IN_A_FLAG: usize = 60_000;
-/// Where a message has its number.
+/// Where to find the number of a message.
 const NUMBERED: &str = "expect = { number = \"after:n=\" }\n";
 
 /// What the protocol carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carries {
-    /// With bodies of any length.
+    /// Requests, with bodies of any length.
     Requests,
-    /// Of gRPC.
+    /// gRPC calls.
     Calls,
-    /// Those that are echoed.
+    /// Messages that are echoed.
     Messages,
 }
 
-/// Of the protocol's, beside it.
+/// The properties of a protocol that shape its loads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habit {
     pub(super) carries: Carries,
     pub(super) has_streams: bool,
-    /// What all of its loads have.
+    /// Flags that all its loads have.
     pub(super) flags: &'static str,
 }
 
 impl Habit {
-    /// Whether it is plain HTTP/1.1.
+    /// Whether it is HTTP/1.1.
     pub(super) fn is_http1(self) -> bool {
         self.carries == Carries::Requests && !self.has_streams
     }
 
-    /// Whether it sends messages, instead of requests.
+    /// Whether it sends messages instead of requests.
     pub(super) fn is_echo(self) -> bool {
         self.carries == Carries::Messages
     }
@@ -72,7 +72,7 @@ impl Load {
         self.body > 0 || self.tables.is_some()
     }
 
-    /// The plan that it makes, with a threshold where there is one.
+    /// The plan of this load, with this threshold unless it is empty.
     pub(super) fn plan(&self, target: &str, threshold: &str, seed: u64) -> Plan {
         let mut flags = self.flags.clone();
         let is_in_file = self.body > IN_A_FLAG;
@@ -120,7 +120,7 @@ impl Load {
         let is_held = model < 6 || habit.is_echo();
         let reconnect = ["", "", " reconnect=never", " reconnect=20ms..100ms"][random.below(4) as usize];
         flags += if is_held { reconnect } else { "" };
-        // With a pause between requests there is one at a time.
+        // With think times there is one request at a time.
         let has_several = habit.has_streams && (flags.contains("think=0s") || !flags.contains("think="));
         let streams = if has_several { 1 + random.below(4) } else { 1 };
         if has_several {
@@ -161,7 +161,7 @@ impl Carries {
     }
 }
 
-/// The load goes up and down.
+/// Stages in which the load rises and falls.
 fn draw_stages(random: &mut Random) -> String {
     let (mut stages, mut at) = (String::new(), 0);
     for _ in 0..1 + random.below(4) {
@@ -172,7 +172,7 @@ fn draw_stages(random: &mut Random) -> String {
             let ramp = random.below(4) * 100;
             stages += &format!("to = \"{to}%\"\nramp = \"{ramp}ms\"\n");
         } else if at == 0 {
-            // Without a share, the first one is whole.
+            // A first stage without a share has the whole load.
             stages += "to = \"70%\"\n";
         }
         at = if to == 0 && at == 0 { 70 } else { to };
@@ -180,7 +180,7 @@ fn draw_stages(random: &mut Random) -> String {
     stages
 }
 
-/// Stages, and steps of its only population.
+/// Stages, and steps of the only population.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     stages: String,
@@ -203,20 +203,20 @@ impl Tables {
             };
         }
         if has_steps {
-            // One of them awaits a response.
+            // At least one step awaits a response.
             steps += &format!("[[population.step]]\n{}", habit.carries.step());
         }
         (has_stages || has_steps).then_some(Tables { stages, steps })
     }
 
-    /// As a file, whose population has `more`.
+    /// The scenario file; `more`: additional lines of its population.
     fn text(&self, target: &str, flags: &str, more: &str) -> String {
         let (mut top, mut own) = (format!("target = \"{target}\"\n"), "name = \"main\"\n".to_owned());
         for flag in flags.split_whitespace() {
             let (name, value) = flag.split_once('=').expect("NAME=VALUE");
             match name {
                 "duration" | "ramp" if !self.stages.is_empty() => {}
-                // Steps have their own, and messages of steps one WebSocket.
+                // Steps have their own; messages of steps use one WebSocket.
                 "streams" if target.starts_with("ws") && !self.steps.is_empty() => {}
                 "method" | "body" | "message" | "ping" if !self.steps.is_empty() => {}
                 "threshold" => top += &format!("thresholds = [\"{value}\"]\n"),

@@ -1,4 +1,4 @@
-//! A server whose behaviour is drawn: on each request it plans steps, and performs each in its time.
+//! The drawn server: on each request it plans steps, and performs each when it is due.
 
 use std::{borrow::Cow, collections::VecDeque};
 
@@ -13,56 +13,56 @@ use super::{
 
 pub(super) mod layered;
 
-/// Pending accepts, where nothing slows them.
+/// Number of pending accepts without an accept limit.
 const ACCEPTS: u32 = 64;
 
-/// Octets that a connection keeps before it reads no more: with fewer, not all replies are there that were asked for.
+/// Octets after which a connection is not read any more; with fewer, not all expected replies have come.
 const FILLED: usize = 64 * 1024;
 
-/// A backlog is taken within this time.
+/// Time within which a backlog is accepted.
 const SETTLES: Nanos = Nanos::from_millis(50);
 
-/// What the server does at a time.
+/// A planned action of the server.
 pub(super) enum Step {
     Send(Cow<'static, [u8]>),
-    /// Is sent unless this request has an end.
+    /// Sends a frame of the response to this request, if that is still open.
     Frame(u32, Vec<u8>),
-    /// A part of the response to this request has been sent.
+    /// Notes that part of the response to this request was sent.
     Part(u32),
-    /// The response to this request is complete.
+    /// Notes that the response to this request is complete.
     Done(u32, Outcome),
-    /// The end of the connection is announced from this time on.
+    /// Announces the end of the connection from this time on.
     Announce(Nanos),
     Close(Close),
-    /// The layer says that nothing more is sent.
+    /// Sends close_notify.
     CloseNotify,
-    /// What is sent cannot be read: the client has to end the connection.
+    /// Sends unreadable data: the client has to end the connection.
     Break,
-    /// Is sent without the layer.
+    /// Sends bytes without the layer.
     Raw(&'static [u8]),
-    /// The handshake begins late.
+    /// Begins the delayed handshake.
     Read,
-    /// Nothing more is read, and from some time on it is, without a look.
+    /// Stops reading; `Discard` later reads everything without looking at it.
     Deafen,
     Discard,
-    /// The client has borne that nothing is read.
+    /// Notes that the client tolerated that nothing is read.
     Bear,
-    /// A connection on which nothing is under way is closed with a 408 (RFC 9110, section 15.5.9).
+    /// Closes an idle connection with a 408 (RFC 9110, section 15.5.9).
     TimeOut(&'static [u8]),
-    /// The client has ended the session, which ends with that.
+    /// The client has ended the session: closes the connection.
     Leave,
-    /// The client has reason to call the connection lost.
+    /// Notes that the client has reason to count the connection as lost.
     Blame,
     /// This request gets no response.
     Forget(u32),
-    /// Those after this one get none, and the client knows.
+    /// Requests on later streams than this one get no response, and the client knows.
     Goaway(u32),
 }
 
-/// The way of each protocol in which a right response may come late, perhaps after the timeout.
+/// The way in which every protocol sends a right response late, perhaps after the timeout.
 pub(super) const LATE: u8 = 1;
 
-/// In which ways it may treat a request, and how often it does so rightly.
+/// The wrong ways of a run to treat requests, and how often they are used.
 pub(super) struct Palette {
     pub(super) wrong_percent: u64,
     pub(super) ways: Vec<u8>,
@@ -70,33 +70,33 @@ pub(super) struct Palette {
 
 /// A protocol, as the server speaks it.
 pub(super) trait Speaks {
-    /// What is kept of a connection.
+    /// The state of a connection.
     type Conn;
-    /// How many wrong ways it has.
+    /// Number of wrong ways to treat a request.
     fn ways(&self) -> u8;
     /// A connection was accepted.
     fn begin(&mut self, turn: &mut Turn<'_>) -> Self::Conn;
-    /// Reads one thing, and plans what to do about it; returns the bytes used, none if it is not complete.
+    /// Reads one item, and plans the reaction; returns the bytes used, 0 if the item is incomplete.
     fn read(&mut self, conn: &mut Self::Conn, input: &[u8], turn: &mut Turn<'_>) -> usize;
 }
 
-/// What a protocol may do with one connection.
+/// The context in which a protocol acts on one connection.
 pub(super) struct Turn<'a> {
     pub(super) now: Nanos,
     pub(super) random: &'a mut Random,
     pub(super) books: &'a mut Books,
     pub(super) page: &'a mut Page,
     pub(super) times: Times,
-    /// There is a layer between it and the socket.
+    /// Whether there is a layer between protocol and socket.
     pub(super) has_layer: bool,
-    /// It may do what only some servers do.
+    /// Whether hardships are drawn.
     pub(super) is_hard: bool,
     palette: &'a Palette,
     steps: &'a mut VecDeque<(Nanos, Step)>,
 }
 
 impl Turn<'_> {
-    /// How to treat the next request; 0 is rightly.
+    /// How to treat the next request; 0: rightly.
     pub(super) fn way(&mut self) -> u8 {
         let ways = self.palette.ways.len() as u64;
         match self.random.below(100) < self.palette.wrong_percent && ways > 0 {
@@ -109,7 +109,7 @@ impl Turn<'_> {
         self.books.received(self.page, Asked { id, at: self.now, has_part: false }, bytes);
     }
 
-    /// After whatever is planned for the same time.
+    /// Plans a step, after whatever is planned for the same time.
     pub(super) fn plan(&mut self, after: Nanos, step: Step) {
         let at = self.now + after;
         let place = self.steps.iter().position(|(other, _)| *other > at).unwrap_or(self.steps.len());
@@ -133,7 +133,7 @@ impl Turn<'_> {
         }
     }
 
-    /// This request has no response, and may be due again.
+    /// This request has no response; `is_excused`: it may be due again.
     pub(super) fn forget(&mut self, id: u32, is_excused: bool) {
         self.books.forget(self.page, |other| other == id, is_excused);
     }
@@ -142,7 +142,7 @@ impl Turn<'_> {
         self.random.below(2) == 0
     }
 
-    /// A time up to this many percent of the timeout.
+    /// A time of up to this percentage of the timeout.
     pub(super) fn within(&mut self, percent: u64) -> Nanos {
         Nanos(self.random.between(0, self.times.timeout.0 / 100 * percent))
     }
@@ -151,15 +151,16 @@ impl Turn<'_> {
 struct Link<C> {
     page: Page,
     steps: VecDeque<(Nanos, Step)>,
-    /// None before the layer is open.
+    /// `None` before the layer is open.
     conn: Option<C>,
-    /// Through the layer.
+    /// What it reads through the layer.
     reads: Reads,
-    /// The server has ended it, and has announced that to the client at this time, if at all: the client is to end it too.
+    /// When the server ended the connection by an announcement to the client (never: nothing could be sent): the client has to
+    /// end it, too.
     over: Option<Nanos>,
 }
 
-/// When it takes connections.
+/// When the server accepts connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accepts {
     pub(super) from: Nanos,
@@ -168,7 +169,7 @@ pub(super) struct Accepts {
 }
 
 impl Accepts {
-    /// At once.
+    /// Whether it accepts at once.
     pub(super) fn is_prompt(self) -> bool {
         self.from == Nanos::ZERO && self.every == Nanos::ZERO
     }
@@ -181,9 +182,9 @@ pub(super) struct Server<S: Speaks> {
     palette: Palette,
     times: Times,
     accepts: Accepts,
-    /// Until then connections may have waited for long.
+    /// Connections accepted before this time may have waited long.
     opens: Nanos,
-    /// Requests that a connection may have at once.
+    /// Maximum number of concurrent requests on a connection.
     streams: u64,
     accepting: u32,
     links: Vec<Link<S::Conn>>,
@@ -201,7 +202,7 @@ impl<S: Speaks> Server<S> {
         streams: u64,
     ) -> Server<S> {
         let (links, layer, books) = (Vec::new(), None, Books::default());
-        // Those that it had not taken before come at once.
+        // The connections that were waiting are accepted together.
         let opens = if accepts.from > Nanos::ZERO { accepts.from + SETTLES } else { Nanos::ZERO };
         Server {
             protocol,
@@ -219,14 +220,14 @@ impl<S: Speaks> Server<S> {
         }
     }
 
-    /// The same, with hardships if `is_hard`, and a client that stands still at times.
+    /// Adds hardships if `is_hard`, and the stalls of the client.
     pub(super) fn with_hardships(mut self, is_hard: bool, standstill: Standstill) -> Server<S> {
         self.is_hard = is_hard;
         self.books.standstill = standstill;
         self
     }
 
-    /// The same over this layer.
+    /// Adds this layer.
     pub(super) fn with_layer(mut self, layer: Option<Layer>) -> Server<S> {
         self.layer = layer.map(Secured::new);
         self
@@ -240,7 +241,7 @@ impl<S: Speaks> Server<S> {
         }
     }
 
-    /// Performs what is due; true if the connection is still there.
+    /// Performs the steps that are due; returns whether the connection is still there.
     fn perform<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
         let link = &mut self.links[k.index as usize];
         while link.steps.front().is_some_and(|(at, _)| *at <= cx.now())
@@ -274,13 +275,13 @@ impl<S: Speaks> Server<S> {
                 }
                 Step::Read | Step::Discard => {
                     link.reads = if matches!(step, Step::Read) { Reads::All } else { Reads::Never };
-                    // A client that has ended its run replies to nothing.
+                    // A client that has ended its run does not reply.
                     if cx.leftover_len(k) < FILLED {
                         link.steps.retain(|(_, step)| !matches!(step, Step::Bear));
                     }
                     cx.call_again(k);
                 }
-                // Its close_notify follows, and its FIN.
+                // The client's close_notify and FIN follow.
                 Step::Leave if self.layer.is_some() => {}
                 Step::Leave => {
                     self.books.gone(page, cx.now(), self.times, self.streams);
@@ -293,7 +294,7 @@ impl<S: Speaks> Server<S> {
                     let sent = layered::end(&mut self.layer, cx, k, &step);
                     self.books.bytes_out += sent;
                     link.over = Some(if sent > 0 { cx.now() } else { Nanos::NEVER });
-                    // Whether it is closed too is another matter; an error is to be reported first.
+                    // A planned close still follows, but not after unreadable data: the error must be reported first.
                     let is_broken = matches!(step, Step::Break);
                     link.steps.retain(|(_, step)| matches!(step, Step::Close(_)) && !is_broken);
                 }
@@ -328,13 +329,13 @@ impl<S: Speaks> Server<S> {
         act(protocol, conn, &mut Turn { now, random, books, page, times, has_layer, is_hard, palette, steps })
     }
 
-    /// What carries the protocol is open.
+    /// Transport and layer are open: begins the protocol.
     fn begin<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.with(cx.now(), k, |protocol, conn, turn| *conn = Some(protocol.begin(turn)));
         self.perform(cx, k);
     }
 
-    /// Lets the protocol read on, up to the end of the session; returns the bytes that it has used.
+    /// Lets the protocol read up to the end of the session; returns the number of bytes used.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
@@ -390,7 +391,7 @@ impl<S: Speaks> Program for Server<S> {
         if cx.is_open(k) {
             return used;
         }
-        // What it did not read.
+        // Bytes left unread.
         self.books.partial_bytes += (input.len() - used) as u64;
         input.len()
     }

@@ -7,11 +7,11 @@ use super::{
     server::{Speaks, Turn},
 };
 
-/// What the client sends.
+/// The client's message.
 const MESSAGE: &[u8] = b"hello";
 const RIGHT: Outcome = Outcome { status: None, is_right: true, is_sure: true };
 
-/// Bytes without framing.
+/// The protocol: bytes without framing.
 pub(super) struct Tcp;
 
 impl Speaks for Tcp {

@@ -1,4 +1,4 @@
-//! WebSocket over HTTP/2 (RFC 8441), as the drawn server speaks it: one on each stream, and the close of one is that of all.
+//! WebSocket over HTTP/2 (RFC 8441), as the drawn server speaks it: one per stream; the close of one closes all.
 
 use std::collections::HashMap;
 
@@ -17,24 +17,24 @@ use super::{
     server::{Speaks, Step, Turn},
 };
 
-/// What the client sends, as the server echoes it.
+/// The server's echo of the client's message.
 const ECHO: &[u8] = b"\x81\x05hello";
 const LONGEST: u64 = 1_000;
 const RIGHT: Outcome = Outcome { status: None, is_right: true, is_sure: true };
 const WRONG: Outcome = Outcome { is_right: false, ..RIGHT };
 const CODES: [u16; 3] = [1000, 1001, 4401];
-/// Octets of a masked close with a code, in a frame of HTTP/2.
+/// Octets of a masked close with a code, in an HTTP/2 frame.
 const CLOSE: u64 = 9 + 8;
-/// SETTINGS without extended CONNECT; with it, and with so many streams; and the end of those that have a number of streams.
+/// SETTINGS without extended CONNECT; with it and a limit of 0 or 1 streams; and a later limit of 8 streams.
 const WITHOUT: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 const NO_STREAM: &[u8] = b"\0\0\x0c\x04\0\0\0\0\0\0\x08\0\0\0\x01\0\x03\0\0\0\0";
 const ONE_STREAM: &[u8] = b"\0\0\x0c\x04\0\0\0\0\0\0\x08\0\0\0\x01\0\x03\0\0\0\x01";
 const EIGHT_STREAMS: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x08";
-/// How a session begins otherwise than it should, after the ways to treat a message.
+/// Number of wrong ways to begin a session; they follow the wrong ways to treat a message.
 const OPENINGS: u8 = 9;
 const MESSAGES: u8 = 18;
 
-/// Sessions, upgrades, messages, and closing handshakes.
+/// The protocol: sessions, upgrades, messages, and closing handshakes.
 pub(super) struct Tunnels {
     scratch: Scratch,
 }
@@ -49,11 +49,11 @@ impl Tunnels {
 pub(super) struct Conn {
     connection: Connection,
     tunnels: HashMap<u32, Tunnel>,
-    /// How it treats the next request for a WebSocket.
+    /// How the next request for a WebSocket is treated.
     opening: u8,
-    /// The end of the session is planned: nothing is replied to any more.
+    /// The end of the session is planned: no more replies.
     is_closing: bool,
-    /// A client that takes what was pushed for its reply sends its next message: each push adds one to those under way.
+    /// A client that takes a pushed message for its reply sends its next message, so each push adds one to those under way.
     has_pushed: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Conn {
 struct Tunnel {
     stream: Stream,
     frames: Frames,
-    /// What has come of a frame.
+    /// The incomplete frame.
     begun: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl Speaks for Tunnels {
 
     fn begin(&mut self, turn: &mut Turn<'_>) -> Conn {
         let opening = turn.way().saturating_sub(MESSAGES);
-        // What is allowed late is in time, and one stream is enough.
+        // A late limit is still in time, and one stream is enough.
         if !matches!(opening, 0 | 3 | 4) {
             turn.page.blame();
         }
@@ -122,7 +122,7 @@ impl Speaks for Tunnels {
                 turn.forget(id, false);
             }
             Some(Event::Ping(payload)) => turn.send(Nanos::ZERO, frame(|out| write_pong(out, payload))),
-            // The client leaves.
+            // The client ends the session.
             Some(Event::Goaway { .. }) => turn.books.farewell(turn.now, used as u64),
             _ => {}
         }
@@ -130,7 +130,7 @@ impl Speaks for Tunnels {
     }
 }
 
-/// Raises the client's windows.
+/// Raises the client's windows when due.
 fn raise(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     let own = conn.tunnels.get_mut(&id).and_then(|it| conn.connection.take_stream_credit(&mut it.stream));
     for (id, by) in [(0, conn.connection.take_credit()), (id, own)] {
@@ -140,14 +140,14 @@ fn raise(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     }
 }
 
-/// A WebSocket is asked for.
+/// A WebSocket is requested.
 fn welcome(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     let soon = turn.within(20);
     let mut head = |status: &[u8], ends| {
         let stream = &mut conn.tunnels.get_mut(&id).expect("it was asked for").stream;
         frame(|out| conn.connection.write_headers(out, stream, status, ends))
     };
-    // As HPACK has them in its table: 200, 404.
+    // Indices of the HPACK static table: 404 and 200.
     match conn.opening {
         5 => turn.send(soon, head(b"\x8d", true)),
         6 => turn.send(soon, frame(|out| write_reset(out, id, Code::REFUSED_STREAM))),
@@ -161,7 +161,7 @@ fn welcome(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     }
 }
 
-/// Reads what has come for a WebSocket.
+/// Reads the input of a WebSocket.
 fn digest(conn: &mut Conn, id: u32, turn: &mut Turn<'_>) {
     loop {
         let Some(Tunnel { frames, begun, .. }) = conn.tunnels.get_mut(&id) else { return };
@@ -236,7 +236,7 @@ fn respond(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
         }
         8 => complete(conn, id, turn, soon, (b"\x81\x05hullo", WRONG)),
         9..=11 => {
-            // The next message may be under way by then, or what is pushed is taken for its reply.
+            // The next message may be under way by then, or the pushed message is taken for its reply.
             turn.page.doubt();
             let bytes: [&[u8]; 3] =
                 [b"\x81\x05hello\x81\x03new", b"\x81\x85\0\0\0\0hello", b"\x81\x03new\x81\x05hello"];
@@ -260,7 +260,7 @@ fn respond(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, way: u8) {
             goaway(turn, soon);
             conn.is_closing = true;
         }
-        // The stream ends, without a close before.
+        // The stream ends without a close frame.
         17 => end(conn, id, turn, soon),
         18 => {
             complete(conn, id, turn, now, right);
@@ -277,13 +277,13 @@ fn end(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos) {
     turn.plan(after, Step::Blame);
 }
 
-/// The end is announced: nothing that comes after this is a response.
+/// Announces the end: nothing after this is a response.
 fn part(turn: &mut Turn<'_>, after: Nanos) {
     turn.plan(after, Step::Announce(Nanos::ZERO));
     turn.plan(after, Step::Goaway(0));
 }
 
-/// The end of the session; the connection is closed, or left to the client.
+/// Ends the session; the connection is closed, or left to the client.
 fn goaway(turn: &mut Turn<'_>, after: Nanos) {
     let code = if turn.random.below(4) == 0 { Code::ENHANCE_YOUR_CALM } else { Code::NO_ERROR };
     turn.send(after, frame(|out| write_goaway(out, u32::MAX >> 1, code)));
@@ -296,7 +296,7 @@ fn goaway(turn: &mut Turn<'_>, after: Nanos) {
     }
 }
 
-/// The close of one WebSocket.
+/// Closes one WebSocket.
 fn leave(conn: &mut Conn, id: u32, turn: &mut Turn<'_>, after: Nanos) {
     let code = CODES[turn.random.below(3) as usize];
     let mut close = [0; 8];

@@ -8,14 +8,14 @@ use super::{
     server::{Speaks, Step, Turn},
 };
 
-/// Messages that the client sends.
+/// The server's echo of the client's message.
 const ECHO: &[u8] = b"\x81\x05hello";
 const LONGEST: u64 = 1_000;
 const RIGHT: Outcome = Outcome { status: None, is_right: true, is_sure: true };
-/// Going away, twice: those are closes as planned.
+/// Close codes; the first two are planned closes.
 const CODES: [u16; 4] = [1000, 1001, 1011, 4401];
 
-/// Upgrades, messages, and closing handshakes.
+/// The protocol: upgrades, messages, and closing handshakes.
 pub(super) struct WebSocket;
 
 /// A connection.
@@ -23,7 +23,7 @@ pub(super) struct Conn {
     frames: Option<Frames>,
     /// The server has sent its close.
     is_closing: bool,
-    /// A client that takes what was pushed for its reply sends its next message: each push adds one to those under way.
+    /// A client that takes a pushed message for its reply sends its next message, so each push adds one to those under way.
     has_pushed: bool,
 }
 
@@ -69,7 +69,7 @@ fn welcome(conn: &mut Conn, input: &[u8], turn: &mut Turn<'_>) -> usize {
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
     );
     let soon = turn.within(20);
-    // Once more as seldom as a message is treated wrongly.
+    // Half as often as a message is treated wrongly.
     let way = if turn.coin() { turn.way() } else { 0 };
     if (1..=6).contains(&way) {
         turn.page.blame();
@@ -146,7 +146,7 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
             turn.page.doubt();
             complete(turn, soon, b"\x81\x85\0\0\0\0hello", RIGHT);
         }
-        // Sent without a request, before the reply.
+        // Pushed before the reply.
         11 => {
             turn.page.doubt();
             complete(turn, soon, b"\x81\x03new\x81\x05hello", RIGHT);
@@ -159,7 +159,7 @@ fn respond(conn: &mut Conn, turn: &mut Turn<'_>, way: u8) {
     }
 }
 
-/// A close, which the client replies to; then the server closes, if the client has not, or does so at once.
+/// Sends a close; the client replies, and closes unless the server does so at once.
 fn leave(conn: &mut Conn, turn: &mut Turn<'_>, after: Nanos) {
     let code = CODES[turn.random.below(4) as usize];
     let mut frame = [0; 8];

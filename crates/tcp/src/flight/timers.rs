@@ -1,24 +1,24 @@
-//! When something is due on which flight. Nearly all that is armed is disarmed within a round trip, so both cost next to nothing: an
-//! entry that is early enough is left as it is, and looked at again when its time has come.
+//! The deadlines of flights, in a heap with lazy deletion. Nearly every deadline is cancelled within a round trip, so setting and
+//! cancelling must be cheap: an entry that is early enough stays as it is, and is checked again when its time comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use units::Nanos;
 
-/// An entry for each flight at most, but for those that were replaced by earlier ones.
+/// At most one valid entry per flight; entries that were replaced by earlier ones remain until they are popped or cleared away.
 #[derive(Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// The time of each flight's entry; [`Nanos::NEVER`] without one.
+    /// The time of each flight's valid entry; [`Nanos::NEVER`] if it has none.
     entries: Vec<Nanos>,
 }
 
-/// Entries beyond twice the number of flights that are cleared away only with more.
+/// Invalid entries are cleared away when the heap has more than twice as many entries as there are flights, plus this number.
 const SLACK: usize = 64;
 
 impl Timers {
-    /// Something is due on flight `number` at `deadline`.
+    /// Sets the deadline of flight `number`.
     pub(super) fn arm(&mut self, number: u32, deadline: Nanos) {
         if self.entries.len() <= number as usize {
             self.entries.resize(number as usize + 1, Nanos::NEVER);
@@ -34,12 +34,12 @@ impl Timers {
         self.heap.push(Reverse((deadline, number)));
     }
 
-    /// The time of the first entry.
+    /// The time of the earliest entry; no deadline is earlier.
     pub(super) fn next(&self) -> Nanos {
         self.heap.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// The next flight whose deadline has come; entries whose flight has a later one, or none, move or go.
+    /// The next flight whose deadline has come. An entry whose flight has a later deadline is moved; one without a deadline is removed.
     pub(super) fn due(&mut self, now: Nanos, deadline: impl Fn(u32) -> Nanos) -> Option<u32> {
         while self.next() <= now {
             let Reverse((at, number)) = self.heap.pop()?;
@@ -63,7 +63,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list: each is due when its time has come, not before, and once.
+        /// Compares with a list: each flight is due when its deadline has come, not earlier, and only once.
         #[test]
         fn is_due_in_time(acts in prop::collection::vec((0u32..20, 0u64..3000, any::<bool>()), 0..400)) {
             let mut timers = Timers::default();
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// In closed loop nearly everything is acknowledged at once: arming must not add entries.
+    /// In closed loop nearly everything is acknowledged at once: setting a later deadline must not add entries.
     #[test]
     fn what_is_armed_again_later_costs_no_entry() {
         let mut timers = Timers::default();

@@ -1,4 +1,4 @@
-//! Errors by ICMP about segments that were sent (RFC 792, 1191, 4443): what they mean is what Linux makes of them.
+//! ICMP errors about segments that were sent (RFC 792, 1191, 4443), with the errno that Linux derives from each.
 
 use super::{Ip, PROTOCOL_TCP, Tuple};
 
@@ -11,18 +11,18 @@ const ENOPROTOOPT: i32 = 92;
 const EOPNOTSUPP: i32 = 95;
 const EHOSTDOWN: i32 = 112;
 
-/// What a message says.
+/// The meaning of an ICMP error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Error {
-    /// Nothing listens there.
+    /// Nothing listens at the destination.
     Refused,
-    /// The errno that the kernel has for it.
+    /// Any other error, with the errno that Linux has for it.
     Unreachable(i32),
-    /// Packets may have this many bytes at most; 0 from a router that does not say.
+    /// The MTU is this many bytes; 0 from a router that does not report it.
     TooBig(u32),
 }
 
-/// A message, and the segment that it quotes, of which we sent the first bytes.
+/// An ICMP error, and the start of the sent segment that it quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quote {
     pub(crate) error: Error,
@@ -30,7 +30,7 @@ pub(crate) struct Quote {
     pub(crate) seq: u32,
 }
 
-/// The body of an ICMP message.
+/// Reads the body of an ICMP message.
 pub(super) fn read_v4(body: &[u8]) -> Option<Quote> {
     let [kind, code, _, _, _, _, mtu_high, mtu_low, quoted @ ..] = body else { return None };
     let error = match (kind, code) {
@@ -51,7 +51,7 @@ pub(super) fn read_v4(body: &[u8]) -> Option<Quote> {
     quote(error, &ip, quoted)
 }
 
-/// The body of an ICMPv6 message.
+/// Reads the body of an ICMPv6 message.
 pub(super) fn read_v6(body: &[u8]) -> Option<Quote> {
     let [kind, code, _, _, m0, m1, m2, m3, quoted @ ..] = body else { return None };
     let error = match (kind, code) {
@@ -67,7 +67,7 @@ pub(super) fn read_v6(body: &[u8]) -> Option<Quote> {
     quote(error, &Ip::read_v6(quoted)?, quoted)
 }
 
-/// The quoted segment came from here: its source is the local end. Eight bytes of it are always there (RFC 792).
+/// Reads the quoted segment, which was sent from here, so its source is the local end. At least its first eight bytes are quoted (RFC 792).
 fn quote(error: Error, ip: &Ip, quoted: &[u8]) -> Option<Quote> {
     let head: &[u8; 8] = quoted.get(ip.at..)?.first_chunk()?;
     let [s0, s1, d0, d1, seq @ ..] = *head;

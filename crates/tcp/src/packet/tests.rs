@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A link that keeps what it is given.
+/// A link that keeps the last packet.
 struct Kept(Vec<u8>, bool);
 
 impl Link for Kept {
@@ -33,7 +33,7 @@ fn written(header: &Header, payload: &[u8]) -> Vec<u8> {
     link.0
 }
 
-/// What is written reads as the same, with the ends exchanged.
+/// Checks that a written packet reads as the same segment, with the ends exchanged.
 fn check(header: &Header, payload: &[u8]) {
     let packet = written(header, payload);
     let at = packet.len() - payload.len();
@@ -56,7 +56,7 @@ fn check(header: &Header, payload: &[u8]) {
         len: payload.len() as u32,
     };
     assert_eq!(read(&packet, false), Packet::Segment(expected));
-    // What lies behind the packet is not looked at.
+    // Bytes after the packet are ignored.
     assert_eq!(read(&[&packet[..], b"padding"].concat(), false), Packet::Segment(expected));
 }
 
@@ -66,7 +66,7 @@ proptest! {
         check(&Header { sack_permitted, ..header(is_v6, mss, scale) }, &payload);
     }
 
-    /// RFC 2018, section 3: of an option that is read here octet by octet.
+    /// The SACK option has the layout of RFC 2018, section 3; read here byte by byte.
     #[test]
     fn blocks_are_written_behind_the_header(is_v6: bool, blocks in prop::collection::vec(any::<(u32, u32)>(), 0..6)) {
         let mut header = Header { flags: ACK, ..header(is_v6, None, None) };
@@ -91,7 +91,7 @@ proptest! {
         let mut wrong = packet.clone();
         let at = at.index(packet.len());
         wrong[at] ^= 1 << bit;
-        // Of IPv6, traffic class, flow label and hop limit are under no checksum, and say nothing.
+        // In IPv6, no checksum covers traffic class, flow label and hop limit, and they are ignored.
         let is_covered = !is_v6 || !(at < 4 && at * 8 + usize::from(7 - bit) >= 4 || at == 7);
         if is_covered {
             prop_assert!(matches!(read(&wrong, false), Packet::Malformed | Packet::WrongChecksum), "{at} {bit}");
@@ -121,7 +121,7 @@ fn a_link_that_completes_checksums_gets_the_sum_of_the_pseudo_header() {
         let ip_len = if is_v6 { 40 } else { 20 };
         assert_eq!(read(&packet, false), Packet::WrongChecksum);
         assert!(matches!(read(&packet, true), Packet::Segment(_)));
-        // As the kernel and network cards do it: from the TCP header on, with what the field holds.
+        // As the kernel and network cards do it: the sum from the TCP header on, including the content of the checksum field.
         let sum = Sum::default().add(&packet[ip_len..]).checksum();
         packet[ip_len + 16..ip_len + 18].copy_from_slice(&sum.to_be_bytes());
         assert_eq!(packet, written(&header, b"odd"));
@@ -167,7 +167,7 @@ fn only_whole_packets_of_tcp_are_segments() {
     for n in 0..v6.len() {
         assert_eq!(read(&v6[..n], true), Packet::Malformed, "{n} of {}", v6.len());
     }
-    // A version of IPv4 under the header of IPv6.
+    // An IPv4-mapped address in an IPv6 header.
     let mut mapped = v6.clone();
     mapped[8..24].copy_from_slice(&header(false, None, None).tuple.remote.to_be_bytes());
     assert_eq!(read(&mapped, true), Packet::Malformed);
@@ -186,7 +186,7 @@ fn options_of_ip_are_skipped() {
     assert!(matches!(read(&packet, false), Packet::Segment(Segment { at: 44, len: 1, .. })));
 
     let mut packet = written(&header(true, None, None), b"x");
-    // Hop-by-hop options, then destination options of 16 bytes.
+    // Hop-by-hop options, then 16 bytes of destination options.
     packet.splice(40..40, [[60, 0, 1, 4, 0, 0, 0, 0], [6, 1, 1, 12, 0, 0, 0, 0], [0; 8]].concat());
     packet[6] = 0;
     packet[5] += 24;

@@ -1,4 +1,4 @@
-//! What a segment acknowledges, and the window that it says (RFC 9293, section 3.10.7.4; RFC 5961, section 5).
+//! The acknowledgement and the window of a segment (RFC 9293, section 3.10.7.4; RFC 5961, section 5).
 
 use units::Nanos;
 
@@ -8,12 +8,12 @@ use crate::link::Link;
 use crate::packet::{FIN, Segment};
 use crate::seq::{after, before};
 
-/// An acknowledgement may be older than what is acknowledged already by a window, or by this.
+/// An acknowledgement may be older than SND.UNA by the peer's largest window, or by this if it is more.
 const LEAST_OLDEST: u32 = 65_535;
 
 impl Tcp {
-    /// Takes the acknowledgement and the window of a segment. False: its acknowledgement cannot be right, and the rest must not be looked
-    /// at, or the connection is no more.
+    /// Handles the acknowledgement and the window of a segment. Returns false if the acknowledgement is unacceptable, so that the rest of
+    /// the segment must be ignored, or if the connection has ended.
     pub(super) fn acknowledged(
         &mut self,
         id: u32,
@@ -34,7 +34,7 @@ impl Tcp {
             return true;
         }
         let Some(number) = connection.flight() else {
-            // Nothing is under way; a window that closes is seen with the next send.
+            // Nothing is in flight; the next send will see a closed window.
             if !before(segment.seq, connection.rcv_nxt) {
                 self.table.get_mut(id).window = segment.window;
             }
@@ -49,7 +49,7 @@ impl Tcp {
         self.progress(id, number, segment.ack, now, link)
     }
 
-    /// RFC 9293: only from a segment that was sent later than the one that said it last.
+    /// Updates the peer's window (RFC 9293), but only from a segment that was sent after the one that last updated it.
     fn update_window(&mut self, id: u32, number: u32, segment: &Segment) {
         let flight = self.flights.get_mut(number);
         let is_later = after(segment.ack, flight.una) || !before(segment.seq, flight.window_seq);
@@ -61,7 +61,7 @@ impl Tcp {
         }
     }
 
-    /// An acknowledgement of nothing new: a duplicate that tells of a loss (RFC 5681, section 2), or the response to a probe.
+    /// Handles an acknowledgement of nothing new: a duplicate that indicates a loss (RFC 5681, section 2), or the response to a probe.
     fn no_progress(
         &mut self,
         id: u32,
@@ -76,7 +76,7 @@ impl Tcp {
         let flight = self.flights.get_mut(number);
         let is_under_way = flight.una != connection.snd_nxt;
         if connection.peer_window() == 0 || !is_under_way {
-            // The peer is there.
+            // The peer responds, so the probes are not in vain.
             flight.tries = 0;
         }
         if connection.peer_window() > 0 && !is_under_way {
@@ -89,7 +89,7 @@ impl Tcp {
         }
     }
 
-    /// An acknowledgement of something new.
+    /// Handles an acknowledgement of new data. Returns whether the connection still exists.
     fn progress(&mut self, id: u32, number: u32, ack: u32, now: Nanos, link: &mut impl Link) -> bool {
         let connection = *self.table.get(id);
         let path = self.table.paths.get_mut(connection.path);
@@ -117,7 +117,7 @@ impl Tcp {
         !has_fin || self.fin_acknowledged(id, &connection, now)
     }
 
-    /// Our FIN has come. Whether there is a connection still.
+    /// Handles the acknowledgement of the FIN. Returns whether the connection still exists.
     fn fin_acknowledged(&mut self, id: u32, connection: &Connection, now: Nanos) -> bool {
         self.end_flight(id);
         match connection.state() {

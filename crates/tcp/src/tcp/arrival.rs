@@ -1,4 +1,4 @@
-//! A segment of a connection arrives (RFC 9293, section 3.10.7.4, with RFC 5961), or one of none.
+//! Arriving segments (RFC 9293, section 3.10.7.4, with RFC 5961), including those that belong to no connection.
 
 use units::Nanos;
 
@@ -10,7 +10,7 @@ use crate::packet::{ACK, FIN, Header, RST, SYN, Segment};
 use crate::seq::{after, before};
 
 impl Tcp {
-    /// A segment of connection `id`. Returns the event whose bytes lie in the packet.
+    /// Handles a segment of connection `id`. Returns the event whose bytes are in the packet.
     pub(super) fn arrived(
         &mut self,
         id: u32,
@@ -29,11 +29,11 @@ impl Tcp {
             && segment.flags & (SYN | ACK) == SYN | ACK
             && segment.seq == connection.rcv_nxt.wrapping_sub(1);
         if is_second_syn {
-            // The peer's SYN once more, now with an acknowledgement of ours: both have dialled.
+            // The peer's SYN again, now with an acknowledgement: a simultaneous open.
             segment.seq = connection.rcv_nxt;
             segment.flags &= !SYN;
         }
-        // Behind its FIN a peer has nothing to send, so that some reset with the FIN's own number, as Linux accepts it too.
+        // A peer has nothing to send after its FIN, so some reset with the FIN's sequence number; Linux accepts it too.
         let is_behind_fin = matches!(state, State::CloseWait | State::Closing | State::LastAck)
             && segment.has(RST)
             && segment.seq == connection.rcv_nxt.wrapping_sub(1);
@@ -74,16 +74,16 @@ impl Tcp {
         event
     }
 
-    /// Whether a segment lies in the window, even in part. Others are acknowledged, so that the peer learns where we are.
+    /// Whether at least a part of a segment is in the window. Other segments are acknowledged, so that the peer learns the expected number.
     fn is_acceptable(&mut self, id: u32, segment: &Segment, link: &mut impl Link, now: Nanos) -> bool {
         let connection = *self.table.get(id);
         let window = self.window(id);
         let end = connection.rcv_nxt.wrapping_add(window);
         let room = segment.room();
         let acceptable = match (room, window) {
-            // As Linux does, the number at the window's end too: a peer that has filled the window sends its acknowledgements with it.
+            // As in Linux, the number at the window's end is valid: a peer that has filled the window sends its acknowledgements with it.
             (0, _) => !before(segment.seq, connection.rcv_nxt) && !after(segment.seq, end),
-            // Where nothing fits, what else the segment says still counts.
+            // With a zero window no data fits, but the segment's acknowledgement and flags still count.
             (_, 0) => segment.seq == connection.rcv_nxt,
             _ => before(segment.seq, end) && after(segment.seq.wrapping_add(room), connection.rcv_nxt),
         };
@@ -96,7 +96,8 @@ impl Tcp {
         if connection.state() == State::TimeWait && segment.has(FIN) {
             self.wait(id, State::TimeWait, now);
         }
-        // Each is the response to one segment that the peer's timer has sent: data or FIN again, a keep-alive (RFC 9293, section 3.8.4).
+        // Each acknowledgement here responds to a segment that the peer's timer sent: data or FIN again, or a keep-alive (RFC 9293, section
+        // 3.8.4).
         let is_keep_alive = segment.seq == connection.rcv_nxt.wrapping_sub(1);
         if room > 0 || is_keep_alive {
             self.acknowledge_now(id, link);
@@ -106,21 +107,21 @@ impl Tcp {
         false
     }
 
-    /// RFC 5961, section 3: only the number that is expected next resets; one beside it may be forged, and its sender is asked.
+    /// Handles a reset. Only one with the next expected number is valid (RFC 5961, section 3); another may be forged and is challenged.
     fn reset_arrived(&mut self, id: u32, segment: &Segment, now: Nanos, link: &mut impl Link) {
         let connection = *self.table.get(id);
         if segment.seq != connection.rcv_nxt {
             return self.challenge(id, now, link);
         }
         match connection.state() {
-            // It would end the wait too early (RFC 1337).
+            // The reset would end TIME-WAIT too early (RFC 1337).
             State::TimeWait => {}
             State::SynReceived => self.gone(id, Why::Refused),
             _ => self.gone(id, Why::Reset),
         }
     }
 
-    /// An acknowledgement that asks the sender of a suspicious segment whether it is the peer.
+    /// Sends a challenge ACK, to which the genuine peer responds with a valid segment; rate-limited.
     pub(super) fn challenge(&mut self, id: u32, now: Nanos, link: &mut impl Link) {
         let second = now.0 / Nanos::from_secs(1).0;
         if self.challenges.0 != second {
@@ -135,7 +136,7 @@ impl Tcp {
         self.acknowledge_now(id, link);
     }
 
-    /// A segment of no connection here is reset (RFC 9293, section 3.10.7.1), if it comes from where we dial.
+    /// Resets a segment of no connection here (RFC 9293, section 3.10.7.1), if it comes from a destination that is dialled.
     pub(super) fn stray(&mut self, segment: &Segment, link: &mut impl Link) {
         self.counts.not_ours += 1;
         if !segment.has(RST) && self.table.paths.knows(&segment.tuple) {
@@ -143,7 +144,7 @@ impl Tcp {
         }
     }
 
-    /// Resets what the segment belongs to, by its own numbers.
+    /// Sends a reset with the numbers that the segment itself implies.
     pub(super) fn reset_stray(&mut self, segment: &Segment, link: &mut impl Link) {
         let (seq, ack, flags) = match segment.has(ACK) {
             true => (segment.ack, 0, RST),

@@ -1,4 +1,4 @@
-//! Connections end (RFC 9293, section 3.6).
+//! How connections end: closes, resets, and the waits after a close (RFC 9293, section 3.6).
 
 use units::Nanos;
 
@@ -7,18 +7,18 @@ use crate::connection::State;
 use crate::link::Link;
 use crate::packet::{ACK, Header, RST};
 
-/// How long TIME-WAIT lasts, and how long a peer is waited for that has acknowledged our FIN: those of Linux.
+/// Duration of TIME-WAIT, and of FIN-WAIT-2 without a FIN from the peer: those of Linux.
 const WAIT: Nanos = Nanos::from_secs(60);
 
 impl Tcp {
-    /// Closes the connection, or the attempt at it. The place is free at once; nothing more is reported for it. What the program has not
-    /// read makes it a reset, as the peer must not believe that it was (RFC 1122, section 4.2.2.13).
+    /// Closes a connection, or cancels a dial. The place is free at once, and nothing more is reported for it. With unread data the close
+    /// becomes a reset, so that the peer does not believe that the data was read (RFC 1122, section 4.2.2.13).
     pub fn close(&mut self, place: u32, how: Close, now: Nanos, link: &mut impl Link) {
         let connection = *self.table.get(place);
         match connection.state() {
             State::Free => return,
             State::Dead => return self.table.remove(place),
-            // The peer knows of nothing, or will be told when it answers.
+            // The peer either knows nothing of the connection, or gets a reset when it responds.
             State::SynSent => {
                 self.end_flight(place);
                 return self.table.remove(place);
@@ -51,7 +51,7 @@ impl Tcp {
         flight.is_some_and(|number| self.flights.get(number).inbound.has_gap())
     }
 
-    /// Resets a connection, and forgets it.
+    /// Resets a connection and removes it.
     pub(super) fn abort(&mut self, id: u32, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let header = Header {
@@ -66,7 +66,7 @@ impl Tcp {
         self.table.remove(id);
     }
 
-    /// Moves a connection from its place to those that linger, for the oldest that only waits if there are too many.
+    /// Moves a connection from its place to the lingering ones; if there are too many, drops the oldest that only waits.
     fn linger(&mut self, place: u32) -> Option<u32> {
         let id = match self.table.linger(place) {
             Some(id) => id,
@@ -86,7 +86,7 @@ impl Tcp {
         Some(id)
     }
 
-    /// Ends the longest wait before its time.
+    /// Ends the oldest wait early. `None` if there is none.
     fn forget_oldest(&mut self) -> Option<()> {
         while let Some((over_at, id)) = self.table.waits.pop_front() {
             if self.waits_until(id, over_at) {
@@ -98,19 +98,19 @@ impl Tcp {
         None
     }
 
-    /// Whether the connection waits until then, and not longer.
+    /// Whether this entry is current: the connection still waits, and until this time.
     fn waits_until(&self, id: u32, over_at: Nanos) -> bool {
         let connection = self.table.get(id);
         connection.state().waits() && connection.over_at_ms() == over_at.millis() as u32
     }
 
-    /// From now on only time ends the connection, or in FIN-WAIT-2 the peer's FIN.
+    /// Enters TIME-WAIT or FIN-WAIT-2, which end after [`WAIT`]; the latter also by the peer's FIN.
     pub(super) fn wait(&mut self, id: u32, state: State, now: Nanos) {
         let over_at = now + WAIT;
         let over_at_ms = over_at.millis() as u32;
         let connection = self.table.get(id);
         let before = connection.state();
-        // An entry for each FIN that comes again, but no more than a second.
+        // A retransmitted FIN restarts TIME-WAIT with a new entry, but at most one entry per second.
         if before == state && over_at_ms.wrapping_sub(connection.over_at_ms()) < 1000 {
             return;
         }
@@ -119,7 +119,7 @@ impl Tcp {
         self.table.waits.push_back((over_at, id));
     }
 
-    /// Forgets what has waited long enough.
+    /// Removes the connections whose wait is over.
     pub(super) fn end_waits(&mut self, now: Nanos) {
         while let Some(&(over_at, id)) = self.table.waits.front().filter(|(over_at, _)| *over_at <= now) {
             self.table.waits.pop_front();

@@ -1,4 +1,4 @@
-//! Connections begin (RFC 9293, sections 3.5 and 3.10.7.3).
+//! How connections begin: the three-way handshake, and simultaneous open (RFC 9293, sections 3.5 and 3.10.7.3).
 
 use std::hash::Hasher;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use crate::event::{Event, Why};
 use crate::link::Link;
 use crate::packet::{ACK, FIN, Header, RST, SYN, Segment, Tuple, bits, is_v4};
 
-/// RFC 6528: the clock of initial sequence numbers advances once in 4 µs.
+/// The clock of initial sequence numbers advances every 4 µs (RFC 6528).
 const CLOCK_NS: u64 = 4_000;
 
-/// 64 bits that only who has the key can know.
+/// 64 bits that cannot be predicted without the key (SipHash-2-4).
 pub(super) fn keyed(k0: u64, k1: u64, bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher24::new_with_keys(k0, k1);
     hasher.write(bytes);
@@ -23,10 +23,10 @@ pub(super) fn keyed(k0: u64, k1: u64, bytes: &[u8]) -> u64 {
 }
 
 impl Tcp {
-    /// Sends a SYN: `place` is taken until [`What::Gone`](crate::What::Gone) is reported for it or it is closed.
+    /// Dials: sends a SYN. `place` is taken until [`What::Gone`](crate::What::Gone) is reported for it or it is closed.
     ///
     /// # Errors
-    /// Why this pair of addresses cannot be connected; the place stays free.
+    /// Why these addresses cannot be connected; the place stays free.
     ///
     /// # Panics
     /// The place is taken.
@@ -73,7 +73,8 @@ impl Tcp {
         Ok(())
     }
 
-    /// RFC 6528, section 3: a clock, and a keyed hash of the tuple, so that they cannot be guessed from other connections'.
+    /// An initial sequence number (RFC 6528, section 3): a clock plus a keyed hash of the tuple, so that other connections do not reveal
+    /// it.
     fn initial_number(&self, tuple: &Tuple, now: Nanos) -> u32 {
         let mut bytes = [0; 36];
         bytes[..16].copy_from_slice(&tuple.local.to_be_bytes());
@@ -84,12 +85,12 @@ impl Tcp {
         ((now.0 / CLOCK_NS) as u32).wrapping_add(keyed(k0, k1, &bytes) as u32)
     }
 
-    /// The SYN of a connection that begins; with an ACK where the peer's has come already.
+    /// Sends the SYN of a connection; with an ACK if the peer's SYN has already arrived.
     pub(super) fn send_syn(&mut self, id: u32, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let tuple = self.table.tuple(&connection);
         let is_answer = connection.state() == State::SynReceived;
-        // The peer has not offered to scale: it must not be offered now (RFC 7323, section 2.2).
+        // The peer has not offered window scaling, so it must not be offered now (RFC 7323, section 2.2).
         let scales = !is_answer || connection.is_scaled();
         let header = Header {
             seq: connection.snd_nxt.wrapping_sub(1),
@@ -98,7 +99,7 @@ impl Tcp {
             window: self.settings.window.min(u32::from(u16::MAX)) as u16,
             mss: Some(self.table.paths.mss_here(tuple.remote)),
             scale: scales.then_some(self.shift),
-            // As with scaling (RFC 2018, section 2).
+            // Like window scaling (RFC 2018, section 2).
             sack_permitted: !is_answer || connection.has(SACKS),
             ..Header::of(tuple)
         };
@@ -106,7 +107,7 @@ impl Tcp {
         header.send(&[], None, link);
     }
 
-    /// A segment for a connection whose SYN was sent (RFC 9293, section 3.10.7.3).
+    /// Handles a segment for a connection in SYN-SENT (RFC 9293, section 3.10.7.3).
     pub(super) fn answered(
         &mut self,
         id: u32,
@@ -116,7 +117,7 @@ impl Tcp {
         link: &mut impl Link,
     ) -> Option<Event> {
         let snd_nxt = self.table.get(id).snd_nxt;
-        // Only the SYN was sent, so only it can be acknowledged.
+        // Only the SYN was sent, so only its acknowledgement is valid.
         if segment.has(ACK) && segment.ack != snd_nxt {
             if !segment.has(RST) {
                 self.reset_stray(segment, link);
@@ -135,14 +136,14 @@ impl Tcp {
         }
         self.take_syn(id, segment);
         if !segment.has(ACK) {
-            // Both have dialled at the same time.
+            // Simultaneous open: both ends have dialled.
             self.table.get_mut(id).set_state(State::SynReceived);
             self.send_syn(id, link);
             return None;
         }
         self.open(id, segment.ack, now);
         self.owe(id, link);
-        // What follows the SYN in the same segment.
+        // Handles data or a FIN that the segment carries after the SYN.
         let rest = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !SYN, ..*segment };
         if rest.len > 0 || rest.has(FIN) {
             self.arrived(id, &rest, packet, now, link)
@@ -152,8 +153,8 @@ impl Tcp {
         }
     }
 
-    /// The peer had an earlier connection of this pair of addresses, which the reset has ended: the SYN may follow at once, where Linux
-    /// waits for a moment (`TCP_TIMEOUT_MIN`). Once: a peer that goes on so is left to the timer.
+    /// Repeats the SYN after a reset. The peer had an earlier connection with these addresses, which the reset has ended, so the SYN can
+    /// follow at once; Linux waits for a moment (`TCP_TIMEOUT_MIN`). Only once: for further such segments, the timer repeats it.
     fn send_syn_after_reset(&mut self, id: u32, link: &mut impl Link) {
         let Some(number) = self.table.get(id).flight() else { return };
         if self.flights.get_mut(number).is_first_stray() {
@@ -161,7 +162,7 @@ impl Tcp {
         }
     }
 
-    /// What the peer's SYN says.
+    /// Applies the peer's SYN: sequence number, options and window.
     fn take_syn(&mut self, id: u32, segment: &Segment) {
         let connection = self.table.get_mut(id);
         connection.rcv_nxt = segment.seq.wrapping_add(1);
@@ -182,7 +183,7 @@ impl Tcp {
         }
     }
 
-    /// Our SYN is acknowledged, and the peer's has come.
+    /// Establishes the connection: this end's SYN is acknowledged, and the peer's has arrived.
     pub(super) fn open(&mut self, id: u32, ack: u32, now: Nanos) {
         let connection = self.table.get_mut(id);
         connection.set_state(State::Established);

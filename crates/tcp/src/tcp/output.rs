@@ -1,4 +1,4 @@
-//! Segments are sent: acknowledgements, and data as far as both windows allow (RFC 9293, section 3.8.6; RFC 5681).
+//! Sends segments: acknowledgements, and data within the peer's window and the congestion window (RFC 9293, section 3.8.6; RFC 5681).
 
 use units::Nanos;
 
@@ -8,19 +8,19 @@ use crate::link::Link;
 use crate::packet::{ACK, FIN, Header, PSH};
 use crate::seq::{after, before};
 
-/// The largest window that can be said, before it is shifted.
+/// The largest value of the window field, before it is shifted.
 const LARGEST: u32 = 65_535;
 
-/// With both headers it still fits into the length field of an IP packet.
+/// Maximum payload of a packet: with both headers, its length still fits in the length field of IP.
 const LARGEST_PAYLOAD: usize = 65_000;
 
 impl Tcp {
-    /// Bytes that the peer may send from the next expected number on.
+    /// The receive window, in bytes from the next expected number on.
     pub(super) fn window(&self, id: u32) -> u32 {
         let shift = self.shift(id);
         let most = self.settings.window.min(LARGEST << shift);
         let free = most.saturating_sub(self.ready(id) as u32);
-        // Rounded up: rounded down, its end would move back (RFC 7323, section 2.4).
+        // Rounded up: if it were rounded down, its end could move back (RFC 7323, section 2.4).
         free.div_ceil(1 << shift).min(LARGEST) << shift
     }
 
@@ -28,7 +28,7 @@ impl Tcp {
         if self.table.get(id).is_scaled() { self.shift } else { 0 }
     }
 
-    /// Sends a segment of the connection, whose acknowledgement is the latest.
+    /// Sends a segment of a connection with the current acknowledgement and window. `payload`: offset and length in the send queue.
     fn emit(&mut self, id: u32, seq: u32, flags: u8, payload: Option<(usize, usize)>, link: &mut impl Link) {
         let window = self.window(id);
         let said = (window >> self.shift(id)) as u16;
@@ -43,7 +43,7 @@ impl Tcp {
         let Some(number) = connection.flight() else { return header.send(&[], None, link) };
         let flight = self.flights.get_mut(number);
         flight.advertised = connection.rcv_nxt.wrapping_add(window);
-        // Beside data they would make the segment larger than was agreed (RFC 6691); a gap is acknowledged without data at once anyway.
+        // With data, SACK blocks would make the segment larger than the MSS allows (RFC 6691); gaps are acknowledged at once without data.
         if payload.is_none() && connection.has(SACKS) {
             header.sacks = flight.inbound.sacks();
         }
@@ -52,13 +52,13 @@ impl Tcp {
         header.send(bytes, segment_size, link);
     }
 
-    /// Acknowledges what came, now.
+    /// Sends an acknowledgement now.
     pub(super) fn acknowledge_now(&mut self, id: u32, link: &mut impl Link) {
         let seq = self.table.get(id).snd_nxt;
         self.emit(id, seq, 0, None, link);
     }
 
-    /// The window has opened: to be said by the end of the turn.
+    /// Schedules a window update for the end of the turn.
     pub(super) fn owe_update(&mut self, id: u32) {
         let connection = self.table.get_mut(id);
         connection.set(OWES_ACK);
@@ -68,13 +68,13 @@ impl Tcp {
         }
     }
 
-    /// Asks for the peer's window: a segment with a number that was acknowledged already is answered.
+    /// Sends a window probe: a segment with an already acknowledged number, to which the peer must respond.
     pub(super) fn probe(&mut self, id: u32, link: &mut impl Link) {
         let seq = self.table.get(id).snd_nxt.wrapping_sub(1);
         self.emit(id, seq, 0, None, link);
     }
 
-    /// Sends what both windows allow. `force`: at least one segment, because a timer has expired.
+    /// Sends what both windows allow. `force`: sends at least one segment, because a timer has expired.
     pub(super) fn transmit(&mut self, id: u32, mut force: bool, now: Nanos, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let Some(number) = connection.flight() else { return };
@@ -94,7 +94,7 @@ impl Tcp {
         }
     }
 
-    /// Bytes of the next segment, and whether the FIN goes with it; none if nothing may be sent now.
+    /// Length of the next segment, and whether it carries the FIN; `None` if nothing may be sent now.
     fn next_segment(&self, id: u32, number: u32, force: bool, link: &impl Link) -> Option<(u32, bool)> {
         let connection = self.table.get(id);
         let flight = self.flights.get(number);
@@ -107,7 +107,7 @@ impl Tcp {
         let window = connection.peer_window().min(flight.congestion_window(mss));
         let mut room = window.saturating_sub(flight.under_way());
         if force {
-            // What was sent already is sent again whatever the window is now.
+            // Data that was already sent is sent again regardless of the window.
             let again = connection.snd_nxt.wrapping_sub(flight.next);
             room = room.max(again.min(mss));
         }
@@ -118,7 +118,7 @@ impl Tcp {
         let len = left.min(room).min(largest);
         let is_cut = len < left;
         let whole = if is_cut && len > mss { len - len % mss } else { len };
-        // A small segment that is not the last waits until there is room for more (RFC 9293, section 3.8.6.2.1).
+        // A small segment that is not the last waits for more room (sender-side SWS avoidance, RFC 9293, section 3.8.6.2.1).
         let is_small = is_cut && whole < mss && whole < flight.most_window / 2;
         if whole == 0 || (is_small && !force) {
             return None;
@@ -158,13 +158,13 @@ impl Tcp {
         self.emit(id, seq, flags, Some((offset, len as usize)), link);
     }
 
-    /// Sends the first segment that is not acknowledged again.
+    /// Retransmits the first unacknowledged segment.
     pub(super) fn resend_first(&mut self, id: u32, now: Nanos, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let Some(number) = connection.flight() else { return };
         let path = self.table.paths.get(connection.path);
         let (mss, rto) = (usize::from(path.mss), path.rto(0));
-        // What is sent now has the whole time for its acknowledgement.
+        // The full timeout applies to this transmission.
         self.flights.arm(number, now + rto);
         let flight = self.flights.get_mut(number);
         flight.untime();
@@ -177,7 +177,7 @@ impl Tcp {
         self.emit(id, seq, flags, Some((0, len)), link);
     }
 
-    /// Sends what can be sent, and ends the flight if nothing is under way.
+    /// Sends what can be sent, and ends the flight if nothing is in flight any more.
     pub(super) fn transmit_settle(&mut self, id: u32, now: Nanos, link: &mut impl Link) {
         if self.table.get(id).flight().is_none() || self.table.get(id).state() == State::SynReceived {
             return;

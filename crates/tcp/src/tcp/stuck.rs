@@ -1,26 +1,26 @@
-//! Which connections wait for acknowledgements in vain.
+//! Counts connections that wait for acknowledgements in vain.
 
 use super::Tcp;
 
-/// Sent again so often without an acknowledgement, it is no single loss: 0.6 s at the least.
+/// After this many retransmissions without an acknowledgement, it is more than a single loss: at least 0.6 s have passed.
 const LOST_FOR_GOOD: u8 = 2;
 
-/// Connections that wait for an acknowledgement.
+/// Numbers of connections that wait for an acknowledgement in vain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stuck {
-    /// Those whose SYN was sent again.
+    /// Dials whose SYN was retransmitted.
     pub syns: u64,
-    /// Those of which what was sent last was sent again twice or more.
+    /// Connections whose first unacknowledged data was retransmitted twice or more.
     pub unacknowledged: u64,
 }
 
 impl Tcp {
-    /// Those among `most` of the connections that have something under way.
+    /// Counts stuck connections among the first `most` flights.
     pub fn stuck(&self, most: usize) -> Stuck {
         let mut stuck = Stuck::default();
         for (number, flight) in self.flights.iter().take(most) {
             let connection = self.table.get(flight.owner);
-            // What is over leaves its flight as it was.
+            // The flight of an ended connection keeps its last values until it is reused.
             if connection.flight() != Some(number) {
                 continue;
             }

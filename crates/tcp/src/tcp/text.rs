@@ -1,4 +1,4 @@
-//! The bytes of a segment, and the end of the stream (RFC 9293, section 3.10.7.4, from the seventh step on).
+//! The data of a segment, and the end of the stream (RFC 9293, section 3.10.7.4, from the seventh step on).
 
 use units::Nanos;
 
@@ -10,12 +10,12 @@ use crate::packet::{FIN, Segment};
 use crate::seq::{after, before};
 
 impl Tcp {
-    /// Bytes that can be read.
+    /// Number of received bytes that can be read.
     pub(super) fn ready(&self, id: u32) -> usize {
         self.table.get(id).flight().map_or(0, |number| self.flights.get(number).inbound.ready())
     }
 
-    /// Takes the bytes of a segment. Returns the event for those that are next in the stream and lie in the packet.
+    /// Handles the data of a segment. Returns the event for bytes that are next in the stream and are in the packet.
     pub(super) fn text(
         &mut self,
         id: u32,
@@ -25,18 +25,18 @@ impl Tcp {
     ) -> Option<Event> {
         let connection = *self.table.get(id);
         let end = segment.seq.wrapping_add(segment.len);
-        // Nothing new in it.
+        // The segment has nothing new.
         if segment.len == 0 || !after(end, connection.rcv_nxt) {
             return None;
         }
         match connection.state() {
             State::Established => {}
-            // Its program is gone: the peer must not believe that anyone reads this (RFC 9293, section 3.6.1).
+            // The program has closed the connection, so nothing will read the data: the peer must learn that (RFC 9293, section 3.6.1).
             State::FinWait1 | State::FinWait2 => {
                 self.abort(id, link);
                 return None;
             }
-            // Behind a FIN there is nothing.
+            // After its FIN a peer cannot send data.
             _ => return None,
         }
         let skipped = match before(segment.seq, connection.rcv_nxt) {
@@ -58,13 +58,13 @@ impl Tcp {
             let number = self.flight(id);
             let bytes = &packet[at as usize..][..len as usize];
             self.flights.keep(number, seq, bytes, connection.rcv_nxt);
-            // A duplicate acknowledgement, at once: it tells the peer of the gap (RFC 5681, section 4.2).
+            // An immediate duplicate acknowledgement informs the peer of the gap (RFC 5681, section 4.2).
             self.acknowledge_now(id, link);
             None
         }
     }
 
-    /// The next bytes of the stream, which lie in the packet from `at` on.
+    /// Handles the next bytes of the stream, which are in the packet from `at` on.
     fn in_order(
         &mut self,
         id: u32,
@@ -79,7 +79,7 @@ impl Tcp {
         let inbound = connection.flight().map(|number| &mut self.flights.get_mut(number).inbound);
         let has_gap = inbound.as_ref().is_some_and(|inbound| inbound.has_gap());
         let waits = inbound.as_ref().is_some_and(|inbound| inbound.ready() > 0);
-        // What is to be reported before stands in the list.
+        // Bytes can be reported directly only if no earlier event of this connection is pending.
         let is_direct = !waits && !connection.has(HELD) && !connection.has(IN_EVENT_LIST);
         let behind = match (inbound, is_direct) {
             (None, true) => behind,
@@ -100,7 +100,7 @@ impl Tcp {
             self.list_event(id, 0);
         }
         let mss = u32::from(self.table.paths.get(connection.path).mss);
-        // What fills a gap is acknowledged at once, and every second full segment (RFC 5681, section 4.2).
+        // Data that fills a gap, and every second full segment, is acknowledged at once (RFC 5681, section 4.2).
         if has_gap || len >= 2 * mss || (len >= mss && connection.has(OWES_ACK)) {
             self.acknowledge_now(id, link);
         } else {
@@ -109,7 +109,7 @@ impl Tcp {
         is_direct.then_some(Event { place: id, what: What::Bytes { at, len } })
     }
 
-    /// Copies bytes that can be read; returns how many. The window opens by as much.
+    /// Copies received bytes that can be read; returns their number. The window opens by that number.
     pub(super) fn read(&mut self, place: u32, buffer: &mut [u8]) -> u32 {
         let number = self.flight(place);
         let flight = self.flights.get_mut(number);
@@ -118,7 +118,7 @@ impl Tcp {
         let connection = *self.table.get(place);
         let now = connection.rcv_nxt.wrapping_add(self.window(place));
         let mss = u32::from(self.table.paths.get(connection.path).mss);
-        // By less it would make the peer send small segments (RFC 9293, section 3.8.6.2.2).
+        // Smaller updates would make the peer send small segments (RFC 9293, section 3.8.6.2.2).
         if now.wrapping_sub(known) >= mss.min(self.settings.window / 2) && after(now, known) {
             self.owe_update(place);
         }
@@ -126,7 +126,7 @@ impl Tcp {
         n
     }
 
-    /// The end of the stream, in this segment or one that came too early.
+    /// Handles the end of the stream: a FIN in this segment, or one that arrived earlier out of order.
     pub(super) fn fin(&mut self, id: u32, segment: &Segment, now: Nanos, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let number = connection.flight();
@@ -134,7 +134,7 @@ impl Tcp {
         let here = segment.has(FIN).then(|| segment.seq.wrapping_add(segment.len));
         let Some(at) = here.or(kept) else { return };
         if before(at, connection.rcv_nxt) {
-            // A peer that lied: what it sent lies behind the end that it announced.
+            // The peer has violated the protocol: it sent data beyond the end that it announced.
             if let (Some(number), Some(_)) = (number, kept) {
                 self.flights.get_mut(number).inbound.fin = None;
             }
@@ -146,7 +146,7 @@ impl Tcp {
                 self.flights.get_mut(number).inbound.fin = Some(at);
                 return;
             }
-            // Data lies before it that nobody will read.
+            // There is data before the FIN that will not be read.
             State::FinWait1 | State::FinWait2 if at != connection.rcv_nxt => {
                 return self.abort(id, link);
             }

@@ -1,4 +1,4 @@
-//! Timers expire (RFC 9293, section 3.10.8; RFC 6298, section 5).
+//! Expired timers (RFC 9293, section 3.10.8; RFC 6298, section 5).
 
 use units::Nanos;
 
@@ -7,15 +7,15 @@ use crate::connection::State;
 use crate::event::Why;
 use crate::link::Link;
 
-/// Times that a SYN is sent again: `net.ipv4.tcp_syn_retries`.
+/// Maximum retransmissions of a SYN: `net.ipv4.tcp_syn_retries`.
 const SYN_TRIES: u8 = 6;
-/// Times that data is sent again, or the window asked for: `net.ipv4.tcp_retries2`.
+/// Maximum retransmissions of data, or window probes: `net.ipv4.tcp_retries2`.
 const TRIES: u8 = 15;
-/// The same where no program waits for it any more: `net.ipv4.tcp_orphan_retries`.
+/// Maximum retransmissions on a lingering connection: `net.ipv4.tcp_orphan_retries`.
 const LINGERING_TRIES: u8 = 8;
 
 impl Tcp {
-    /// What is due by `now`: retransmissions, probes, the end of TIME-WAIT; [`Tcp::next_event`] has what came of it.
+    /// Handles what is due by `now`: retransmissions, probes, the end of TIME-WAIT. [`Tcp::next_event`] returns the resulting events.
     pub fn expire(&mut self, now: Nanos, link: &mut impl Link) {
         while let Some(number) = self.flights.due(now) {
             self.timed_out(number, now, link);
@@ -35,7 +35,7 @@ impl Tcp {
             (false, false) => LINGERING_TRIES,
         };
         let has_window = connection.peer_window() > 0;
-        // One that lingers does not wait forever for a window, though its peer answers.
+        // A lingering connection does not wait for a window forever, even if its peer responds to probes.
         let spent = if self.table.is_place(id) { flight.tries } else { flight.backoff };
         if spent >= most {
             let why = match flight.soft_errno {

@@ -1,4 +1,4 @@
-//! The machine from outside: scripts of segments, and simulations against a TCP of another hand.
+//! Black-box tests of the machine: scripts of segments, and simulations against an independent TCP implementation.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 

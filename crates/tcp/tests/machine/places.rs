@@ -1,4 +1,4 @@
-//! Places and tuples: what is taken, what is free, and what lingers.
+//! Places and tuples: which are taken, free or lingering.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// The answer of a peer to the last segment that went out.
+/// A peer's response to the last segment that was sent.
 fn answer(wire: &mut Wire, flags: u8) -> Vec<u8> {
     let last = Segment::read(&wire.packets.pop_back().unwrap());
     wire.packets.clear();
@@ -62,7 +62,7 @@ fn a_tuple_is_in_use_until_time_wait_is_over() {
     assert_eq!((dial(&mut tcp, 60), tcp.lingering()), (Err(Refusal::InUse), 1));
     tcp.expire(Nanos::from_secs(61), &mut wire);
     assert_eq!((dial(&mut tcp, 61), tcp.lingering()), (Ok(()), 0));
-    // Another address, port or destination is another connection.
+    // Another address, port or destination makes another connection.
     for (from, to) in [
         ("198.18.0.2:1000", "10.0.0.1:80"),
         ("198.18.0.1:1001", "10.0.0.1:80"),
@@ -90,24 +90,24 @@ fn what_lingers_has_a_budget() {
     for place in 0..5 {
         open(&mut tcp, &mut wire, place, from(place), to);
     }
-    // Two close: one of them is in TIME-WAIT, the other waits for the acknowledgement.
+    // Two are closed: one is in TIME-WAIT, the other waits for an acknowledgement.
     tcp.close(0, Close::Graceful, NOW, &mut wire);
     let packet = answer(&mut wire, FIN | ACK);
     tcp.receive(&packet, false, NOW, &mut wire);
     tcp.close(1, Close::Graceful, NOW, &mut wire);
     assert_eq!((tcp.lingering(), tcp.closing(), tcp.counts().cut_short), (2, 1, 0));
-    // The third has the place of the one in TIME-WAIT, whose tuple is free.
+    // The third takes the entry of the one in TIME-WAIT, whose tuple becomes free.
     wire.packets.clear();
     tcp.close(2, Close::Graceful, NOW, &mut wire);
     assert!(Segment::read(&wire.packets[0]).has(FIN));
     assert_eq!((tcp.lingering(), tcp.closing(), tcp.counts().cut_short), (2, 2, 1));
     tcp.connect(0, from(0), to, NOW, &mut wire).unwrap();
-    // For the fourth there is none: it is reset.
+    // There is no entry for the fourth, which is reset.
     wire.packets.clear();
     tcp.close(3, Close::Graceful, NOW, &mut wire);
     assert!(Segment::read(&wire.packets[0]).has(RST));
     assert_eq!((tcp.lingering(), tcp.counts().cut_short), (2, 2));
-    // Each tuple that is free can be dialled, the others cannot.
+    // Free tuples can be dialled, the others cannot.
     for (nth, expected) in [(1, Err(Refusal::InUse)), (2, Err(Refusal::InUse)), (3, Ok(()))] {
         assert_eq!(tcp.connect(3, from(nth), to, NOW, &mut wire), expected, "{nth}");
     }
@@ -136,7 +136,7 @@ fn events_of_a_closed_place_are_not_reported_for_the_next() {
     tcp.connect(0, from, to, NOW, &mut wire).unwrap();
 }
 
-/// A loop of two ends that disagree must not run for ever, nor may anyone make us send as much as he does.
+/// Two ends that disagree must not loop forever, and no attacker may make this end send as much as it does.
 #[test]
 fn challenges_are_limited() {
     let (mut tcp, mut wire) = tcp(1, 8);
@@ -163,13 +163,13 @@ fn a_peer_is_heard_in_segments_of_its_connections_alone() {
     let at = Nanos::from_secs;
     tcp.receive(&answer(&mut wire, SYN | ACK), false, at(2), &mut wire);
     assert_eq!(tcp.heard(), at(2));
-    // A kernel's own words to a new device, and a segment of no connection.
+    // A packet that kernels send to new devices, and a segment of no connection.
     let solicitation = ip_packet("fe80::1".parse().unwrap(), "ff02::2".parse().unwrap(), 58, &[133; 8]);
     tcp.receive(&solicitation, true, at(3), &mut wire);
     let stray = Segment { from: syn.to, to: address("198.18.0.9:1"), flags: ACK, ..syn.clone() };
     tcp.receive(&stray.bytes(), false, at(4), &mut wire);
     assert_eq!((tcp.heard(), tcp.counts().packets_in, tcp.counts().not_ours), (at(2), 3, 1));
-    // A further handshake tells nothing of what is open already; a segment of that does.
+    // Another handshake says nothing about open connections; a segment of an open one does.
     tcp.connect(1, address("198.18.0.1:1001"), to, at(5), &mut wire).unwrap();
     tcp.receive(&answer(&mut wire, SYN | ACK), false, at(5), &mut wire);
     assert_eq!((tcp.heard(), tcp.heard_open()), (at(5), at(2)));
@@ -177,7 +177,7 @@ fn a_peer_is_heard_in_segments_of_its_connections_alone() {
     let more = Segment { from: syn.to, to: syn.from, seq, ack, flags: ACK, ..syn };
     tcp.receive(&more.bytes(), false, at(6), &mut wire);
     assert_eq!((tcp.heard(), tcp.heard_open()), (at(6), at(6)));
-    // Nor does the end of what was closed here.
+    // Nor does the end of a connection that was closed here.
     tcp.close(0, Close::Graceful, at(6), &mut wire);
     tcp.receive(&answer(&mut wire, ACK), false, at(7), &mut wire);
     assert_eq!((tcp.heard(), tcp.heard_open()), (at(6), at(6)));

@@ -1,18 +1,18 @@
-//! Scripts: what comes in, what must go out and be reported, line by line.
+//! Scripts: incoming segments, and the segments and events that must result, line by line.
 //!
 //! ```text
 //! connect                         the program dials; also: send N, static N, close, reset, hold, resume, turn (the end of one)
-//! out S 0 mss 1460 scale 5        a segment that must be next: flags, number, and what else is said of it
+//! out S 0 mss 1460 scale 5        a segment that must be sent next: flags, number, and other properties
 //! in SA 0 ack 1 win 5000          a segment of the peer
-//! opened                          an event that must be next: bytes N, kept N, drained, ended, gone reset
+//! opened                          an event that must be reported next: bytes N, kept N, drained, ended, gone reset
 //! skip 3                          this number of segments, of any kind
-//! wait 200ms                      time passes; what is due is done when it is due
-//! icmp 3 4 1200                   ICMP about the last segment that went out: type, code, word
+//! wait 200ms                      time passes; timers expire when they are due
+//! icmp 3 4 1200                   an ICMP message about the last segment sent: type, code, word
 //! ```
 //!
-//! Numbers are relative to the first number of whoever sends them, as is `ack` to that of the other. `200:100` is data: number and
-//! length; a segment without it has number and nothing. What goes out and is not expected, and what is reported and not expected, is a
-//! failure; `in` and `wait` are followed by the end of the turn, unless the line ends with `more`.
+//! Numbers are relative to the sender's initial sequence number, and `ack` to that of the other end. `200:100` is data: number and length;
+//! a segment without data has only a number. An unexpected segment or event is a failure. After `in` and `wait` the turn ends, unless the
+//! line ends with `more`.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use units::Nanos;
 
 use crate::segment::{ACK, FIN, PSH, RST, SYN, Segment, icmp};
 
-/// A link that remembers.
+/// A link that keeps all packets.
 #[derive(Default)]
 pub(crate) struct Wire {
     pub(crate) packets: VecDeque<Vec<u8>>,
@@ -43,7 +43,7 @@ impl Link for Wire {
     }
 }
 
-/// First number of the peer: data wraps.
+/// The peer's initial sequence number: its data wraps.
 const PEER: u32 = u32::MAX - 300;
 
 struct Stage {
@@ -51,10 +51,10 @@ struct Stage {
     wire: Wire,
     now: Nanos,
     ends: [SocketAddr; 2],
-    /// First number of ours.
+    /// The initial sequence number of the machine under test.
     iss: u32,
     events: VecDeque<String>,
-    /// Packet that went out last.
+    /// The packet that was sent last.
     last: Vec<u8>,
 }
 
@@ -270,11 +270,11 @@ impl Stage {
         shown + &format!(" win {}", segment.window)
     }
 
-    /// The next segment is as the words say; what they do not name is not looked at.
+    /// Checks the next segment against these words; properties that they do not name are ignored.
     fn outgoing(&mut self, words: &[&str], place: &str) {
         let Some(packet) = self.wire.packets.pop_front() else { panic!("{place}: nothing went out") };
         let shown = self.show(&packet);
-        // An MSS is by what the link takes: that of IPv6 is 20 less.
+        // The MSS follows from the link's MTU; for IPv6 it is 20 less.
         let shown = shown.replace("mss 1440", "mss 1460");
         let shown: Vec<&str> = shown.split(' ').collect();
         let pairs = |words: &[&str]| -> Vec<(String, String)> {

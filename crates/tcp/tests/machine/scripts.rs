@@ -1,5 +1,5 @@
-//! The machine's behaviour, state by state, as scripts. Those whose behaviour packetdrill's published scripts (github.com/google/packetdrill,
-//! gtests/net/tcp) have name the file it comes from; numbers differ where the machine has other options or another initial window.
+//! The machine's behaviour by state, as scripts. Behaviour that packetdrill's published scripts (github.com/google/packetdrill,
+//! gtests/net/tcp) cover names the file there; numbers differ because the machine has other options or another initial window.
 
 use crate::script::check;
 
@@ -8,7 +8,7 @@ mod data;
 mod loss;
 mod opening;
 
-/// A behaviour: its name, where it comes from, and the script.
+/// A behaviour: name, source and script.
 type Row = (&'static str, &'static str, &'static str);
 
 fn all(rows: &[Row]) {

@@ -1,4 +1,4 @@
-//! Segments as bytes, read and written without anything of the machine under test: straight from RFC 791, 8200, 9293 and 1071.
+//! Reads and writes segments as bytes, independently of the machine under test, straight from RFC 791, 8200, 9293 and 1071.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ pub(crate) const RST: u8 = 4;
 pub(crate) const PSH: u8 = 8;
 pub(crate) const ACK: u8 = 16;
 
-/// A segment and its two ends.
+/// A segment with the addresses of both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) from: SocketAddr,
@@ -20,7 +20,7 @@ pub(crate) struct Segment {
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
     pub(crate) sack_permitted: bool,
-    /// Blocks of a selective acknowledgement (RFC 2018, section 3).
+    /// SACK blocks (RFC 2018, section 3).
     pub(crate) sacks: Vec<(u32, u32)>,
     pub(crate) payload: Vec<u8>,
 }
@@ -77,7 +77,7 @@ impl Segment {
         self.flags & flag != 0
     }
 
-    /// The IP packet.
+    /// The segment as an IP packet.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut options = Vec::new();
         if let Some(mss) = self.mss {
@@ -106,7 +106,7 @@ impl Segment {
         ip_packet(self.from.ip(), self.to.ip(), 6, &tcp)
     }
 
-    /// Reads a packet that must be without fault.
+    /// Reads a packet that must be valid.
     pub(crate) fn read(packet: &[u8]) -> Segment {
         let (from, to, tcp): (IpAddr, IpAddr, _) = if packet[0] == 0x45 {
             assert_eq!(fold(sum(&packet[..20])), 0xffff, "the checksum of the IP header");
@@ -158,7 +158,7 @@ impl Segment {
     }
 }
 
-/// An ICMP error, of IPv4 or IPv6 as the quoted packet is, with the `word` that follows its checksum.
+/// An ICMP error, for IPv4 or IPv6 like the quoted packet, with the `word` after its checksum.
 pub(crate) fn icmp(router: IpAddr, quoted: &[u8], kind: u8, code: u8, word: u32) -> Vec<u8> {
     let to: IpAddr = match router {
         IpAddr::V4(_) => <[u8; 4]>::try_from(&quoted[12..16]).unwrap().into(),
@@ -166,7 +166,7 @@ pub(crate) fn icmp(router: IpAddr, quoted: &[u8], kind: u8, code: u8, word: u32)
     };
     let mut body = vec![kind, code, 0, 0];
     body.extend(word.to_be_bytes());
-    // At least eight bytes of the segment (RFC 792); no more here.
+    // At least eight bytes of the segment are quoted (RFC 792); no more here.
     body.extend(&quoted[..quoted.len().min(if router.is_ipv4() { 28 } else { 48 })]);
     let (protocol, pseudo) = match router {
         IpAddr::V4(_) => (1, 0),

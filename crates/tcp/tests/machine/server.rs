@@ -1,32 +1,32 @@
-//! A server's TCP for tests, written apart from the machine under test and in another way: absolute 64-bit positions, a map of pieces,
-//! everything that was ever sent kept, one plain timer. It is slow and it is simple.
+//! A server's TCP for tests, written independently of the machine under test and in a different way: absolute 64-bit positions, a map of
+//! pieces, all sent data kept forever, one simple timer. It is slow and simple.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use crate::segment::{ACK, FIN, PSH, RST, SYN, Segment};
 
-/// First time-out, in milliseconds of virtual time; it doubles up to [`MOST_RTO`].
+/// Initial timeout, in milliseconds of virtual time; it doubles up to [`MOST_RTO`].
 const RTO: u64 = 300;
 const MOST_RTO: u64 = 5_000;
 
-/// How one end behaves.
+/// The behaviour of one end.
 #[derive(Clone, Debug)]
 pub(crate) struct Manner {
     pub(crate) iss: u32,
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
-    /// Most bytes that were received and not read.
+    /// Maximum number of bytes received and not read: the window.
     pub(crate) buffer: u64,
-    /// Segments that may be under way.
+    /// Maximum number of segments in flight.
     pub(crate) burst: u64,
     /// Acknowledges every second segment at once, others after this many milliseconds; 0: all at once.
     pub(crate) delay: u64,
-    /// Takes selective acknowledgements.
+    /// Whether it accepts selective acknowledgements.
     pub(crate) sacks: bool,
 }
 
-/// One connection. Positions count from the SYN, which is 0; the first byte is 1, and the FIN comes after the last.
+/// One connection. Positions count from the SYN, which is 0; the first byte is at 1, and the FIN follows the last.
 pub(crate) struct Server {
     manner: Manner,
     here: SocketAddr,
@@ -38,27 +38,27 @@ pub(crate) struct Server {
     pub(crate) is_open: bool,
     /// All bytes to send, from position 1.
     output: Vec<u8>,
-    /// Whether a FIN follows them.
+    /// Whether a FIN follows the output.
     ends: bool,
     acked: u64,
     next: u64,
     furthest: u64,
     window: u64,
     window_at: (u64, u64),
-    /// What was acknowledged selectively, and is believed for good: it is never sent again. From, until.
+    /// Selectively acknowledged ranges, from and until. They are trusted for good, and never sent again.
     sacked: BTreeMap<u64, u64>,
     takes_sacks: bool,
-    /// Blocks of selective acknowledgements that came.
+    /// Number of SACK blocks received.
     pub(crate) blocks: u64,
     timer: Option<u64>,
     rto: u64,
     /// All bytes received in order.
     pub(crate) input: Vec<u8>,
-    /// How many of them were read.
+    /// How many bytes of `input` were read.
     read: u64,
     pieces: BTreeMap<u64, Vec<u8>>,
     fin: Option<u64>,
-    /// The peer's FIN has come, and all before it.
+    /// Whether the peer's FIN and everything before it have arrived.
     pub(crate) ended: bool,
     owes: Option<u64>,
     pub(crate) is_reset: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A peer has sent a SYN.
+    /// Accepts a peer that has sent a SYN.
     pub(crate) fn accept(manner: Manner, syn: &Segment, now: u64) -> Server {
         let mut server = Server {
             here: syn.to,
@@ -107,7 +107,7 @@ impl Server {
         self.send_more(now);
     }
 
-    /// A FIN after all that was sent.
+    /// Sends a FIN after all output.
     pub(crate) fn close(&mut self, now: u64) {
         self.ends = true;
         self.send_more(now);
@@ -118,22 +118,22 @@ impl Server {
         self.emit(self.furthest, RST | ACK, &[]);
     }
 
-    /// The program reads up to `n` bytes more.
+    /// The program reads up to `n` more bytes.
     pub(crate) fn read(&mut self, n: u64) {
         let before = self.free();
         self.read = (self.read + n).min(self.input.len() as u64);
-        // The window opens by enough that it is worth saying.
+        // Announces the window only if it has opened by enough.
         if self.free() - before >= (self.manner.buffer / 2).min(1000) && self.is_open && !self.is_reset {
             self.emit(self.furthest, ACK, &[]);
         }
     }
 
-    /// Whether all that was sent is acknowledged, the FIN too.
+    /// Whether all output is acknowledged, including the FIN.
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.acked == self.last()
     }
 
-    /// Both sides have ended.
+    /// Whether both sides have ended.
     pub(crate) fn is_over(&self) -> bool {
         self.ended && self.ends && self.is_acknowledged()
     }
@@ -146,7 +146,7 @@ impl Server {
         self.manner.buffer - (self.input.len() as u64 - self.read)
     }
 
-    /// Position of what is expected next.
+    /// The position that is expected next.
     fn expected(&self) -> u64 {
         1 + self.input.len() as u64 + u64::from(self.ended)
     }
@@ -208,7 +208,7 @@ impl Server {
         }
     }
 
-    /// When something is due.
+    /// When the next timer expires.
     pub(crate) fn due(&self) -> u64 {
         if self.is_reset {
             return u64::MAX;
@@ -228,7 +228,7 @@ impl Server {
                 self.next = self.acked;
                 self.send_more(now);
                 if self.out.len() == had {
-                    // Nothing fits: a byte asks for the window, as RFC 9293 has it, or an old number where there is none.
+                    // Nothing fits in the window: probes with one byte, as in RFC 9293, or with an old number if there is no byte.
                     let byte = self.output.get((self.acked.max(1) - 1) as usize).copied();
                     match byte.filter(|_| self.acked > 0) {
                         Some(byte) => {
@@ -244,7 +244,7 @@ impl Server {
         }
     }
 
-    /// A segment of the peer.
+    /// Handles a segment of the peer.
     pub(crate) fn arrived(&mut self, segment: &Segment, now: u64) {
         if self.is_reset {
             if !segment.has(RST) {
@@ -256,11 +256,11 @@ impl Server {
         let offset = i64::from(segment.seq.wrapping_sub(self.irs.wrapping_add(expected as u32)) as i32);
         let at = expected as i64 + offset;
         if segment.has(RST) {
-            // In TIME-WAIT it means nothing (RFC 1337).
+            // Ignored in TIME-WAIT (RFC 1337).
             if self.is_over() {
                 return;
             }
-            // RFC 5961: only the number that is expected.
+            // Only the expected number is valid (RFC 5961).
             if offset == 0 {
                 self.is_reset = true;
             } else if offset > 0 && offset <= self.free() as i64 {
@@ -269,7 +269,7 @@ impl Server {
             return;
         }
         if segment.has(SYN) {
-            // The same SYN again, or something that must be asked about.
+            // The same SYN again, or one that must be challenged.
             return if self.is_open {
                 self.emit(self.furthest, ACK, &[])
             } else {
@@ -280,7 +280,7 @@ impl Server {
         self.acknowledged(segment, at, now);
         let len = segment.payload.len() as u64 + u64::from(segment.has(FIN));
         if at < expected as i64 && len == 0 {
-            // An old number: a question for the window.
+            // An old number is a window probe.
             self.emit(self.furthest, ACK, &[]);
         }
         if len > 0 {
@@ -363,7 +363,7 @@ impl Server {
     }
 }
 
-/// The reset of a segment that belongs to nothing (RFC 9293, section 3.10.7.1).
+/// The reset for a segment of no connection (RFC 9293, section 3.10.7.1).
 pub(crate) fn reset(segment: &Segment) -> Segment {
     let room = segment.payload.len() as u32 + u32::from(segment.has(SYN)) + u32::from(segment.has(FIN));
     let (seq, ack, flags) = match segment.has(ACK) {

@@ -1,5 +1,5 @@
-//! The machine against the server of [`crate::server`], over a link that loses, repeats, delays, reorders, joins and damages packets, all
-//! from a seed: bytes arrive complete, in order and once, ends are those of the script, and nothing is left over.
+//! The machine against the server of [`crate::server`], over a link that loses, repeats, delays, reorders, joins and damages packets,
+//! depending on a seed: bytes arrive complete, in order and once, connections end as scripted, and no state is left over.
 
 use tcp::Why;
 
@@ -11,16 +11,16 @@ mod world;
 use program::Plan;
 use world::World;
 
-/// Seeds of an ordinary run; `TCP_SEEDS` for another number, `TCP_SEED` for one.
+/// Number of seeds of an ordinary run; `TCP_SEEDS` sets another number, `TCP_SEED` a single seed.
 const SEEDS: u64 = 3_000;
-/// Those of `cargo xtask test sim`.
+/// Number of seeds of `cargo xtask test sim`.
 const ALL_SEEDS: u64 = 100_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|n| n.parse().expect("a number"))
 }
 
-/// What all seeds together have shown: a simulation in which nothing is lost or refused tests nothing.
+/// What occurred over all seeds: a simulation in which nothing is lost or refused tests nothing.
 #[derive(Debug, Default)]
 struct Seen {
     complete: u64,

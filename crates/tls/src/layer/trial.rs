@@ -1,4 +1,4 @@
-//! For tests and fuzzing: connections that are open without a handshake, and records of any content.
+//! For tests and fuzzing: opens connections without a handshake, and seals records with any content.
 
 use net::Layer;
 
@@ -8,11 +8,11 @@ use crate::{
     record::{self, Content},
 };
 
-/// Suites: TLS 1.3 with its three ciphers, then TLS 1.2 with the same.
+/// Number of suites: TLS 1.3 with three ciphers, then TLS 1.2 with the same.
 pub const SUITES: usize = 6;
-/// Records under one key, before it is renewed.
+/// Number of records under one key before it is updated.
 pub const MAX_RECORDS_PER_KEY: u64 = RECORDS_PER_KEY;
-/// Records under one key that cannot be renewed.
+/// Maximum number of records under a key that cannot be updated.
 pub const MAX_RECORDS_OF_ALL: u64 = MAX_RECORDS;
 
 fn suite(number: usize) -> Suite {
@@ -22,8 +22,8 @@ fn suite(number: usize) -> Suite {
 }
 
 impl Tls {
-    /// Opens a connection with a suite of [`SUITES`] under these secrets of at most 48 bytes, sent and received, and with these numbers of the
-    /// next records.
+    /// Opens a connection with suite `number` (below [`SUITES`]). `secrets` (at most 48 bytes each) and `records`, the numbers of the next
+    /// records, are for sending and receiving.
     pub fn open_under(&mut self, index: u32, number: usize, secrets: [&[u8]; 2], records: [u64; 2]) {
         self.end(index);
         let at = index as usize;
@@ -34,10 +34,10 @@ impl Tls {
         self.warm.forget(index, Direction::In);
     }
 
-    /// The next record, with this content as its number says, whatever it may mean.
+    /// Seals the next record with this content type and content, whether or not it is meaningful.
     ///
     /// # Panics
-    /// The number is not that of an alert, a handshake message or data.
+    /// The content type is not alert, handshake or data.
     pub fn seal_as(&mut self, index: u32, content: u8, bytes: &[u8]) -> Vec<u8> {
         let content = Content::of(content).expect("alert, handshake or data");
         let mut out = vec![0; bytes.len() + record::MAX_OVERHEAD];
@@ -46,7 +46,7 @@ impl Tls {
         out
     }
 
-    /// The records that are sent from now on have the next key (RFC 8446 section 7.2).
+    /// Switches sending to the next key (RFC 8446, section 7.2).
     pub fn renew_key(&mut self, index: u32) {
         if let Some(suite) = self.held[index as usize].suite {
             self.change_key(index, suite);
@@ -59,8 +59,8 @@ impl Tls {
         [held.tx.number, held.rx.number]
     }
 
-    /// Bytes that are kept of connections besides what each has from its beginning to its end; handshakes and what waits for tickets as a
-    /// number.
+    /// State in addition to the fixed record per connection: bytes of output and partial messages, and the number of handshakes and of
+    /// connections that wait for tickets.
     pub fn kept(&self) -> (usize, usize) {
         let bytes =
             |all: &std::collections::HashMap<u32, Vec<u8>>| all.values().map(Vec::capacity).sum::<usize>();

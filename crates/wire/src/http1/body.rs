@@ -1,42 +1,41 @@
-//! The state of a message, and the bytes of its body (RFC 9112 sections 6 and 7).
+//! The stage of a message, and the framing of its body (RFC 9112, sections 6 and 7).
 
 use super::{Event, MAX_CHUNK_LINE, MAX_HEAD};
 use crate::Breach;
 
-/// The state of a connection. Each role stores the count that belongs to it (`left`) separately, so that both fit in 16
-/// bytes.
+/// The stage of a connection. Each role stores the byte count that belongs to it (`left`) separately, so that its state fits in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Client: no request, no response expected.
+    /// Client: no request is outstanding.
     Idle,
-    /// A head is to come.
+    /// A head is expected.
     Head,
-    /// `left` bytes of body are to come.
+    /// `left` bytes of body are expected.
     Sized,
-    /// Client: the body lasts until the peer closes.
+    /// Client: the body ends when the peer closes the connection.
     UntilClose,
-    /// A chunk-size line is to come.
+    /// A chunk-size line is expected.
     ChunkLine,
-    /// `left` bytes of this chunk are to come.
+    /// `left` bytes of this chunk are expected.
     Chunk,
-    /// Expects the line end after a chunk.
+    /// The line end after a chunk is expected.
     ChunkEnd,
-    /// Trailer lines, or the empty one that ends them, are to come; `left` bytes may still be spent on them.
+    /// Trailer lines, or the final empty line, are expected; `left` bytes may still be spent on them.
     Trailers,
-    /// All is consumed, only `End` is left to report.
+    /// The message is consumed; only `End` remains to be reported.
     Done,
     /// This connection no longer carries HTTP: it is to be closed, or belongs to another protocol now.
     Left,
 }
 
 impl Stage {
-    /// The stage of a body with `length` bytes.
+    /// The stage for a body of `length` bytes.
     pub(super) fn sized(length: u64) -> Self {
         if length == 0 { Self::Done } else { Self::Sized }
     }
 
-    /// Reads up to the next event of the body; after its end the stage is `after`. In the stages without a body (`Idle`,
-    /// `Head`, `Left`) it consumes nothing.
+    /// Reads up to the next event of the body; after its end the stage is `after`. Consumes nothing in the stages without a body (`Idle`,
+    /// `Head`, `Left`).
     pub(super) fn advance<'a, H>(
         &mut self,
         left: &mut u64,
@@ -85,15 +84,15 @@ impl Stage {
     }
 }
 
-/// The length of a line with nothing on it. A trailer has a name and a colon, so none is as short with its line end.
+/// The length of an empty line. A trailer line is longer, since it has a name and a colon.
 const EMPTY_LINE: usize = 2;
 
 fn data<H>(bytes: &[u8]) -> Option<Event<'_, H>> {
     if bytes.is_empty() { None } else { Some(Event::Data(bytes)) }
 }
 
-/// The chunk-size line at the start of `input`: its length with the line end, and the size; `None` while it is incomplete.
-/// The grammar of extensions is not checked, only that they are text on this line (RFC 9112 section 7.1.1).
+/// Reads the chunk-size line at the start of `input`: its length including the line end, and the size; `None` while it is incomplete. Of
+/// extensions, it checks only that they are text on this line, not their grammar (RFC 9112, section 7.1.1).
 fn chunk_line(input: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
     let line = &input[..input.len().min(MAX_CHUNK_LINE)];
     let mut size = 0u64;
@@ -108,7 +107,7 @@ fn chunk_line(input: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
     if at == 0 && !line.is_empty() {
         return Err(Breach::BadChunk);
     }
-    // Blanks are allowed before an extension; servers that pad the size leave them before the line end as well.
+    // Blanks are allowed before an extension; servers that pad the size also leave them before the line end.
     while matches!(line.get(at), Some(b' ' | b'\t')) {
         at += 1;
     }
@@ -124,7 +123,8 @@ fn chunk_line(input: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
     }
 }
 
-/// The trailer line at the start of `input`, read over: its length with the line end. `room` bytes are left for it.
+/// Skips the trailer line at the start of `input`: its length including the line end; `None` while it is incomplete. `room`: the maximum
+/// length.
 fn trailer_line(input: &[u8], room: u64) -> Result<Option<usize>, Breach> {
     let room = usize::try_from(room).map_or(input.len(), |room| room.min(input.len()));
     let Some(end) = input[..room].iter().position(|b| *b == b'\n') else {
@@ -142,7 +142,7 @@ fn trailer_line(input: &[u8], room: u64) -> Result<Option<usize>, Breach> {
     Ok(Some(end + 1))
 }
 
-/// A line end, which must come next. A lone LF is refused: being lenient here is how requests get smuggled.
+/// Reads a line end. A lone LF is refused, since leniency here enables request smuggling.
 fn line_end(input: &[u8]) -> Result<Option<usize>, Breach> {
     match input {
         [b'\r', b'\n', ..] => Ok(Some(2)),
@@ -160,12 +160,12 @@ fn hex(b: u8) -> Option<u64> {
     }
 }
 
-/// A byte of a field value: blank, visible or beyond ASCII (RFC 9110 section 5.5).
+/// Whether a byte may be in a field value: blank, visible or non-ASCII (RFC 9110, section 5.5).
 fn is_text(b: u8) -> bool {
     b == b'\t' || (b >= b' ' && b != 0x7f)
 }
 
-/// A byte of a field name (RFC 9110 section 5.6.2).
+/// Whether a byte may be in a field name (RFC 9110, section 5.6.2).
 fn is_token(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }

@@ -1,16 +1,16 @@
-//! The client role: requests are ordered, responses come in.
+//! The client role: reads responses to outstanding requests.
 
 use super::Event;
 use super::body::Stage;
 use super::head::{self, Coding, Fields, ResponseHead};
 use crate::Breach;
 
-/// One connection as a client sees it: one request outstanding at a time.
+/// A connection from the client's view: one request outstanding at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
     left: u64,
     stage: Stage,
-    /// The outstanding request's method is HEAD.
+    /// Whether the method of the outstanding request is HEAD.
     head: bool,
     keeps_alive: bool,
     switched: bool,
@@ -23,15 +23,15 @@ const _: () = assert!(size_of::<Client>() <= 16, "a client's state is kept per r
 pub struct Head {
     /// The status code, 101 or 200 to 999.
     pub status: u16,
-    /// The head's own length in bytes, as received.
+    /// Length of the head in bytes, as received.
     pub head_bytes: u32,
-    /// How many bytes of body follow, 0 for a HEAD request; `None` if only the end of the connection delimits it.
+    /// Length of the body in bytes, 0 for a HEAD request; `None` if it is not known in advance (chunked, or until the connection ends).
     pub length: Option<u64>,
     /// Whether the connection may carry another request after this response.
     pub keeps_alive: bool,
     /// `Keep-Alive: timeout=N`: the server's idle timeout in seconds.
     pub keep_alive_timeout_s: Option<u32>,
-    /// Whether it has all the fields that were expected.
+    /// Whether the head has all expected fields.
     pub has_expected: bool,
 }
 
@@ -42,12 +42,12 @@ impl Default for Client {
 }
 
 impl Client {
-    /// A fresh connection, nothing outstanding.
+    /// A new connection, without an outstanding request.
     pub const fn new() -> Self {
         Self { left: 0, stage: Stage::Idle, head: false, keeps_alive: true, switched: false }
     }
 
-    /// A request has been sent, `head` when its method is HEAD: the response to that has no body.
+    /// Records that a request was sent. `head`: its method is HEAD, so the response has no body.
     ///
     /// # Panics
     /// If a request is outstanding, or the connection has left HTTP by a 101.
@@ -57,12 +57,11 @@ impl Client {
         self.stage = Stage::Head;
     }
 
-    /// Reads `input`: how many bytes are consumed, and the event. Call until `(0, None)`, see [the module](super).
-    /// `expected`: fields to search for in the head of the final response, each by its name and a text that its value
-    /// contains.
+    /// Reads `input`: returns the number of bytes consumed, and an event. Call until `(0, None)`, see [the module](super). `expected`:
+    /// fields to look for in the head of the final response, each by its name and a text that its value contains.
     ///
     /// # Errors
-    /// The [`Breach`] of the server; the connection is of no more use.
+    /// The [`Breach`] of the server; the connection must not be used any more.
     pub fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
@@ -75,10 +74,10 @@ impl Client {
         }
     }
 
-    /// The server has closed its side, after all its bytes were offered. That ends a body that lasts until the close.
+    /// Handles the close of the server's side, after all its bytes were passed. This ends a body that lasts until the close.
     ///
     /// # Errors
-    /// [`Breach::Truncated`] where a response is outstanding or incomplete.
+    /// [`Breach::Truncated`] if a response is outstanding or incomplete.
     pub fn handle_end(&mut self) -> Result<Option<Event<'static, Head>>, Breach> {
         self.keeps_alive = false;
         match self.stage {
@@ -91,12 +90,12 @@ impl Client {
         }
     }
 
-    /// Whether nothing is outstanding.
+    /// Whether no request is outstanding.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle | Stage::Left)
     }
 
-    /// Whether the connection may carry another request. Means something between [`Event::End`] and the next order.
+    /// Whether the connection may carry another request. Valid between [`Event::End`] and the next order.
     pub fn keeps_alive(&self) -> bool {
         self.keeps_alive
     }
@@ -135,7 +134,7 @@ impl Client {
         ))
     }
 
-    /// Decides how the body ends (RFC 9112 section 6.3) and whether the connection lasts; the body's length if known.
+    /// Decides how the body ends (RFC 9112, section 6.3) and whether the connection persists. Returns the length of the body, if known.
     fn frame(&mut self, status: u16, http10: bool, fields: &Fields<'_>) -> Option<u64> {
         self.switched = status == 101;
         self.keeps_alive = fields.keeps_alive(http10) && !self.switched;
@@ -151,7 +150,7 @@ impl Client {
             }
             (Coding::Chunked { .. }, length) => {
                 self.stage = Stage::ChunkLine;
-                // Faulty framing that can still be read: not to be trusted beyond this response (RFC 9112 section 6.1).
+                // The framing is faulty but readable; the connection must not be trusted after this response (RFC 9112, section 6.1).
                 self.keeps_alive &= length.is_none() && !http10;
                 None
             }
@@ -164,7 +163,7 @@ impl Client {
     }
 }
 
-/// The state of a client after a response.
+/// The stage of a client after a response.
 fn after(switched: bool) -> Stage {
     if switched { Stage::Left } else { Stage::Idle }
 }

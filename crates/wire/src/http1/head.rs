@@ -1,4 +1,4 @@
-//! What both roles read from a head: the fields that frame a message and decide whether the connection lasts.
+//! Parses heads for both roles: the fields that frame a message and decide whether the connection persists.
 
 use super::{MAX_FIELDS, MAX_HEAD};
 use crate::Breach;
@@ -6,20 +6,20 @@ use crate::offer::Offer;
 use httparse::Header;
 use std::mem::MaybeUninit;
 
-/// Room for the fields of one head, on the stack and not written to before the parser does.
+/// Space for the fields of one head, on the stack, uninitialised until the parser writes to it.
 pub(crate) type Room<'a> = [MaybeUninit<Header<'a>>; MAX_FIELDS];
 
-/// Room without a field in it.
+/// Space without fields.
 pub(crate) const fn room<'a>() -> Room<'a> {
     [const { MaybeUninit::uninit() }; MAX_FIELDS]
 }
 
-/// The part of the input that a head may take. A parser that sees no more judges the same bytes alike, however they arrive.
+/// The part of the input that may be a head. Since the parser sees no more, its verdict does not depend on how the bytes arrive.
 pub(crate) fn window(input: &[u8]) -> &[u8] {
     &input[..input.len().min(MAX_HEAD)]
 }
 
-/// The head's length in bytes where it is complete, of the `seen` bytes that the parser has read.
+/// The length of the head in bytes; `None` while it is incomplete. `seen`: number of bytes that the parser has read.
 pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<Option<usize>, Breach> {
     match parsed {
         Ok(httparse::Status::Complete(n)) => Ok(Some(n)),
@@ -32,7 +32,7 @@ pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<O
 
 /// The head of a response.
 pub(crate) struct ResponseHead<'b, 'a> {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub(crate) n: usize,
     /// The status code, 100 to 999.
     pub(crate) status: u16,
@@ -40,8 +40,8 @@ pub(crate) struct ResponseHead<'b, 'a> {
     pub(crate) headers: &'b [Header<'a>],
 }
 
-/// Reads the head of a response at `at` in `input`; `None` while it is incomplete. What comes before `at` counts for its limit
-/// as well. Folded fields are unfolded (RFC 9112 section 5.2).
+/// Reads the head of a response at offset `at` of `input`; `None` while it is incomplete. Bytes before `at` count towards the length limit.
+/// Folded fields are unfolded (RFC 9112, section 5.2).
 pub(crate) fn response<T>(
     input: &[u8],
     at: usize,
@@ -55,8 +55,8 @@ pub(crate) fn response<T>(
     parse(&head[..input.len()], at, &mut room()).map(|head| head.map(read))
 }
 
-/// A copy of the input with blanks instead of the line ends that continue a field; none where there are none. The first line has no
-/// continuation, and what follows the empty line is no part of the head.
+/// A copy of the input in which the line ends of folded fields are replaced by blanks; `None` if no field is folded. The first line cannot
+/// be continued, and bytes after the empty line are not part of the head.
 fn unfold(input: &[u8], at: usize) -> Option<[u8; MAX_HEAD]> {
     let mut copy = [0; MAX_HEAD];
     copy[..input.len()].copy_from_slice(input);
@@ -76,13 +76,13 @@ fn unfold(input: &[u8], at: usize) -> Option<[u8; MAX_HEAD]> {
     is_folded.then_some(copy)
 }
 
-/// The head of a response, without folded fields.
+/// Parses the head of a response without folded fields.
 fn parse<'b, 'a>(
     input: &'a [u8],
     at: usize,
     room: &'b mut Room<'a>,
 ) -> Result<Option<ResponseHead<'b, 'a>>, Breach> {
-    // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
+    // The parser would skip empty lines, which only a server may do (RFC 9112, section 2.2).
     if matches!(input.get(at), Some(b'\r' | b'\n')) {
         return Err(Breach::BadHead);
     }
@@ -97,17 +97,16 @@ fn parse<'b, 'a>(
     Ok(Some(ResponseHead { n, status, http10: parsed.version == Some(0), headers: parsed.headers }))
 }
 
-/// Gives each field of the head that a response begins with, by its name and its value.
+/// Passes the name and the value of each field of a response's head to `take`.
 pub fn each_field(response: &[u8], mut take: impl FnMut(&[u8], &[u8])) {
     let each = |head: ResponseHead<'_, '_>| {
         head.headers.iter().for_each(|field| take(field.name.as_bytes(), field.value));
     };
-    // One that cannot be read has been reported as such.
+    // A head that cannot be parsed was reported before.
     let _ = self::response(response, 0, each);
 }
 
-/// Whether each of the expected fields is there: one of its name (RFC 9110 section 5.1: whatever its case) whose value
-/// contains its text.
+/// Whether all expected fields are present: a field with the name, ignoring case (RFC 9110, section 5.1), whose value contains the text.
 pub(super) fn has_fields(headers: &[Header<'_>], expected: &[(String, String)]) -> bool {
     let contains = |value: &[u8], text: &str| {
         text.is_empty() || value.windows(text.len()).any(|part| part == text.as_bytes())
@@ -117,14 +116,14 @@ pub(super) fn has_fields(headers: &[Header<'_>], expected: &[(String, String)]) 
     })
 }
 
-/// The framing by `Transfer-Encoding`.
+/// The framing according to `Transfer-Encoding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// No such field.
+    /// There is no such field.
     Absent,
-    /// `chunked` comes last: the chunks delimit the body. `only`: there is no other coding.
+    /// `chunked` is the last coding: the chunks delimit the body. `only`: there is no other coding.
     Chunked { only: bool },
-    /// Another coding comes last (or none is named): only the close delimits the body.
+    /// Another coding is last (or none is named): only the close delimits the body.
     Other,
 }
 
@@ -144,21 +143,21 @@ pub(super) struct Fields<'a> {
     upgrade: Upgrade<'a>,
 }
 
-/// The fields of a WebSocket handshake (RFC 6455 section 4.2.1).
+/// The fields of a WebSocket handshake (RFC 6455, section 4.2.1).
 #[derive(Debug, Default)]
 struct Upgrade<'a> {
     /// `Connection: upgrade`
     connection: bool,
     /// `Upgrade: websocket`
     websocket: bool,
-    /// `Sec-WebSocket-Key`; empty, and so no valid one, where it comes twice (section 11.3.1)
+    /// `Sec-WebSocket-Key`; empty, and therefore invalid, if it occurs twice (section 11.3.1)
     key: Option<&'a [u8]>,
-    /// `Sec-WebSocket-Version`; 0 where it is no number or comes twice (section 11.3.5)
+    /// `Sec-WebSocket-Version`; 0 if it is not a number or occurs twice (section 11.3.5)
     version: Option<u16>,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the fields. Breach: [`Breach::BadLength`] where `Content-Length` or `Transfer-Encoding` is malformed.
+    /// Reads the fields. Fails with [`Breach::BadLength`] if `Content-Length` or `Transfer-Encoding` is malformed.
     pub(super) fn read(headers: &[Header<'a>]) -> Result<Self, Breach> {
         let mut f = Self {
             length: None,
@@ -171,7 +170,7 @@ impl<'a> Fields<'a> {
             upgrade: Upgrade::default(),
         };
         for h in headers {
-            // By length first: most fields of a head end here, with one comparison.
+            // Compares the length first, which excludes most fields of a head with one comparison.
             match h.name.len() {
                 4 if h.name.eq_ignore_ascii_case("host") => f.hosts += 1,
                 6 if h.name.eq_ignore_ascii_case("expect") => {
@@ -196,7 +195,7 @@ impl<'a> Fields<'a> {
         Ok(f)
     }
 
-    /// Whether the connection lasts beyond this message, according to the fields (RFC 9112 section 9.3).
+    /// Whether the connection persists after this message, according to the fields (RFC 9112, section 9.3).
     pub(super) fn keeps_alive(&self, http10: bool) -> bool {
         !self.close && (!http10 || self.keep_alive)
     }
@@ -217,7 +216,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Equal repetitions count as one (RFC 9110 section 8.6).
+    /// Reads a length; equal repetitions count as one (RFC 9110, section 8.6).
     fn content_length(&mut self, value: &[u8]) -> Result<(), Breach> {
         for item in items(value) {
             let n = decimal(item).ok_or(Breach::BadLength)?;
@@ -229,7 +228,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// Nothing may follow `chunked`, least of all `chunked` (RFC 9112 section 6.1).
+    /// Reads codings; none may follow `chunked`, not even another `chunked` (RFC 9112, section 6.1).
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Breach> {
         for item in items(value) {
             let first = self.coding == Coding::Absent;
@@ -250,12 +249,12 @@ impl Upgrade<'_> {
     }
 }
 
-/// The items of a comma list, blanks cut off. An empty value has one item, which is empty.
+/// The items of a comma-separated list, without surrounding blanks. An empty value has one item, which is empty.
 pub(crate) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
 
-/// `timeout=N` of a `Keep-Alive` field (RFC 2068 section 19.7.1.1); what is not a number is ignored.
+/// The value of `timeout=N` in a `Keep-Alive` field (RFC 2068, section 19.7.1.1); `None` for other items and for other values.
 fn timeout_s(item: &[u8]) -> Option<u32> {
     let (name, value) = item.split_at_checked(b"timeout".len())?;
     let value = value.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
@@ -263,7 +262,7 @@ fn timeout_s(item: &[u8]) -> Option<u32> {
     if name.eq_ignore_ascii_case(b"timeout") { u32::try_from(decimal(value)?).ok() } else { None }
 }
 
-/// One or more digits, nothing else, within 64 bits.
+/// A decimal number: one or more digits, nothing else, within 64 bits.
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -1,11 +1,11 @@
-//! The server role: requests come in.
+//! The server role: reads requests.
 
 use super::Event;
 use super::body::Stage;
 use super::head::{self, Coding, Fields};
 use crate::{Breach, offer::Offer};
 
-/// One connection as a server sees it: any number of requests, one after the other, pipelined or not.
+/// A connection from the server's view: any number of requests, one after the other, pipelined or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Server {
     left: u64,
@@ -24,13 +24,13 @@ pub struct Request<'a> {
     pub target: &'a str,
     /// Whether the client wants to send another request on this connection.
     pub keeps_alive: bool,
-    /// The method is HEAD: the response has no body.
+    /// Whether the method is HEAD, so that the response has no body.
     pub head: bool,
-    /// The client waits for [`CONTINUE`](super::CONTINUE) before it sends the body.
+    /// Whether the client waits for [`CONTINUE`](super::CONTINUE) before it sends the body.
     pub expects_continue: bool,
-    /// HTTP/1.0: a kept connection must be confirmed in the response.
+    /// Whether the request is HTTP/1.0, so that a kept connection must be confirmed in the response.
     pub http10: bool,
-    /// The client offers an upgrade to WebSocket. This machine continues with HTTP: to accept, replace it.
+    /// The upgrade to WebSocket that the client offers, if any. This machine continues with HTTP: to accept, replace it.
     pub websocket: Option<Offer<'a>>,
 }
 
@@ -41,15 +41,15 @@ impl Default for Server {
 }
 
 impl Server {
-    /// A fresh connection, its first request to come.
+    /// A new connection, whose first request is expected.
     pub const fn new() -> Self {
         Self { left: 0, stage: Stage::Head, keeps_alive: true }
     }
 
-    /// Reads `input`: how many bytes are consumed, and the event. Call until `(0, None)`, see [the module](super).
+    /// Reads `input`: returns the number of bytes consumed, and an event. Call until `(0, None)`, see [the module](super).
     ///
     /// # Errors
-    /// The [`Breach`] of the client: send a 400 if you like, and close.
+    /// The [`Breach`] of the client: close the connection, optionally after a 400.
     pub fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
@@ -73,7 +73,7 @@ impl Server {
         let Some(n) = head::complete(result, input.len())? else { return Ok((blank, None)) };
         let fields = Fields::read(parsed.headers)?;
         let http10 = parsed.version == Some(0);
-        // RFC 9112 section 3.2: exactly one, but for HTTP/1.0, which may have none.
+        // RFC 9112, section 3.2: exactly one `Host`, except that HTTP/1.0 may have none.
         if fields.hosts > 1 || (fields.hosts == 0 && !http10) {
             return Err(Breach::BadHead);
         }
@@ -85,16 +85,16 @@ impl Server {
             target: parsed.path.expect("a complete head has a target"),
             keeps_alive: self.keeps_alive,
             head: method == "HEAD",
-            // RFC 9110 section 10.1.1: an HTTP/1.0 client cannot mean it.
+            // An HTTP/1.0 client cannot mean it (RFC 9110, section 10.1.1).
             expects_continue: fields.expects_continue && !http10,
             http10,
-            // RFC 6455 section 4.1, items 2 to 4: a GET, at least HTTP/1.1.
+            // Only a GET with HTTP/1.1 or later can upgrade (RFC 6455, section 4.1, items 2 to 4).
             websocket: fields.websocket().filter(|_| method == "GET" && !http10),
         };
         Ok((blank + n, Some(Event::Head(request))))
     }
 
-    /// Decides how the body ends (RFC 9112 section 6.3). What another server on the way could read otherwise is refused.
+    /// Decides how the body ends (RFC 9112, section 6.3). Framing that an intermediary might read differently is refused.
     fn frame(&mut self, http10: bool, fields: &Fields<'_>) -> Result<(), Breach> {
         self.stage = match (fields.coding, fields.length) {
             (Coding::Absent, length) => {
@@ -108,14 +108,14 @@ impl Server {
     }
 }
 
-/// The bytes of empty lines before a request, which a server reads over (RFC 9112 section 2.2).
+/// Number of bytes of empty lines before a request, which a server skips (RFC 9112, section 2.2).
 fn empty_lines(input: &[u8]) -> Result<usize, Breach> {
     let mut at = 0;
     while input[at..].starts_with(b"\r\n") {
         at += 2;
     }
     match input[at..] {
-        // The parser would take a lone LF for an empty line.
+        // The parser would accept a lone LF as an empty line.
         [b'\n', ..] => Err(Breach::BadHead),
         _ => Ok(at),
     }

@@ -1,7 +1,7 @@
-//! Request targets (RFC 9112 section 3.2, RFC 3986 section 3.4).
+//! Request targets (RFC 9112, section 3.2; RFC 3986, section 3.4).
 
-/// The value of the query parameter `name` in a request target, as sent (percent signs are not decoded): the first if it
-/// is there several times, empty if it has none.
+/// The value of the query parameter `name` in a request target, as sent (not percent-decoded): the first if there are several, empty if
+/// it has no value, `None` if there is no such parameter.
 pub fn query<'a>(target: &'a str, name: &str) -> Option<&'a str> {
     let (_, query) = target.split_once('?')?;
     let query = query.split_once('#').map_or(query, |(query, _)| query);

@@ -1,25 +1,25 @@
-//! Heads to send, written into the caller's buffer without the formatting machinery.
+//! Writes heads into the caller's buffer, without `std::fmt`.
 
 use crate::out::Out;
 
-/// The contents of a response's head.
+/// The contents of a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The status code, 100 to 999.
     pub status: u16,
-    /// The media type; no such field if empty.
+    /// The media type; empty: no `Content-Type`.
     pub content_type: &'static str,
-    /// The body's length in bytes; not sent with 1xx and 204, which have none (RFC 9110 section 8.6).
+    /// Length of the body in bytes; not sent with 1xx and 204, which have no body (RFC 9110, section 8.6).
     pub content_length: u64,
     /// Whether the connection stays open after this response.
     pub keeps_alive: bool,
-    /// The request was HTTP/1.0, so that keep-alive must be announced.
+    /// Whether the request was HTTP/1.0, so that keep-alive must be announced.
     pub http10: bool,
 }
 
-/// Writes the head of a request (and nothing else) into `out`: the bytes written, `None` where it does not fit.
+/// Writes the head of a request (nothing else) into `out`: returns the number of bytes, `None` if it does not fit.
 ///
-/// The arguments are written unchanged: the caller must check that they have no space and no line end.
+/// The arguments are written unchanged: the caller must check that they contain no space and no line end.
 pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> Option<usize> {
     let mut out = Out::new(out);
     begin_request(&mut out, method, target, host)?;
@@ -27,7 +27,7 @@ pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> 
     Some(out.len())
 }
 
-/// The request line and `Host`.
+/// Writes the request line and `Host`.
 pub(crate) fn begin_request(out: &mut Out, method: &str, target: &str, host: &str) -> Option<()> {
     let tokens = [method, target, host];
     debug_assert!(
@@ -42,7 +42,7 @@ pub(crate) fn begin_request(out: &mut Out, method: &str, target: &str, host: &st
     out.put(b"\r\n")
 }
 
-/// Writes the head of a response into `out`: the bytes written, `None` where it does not fit.
+/// Writes the head of a response into `out`: returns the number of bytes, `None` if it does not fit.
 ///
 /// # Panics
 /// If the status is not three digits.
@@ -70,7 +70,7 @@ pub fn write_response(out: &mut [u8], r: &Response) -> Option<usize> {
     Some(out.len())
 }
 
-/// The usual phrase of a status (RFC 9110 section 15), none for those a test server has no use for.
+/// The reason phrase of a status (RFC 9110, section 15); empty for those that a test server does not use.
 fn reason(status: u16) -> &'static [u8] {
     match status {
         100 => b"Continue",
@@ -128,10 +128,10 @@ mod tests {
             Response { keeps_alive: false, http10: true, ..OK },
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         );
-        // RFC 9110 section 8.6: no length with these.
+        // No length with these statuses (RFC 9110, section 8.6).
         check(Response { status: 204, ..OK }, "HTTP/1.1 204 No Content\r\n\r\n");
         check(Response { status: 100, ..OK }, "HTTP/1.1 100 Continue\r\n\r\n");
-        // RFC 9112 section 4: the blank stays where the phrase is empty.
+        // The blank stays if the reason phrase is empty (RFC 9112, section 4).
         check(Response { status: 299, ..OK }, "HTTP/1.1 299 \r\nContent-Length: 0\r\n\r\n");
     }
 

@@ -1,43 +1,43 @@
-//! Error codes (RFC 9113 section 7).
+//! Error codes (RFC 9113, section 7).
 
 use std::fmt;
 
-/// Why a stream or a connection ends, as a number on the wire. Numbers without a name here are allowed.
+/// The error code of a stream or a connection, as a number on the wire. Numbers without a name here are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Code(pub u32);
 
 impl Code {
     /// No error: a graceful end.
     pub const NO_ERROR: Self = Self(0x0);
-    /// A rule of the protocol is broken, and no other code is more specific.
+    /// A protocol rule was violated, and no other code is more specific.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
-    /// The endpoint failed.
+    /// The endpoint failed internally.
     pub const INTERNAL_ERROR: Self = Self(0x2);
     /// The peer sent more than its window allows.
     pub const FLOW_CONTROL_ERROR: Self = Self(0x3);
-    /// The acknowledgement of SETTINGS did not come in time.
+    /// SETTINGS were not acknowledged in time.
     pub const SETTINGS_TIMEOUT: Self = Self(0x4);
-    /// A frame for a stream whose sender had ended it.
+    /// A frame arrived for a stream that its sender had ended.
     pub const STREAM_CLOSED: Self = Self(0x5);
-    /// A frame of an invalid size.
+    /// A frame has an invalid size.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
-    /// The stream was refused before anything was done for it: the request may be sent again.
+    /// The stream was refused before it was processed: the request may be repeated.
     pub const REFUSED_STREAM: Self = Self(0x7);
     /// The stream is not needed any more.
     pub const CANCEL: Self = Self(0x8);
-    /// The state of HPACK is lost.
+    /// The HPACK state is invalid.
     pub const COMPRESSION_ERROR: Self = Self(0x9);
     /// The connection of a CONNECT request failed.
     pub const CONNECT_ERROR: Self = Self(0xA);
     /// The peer generates excessive load.
     pub const ENHANCE_YOUR_CALM: Self = Self(0xB);
-    /// The transport does not meet the requirements on its security.
+    /// The transport does not meet the security requirements.
     pub const INADEQUATE_SECURITY: Self = Self(0xC);
     /// HTTP/1.1 is required.
     pub const HTTP_1_1_REQUIRED: Self = Self(0xD);
 }
 
-/// By number.
+/// Names, indexed by code.
 const NAMES: [&str; 14] = [
     "NO_ERROR",
     "PROTOCOL_ERROR",

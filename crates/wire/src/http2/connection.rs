@@ -1,4 +1,7 @@
-//! The machine: frames in, events out (RFC 9113 sections 5 and 6).
+//! The state machine of a connection: frames in, events out (RFC 9113, sections 5 and 6).
+//!
+//! The submodules handle the kinds of frames: field blocks, DATA, control frames, and sending. Every count and buffer is bounded, so that a
+//! peer cannot make the state grow.
 
 mod block;
 mod budget;
@@ -17,21 +20,22 @@ use super::{
 use budget::Budget;
 pub use send::Method;
 
-/// One connection, in either role. Its streams are kept by the caller.
+/// A connection, in either role. The caller keeps its streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
-    /// Client: the stream that it opens next. Server: the lowest that the client may open next.
+    /// Client: the number of the next stream that it opens. Server: the lowest number that the client may use next.
     next: u32,
-    /// Streams that are open.
+    /// Number of open streams.
     open: u32,
-    /// How much the peer takes on all streams together.
+    /// The peer's receive window for the connection, in bytes.
     send_window: i32,
-    /// Bytes that came since the last WINDOW_UPDATE of ours.
+    /// Bytes received since the last WINDOW_UPDATE for the connection was due.
     received: u32,
-    /// The last stream of the peer's GOAWAY; [`NO_GOAWAY`] before there was one.
+    /// The last stream of the peer's GOAWAY; [`NO_GOAWAY`] if there was none.
     last: u32,
     peer: Peer,
-    /// The DATA frame whose payload is to come: its stream, and its bytes without padding. Or bytes to skip.
+    /// The stream (`reads`) of the DATA frame that is being received, and how many bytes of it without padding (`left`) are expected; when
+    /// skipping, `left` is the number of bytes to skip.
     reads: u32,
     left: u32,
     budget: Budget,
@@ -43,41 +47,41 @@ pub struct Connection {
 
 const _: () = assert!(size_of::<Connection>() <= 56, "an idle connection has one");
 
-/// No stream has this number.
+/// Not a valid stream number: no GOAWAY was received.
 const NO_GOAWAY: u32 = u32::MAX;
 
-/// Highest number of a stream.
+/// The highest stream number.
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Server: the client's magic text is to come.
+    /// Server: the client's magic text is expected.
     Magic,
-    /// The peer's SETTINGS are to come.
+    /// The peer's SETTINGS are expected.
     Settings,
-    /// A frame's header is to come.
+    /// A frame header is expected.
     Frame,
-    /// `left` bytes of a DATA frame are to come, and then its padding.
+    /// `left` bytes of a DATA frame are expected, then its padding.
     Data,
-    /// `left` bytes are to come that say nothing.
+    /// `left` bytes are expected that are ignored.
     Skip,
 }
 
-/// The peer has acknowledged our SETTINGS.
+/// Flag: the peer has acknowledged the SETTINGS of this end.
 const ACKED: u8 = 1;
-/// We have sent a GOAWAY: no new streams.
+/// Flag: this end has sent a GOAWAY, so that no streams are opened any more.
 const LEAVING: u8 = 2;
-/// We have reset a stream: frames for closed ones may come that were on their way.
+/// Flag: this end has reset a stream, so that frames for closed streams may still be in transit.
 const HAS_RESET: u8 = 4;
-/// The DATA frame whose payload is to come ends its stream.
+/// Flag: the DATA frame that is being received ends its stream.
 const DATA_ENDS: u8 = 8;
-/// The peer's encoder has no dynamic table.
+/// Flag: the peer's encoder has no dynamic table.
 const NO_TABLE: u8 = 16;
 
-/// Memory for a block of fields and its text. One serves all connections of a thread: events borrow it until the next call.
+/// Memory for a field block and its decoded text. One serves all connections of a thread: an event borrows it until the next call.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    /// A block whose frames are joined.
+    /// A block that is joined from several frames.
     block: [u8; MAX_BLOCK],
     text: [u8; MAX_LIST],
 }
@@ -89,41 +93,41 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// 64 KiB, which need no preparation between calls.
+    /// Allocates 64 KiB, which need no preparation between calls.
     pub const fn new() -> Self {
         Self { block: [0; MAX_BLOCK], text: [0; MAX_LIST] }
     }
 }
 
-/// What a call needs besides the connection's own state.
+/// What a call needs in addition to the state of the connection.
 #[derive(Debug)]
 pub struct Context<'a, 't> {
-    /// Memory for the event.
+    /// Memory that the event borrows.
     pub scratch: &'a mut Scratch,
-    /// The connection's own table, where it has one: see [`Event::TableNeeded`].
+    /// The dynamic table of the connection, if it has one: see [`Event::TableNeeded`].
     pub table: Option<&'t mut Table>,
-    /// Server: the current second, counted from anywhere: [`MAX_RESETS`](super::MAX_RESETS) and
-    /// [`MAX_CONTROLS`](super::MAX_CONTROLS) are per second.
+    /// Server: the current second, from an arbitrary start: [`MAX_RESETS`](super::MAX_RESETS) and [`MAX_CONTROLS`](super::MAX_CONTROLS) are
+    /// limits per second.
     pub second: u32,
-    /// Client: fields to search for in the head of a final response, each by its name and a text that its value contains;
-    /// [`MAX_EXPECTED`](super::MAX_EXPECTED) at most.
+    /// Client: fields to look for in the head of a final response, each by its name and a text that its value contains; at most
+    /// [`MAX_EXPECTED`](super::MAX_EXPECTED).
     pub expected: &'t [(String, String)],
-    /// Client: takes fields from the head of a final response.
+    /// Client: receives fields from the head of a final response.
     pub fields: Option<&'t mut dyn TakesFields>,
 }
 
-/// Takes fields from a head.
+/// Receives fields from a head.
 pub trait TakesFields: std::fmt::Debug {
-    /// Whether a field of this name is taken.
+    /// Whether fields with this name are wanted.
     fn wants(&self, name: &[u8]) -> bool;
-    /// Such a field has come.
+    /// Receives such a field.
     fn take(&mut self, name: &[u8], value: &[u8]);
 }
 
 type Came<'a> = Result<(usize, Option<Event<'a>>), Code>;
 
 impl Connection {
-    /// A fresh connection; the preface of this role is sent by the caller.
+    /// A new connection; the caller sends the preface of this role.
     pub const fn new(role: Role) -> Self {
         Self {
             next: 1,
@@ -145,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// The number of the stream that the input is for: 0 where it is for the connection, or too short to tell.
+    /// The number of the stream that the input is for; 0 if it is for the connection, or too short to decide.
     pub fn reads(&self, input: &[u8]) -> u32 {
         match self.stage {
             Stage::Data => self.reads,
@@ -154,11 +158,11 @@ impl Connection {
         }
     }
 
-    /// Reads `input`: how many bytes are consumed, and the event. `stream`: the one that [`reads`](Self::reads) gave, if it is
-    /// open. Call until `(0, None)`, see [the module](super).
+    /// Reads `input`: returns the number of bytes consumed, and an event. `stream`: the stream that [`reads`](Self::reads) returned, if it
+    /// is open. Call until `(0, None)`, see [the module](super).
     ///
     /// # Errors
-    /// The connection error of the peer: send a GOAWAY with this code, and close.
+    /// A connection error of the peer: send a GOAWAY with this code, and close.
     ///
     /// # Panics
     /// If more than [`MAX_EXPECTED`](super::MAX_EXPECTED) fields are expected.
@@ -176,32 +180,32 @@ impl Connection {
         }
     }
 
-    /// Streams that are open.
+    /// Number of open streams.
     pub fn open_streams(&self) -> u32 {
         self.open
     }
 
-    /// Whether the peer's SETTINGS have come.
+    /// Whether the peer's SETTINGS have arrived.
     pub fn is_open(&self) -> bool {
         !matches!(self.stage, Stage::Magic | Stage::Settings)
     }
 
-    /// Whether nothing has come in part. (Half a frame without a body is left unconsumed, so the caller can tell.)
+    /// Whether no frame is partly consumed. (An incomplete frame other than DATA is left unconsumed, so the caller can see it.)
     pub fn is_between_frames(&self) -> bool {
         matches!(self.stage, Stage::Frame)
     }
 
-    /// Client: whether a further stream may be opened beside the open ones.
+    /// Client: whether another stream may be opened.
     pub fn has_place(&self) -> bool {
         self.open < self.peer.max_streams && !self.is_leaving() && self.next <= LAST_STREAM
     }
 
-    /// Client: how many streams the server allows at once; none before its SETTINGS, or where they set no limit.
+    /// Client: how many simultaneous streams the server allows; `None` before its SETTINGS, or if they set no limit.
     pub fn allowed_streams(&self) -> Option<u32> {
         Some(self.peer.max_streams).filter(|most| self.is_open() && *most < u32::MAX)
     }
 
-    /// Whether the peer or the numbers of streams allow no further stream, so that the connection is to end.
+    /// Whether no further stream is possible, because of a GOAWAY or because stream numbers are exhausted: the connection must be replaced.
     pub fn is_leaving(&self) -> bool {
         self.last != NO_GOAWAY || self.is(LEAVING) || self.next > LAST_STREAM
     }
@@ -211,17 +215,17 @@ impl Connection {
         self.last != NO_GOAWAY
     }
 
-    /// The highest stream that the peer may act on: that of its GOAWAY; [`u32::MAX`] before there was one.
+    /// The highest stream that the peer may process, from its GOAWAY; [`u32::MAX`] if there was none.
     pub fn last_stream(&self) -> u32 {
         self.last
     }
 
-    /// Client: whether the server takes an extended CONNECT (RFC 8441). Means something once it is open.
+    /// Client: whether the server supports extended CONNECT (RFC 8441). Valid once the connection is open.
     pub fn takes_connect(&self) -> bool {
         self.peer.takes_connect
     }
 
-    /// Whether the peer's encoder may have a dynamic table: a [`Table`] that it needed once is needed on.
+    /// Whether the peer's encoder may have a dynamic table. While it may, a [`Table`] must be kept once it was needed.
     pub fn has_table(&self) -> bool {
         !self.is(NO_TABLE)
     }
@@ -230,7 +234,7 @@ impl Connection {
         self.flags & flag != 0
     }
 
-    /// Our window: of all streams, and of each.
+    /// The receive windows of this end: for the connection, and for each stream.
     fn windows(&self) -> (u32, u32) {
         match self.role {
             Role::Client => (CLIENT_WINDOW, CLIENT_STREAM_WINDOW),
@@ -257,7 +261,7 @@ impl Connection {
     ) -> Came<'a> {
         let Some(header) = Header::read(input) else { return Ok((0, None)) };
         let is_settings = header.kind == frame::SETTINGS && !header.has(frame::ACK);
-        // Section 3.4: nothing comes before them.
+        // Nothing may precede the peer's SETTINGS (section 3.4).
         if self.stage == Stage::Settings && !is_settings {
             return Err(Code::PROTOCOL_ERROR);
         }
@@ -267,7 +271,7 @@ impl Connection {
         match header.kind {
             frame::DATA => self.begin_data(header, input, stream, context.second),
             frame::HEADERS => self.handle_block(header, input, stream, context),
-            // Pushes are switched off (section 8.4); a block's continuations are read with it (section 6.10).
+            // Pushes are disabled (section 8.4); CONTINUATIONs are read together with their HEADERS (section 6.10).
             frame::PUSH_PROMISE | frame::CONTINUATION => Err(Code::PROTOCOL_ERROR),
             frame::PRIORITY..=frame::WINDOW_UPDATE => {
                 self.handle_control(header, input, stream, context.second)
@@ -280,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// One of [`MAX_CONTROLS`](super::MAX_CONTROLS). A client has asked for what comes: its caller bounds the replies that wait.
+    /// Counts one of [`MAX_CONTROLS`](super::MAX_CONTROLS); for a server only. A client's caller limits the replies that wait.
     fn control(&mut self, second: u32) -> Result<(), Code> {
         match self.role {
             Role::Server => self.budget.control(second),
@@ -299,22 +303,21 @@ impl Connection {
         n
     }
 
-    /// Whether nothing was ever sent on this stream. A number that the peer may not use at all is a connection error
-    /// (sections 5.1.1 and 8.4).
+    /// Whether a stream was never used. A number that the peer must not use at all is a connection error (sections 5.1.1 and 8.4).
     fn is_idle(&self, stream: u32) -> Result<bool, Code> {
         if stream.is_multiple_of(2) { Err(Code::PROTOCOL_ERROR) } else { Ok(stream >= self.next) }
     }
 
-    /// A stream that the caller does not know has ended: what still comes for it is an error, unless it may have been on its
-    /// way when we reset the stream (section 5.1, "closed").
+    /// Handles a frame for a stream that the caller does not know, so that it has ended. This is an error, unless the frame may have been
+    /// in transit when this end reset the stream (section 5.1, "closed").
     fn closed<'a>(&mut self, stream: u32) -> Option<Event<'a>> {
         let is_late = self.is(HAS_RESET);
         self.flags |= HAS_RESET;
         (!is_late).then_some(Event::StreamError(stream, Code::STREAM_CLOSED))
     }
 
-    /// The peer broke a rule of this stream (section 5.4.2). Against a client that makes the server reset its streams, this
-    /// counts as if it had reset them itself.
+    /// Fails a stream because the peer has violated a rule (section 5.4.2). Counts as a reset by the client, which may otherwise make the
+    /// server reset streams without limit.
     fn fail<'a>(&mut self, stream: &mut Stream, code: Code, second: u32) -> Result<Option<Event<'a>>, Code> {
         if self.role == Role::Server {
             self.budget.reset(second)?;

@@ -1,55 +1,56 @@
-//! What came in.
+//! Input events.
 
 use super::{Code, Head, Request, Stream, Trailers};
 
-/// An input event. Those of a stream are about the one that [`reads`](super::Connection::reads) gave.
+/// An input event. Events of a stream concern the one that [`reads`](super::Connection::reads) returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The peer's first SETTINGS: the connection is open. Reply with [`SETTINGS_ACK`](super::SETTINGS_ACK).
     Opened,
-    /// Further SETTINGS. Reply with [`SETTINGS_ACK`](super::SETTINGS_ACK). Bodies that waited for a window may go on.
+    /// Further SETTINGS. Reply with [`SETTINGS_ACK`](super::SETTINGS_ACK). Bodies that waited for a window may continue.
     Settings,
-    /// The peer has acknowledged our SETTINGS: the [`Table`](super::Table) of this connection is not needed any more.
+    /// The peer has acknowledged the SETTINGS of this end. A server does not need the [`Table`](super::Table) of the connection any more.
     SettingsAcked,
-    /// Nothing was used: call again with a [`Table`](super::Table), and with the same one until [`Self::SettingsAcked`].
+    /// Nothing was consumed: call again with a [`Table`](super::Table), and with the same one from then on, while
+    /// [`has_table`](super::Connection::has_table) is true.
     TableNeeded,
-    /// Client: an interim response, status 100 to 199; the final one is still to come.
+    /// Client: an interim response, status 100 to 199; the final one is still expected.
     Interim(u16),
     /// Client: the head of the final response.
     Head(Head<'a>),
-    /// Server: a request. Keep the stream if anything is to follow, on either side.
+    /// Server: a request. Keep the stream if anything follows, in either direction.
     Request(Request<'a>, Stream),
-    /// A piece of a body.
+    /// A part of a body.
     Data(Data<'a>),
-    /// The fields behind a body, and the end of the message.
+    /// The trailers: the fields after a body, and the end of the message.
     Trailers(Trailers<'a>),
-    /// The peer has reset the stream, which is closed. [`Code::REFUSED_STREAM`]: it has not been acted on.
+    /// The peer has reset the stream, which is closed. [`Code::REFUSED_STREAM`]: it was not processed.
     Reset(Code),
-    /// The peer broke a rule of the stream with this number, or is refused it: reply with
-    /// [`write_reset`](super::write_reset). The stream is closed.
+    /// The peer violated a rule of the stream with this number, or the stream is refused: reply with [`write_reset`](super::write_reset).
+    /// The stream is closed.
     StreamError(u32, Code),
-    /// More may be sent: on the stream with this number, or on all of them where it is 0.
+    /// More may be sent: on the stream with this number, or on all streams if it is 0.
     Window(u32),
     /// Reply with [`write_pong`](super::write_pong).
     Ping([u8; 8]),
-    /// The reply to a ping.
+    /// The peer's reply to a ping.
     Pong([u8; 8]),
-    /// The peer takes no new streams, and does not act on those above `last`; it closes the connection when the others have ended.
+    /// The peer accepts no new streams, and does not process those above `last`; it closes the connection when the others have ended.
     Goaway {
-        /// The highest stream that it may act on; 2^31-1 where it announces that it will say so later.
+        /// The highest stream that it may process; 2^31-1 if it will announce the number later.
         last: u32,
-        /// Why.
+        /// The reason.
         code: Code,
-        /// The same in words, as far as they have come.
+        /// The reason as text, as far as it has arrived.
         debug: &'a [u8],
     },
 }
 
-/// A piece of a body as it comes, wherever frames and reads have cut it. It is empty only where it ends.
+/// A part of a body as it arrives, cut at arbitrary positions by frames and reads. It is empty only if it ends the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// These bytes of the body.
+    /// The bytes.
     pub bytes: &'a [u8],
-    /// The last piece; no trailers follow.
+    /// Whether it is the last part, without trailers after it.
     pub ends: bool,
 }

@@ -1,4 +1,4 @@
-//! What a block of fields says: the rules of RFC 9113 section 8 for requests, responses and trailers.
+//! Interprets field blocks by the rules of RFC 9113, section 8, for requests, responses and trailers.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,39 +14,39 @@ use crate::{grpc, http1::head::decimal};
 pub struct Head<'a> {
     /// The status code, 200 to 999.
     pub status: u16,
-    /// The length of its frames in bytes, as received.
+    /// Length of its frames in bytes, as received.
     pub head_bytes: u32,
-    /// How many bytes of body follow, 0 for a HEAD request; `None` if only the end of the stream says so.
+    /// Length of the body in bytes, 0 for a HEAD request; `None` if it is not known in advance.
     pub length: Option<u64>,
-    /// Nothing follows, neither a body nor trailers.
+    /// Whether nothing follows, neither a body nor trailers.
     pub ends: bool,
-    /// Whether it has all the fields that were expected.
+    /// Whether the head has all expected fields.
     pub has_expected: bool,
-    /// The sub-protocol of a WebSocket (RFC 6455 section 4.2.2), where there is one and its field was expected.
+    /// The sub-protocol of a WebSocket (RFC 6455, section 4.2.2), if there is one and its field was expected.
     pub protocol: Option<&'a [u8]>,
-    /// Where a redirect (status 300 to 399) leads, as sent; empty where there is no `location`.
+    /// The target of a redirect (status 300 to 399), as sent; empty without a `location` field.
     pub location: &'a [u8],
-    /// gRPC: a response without messages has its status here.
+    /// The gRPC status, which a response without messages has in its head.
     pub grpc: Grpc<'a>,
 }
 
-/// The fields behind a body, the end of the message.
+/// Trailers: the fields after a body, which end the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailers<'a> {
-    /// gRPC: the result of the call.
+    /// The result of a gRPC call.
     pub grpc: Grpc<'a>,
 }
 
-/// The result of a gRPC call, in trailers or in the head.
+/// The result of a gRPC call, in trailers or in a head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grpc<'a> {
-    /// `grpc-status`, where there is one and it is a number.
+    /// `grpc-status`; `None` if it is missing or not a number.
     pub status: Option<u32>,
-    /// `grpc-message` as sent (percent signs are not decoded); empty where there is none.
+    /// `grpc-message` as sent (not percent-decoded); empty if it is missing.
     pub message: &'a [u8],
-    /// `grpc-encoding` names one: messages may be compressed.
+    /// Whether `grpc-encoding` names an encoding, so that messages may be compressed.
     pub has_encoding: bool,
-    /// `content-type` is of gRPC, where that field was expected or a table stores fields.
+    /// Whether `content-type` is that of gRPC. Only if that field was expected, or a dynamic table stores fields.
     pub is_typed: bool,
 }
 
@@ -57,23 +57,23 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// `:scheme`; empty for CONNECT without a protocol.
     pub scheme: &'a str,
-    /// `:authority`, else `Host`; empty where there is neither.
+    /// `:authority`, otherwise `Host`; empty if both are missing.
     pub authority: &'a str,
     /// The path with its query, or `*`; empty for CONNECT without a protocol.
     pub path: &'a str,
     /// The protocol of an extended CONNECT (RFC 8441), such as `websocket`.
     pub protocol: Option<&'a str>,
-    /// `Content-Length`, 0 where nothing follows.
+    /// `Content-Length`; 0 if nothing follows.
     pub length: Option<u64>,
-    /// Nothing follows, neither a body nor trailers.
+    /// Whether nothing follows, neither a body nor trailers.
     pub ends: bool,
-    /// The client waits for a 100 before it sends the body.
+    /// Whether the client waits for a 100 response before it sends the body.
     pub expects_continue: bool,
-    /// A call of gRPC, by its content type.
+    /// Whether it is a gRPC call, by its content type.
     pub is_grpc: bool,
 }
 
-/// What a response's block says.
+/// The contents of a response's field block.
 pub(super) struct ResponseFields<'a> {
     pub(super) status: u16,
     pub(super) length: Option<u64>,
@@ -83,16 +83,16 @@ pub(super) struct ResponseFields<'a> {
     pub(super) grpc: Grpc<'a>,
 }
 
-/// The most fields that a response can be searched for.
+/// Maximum number of fields that a response can be searched for.
 pub const MAX_EXPECTED: usize = 64;
 
-/// Reads a response; `None` where it is malformed (section 8.1.1).
+/// Reads a response; `None` if it is malformed (section 8.1.1).
 pub(super) fn response<'a>(
     fields: Fields<'a, '_>,
     expected: &[(String, String)],
     takes: Option<&mut dyn TakesFields>,
 ) -> Result<Option<ResponseFields<'a>>, Stop> {
-    // Whether a field is wanted is asked while others are taken.
+    // A `RefCell`, because the closures below borrow it while fields are passed to it.
     let takes = RefCell::new(takes);
     let is_taken = |field: &[u8]| takes.borrow().as_ref().is_some_and(|takes| takes.wants(field));
     let is_expected = |field: &[u8]| {
@@ -146,7 +146,7 @@ pub(super) fn response<'a>(
     Ok(Some(response).filter(|response| response.status != 0 && !rules.is_broken))
 }
 
-/// Reads trailers; `None` where they are malformed.
+/// Reads trailers; `None` if they are malformed.
 pub(super) fn trailers<'a>(mut fields: Fields<'a, '_>) -> Result<Option<Trailers<'a>>, Stop> {
     let (mut rules, mut grpc) = (Rules::default(), Grpc::default());
     while let Some(field) = fields.next()? {
@@ -157,7 +157,7 @@ pub(super) fn trailers<'a>(mut fields: Fields<'a, '_>) -> Result<Option<Trailers
     Ok((!rules.is_broken).then_some(Trailers { grpc }))
 }
 
-/// Reads a request; `None` where it is malformed.
+/// Reads a request; `None` if it is malformed.
 pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Option<Request<'a>>, Stop> {
     let mut rules = Rules::default();
     let (mut method, mut scheme, mut path, mut authority, mut protocol) = (None, None, None, None, None);
@@ -189,7 +189,7 @@ pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Opti
         }
     }
     let is_tunnel = method == Some("CONNECT");
-    // RFC 9113 sections 8.3.1 and 8.5, RFC 8441 section 4.
+    // RFC 9113, sections 8.3.1 and 8.5; RFC 8441, section 4.
     let is_complete = match (is_tunnel, protocol) {
         (true, None) => authority.is_some() && scheme.is_none() && path.is_none(),
         (true, Some(_)) => authority.is_some() && scheme.is_some() && is_path(method, path),
@@ -212,7 +212,7 @@ pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Opti
     Ok((!rules.is_broken).then_some(request))
 }
 
-/// RFC 9113 section 8.3.1: a path begins with a slash, but for the `*` of OPTIONS.
+/// Whether a path is valid: it begins with a slash, except for the `*` of OPTIONS (RFC 9113, section 8.3.1).
 fn is_path(method: Option<&str>, path: Option<&str>) -> bool {
     path.is_some_and(|path| path.starts_with('/') || (path == "*" && method == Some("OPTIONS")))
 }
@@ -221,7 +221,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-/// Three digits, no 101: that is of HTTP/1.1 (section 8.6).
+/// Parses a status of three digits; 101 is invalid, because it exists only in HTTP/1.1 (section 8.6).
 fn status(value: &[u8]) -> Option<u16> {
     let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = *value else { return None };
     let status = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
@@ -244,10 +244,10 @@ impl<'a> Grpc<'a> {
     }
 }
 
-/// The rules that all blocks have in common (sections 8.2 and 8.3).
+/// The rules for all field blocks (sections 8.2 and 8.3).
 #[derive(Default)]
 struct Rules {
-    /// A field that is no pseudo-header came: no pseudo-header may follow.
+    /// Whether a regular field has occurred, after which pseudo-headers are not allowed.
     has_regular: bool,
     is_broken: bool,
 }
@@ -259,7 +259,7 @@ impl Rules {
         self.is_broken |= !is_name || !is_value(field.value) || is_of_connection(field);
     }
 
-    /// Equal repetitions count as one (RFC 9110 section 8.6).
+    /// Reads a length; equal repetitions count as one (RFC 9110, section 8.6).
     fn content_length(&mut self, length: &mut Option<u64>, value: &[u8]) {
         match decimal(value) {
             Some(n) if length.is_none_or(|before| before == n) => *length = Some(n),
@@ -267,7 +267,7 @@ impl Rules {
         }
     }
 
-    /// The value of a pseudo-header, which has no blank in it.
+    /// The value of a pseudo-header, which must not contain blanks.
     fn visible<'a>(&mut self, value: &'a [u8]) -> &'a str {
         let text = str::from_utf8(value).ok();
         let text = text.filter(|text| !text.is_empty() && text.bytes().all(|b| b > b' ' && b != 0x7F));
@@ -276,12 +276,12 @@ impl Rules {
     }
 }
 
-/// Section 8.2.1: no upper case, no control, no blank, no colon, nothing beyond ASCII.
+/// Whether a field name is valid: no upper case, control, blank or colon, and only ASCII (section 8.2.1).
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|b| matches!(b, 0x21..0x7F) && !matches!(b, b'A'..=b'Z' | b':'))
 }
 
-/// Section 8.2.1: no line end or zero anywhere, no blank at either end.
+/// Whether a field value is valid: no line end or zero anywhere, and no blank at either end (section 8.2.1).
 fn is_value(value: &[u8]) -> bool {
     let is_blank = |b: Option<&u8>| matches!(b, Some(b' ' | b'\t'));
     !is_blank(value.first())
@@ -289,7 +289,7 @@ fn is_value(value: &[u8]) -> bool {
         && !value.iter().fold(false, |found, b| found | matches!(b, 0 | b'\r' | b'\n'))
 }
 
-/// Section 8.2.2.
+/// Whether a field is specific to an HTTP/1 connection and therefore forbidden (section 8.2.2).
 fn is_of_connection(field: &Field<'_>) -> bool {
     match field.name {
         b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => true,

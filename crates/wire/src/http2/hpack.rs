@@ -1,8 +1,9 @@
-//! HPACK (RFC 7541): the fields of a block, read and written.
+//! HPACK (RFC 7541): reads and writes field blocks.
 //!
-//! The table of the peer's encoder is 0 bytes large once it knows our SETTINGS, so that nothing is stored for a connection. Until then it
-//! may use the 4,096 bytes that hold without SETTINGS, in a [`Table`]: a client until its peer has acknowledged them, a server until its
-//! encoder says that the table is gone (section 4.2). Some servers never say it, and go on to use it (h2o 2.2).
+//! SETTINGS limit the dynamic table of the peer's encoder to 0 bytes, so that no table is stored per connection. Until they are in force,
+//! the peer may use the default of 4,096 bytes, which are then kept in a [`Table`]: for a client until it has acknowledged the SETTINGS,
+//! for a server until its encoder signals that the table is empty (section 4.2). Some servers never signal it and continue to use the table
+//! (h2o 2.2).
 
 mod static_table;
 mod table;
@@ -16,67 +17,67 @@ pub use table::Table;
 pub use write::write_field;
 pub(super) use write::{begin_indexed, put_field, put_indexed, put_number, put_plain};
 
-/// What RFC 7541 section 4.1 adds to the length of a field's name and value.
+/// The overhead per field, which RFC 7541, section 4.1, adds to the length of name and value.
 pub(super) const FIELD_OVERHEAD: usize = 32;
 
-/// A field. The bytes are the block's own or those of the caller's memory.
+/// A field. Its bytes are in the block, or in memory of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field<'a> {
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
-    /// The name is of the static table, and so needs no check.
+    /// Whether the name is from the static table, so that it needs no check.
     pub(super) is_static: bool,
 }
 
 /// Why a block cannot be read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It is invalid.
+    /// The block is invalid.
     Invalid,
-    /// Its fields are longer than the caller takes.
+    /// The field list exceeds the caller's limit.
     TooLong,
-    /// It uses the dynamic table, and none was given.
+    /// The block uses the dynamic table, and none was passed.
     TableNeeded,
 }
 
-/// The memory of the peer's encoder.
+/// The dynamic table of the peer's encoder.
 pub(super) enum Dynamic<'t> {
-    /// None: it has 0 bytes.
+    /// The encoder has no table (0 bytes).
     Off,
-    /// Nothing was stored yet, and there is no memory for it.
+    /// The encoder may have a table, but nothing was stored yet, and no memory was passed for it.
     Absent,
     Table(&'t mut Table),
 }
 
-/// Whether a block begins with the change of the table to 0 bytes, and no further one (section 6.3).
+/// Whether a block begins with a change of the table to 0 bytes that is not followed by another change (section 6.3).
 pub(super) fn ends_table(block: &[u8]) -> bool {
     block.first() == Some(&0x20) && !block.get(1).is_some_and(|next| (0x20..0x40).contains(next))
 }
 
-/// Whether the value of a field with this name is looked at.
+/// Whether the value of a field with this name is needed.
 type Wants<'t> = &'t dyn Fn(&[u8]) -> bool;
 
-/// The fields of a block, one after the other.
+/// Iterates over the fields of a block.
 pub(super) struct Fields<'a, 't> {
     block: &'a [u8],
-    /// Free memory for text that is not in the block as it is. It is as long as `room` at least.
+    /// Free memory for text that is not literally in the block; at least `room` bytes long.
     text: &'a mut [u8],
-    /// How much longer the list may become.
+    /// By how many bytes the field list may still grow.
     room: usize,
     dynamic: Dynamic<'t>,
     begun: bool,
-    /// Which values of the static table's names are read. The others are empty: half of the time that a typical response takes is
-    /// Huffman's code of values that nobody looks at.
+    /// Selects the static-table names whose values are decoded; other values are reported as empty. Decoding Huffman-coded values takes
+    /// half the time of a typical response, and most are not needed.
     wants: Option<Wants<'t>>,
 }
 
 impl<'a, 't> Fields<'a, 't> {
-    /// Of this block. The list may be as long as `text`, by the measure of RFC 9113 section 6.5.2.
+    /// The fields of `block`. The list may be as long as `text`, measured as in RFC 9113, section 6.5.2.
     pub(super) fn new(block: &'a [u8], text: &'a mut [u8], dynamic: Dynamic<'t>) -> Self {
         Self { block, room: text.len(), text, dynamic, begun: false, wants: None }
     }
 
-    /// Only these values of the static table's names are read, where no table stores the others.
+    /// Decodes only wanted values of fields with static-table names, unless a dynamic table must store the others.
     pub(super) fn only(self, wants: Wants<'t>) -> Self {
         let stores = matches!(self.dynamic, Dynamic::Table(_));
         Self { wants: (!stores).then_some(wants), ..self }
@@ -106,14 +107,14 @@ impl<'a, 't> Fields<'a, 't> {
         }
     }
 
-    /// Reads to the end, for what the block does to the table.
+    /// Reads to the end, to apply the block's changes to the table.
     pub(super) fn finish(mut self) -> Result<(), Stop> {
         while self.next()?.is_some() {}
         Ok(())
     }
 
-    /// A literal with incremental indexing (section 6.2.1). With a table of 0 bytes nothing is stored, which is no error
-    /// (section 4.4): servers write such literals whatever the size.
+    /// A literal with incremental indexing (section 6.2.1). With a table of 0 bytes nothing is stored, which is not an error (section 4.4):
+    /// servers write such literals regardless of the size.
     fn inserted(&mut self) -> Result<Field<'a>, Stop> {
         if let Dynamic::Absent = self.dynamic {
             return Err(Stop::TableNeeded);
@@ -125,7 +126,7 @@ impl<'a, 't> Fields<'a, 't> {
         Ok(field)
     }
 
-    /// A change of the table's size, which must come first (section 4.2).
+    /// A change of the table's size, which is allowed only at the start of a block (section 4.2).
     fn resize(&mut self) -> Result<(), Stop> {
         let size = self.integer(5)?;
         match &mut self.dynamic {
@@ -150,7 +151,7 @@ impl<'a, 't> Fields<'a, 't> {
         Ok(Field { name, value, is_static })
     }
 
-    /// The field of either table at `index`.
+    /// The field at `index` of the static or the dynamic table.
     #[inline]
     fn indexed(&mut self, index: usize) -> Result<Field<'a>, Stop> {
         let nth = index.checked_sub(1).ok_or(Stop::Invalid)?;
@@ -159,7 +160,7 @@ impl<'a, 't> Fields<'a, 't> {
         }
         let Dynamic::Table(table) = &self.dynamic else { return Err(Stop::Invalid) };
         let (name, value) = table.get(nth - ENTRIES.len()).ok_or(Stop::Invalid)?;
-        // Copied, because a field after it may push the entry out.
+        // Copied, because a later field may evict the entry.
         let text = mem::take(&mut self.text);
         let (copy, rest) = text.split_at_mut_checked(name.len() + value.len()).ok_or(Stop::TooLong)?;
         self.text = rest;
@@ -189,7 +190,7 @@ impl<'a, 't> Fields<'a, 't> {
         Ok(decoded)
     }
 
-    /// A string that is not read. Its code counts for the length of the list, which it is shorter than.
+    /// Skips a string. Only its encoded length counts towards the list; decoded, it would usually be longer.
     fn skipped(&mut self) -> Result<&'a [u8], Stop> {
         let len = self.integer(7)?;
         let (_, rest) = self.block.split_at_checked(len).ok_or(Stop::Invalid)?;
@@ -198,8 +199,8 @@ impl<'a, 't> Fields<'a, 't> {
         Ok(&[])
     }
 
-    /// An integer in the low `prefix` bits of the next byte and in what follows (section 5.1). More than 28 bits behind the
-    /// prefix are refused: nothing that is this long would be taken.
+    /// An integer in the low `prefix` bits of the next byte and in the bytes after it (section 5.1). More than 28 bits after the prefix are
+    /// refused, because no limit allows a value that large.
     #[inline]
     fn integer(&mut self, prefix: u32) -> Result<usize, Stop> {
         let (&first, mut rest) = self.block.split_first().ok_or(Stop::Invalid)?;

@@ -1,9 +1,9 @@
-//! The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B).
+//! The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
 //!
-//! The code is canonical: codes of one length are consecutive, in the order of their symbols. So the lengths are all
-//! that is written down here, and the tables follow from them at compile time.
+//! The code is canonical: codes of the same length are consecutive, in the order of their symbols. Therefore only the lengths are listed
+//! here, and the tables are derived from them at compile time.
 
-/// The length in bits of each symbol's code. The 257th, the end of the string, never occurs: its code is 30 ones.
+/// The length of each symbol's code, in bits. The 257th symbol, end of string, must not occur: its code is 30 ones.
 const LENGTHS: [u8; 256] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28,
     28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6,
@@ -19,14 +19,14 @@ const LENGTHS: [u8; 256] = [
 
 const LONGEST: usize = 30;
 
-/// Symbols in the order of their codes, and where each length begins there.
+/// The symbols in the order of their codes, with an index by length.
 struct Code {
     symbols: [u8; 256],
-    /// By length: the first code of that length, aligned to the left of 32 bits.
+    /// By length: the first code of that length, left-aligned in 32 bits.
     first: [u32; LONGEST + 2],
-    /// By length: the place of its first symbol.
+    /// By length: the index of its first symbol in `symbols`.
     place: [u16; LONGEST + 2],
-    /// By symbol: its code, aligned to the right.
+    /// By symbol: its code, right-aligned.
     codes: [u32; 256],
 }
 
@@ -50,12 +50,12 @@ const fn canonical() -> Code {
         }
         (code, length) = (code << 1, length + 1);
     }
-    // What lies beyond the last code of 30 bits is the end of the string.
+    // The codes after the last one of 30 bits are the end of the string.
     made.first[LONGEST + 1] = u32::MAX;
     made
 }
 
-/// The symbols of up to 8 bits, by the next 8 bits of input: symbol and length; length 0 where the code is longer.
+/// Decoding table for codes of up to 8 bits, by the next 8 bits of input: symbol and length; length 0 if the code is longer.
 static SHORT: [(u8, u8); 256] = short();
 
 const fn short() -> [(u8, u8); 256] {
@@ -81,18 +81,18 @@ static LONG: Code = CODE;
 /// Why a string cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// It is not padded as section 5.2 requires, or has the end of the string in it.
+    /// The padding violates section 5.2, or the end-of-string symbol occurs.
     Code,
-    /// It is longer than the space for it.
+    /// The decoded text does not fit.
     TooLong,
 }
 
-/// Short codes that are decoded without a look at how many bits are left.
+/// Number of short codes that are decoded without checking how many bits are left.
 const SURE: usize = 7;
 
-/// Decodes `code` into `out`: the number of bytes.
+/// Decodes `code` into `out`: returns the number of bytes.
 pub(super) fn decode(mut code: &[u8], out: &mut [u8]) -> Result<usize, Bad> {
-    // The next `count` bits at the left end. Ones follow them, as at the end of a string, or what is to be read next.
+    // The next `count` bits are left-aligned. The bits after them are ones, as in the padding of a string, or bits to be read next.
     let (mut bits, mut count) = (u64::MAX, 0u32);
     let mut at = 0;
     loop {
@@ -118,7 +118,7 @@ pub(super) fn decode(mut code: &[u8], out: &mut [u8]) -> Result<usize, Bad> {
     }
 }
 
-/// Decodes what surely is there of short codes; the number of bytes.
+/// Decodes short codes for which there are certainly enough bits; returns the number of bytes.
 #[inline]
 fn short_codes(bits: &mut u64, count: &mut u32, out: &mut [u8]) -> usize {
     let mut n = 0;
@@ -155,7 +155,7 @@ fn refill(mut bits: u64, mut count: u32, code: &mut &[u8]) -> (u64, u32) {
     (bits, count)
 }
 
-/// The symbol whose code the bits begin with, and its length; more than [`LONGEST`] for the end of the string.
+/// The symbol at the start of `bits`, and the length of its code; more than [`LONGEST`] for the end of the string.
 #[inline]
 fn symbol(bits: u64) -> (u8, u32) {
     match SHORT[(bits >> 56) as usize] {
@@ -178,12 +178,12 @@ fn long_symbol(bits: u32) -> (u8, u32) {
     }
 }
 
-/// The length of the code for `text` in bytes.
+/// The length of the encoded `text`, in bytes.
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     text.iter().map(|b| usize::from(LENGTHS[usize::from(*b)])).sum::<usize>().div_ceil(8)
 }
 
-/// Writes the code for `text`, as bytes to `put`.
+/// Encodes `text`, passing each byte to `put`.
 pub(super) fn encode(text: &[u8], mut put: impl FnMut(u8) -> Option<()>) -> Option<()> {
     let (mut bits, mut count) = (0u64, 0);
     for byte in text {

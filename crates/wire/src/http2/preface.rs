@@ -1,4 +1,4 @@
-//! What both sides send first (RFC 9113 section 3.4).
+//! The connection prefaces of both sides (RFC 9113, section 3.4).
 
 use super::frame::{self, HEADER, Header};
 use super::settings::{self, ENTRY};
@@ -6,10 +6,10 @@ use super::{
     CLIENT_STREAM_WINDOW, CLIENT_WINDOW, MAX_LIST, MAX_STREAMS, SERVER_STREAM_WINDOW, SERVER_WINDOW,
 };
 
-/// The beginning of all that a client sends.
+/// The start of a client's preface.
 pub(super) const MAGIC: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The window of a connection without a WINDOW_UPDATE (section 6.9.2).
+/// The connection window before any WINDOW_UPDATE (section 6.9.2).
 pub(super) const INITIAL_WINDOW: u32 = 65_535;
 
 const WINDOW_UPDATE: usize = HEADER + 4;
@@ -32,13 +32,13 @@ const SERVER_SETTINGS: [(u16, u32); 5] = [
 const CLIENT_LEN: usize = MAGIC.len() + HEADER + CLIENT_SETTINGS.len() * ENTRY + WINDOW_UPDATE;
 const SERVER_LEN: usize = HEADER + SERVER_SETTINGS.len() * ENTRY + WINDOW_UPDATE;
 
-/// What a client sends first: the magic text, SETTINGS, and a WINDOW_UPDATE of the connection.
+/// The client's preface: the magic text, SETTINGS, and a WINDOW_UPDATE for the connection.
 pub const CLIENT_PREFACE: &[u8] = &preface::<CLIENT_LEN>(MAGIC, &CLIENT_SETTINGS, CLIENT_WINDOW);
 
-/// What a server sends first: SETTINGS, and a WINDOW_UPDATE of the connection.
+/// The server's preface: SETTINGS, and a WINDOW_UPDATE for the connection.
 pub const SERVER_PREFACE: &[u8] = &preface::<SERVER_LEN>(&[], &SERVER_SETTINGS, SERVER_WINDOW);
 
-/// Whether these bytes begin a connection of HTTP/2 with prior knowledge; `None` while they are too few.
+/// Whether these bytes begin an HTTP/2 connection with prior knowledge; `None` while there are too few.
 pub fn starts(input: &[u8]) -> Option<bool> {
     let n = input.len().min(MAGIC.len());
     match input[..n] == MAGIC[..n] {

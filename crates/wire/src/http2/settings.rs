@@ -1,4 +1,4 @@
-//! SETTINGS of the peer (RFC 9113 section 6.5).
+//! The peer's SETTINGS (RFC 9113, section 6.5).
 
 use super::preface::INITIAL_WINDOW;
 use super::{Code, INITIAL_STREAMS, MAX_FRAME, Role};
@@ -12,31 +12,30 @@ pub(super) const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 /// RFC 8441 section 3.
 pub(super) const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
 
-/// The length of a setting in bytes.
+/// Length of a setting, in bytes.
 pub(super) const ENTRY: usize = 6;
 
-/// Largest window (section 6.9.1).
+/// The largest window (section 6.9.1).
 pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
 
-/// The table of our encoder as its peer has it without SETTINGS.
+/// The initial limit of this end's dynamic table, without SETTINGS of the peer.
 const INITIAL_TABLE: u32 = 4096;
 
-/// What the peer's SETTINGS say of what it takes.
+/// The limits and abilities of the peer, from its SETTINGS.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    /// Of a stream.
+    /// Initial window of each stream, in bytes.
     pub(super) initial_window: u32,
     pub(super) max_frame: u32,
     pub(super) max_streams: u32,
-    /// It takes an extended CONNECT.
+    /// Whether it supports extended CONNECT.
     pub(super) takes_connect: bool,
-    /// The next block that we send must begin with the change of the table's size (RFC 7541 section 4.2): the peer has made
-    /// the table smaller than it was.
+    /// Whether the next block must begin with a change of the table's size, because the peer has lowered the limit (RFC 7541, section 4.2).
     pub(super) must_resize: bool,
 }
 
 impl Peer {
-    /// Before its SETTINGS.
+    /// The state before its SETTINGS arrive.
     pub(super) const fn new() -> Self {
         Self {
             initial_window: INITIAL_WINDOW,
@@ -47,10 +46,10 @@ impl Peer {
         }
     }
 
-    /// Reads the payload of SETTINGS, whose length was checked. `role`: ours.
+    /// Reads the payload of SETTINGS, whose length was checked. `role`: that of this end.
     pub(super) fn read(&mut self, payload: &[u8], role: Role, is_first: bool) -> Result<(), Code> {
         if is_first {
-            // No limit is set where it says nothing.
+            // Without this setting there is no limit.
             self.max_streams = u32::MAX;
         }
         for entry in payload.chunks_exact(ENTRY) {
@@ -68,12 +67,12 @@ impl Peer {
                     return Err(Code::PROTOCOL_ERROR);
                 }
                 MAX_FRAME_SIZE => self.max_frame = value,
-                // RFC 8441 section 3: not withdrawn once it is given.
+                // It must not be withdrawn (RFC 8441, section 3).
                 ENABLE_CONNECT_PROTOCOL if value > 1 || (value == 0 && self.takes_connect) => {
                     return Err(Code::PROTOCOL_ERROR);
                 }
                 ENABLE_CONNECT_PROTOCOL => self.takes_connect = value == 1,
-                // Unknown ones, and the limit on a list of fields, which is advice: a request of ours is small.
+                // Ignores unknown settings, and the limit on field lists, which is advisory: requests of throng are small.
                 _ => {}
             }
         }

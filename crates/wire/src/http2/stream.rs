@@ -1,31 +1,30 @@
-//! What is kept of a stream, by the caller.
+//! The state of a stream, kept by the caller.
 
-/// One request and its response. The caller keeps it for as long as the stream is open, and passes it with the input that is
-/// for it.
+/// A request and its response. The caller keeps it as long as the stream is open, and passes it with the input for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Bytes of the peer's body that its `Content-Length` still allows; `u64::MAX` where it does not say.
+    /// Bytes that the peer's `Content-Length` still allows; `u64::MAX` without one.
     pub(super) left: u64,
     pub(super) id: u32,
-    /// What the peer's WINDOW_UPDATEs have added to the initial window, without what was sent. The initial one belongs to
-    /// the connection, because a SETTINGS changes it for all streams.
+    /// The peer's window relative to the initial window: increased by WINDOW_UPDATEs, decreased by sent bytes. The initial window is stored
+    /// in the connection, because SETTINGS change it for all streams.
     pub(super) window: i32,
-    /// Bytes that came since the last WINDOW_UPDATE of ours.
+    /// Bytes received since the last WINDOW_UPDATE was due.
     pub(super) received: u32,
     pub(super) flags: u8,
 }
 
 const _: () = assert!(size_of::<Stream>() <= 24, "each request under way has one");
 
-/// We have sent the end.
+/// Flag: this end has ended the stream.
 pub(super) const LOCAL_ENDED: u8 = 1;
-/// The peer has sent the end.
+/// Flag: the peer has ended the stream.
 pub(super) const REMOTE_ENDED: u8 = 2;
-/// The head of the final response, or of the request, has come.
+/// Flag: the head of the final response, or of the request, has arrived.
 pub(super) const HAS_HEAD: u8 = 4;
-/// The method is HEAD: the response has no body.
+/// Flag: the method is HEAD, so the response has no body.
 pub(super) const IS_HEAD: u8 = 8;
-/// The method is CONNECT: a response of 2xx has no length.
+/// Flag: the method is CONNECT, so a 2xx response has no length.
 pub(super) const IS_TUNNEL: u8 = 16;
 
 impl Stream {
@@ -37,17 +36,17 @@ impl Stream {
         self.flags & flag != 0
     }
 
-    /// Its number on the wire.
+    /// The stream number.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Both sides have ended it, or one has reset it: nothing more may be sent or will come.
+    /// Whether both ends have ended the stream, or one has reset it: nothing more may be sent or will arrive.
     pub fn is_closed(&self) -> bool {
         self.is(LOCAL_ENDED) && self.is(REMOTE_ENDED)
     }
 
-    /// Our side has ended it.
+    /// Whether this end has ended the stream.
     pub fn is_sent(&self) -> bool {
         self.is(LOCAL_ENDED)
     }

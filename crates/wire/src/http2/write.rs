@@ -1,16 +1,16 @@
-//! Blocks of fields to send, written into the caller's buffer.
+//! Writes field blocks into the caller's buffer.
 
 use super::hpack::{begin_indexed, put_field, put_indexed, put_number, put_plain};
 use crate::out::Out;
 
-/// What a request's block begins with. Empty ones are left out.
+/// The pseudo-headers of a request. Empty ones are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestFields<'a> {
     /// The method, any token.
     pub method: &'a str,
     /// `http` or `https`.
     pub scheme: &'a str,
-    /// The host, with its port where that is not the scheme's.
+    /// The host, with the port if it is not the scheme's default.
     pub authority: &'a str,
     /// The path with its query.
     pub path: &'a str,
@@ -18,21 +18,21 @@ pub struct RequestFields<'a> {
     pub protocol: &'a str,
 }
 
-/// The contents of a response's head.
+/// The contents of a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The status code, 100 to 999.
     pub status: u16,
-    /// The media type; no such field if empty.
+    /// The media type; empty: no `content-type`.
     pub content_type: &'static str,
-    /// The body's length in bytes, where it is known.
+    /// Length of the body in bytes, if it is known.
     pub content_length: Option<u64>,
 }
 
-/// Writes what a request's block begins with into `out`: the bytes written, `None` where they do not fit. Further fields,
-/// with [`write_field`](super::write_field), may follow.
+/// Writes the pseudo-headers of a request into `out`: returns the number of bytes, `None` if they do not fit. Further fields may follow,
+/// with [`write_field`](super::write_field).
 ///
-/// The arguments are written unchanged: the caller must check that they have no space and no line end.
+/// The arguments are written unchanged: the caller must check that they contain no space and no line end.
 pub fn write_request_fields(out: &mut [u8], fields: &RequestFields<'_>) -> Option<usize> {
     let mut out = Out::new(out);
     let fields = [
@@ -50,9 +50,9 @@ pub fn write_request_fields(out: &mut [u8], fields: &RequestFields<'_>) -> Optio
     Some(out.len())
 }
 
-/// Writes the field `:path` into `out`: the bytes written, `None` where it does not fit. For paths that differ from request to
-/// request: plain, because Huffman's code would cost more time than it saves bytes. It follows the other pseudo-headers of
-/// [`write_request_fields`], whose path is empty then.
+/// Writes the field `:path` into `out`: returns the number of bytes, `None` if it does not fit. For paths that differ per request: without
+/// the Huffman code, which would cost more time than it saves. It must follow the pseudo-headers of [`write_request_fields`], whose path
+/// must be empty.
 pub fn write_path(out: &mut [u8], path: &str) -> Option<usize> {
     let mut out = Out::new(out);
     begin_indexed(&mut out, PATH)?;
@@ -60,8 +60,8 @@ pub fn write_path(out: &mut [u8], path: &str) -> Option<usize> {
     Some(out.len())
 }
 
-/// Writes the block of a response into `out`: the bytes written, `None` where it does not fit. Further fields, with
-/// [`write_field`](super::write_field), may follow.
+/// Writes the field block of a response into `out`: returns the number of bytes, `None` if it does not fit. Further fields may follow, with
+/// [`write_field`](super::write_field).
 ///
 /// # Panics
 /// If the status is not three digits.
@@ -85,7 +85,7 @@ pub fn write_response_fields(out: &mut [u8], response: &Response) -> Option<usiz
     Some(out.len())
 }
 
-/// Writes the field `content-length` into `out`: the bytes written, `None` where it does not fit.
+/// Writes the field `content-length` into `out`: returns the number of bytes, `None` if it does not fit.
 pub fn write_content_length(out: &mut [u8], length: u64) -> Option<usize> {
     let mut out = Out::new(out);
     put_content_length(&mut out, length)?;
@@ -97,7 +97,7 @@ fn put_content_length(out: &mut Out<'_>, length: u64) -> Option<()> {
     put_number(out, length)
 }
 
-/// Those of the static table, from the index [`STATUS`] on.
+/// The statuses in the static table, from index [`STATUS`] on.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 const PATH: usize = 4;
 const STATUS: usize = 8;

@@ -1,4 +1,4 @@
-//! What the peer sends once the handshake is done (RFC 6455 sections 5 and 7).
+//! Reads the peer's frames after the handshake (RFC 6455, sections 5 and 7).
 
 use super::header::{self, Header};
 use super::payload::turned;
@@ -9,11 +9,11 @@ use crate::Breach;
 /// The reading side of a connection after the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
-    /// Bytes of the current frame's payload that are to come.
+    /// Payload bytes of the current frame that are still expected.
     left: u64,
-    /// Bytes of the current message in the frames whose headers have come.
+    /// Length of the current message: the sum of the lengths in its frame headers so far.
     message_bytes: u64,
-    /// The current frame's, turned to the next byte.
+    /// The mask of the current frame, rotated to the next byte.
     mask: [u8; 4],
     text: Utf8,
     role: Role,
@@ -23,7 +23,7 @@ pub struct Frames {
 
 const _: () = assert!(size_of::<Frames>() <= 24, "a reader's state is kept per connection");
 
-/// The incomplete message.
+/// The type of the incomplete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     None,
@@ -33,55 +33,54 @@ enum Message {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// A frame's header is to come.
+    /// A frame header is expected.
     Header,
-    /// `left` bytes, never none, of a data frame are to come.
+    /// `left` bytes, at least one, of a data frame are expected.
     Frame,
-    /// The same, and the message ends with them.
+    /// Like `Frame`, and the message ends with this frame.
     LastFrame,
-    /// A close has arrived: everything after it is ignored.
+    /// A close has arrived; everything after it is ignored.
     Closed,
 }
 
-/// What came in.
+/// An input event.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A piece of a message.
+    /// A part of a message.
     Data(Data<'a>),
-    /// The reply is a pong with the same payload (section 5.5.2).
+    /// A ping: reply with a pong that has the same payload (section 5.5.2).
     Ping(Payload<'a>),
-    /// The reply to a ping, or unsolicited (section 5.5.3).
+    /// A pong: the reply to a ping, or unsolicited (section 5.5.3).
     Pong(Payload<'a>),
-    /// The peer sends no more; the reply is a close, unless ours was sent first (section 5.5.1). Nothing follows it.
+    /// A close: the peer sends no more. Reply with a close, unless one was sent before (section 5.5.1). No event follows.
     Closing(Closing<'a>),
 }
 
-/// A piece of a message as it comes, wherever frames and reads have cut it. It is empty only where it begins
-/// or ends.
+/// A part of a message as it arrives, cut at arbitrary positions by frames and reads. It is empty only if it begins or ends the message.
 #[derive(Clone, Copy, Debug)]
 pub struct Data<'a> {
-    /// These bytes of the message.
+    /// The bytes.
     pub payload: Payload<'a>,
-    /// The message is text, so far (and at its end: altogether) UTF-8. A character may be cut in two.
+    /// Whether the message is text. If so, it is valid UTF-8 so far, and at its end completely. A character may be split between parts.
     pub text: bool,
-    /// The message's first piece.
+    /// Whether it is the first part.
     pub begins: bool,
-    /// The message's last piece.
+    /// Whether it is the last part.
     pub ends: bool,
 }
 
 /// The contents of a close.
 #[derive(Clone, Copy, Debug)]
 pub struct Closing<'a> {
-    /// The status code (section 7.4), one that a peer may send; `None` where the close has no payload.
+    /// The status code (section 7.4), one that a peer may send; `None` if the close has no payload.
     pub code: Option<u16>,
-    /// The reason: UTF-8, at most 123 bytes, often none.
+    /// The reason: UTF-8, at most 123 bytes, often empty.
     pub reason: Payload<'a>,
 }
 
 impl Frames {
-    /// The reader of a connection whose handshake is done: [`Role::Server`] takes masked frames only,
-    /// [`Role::Client`] unmasked ones.
+    /// A reader for a connection whose handshake is complete: [`Role::Server`] accepts only masked frames, [`Role::Client`] only unmasked
+    /// ones.
     pub const fn new(role: Role) -> Self {
         Self {
             left: 0,
@@ -94,12 +93,11 @@ impl Frames {
         }
     }
 
-    /// Reads on: how many bytes of `input` are consumed, and the event. To be called until `(0, None)`,
-    /// see [the module](super). `most`: the largest message in bytes that is taken.
+    /// Reads `input`: returns the number of bytes consumed, and an event. Call until `(0, None)`, see [the module](super). `most`: the
+    /// maximum length of a message in bytes.
     ///
     /// # Errors
-    /// The [`Breach`] of the peer: close with its [`close_code`](Breach::close_code). A message that was
-    /// begun is void.
+    /// The [`Breach`] of the peer: close with its [`close_code`](Breach::close_code). An incomplete message is void.
     pub fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
@@ -115,7 +113,7 @@ impl Frames {
         }
     }
 
-    /// Whether no message is incomplete. (Half a header is left unconsumed, so the caller can tell.)
+    /// Whether no message is incomplete. (Half a header is left unconsumed, so the caller can see it.)
     pub fn is_between_messages(&self) -> bool {
         self.message == Message::None
     }
@@ -127,7 +125,7 @@ impl Frames {
         if header.opcode.is_control() {
             return self.handle_control(input, at, header);
         }
-        // Neither sum nor limit can be passed by a length of 63 bits.
+        // Saturating, so that lengths of up to 63 bits cannot overflow the sum.
         self.message_bytes = self.message_bytes.saturating_add(header.len);
         if self.message_bytes > most {
             return Err(Breach::MessageTooLong);
@@ -144,7 +142,7 @@ impl Frames {
         Ok((at + n, piece.map(Event::Data)))
     }
 
-    /// Takes the available part of the current data frame.
+    /// Handles the available part of the current data frame.
     fn take<'a>(&mut self, input: &'a [u8], begins: bool) -> Result<(usize, Option<Data<'a>>), Breach> {
         let n = usize::try_from(self.left).map_or(input.len(), |left| left.min(input.len()));
         let payload = Payload::new(&input[..n], self.mask);
@@ -166,7 +164,7 @@ impl Frames {
         Ok((n, says.then_some(Data { payload, text, begins, ends })))
     }
 
-    /// A control frame is taken whole, so that it is one event.
+    /// Handles a control frame once it is complete, so that it is one event.
     fn handle_control<'a>(
         &mut self,
         input: &'a [u8],
@@ -212,9 +210,8 @@ fn closing(payload: Payload<'_>) -> Result<Closing<'_>, Breach> {
     }
 }
 
-/// Whether a peer may send this code: section 7.4.1 and what IANA registered since (1012 to 1014), without
-/// those that only report locally (1005, 1006, 1015); then the registered and the private ones of section
-/// 7.4.2.
+/// Whether a peer may send this code: the codes of section 7.4.1 and those that IANA registered later (1012 to 1014), except those that are
+/// only reported locally (1005, 1006, 1015), and the registered and private codes of section 7.4.2.
 fn may_be_sent(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }

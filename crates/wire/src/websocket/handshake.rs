@@ -1,4 +1,4 @@
-//! The way from HTTP to frames (RFC 6455 section 4).
+//! The handshake: the upgrade from HTTP to WebSocket (RFC 6455, section 4).
 
 use crate::Breach;
 use crate::http1::{MAX_HEAD, begin_request, head};
@@ -8,15 +8,15 @@ use base64::engine::general_purpose::STANDARD;
 use httparse::Header;
 use sha1::{Digest as _, Sha1};
 
-/// What a server appends to the key, so that no other server responds correctly by chance (section 1.3).
+/// The text that a server appends to the key, so that other servers do not respond correctly by accident (section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// The client's nonce, base64 of 16 bytes (section 4.1, item 7).
+/// The client's nonce: base64 of 16 bytes (section 4.1, item 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key([u8; 24]);
 
 impl Key {
-    /// The key of 16 random bytes.
+    /// The key for 16 random bytes.
     pub fn new(nonce: u128) -> Self {
         Self(base64(&nonce.to_be_bytes()))
     }
@@ -33,7 +33,7 @@ pub fn accept_key(key: &[u8]) -> [u8; 28] {
     base64(&digest)
 }
 
-/// Base64 of bytes that make exactly `N` characters.
+/// Base64 of bytes that encode to exactly `N` characters.
 fn base64<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     let n = STANDARD.encode_slice(bytes, &mut out).expect("the lengths are fixed");
@@ -41,11 +41,10 @@ fn base64<const N: usize>(bytes: &[u8]) -> [u8; N] {
     out
 }
 
-/// Client: writes the whole request for an upgrade into `out`: the bytes written, `None` where it does not
-/// fit.
+/// Client: writes the complete upgrade request into `out`: returns the number of bytes, `None` if it does not fit.
 ///
-/// `fields`: further ones, whole lines with their ends, or nothing. The arguments are written unchanged: the caller must check that
-/// they have no space and no line end, and no field that is written here.
+/// `fields`: additional fields, as complete lines with line ends, or empty. The arguments are written unchanged: the caller must check that
+/// they contain no space and no line end, and no field that is written here.
 pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, fields: &str, key: &Key) -> Option<usize> {
     let mut out = Out::new(out);
     begin_request(&mut out, "GET", target, host)?;
@@ -57,7 +56,7 @@ pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, fields: &str, key
     Some(out.len())
 }
 
-/// Server: writes the whole 101 for this key into `out`: the bytes written, `None` where it does not fit.
+/// Server: writes the complete 101 response for this key into `out`: returns the number of bytes, `None` if it does not fit.
 pub fn write_accept(out: &mut [u8], key: &[u8]) -> Option<usize> {
     let mut out = Out::new(out);
     out.put(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")?;
@@ -67,21 +66,20 @@ pub fn write_accept(out: &mut [u8], key: &[u8]) -> Option<usize> {
     Some(out.len())
 }
 
-/// What a server responded to the request for an upgrade.
+/// The server's response to an upgrade request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// Frames follow.
+    /// Accepted: frames follow.
     Accepted,
-    /// Another final status, 200 to 999; what follows is the body of an HTTP response.
+    /// Refused with this final status, 200 to 999; the body of an HTTP response follows.
     Refused(u16),
 }
 
-/// Client: reads the response to the request with this `key`, which offered these sub-protocols, the value of its
-/// Sec-WebSocket-Protocol: its length in bytes and its result; `None` while it is incomplete, at most [`MAX_HEAD`] bytes with
-/// the interim responses before it.
+/// Client: reads the response to the request with this `key`; `offered` is the value of its Sec-WebSocket-Protocol field. Returns the
+/// length in bytes, and the response; `None` while it is incomplete. With interim responses before it, it may have [`MAX_HEAD`] bytes.
 ///
 /// # Errors
-/// The [`Breach`] of the server: no HTTP, or a 101 that does not follow section 4.1.
+/// The [`Breach`] of the server: the response is not HTTP, or a 101 that violates section 4.1.
 pub fn read_response(input: &[u8], key: &Key, offered: &str) -> Result<Option<(usize, Response)>, Breach> {
     let mut at = 0;
     while at < input.len().min(MAX_HEAD) {
@@ -103,7 +101,7 @@ pub fn read_response(input: &[u8], key: &Key, offered: &str) -> Result<Option<(u
     if at == MAX_HEAD { Err(Breach::HeadTooLong) } else { Ok(None) }
 }
 
-/// Whether these fields of a 101 meet section 4.1, items 2 to 6 of its second list.
+/// Checks the fields of a 101 response (section 4.1, items 2 to 6 of its second list).
 fn upgraded(fields: &[Header<'_>], key: &Key, offered: &str) -> Result<(), Breach> {
     let mut seen = Seen::default();
     let accept = accept_key(key.as_bytes());
@@ -133,14 +131,14 @@ fn upgraded(fields: &[Header<'_>], key: &Key, offered: &str) -> Result<(), Breac
     }
 }
 
-/// Client: whether a server may choose this sub-protocol where these were `offered`, with commas between them (section 4.1, item 6
-/// of its second list). It may choose none.
+/// Client: whether a server may choose this sub-protocol from the `offered` ones, which are separated by commas (section 4.1, item 6 of its
+/// second list). It may also choose none.
 pub fn is_offered(offered: &str, chosen: &[u8]) -> bool {
-    // Sub-protocols are case-sensitive: section 11.5 registers them so.
+    // Sub-protocols are case-sensitive (section 11.5).
     !chosen.is_empty() && head::items(offered.as_bytes()).any(|item| item == chosen)
 }
 
-/// What has been seen of a 101.
+/// The relevant fields of a 101 response that were found.
 #[derive(Default)]
 struct Seen {
     upgrade: u32,
@@ -148,6 +146,6 @@ struct Seen {
     accept: u32,
     protocol: u32,
     wrong: bool,
-    /// Something that was not offered.
+    /// Whether there is something that was not offered.
     unasked: bool,
 }

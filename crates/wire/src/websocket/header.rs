@@ -1,10 +1,9 @@
-//! The header of a frame (RFC 6455 section 5.2).
+//! The frame header (RFC 6455, section 5.2).
 
 use super::MAX_CONTROL;
 use crate::Breach;
 
-/// Which end of the connection reads: a server takes masked frames only, a client unmasked ones only (section
-/// 5.1).
+/// The role of the end that reads: a server accepts only masked frames, a client only unmasked ones (section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The end that requested the upgrade.
@@ -13,7 +12,7 @@ pub enum Role {
     Server,
 }
 
-/// What a frame is, by its number (section 11.8).
+/// The type of a frame, by its number (section 11.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// A further fragment of a message.
@@ -22,9 +21,9 @@ pub enum Opcode {
     Text = 0x1,
     /// A binary message, or its first fragment.
     Binary = 0x2,
-    /// The end of what the peer sends.
+    /// The end of the peer's data.
     Close = 0x8,
-    /// The reply is a pong with the same payload.
+    /// A ping; the reply is a pong with the same payload.
     Ping = 0x9,
     /// The reply to a ping, or a keep-alive.
     Pong = 0xA,
@@ -43,30 +42,29 @@ impl Opcode {
         }
     }
 
-    /// Whether it is a control frame: whole, short, and allowed between the fragments of a message (section
-    /// 5.5).
+    /// Whether it is a control frame: unfragmented, short, and allowed between the fragments of a message (section 5.5).
     pub fn is_control(self) -> bool {
         matches!(self, Self::Close | Self::Ping | Self::Pong)
     }
 }
 
-/// The parsed header of a frame.
+/// A parsed frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the frame is.
+    /// The type of the frame.
     pub opcode: Opcode,
-    /// The message (or the control frame) ends with this frame: the FIN bit.
+    /// Whether the message (or the control frame) ends with this frame: the FIN bit.
     pub ends: bool,
-    /// The payload's length in bytes, less than 2^63.
+    /// Length of the payload in bytes, less than 2^63.
     pub len: u64,
-    /// What the payload is masked with, on the way from client to server.
+    /// The mask of the payload, for frames from client to server.
     pub mask: Option<[u8; 4]>,
 }
 
-/// The header at the start of `input`, with its own length in bytes; `None` while it is incomplete. `open`: a
-/// message is incomplete.
+/// Reads the header at the start of `input`: its own length in bytes, and the header; `None` while it is incomplete. `open`: a message is
+/// incomplete.
 ///
-/// The checks are in the order of the bytes they judge, so that the same stream breaks the same rule however it is split.
+/// The checks follow the order of the bytes, so that the same stream violates the same rule however it is split.
 pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize, Header)>, Breach> {
     let Some(&first) = input.first() else { return Ok(None) };
     let ends = first & 0x80 != 0;
@@ -76,7 +74,7 @@ pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize
         Opcode::Text | Opcode::Binary => !open,
         Opcode::Close | Opcode::Ping | Opcode::Pong => ends,
     };
-    // No extension was negotiated that could mean something by a reserved bit.
+    // Reserved bits have no meaning, because no extension is negotiated.
     if first & 0x70 != 0 || !is_placed {
         return Err(Breach::BadFrame);
     }
@@ -95,8 +93,7 @@ pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize
     Ok(Some((at + mask.len(), Header { opcode, ends, len, mask: Some(mask) })))
 }
 
-/// The payload's length, of which `short` are the 7 bits, and how many bytes of `behind` encode it. It must be encoded in
-/// the fewest bytes possible.
+/// The length of the payload, and how many bytes of `behind` encode it. `short`: the 7-bit length. It must have the shortest encoding.
 fn length(short: u8, behind: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
     let (bytes, len, least) = match short {
         126 => match behind.first_chunk() {

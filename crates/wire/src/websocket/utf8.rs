@@ -1,4 +1,4 @@
-//! UTF-8 that comes in pieces, judged at the first byte that cannot be right (RFC 3629 section 4).
+//! Validates UTF-8 that arrives in parts, and fails at the first byte that cannot be valid (RFC 3629, section 4).
 
 use super::Payload;
 
@@ -7,28 +7,27 @@ use super::Payload;
 pub(super) enum Utf8 {
     /// Between two characters.
     Between,
-    /// One more byte of a character is to come.
+    /// One more byte of a character is expected.
     One,
-    /// Two more are.
+    /// Two more bytes are expected.
     Two,
-    /// Three more are.
+    /// Three more bytes are expected.
     Three,
-    /// Two more are, the next one A0 to BF: less would be a longer form of a shorter character.
+    /// Two more, the next one A0 to BF: a lower one would be an overlong encoding.
     TwoFromA0,
-    /// Two more are, the next one 80 to 9F: more would be half of a UTF-16 pair.
+    /// Two more, the next one 80 to 9F: a higher one would be a surrogate.
     TwoTo9F,
-    /// Three more are, the next one 90 to BF: less would be a longer form of a shorter character.
+    /// Three more, the next one 90 to BF: a lower one would be an overlong encoding.
     ThreeFrom90,
-    /// Three more are, the next one 80 to 8F: more would be beyond U+10FFFF.
+    /// Three more, the next one 80 to 8F: a higher one would be beyond U+10FFFF.
     ThreeTo8F,
 }
 
-/// The bytes that are unmasked at a time, on the stack: few enough to stay in the first cache, enough to go
-/// in large steps.
+/// Number of bytes unmasked at a time, on the stack: few enough to stay in the L1 cache, and enough for efficient steps.
 const BLOCK: usize = 256;
 
 impl Utf8 {
-    /// Reads on: whether the text can still be right.
+    /// Reads a part of the text; returns whether it can still be valid.
     pub(super) fn read(&mut self, payload: Payload<'_>) -> bool {
         if let Some(plain) = payload.plain() {
             return self.read_plain(plain);
@@ -51,8 +50,8 @@ impl Utf8 {
         self == Self::Between
     }
 
-    /// Whole characters are for the standard library, which reads ASCII by the word. Byte by byte goes what a
-    /// cut leaves of a character, and what is wrong.
+    /// Reads unmasked bytes. The standard library validates complete characters, and reads ASCII word by word; only the rest of a split
+    /// character, and invalid text, are read byte by byte.
     fn read_plain(&mut self, bytes: &[u8]) -> bool {
         let mut rest = bytes;
         while let ([first, behind @ ..], false) = (rest, self.is_between()) {
@@ -67,7 +66,7 @@ impl Utf8 {
         }
     }
 
-    /// Reads one byte, after the table of well-formed sequences (Unicode, table 3-7).
+    /// Reads one byte, according to the table of well-formed byte sequences (Unicode, table 3-7).
     fn step(&mut self, byte: u8) -> bool {
         *self = match (*self, byte) {
             (Self::Between, 0x00..=0x7F) | (Self::One, 0x80..=0xBF) => Self::Between,

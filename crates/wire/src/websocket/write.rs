@@ -1,9 +1,9 @@
-//! Frames to send, written into the caller's buffer (RFC 6455 section 5.2).
+//! Writes frames into the caller's buffer (RFC 6455, section 5.2).
 
 use super::{Header, MAX_CONTROL, MAX_HEADER, Opcode, mask};
 
-/// Writes the header of a frame into `out`: the bytes written (2 to [`MAX_HEADER`]), `None` where it does not
-/// fit. The payload follows, masked if the header says so.
+/// Writes a frame header into `out`: returns the number of bytes (2 to [`MAX_HEADER`]), `None` if it does not fit. The payload must follow,
+/// masked if the header has a mask.
 ///
 /// # Panics
 /// If the length has 64 bits, or a control frame is fragmented or longer than [`MAX_CONTROL`].
@@ -42,8 +42,8 @@ pub fn write_header(out: &mut [u8], header: &Header) -> Option<usize> {
     Some(at)
 }
 
-/// Writes a whole frame into `out`, its `payload` given plain and masked on the way if there is a mask: the
-/// bytes written, `None` where it does not fit.
+/// Writes a complete frame into `out`: returns the number of bytes, `None` if it does not fit. `payload` is not masked yet; it is masked
+/// here if there is a mask.
 ///
 /// # Panics
 /// If a control frame is fragmented or longer than [`MAX_CONTROL`].
@@ -62,8 +62,8 @@ pub fn write_frame(
     Some(at + payload.len())
 }
 
-/// Writes a close without a reason into `out`: the bytes written (2 to 8), `None` if it does not fit. Without a code it is
-/// empty, as the reply to a close without a code.
+/// Writes a close without a reason into `out`: returns the number of bytes (2 to 8), `None` if it does not fit. Without a code it is empty,
+/// as the reply to a close without a code.
 pub fn write_close(out: &mut [u8], code: Option<u16>, mask: Option<[u8; 4]>) -> Option<usize> {
     let code = code.map(u16::to_be_bytes);
     write_frame(out, Opcode::Close, true, mask, code.as_ref().map_or(&[], |code| code))

@@ -4,7 +4,7 @@ use crate::endpoint::{answers, close, continuation, echoes, fails, frame, ping, 
 
 const HELLO: &str = "Hello World!";
 
-/// The response is a close with this code, and not a failure.
+/// The response is a close with this code; the connection does not fail.
 fn closes(case: &str, code: u16, reason: &str) {
     answers(case, &[close(code, reason)], &[close(code, "")], false);
 }
@@ -47,7 +47,7 @@ fn autobahn_7_7_valid_codes() {
     }
 }
 
-/// With 1015, which older releases of the suite had among these (1012 to 1014 too, which are registered now).
+/// Includes 1015, which older releases of the suite had in this list (also 1012 to 1014, which have been registered since).
 #[test]
 fn autobahn_7_9_invalid_codes() {
     let codes = [0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 1015];
@@ -56,7 +56,7 @@ fn autobahn_7_9_invalid_codes() {
     }
 }
 
-/// The suite only records the outcome of these; here they are no codes that a peer may send.
+/// The suite only records the outcome of these; here they are codes that a peer must not send.
 #[test]
 fn autobahn_7_13_codes_beyond_the_ranges() {
     fails("7.13.1", &[close(5000, "")], &[], 1002);

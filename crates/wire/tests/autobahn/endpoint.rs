@@ -1,4 +1,4 @@
-//! What all cases need: frames built manually, the endpoint under test, and the comparison of its output.
+//! The basis of all cases: frames built manually, the endpoint under test, and the comparison of its output.
 
 use wire::websocket::{Closing, Event, Frames, Opcode, Payload, Role, write_close, write_frame};
 
@@ -40,12 +40,12 @@ pub(crate) fn close(code: u16, reason: impl AsRef<[u8]>) -> Frame {
 }
 
 impl Frame {
-    /// The same without its FIN bit.
+    /// The frame without its FIN bit.
     pub(crate) fn more(self) -> Self {
         Self { ends: false, ..self }
     }
 
-    /// The same with these reserved bits, 1 to 7.
+    /// The frame with these reserved bits, 1 to 7.
     pub(crate) fn reserved(self, reserved: u8) -> Self {
         Self { reserved, ..self }
     }
@@ -72,7 +72,7 @@ impl Frame {
     }
 }
 
-/// The fuzzer's masks and ours; the values mean nothing.
+/// The masks of the fuzzer and of the endpoint; the values are arbitrary.
 const THEIRS: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 const OURS: [u8; 4] = [0xC0, 0x01, 0x7F, 0x99];
 
@@ -82,12 +82,12 @@ pub(crate) struct Endpoint {
     frames: Frames,
     rest: Vec<u8>,
     message: Vec<u8>,
-    /// What it has sent.
+    /// The output of the endpoint.
     out: Vec<u8>,
     pub(crate) failed: bool,
 }
 
-/// The largest message that the endpoint takes, in bytes; case 7.1.6 sends a quarter of it.
+/// Maximum length of a message that the endpoint accepts, in bytes; case 7.1.6 sends a quarter of it.
 const MOST: u64 = 1 << 20;
 
 impl Endpoint {
@@ -96,7 +96,7 @@ impl Endpoint {
         Self { role, frames: Frames::new(role), rest, message, out, failed: false }
     }
 
-    /// The mask of the peer of this endpoint.
+    /// The mask used by the peer of this endpoint.
     pub(crate) fn mask_in(&self) -> Option<[u8; 4]> {
         (self.role == Role::Server).then_some(THEIRS)
     }
@@ -163,7 +163,7 @@ fn copy(payload: Payload<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A case that ends well: `sent`, then a close of the fuzzer's; `expected` and the close of the endpoint.
+/// A case that ends well: `sent`, then a close by the fuzzer; `expected`, then the close of the endpoint.
 pub(crate) fn echoes(case: &str, sent: &[Frame], expected: &[Frame]) {
     let with_close = |frames: &[Frame]| [frames, &[close(1000, "")]].concat();
     answers(case, &with_close(sent), &with_close(expected), false);
@@ -174,8 +174,7 @@ pub(crate) fn fails(case: &str, sent: &[Frame], expected: &[Frame], code: u16) {
     answers(case, sent, &[expected, &[close(code, "")]].concat(), true);
 }
 
-/// Both roles, in one chop, frame by frame, octet by octet and in chops of 997 octets (as case 1.1.8 has
-/// them).
+/// Checks a case in both roles: in one piece, frame by frame, byte by byte, and in pieces of 997 bytes (as in case 1.1.8).
 pub(crate) fn answers(case: &str, sent: &[Frame], expected: &[Frame], fails: bool) {
     for role in [Role::Server, Role::Client] {
         let frames: Vec<_> = sent.iter().map(|frame| frame.bytes(Endpoint::new(role).mask_in())).collect();
@@ -197,7 +196,7 @@ pub(crate) fn answers(case: &str, sent: &[Frame], expected: &[Frame], fails: boo
     }
 }
 
-/// A case in which the endpoint must fail at once: not yet with the first part, but with the second (1007).
+/// A case in which the endpoint must fail early: not after the first part, but with the second (1007).
 pub(crate) fn fails_fast(case: &str, first: &[u8], second: &[u8], role: Role) {
     let mut endpoint = Endpoint::new(role);
     endpoint.handle_bytes(first);
@@ -207,7 +206,7 @@ pub(crate) fn fails_fast(case: &str, first: &[u8], second: &[u8], role: Role) {
     assert!(endpoint.failed && endpoint.out == expected, "case {case}, {role:?}: {}", shown(&endpoint.out));
 }
 
-/// The beginning of the output: some are hundreds of kilobytes long.
+/// The beginning of the output, which may be hundreds of kilobytes long.
 fn shown(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(200)];
     format!("{} ({} bytes)", head.escape_ascii(), bytes.len())

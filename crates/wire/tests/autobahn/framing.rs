@@ -1,4 +1,4 @@
-//! Chapter 1: messages of all lengths at which the header changes, and of those next to them.
+//! Chapter 1: messages of all lengths at which the header changes, and of adjacent lengths.
 
 use crate::endpoint::{Frame, binary, echoes, text};
 

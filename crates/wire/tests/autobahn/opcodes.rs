@@ -5,7 +5,7 @@ use crate::endpoint::{fails, frame, ping, text};
 const HELLO: &str = "Hello, world!";
 const PAYLOAD: &str = "reserved opcode payload";
 
-/// Cases 1 to 5: the five opcodes from `first`, alone (empty, then with a payload) and after a message.
+/// Cases 1 to 5: the five opcodes from `first` on, alone (empty, then with a payload) and after a message.
 fn refused(section: &str, first: u8) {
     let case = |nth: u8| format!("{section}.{}", nth + 1);
     fails(&case(0), &[frame(first, "")], &[], 1002);

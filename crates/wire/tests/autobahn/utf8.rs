@@ -1,5 +1,5 @@
-//! Chapter 6: text is UTF-8, and fails at the first octet that cannot be right. Sections 6.5 to 6.23 follow
-//! Markus Kuhn's stress test for decoders.
+//! Chapter 6: text is UTF-8, and fails at the first byte that cannot be valid. Sections 6.5 to 6.23 follow Markus Kuhn's stress test for
+//! decoders.
 
 use crate::endpoint::{Endpoint, Frame, continuation, echoes, fails, fails_fast, text};
 use wire::websocket::Role;
@@ -7,7 +7,7 @@ use wire::websocket::Role;
 const UMLAUTS: &str = "Hello-µ@ßöäüàá-UTF-8!!";
 const COSMOS: &[u8] = b"\xCE\xBA\xE1\xBD\xB9\xCF\x83\xCE\xBC\xCE\xB5";
 
-/// A message in a fragment for each octet.
+/// A message with one fragment per byte.
 fn octets(payload: &[u8]) -> Vec<Frame> {
     let last = payload.len() - 1;
     let fragment = |(i, octet): (usize, &u8)| {
@@ -17,7 +17,7 @@ fn octets(payload: &[u8]) -> Vec<Frame> {
     payload.iter().enumerate().map(fragment).collect()
 }
 
-/// The cases of a section: each payload whole and in fragments of one octet.
+/// The cases of a section: each payload as a whole, and in fragments of one byte.
 fn section(number: &str, cases: usize, valid: bool, payloads: &[&[u8]]) {
     assert_eq!(payloads.len(), cases, "section {number}");
     for (nth, payload) in payloads.iter().enumerate() {
@@ -81,7 +81,7 @@ fn autobahn_6_5_and_6_6_valid_sequences_and_their_prefixes() {
     let euro = b"hello\xE2\x82\xACworld";
     section("6.5", 5, true, &[b"hello$world", cent, euro, b"hello\xF0\xA4\xAD\xA2world", COSMOS]);
     for len in 1..=COSMOS.len() {
-        // The characters take 2, 3, 2, 2 and 2 octets.
+        // The characters take 2, 3, 2, 2 and 2 bytes.
         case(&format!("6.6.{len}"), [2, 5, 7, 9, 11].contains(&len), &COSMOS[..len]);
     }
 }

@@ -4,7 +4,7 @@ use crate::script::*;
 use fuzz::http2::{client, frame};
 use wire::http2::Method::{self, Connect, Head, Other};
 
-/// Frames of a server after its SETTINGS, to one GET.
+/// Checks the frames of a server after its SETTINGS, in response to one GET.
 fn check_get(frames: &[Vec<u8>], expected: &str) {
     check_client(&[Other], frames, expected);
 }
@@ -24,7 +24,7 @@ fn s8_1_responses() {
     check_get(&[ok(1, 0, &five), data(1, 0, "hello!")], "1: 200 length=5 | 1: error PROTOCOL_ERROR");
     check_get(&[ok(1, END, &five)], "1: error PROTOCOL_ERROR");
     check_get(&[data(1, 0, "x")], "1: error PROTOCOL_ERROR");
-    // Interim responses come before the final one, and end nothing.
+    // Interim responses come before the final one, and do not end the stream.
     let interim = |status, flags| headers(1, flags, &[(":status", status), ("link", "x")]);
     check_get(
         &[interim("103", 0), interim("100", 0), ok(1, END, &[])],
@@ -46,7 +46,7 @@ fn s8_1_messages_without_a_body() {
     check(Other, &[status("304")], "1: 304 length=0 ends");
     check(Other, &[status("204")], "1: 204 length=0 ends");
     check(Other, &[status("404")], "1: error PROTOCOL_ERROR");
-    // Section 8.5: what a tunnel carries has no length.
+    // A tunnel's data has no length (section 8.5).
     check(Connect, &[ok(1, 0, &five), data(1, 0, "much more")], "1: 200 length=? | 1: body much more");
     let refused = headers(1, 0, &[(":status", "404"), ("content-length", "5")]);
     check(Connect, &[refused, data(1, END, "hello")], "1: 404 length=5 | 1: body hello | 1: end");
@@ -129,7 +129,7 @@ fn expected_fields() {
     assert!(!expected(&[], &[("server", "")]));
 }
 
-/// nginx 1.22, byte for byte: the change of its table's size comes first, and then literals that ask to be stored.
+/// The bytes of nginx 1.22: first a change of the table's size, then literals with indexing.
 #[test]
 fn as_nginx_sends_it() {
     let frames: [&[u8]; 6] = [
@@ -151,7 +151,7 @@ fn as_nginx_sends_it() {
     assert_eq!(said("apache"), whole.replace("length=5", "length=5 lacks"));
 }
 
-/// h2o 2.2 acknowledges a size of 0, and uses its table nevertheless.
+/// h2o 2.2 acknowledges a table size of 0, but continues to use its table.
 #[test]
 fn a_table_is_read_until_the_server_says_that_it_is_gone() {
     let said = |begin: &[u8]| {

@@ -1,4 +1,4 @@
-//! What hostile peers send: each limit is reached, and holds one below.
+//! Hostile peers: each limit can be reached, and is enforced beyond it.
 
 use crate::script::*;
 use fuzz::http2::{BEGIN, Responds, client, frame, server};
@@ -33,11 +33,11 @@ fn control_frames_in_a_second() {
     let empty = |n| [vec![post(1)], vec![data(1, 0, ""); n]].concat();
     assert_eq!(last(&empty(most)), "1: POST http://h/ length=?");
     assert_eq!(last(&empty(most + 1)), CALM);
-    // A client takes what it has asked for, with as many PINGs as a server wants to measure by (gRPC's for each of its windows).
+    // A client has no limit: servers may send many PINGs to measure the connection (gRPC does, for each of its windows).
     for frame in floods {
         assert!(!client(&[&BEGIN[24..], &frame.repeat(3 * most)], &[], &[]).ends_with(CALM));
     }
-    // Windows and messages cost nothing of it.
+    // WINDOW_UPDATEs are not limited.
     assert_eq!(last(&vec![window(0, 1); 3 * most]), "window 0");
 }
 
@@ -72,10 +72,10 @@ fn rapid_resets() {
     };
     assert!(opened_and_reset(most).ends_with(": reset CANCEL"));
     assert!(opened_and_reset(most + 1).ends_with(CALM));
-    // Those that have had their response count too.
+    // Resets count even after the response was sent.
     let responded = (0..=most as u32).flat_map(|nth| [get(2 * nth + 1), reset(2 * nth + 1, 8)]);
     assert_eq!(last(&responded.collect::<Vec<_>>()), CALM);
-    // And those whose reset the client provokes.
+    // And so do resets that the client provokes.
     let provoked = (0..=most as u32).flat_map(|nth| [get(2 * nth + 1), window(2 * nth + 1, 0)]);
     assert!(server(&[BEGIN, &provoked.collect::<Vec<_>>().concat()], Responds::Never).ends_with(CALM));
     let malformed = (0..=most as u32).map(|nth| headers(2 * nth + 1, END, &[("a", "b")]));
@@ -87,7 +87,7 @@ fn streams_at_one_time() {
     let gets: Vec<_> = (0..MAX_STREAMS + 1).map(|nth| get(2 * nth + 1)).collect();
     let said = server(&[BEGIN, &gets.concat()], Responds::Never);
     assert!(said.ends_with("513: error REFUSED_STREAM") && said.contains(" | 511: GET "), "{said}");
-    // One that has ended makes room.
+    // A stream that has ended makes room.
     let room = [&gets[..256], &[reset(5, 8), gets[256].clone()]].concat();
     assert!(server(&[BEGIN, &room.concat()], Responds::Never).ends_with("513: GET http://h/ length=0 ends"));
 }
@@ -101,7 +101,7 @@ fn blocks_without_end() {
     };
     assert_eq!(last(&empty(MAX_CONTINUATIONS - 1)), "1: GET http://h/ length=0 ends");
     assert_eq!(last(&empty(MAX_CONTINUATIONS)), CALM);
-    // A block of the greatest length: changes of the table's size, a byte each, say nothing.
+    // A block of the maximum length, filled with changes of the table's size, of one byte each, which have no meaning.
     let fits = MAX_BLOCK - block.len();
     for (length, expected) in [(fits, "1: GET http://h/ length=0 ends"), (fits + 1, CALM)] {
         let block = [&vec![0x20; length], &block[..]].concat();
@@ -119,7 +119,7 @@ fn blocks_without_end() {
 
 #[test]
 fn bombs_of_fields() {
-    // A field of 4,064 bytes is stored once and then meant by a byte each time.
+    // A field of 4,064 bytes is stored once and then referenced by one byte each.
     let mut bomb = block(GET);
     bomb.extend_from_slice(b"\x40\x01a\x7F\xC0\x1E");
     bomb.extend_from_slice(&[b'x'; 4063 - 32]);
@@ -129,7 +129,7 @@ fn bombs_of_fields() {
         let block = [&bomb[..], &vec![0xBE; references]].concat();
         assert_eq!(last(&[frame(HEADERS, END | WHOLE, 1, &block)]), expected, "{references}");
     }
-    // A list as long as is announced fits, however it is encoded.
+    // A list of the announced maximum fits, in any encoding.
     let list = |length: usize| {
         let mut block = block(GET);
         let value = length - size - 33 - 127;
@@ -148,7 +148,7 @@ fn bombs_of_fields() {
     };
     assert_eq!(list(MAX_LIST), "1: GET http://h/ length=0 ends");
     assert_eq!(list(MAX_LIST + 1), CALM);
-    // So is Huffman's code: 5 bits for a byte.
+    // Also in the Huffman code, with 5 bits per byte.
     let dense =
         frame(HEADERS, END | WHOLE, 1, &[&block(GET)[..], b"\0\x01a\xFF\x80\x7E", &[0; 16_255]].concat());
     assert_eq!(last(&[dense]), "1: GET http://h/ length=0 ends");
@@ -156,7 +156,7 @@ fn bombs_of_fields() {
 
 #[test]
 fn windows_are_ours_to_give() {
-    // The driver gives at each half, so that only frames without a break in between pass it: here the machine alone.
+    // The driver updates windows at each half, so only frames without a break could exceed one: here the machine is used directly.
     let overflow = |role, window: u32, opening: &[u8], head: Vec<u8>| {
         let mut machine = Connection::new(role);
         let (mut scratch, mut stream) = (Scratch::new(), None);
@@ -212,7 +212,7 @@ fn credit_is_given_in_halves() {
             of_stream.extend(stream.as_mut().and_then(|stream| machine.take_stream_credit(stream)));
         }
     }
-    // Padding counts: 10,007 a round.
+    // Padding counts: 10,007 bytes per round.
     let half = (MAX_STREAMS * SERVER_STREAM_WINDOW) / 2;
     assert_eq!(given, [half.div_ceil(10_007) * 10_007 - 7]);
     assert_eq!(of_stream.len(), 850 / 4 + usize::from(850 % 4 == 3));

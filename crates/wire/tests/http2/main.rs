@@ -1,4 +1,4 @@
-//! HTTP/2 by its RFCs, through the traces of the fuzz crate's driver.
+//! HTTP/2 by its RFCs, using the traces of the fuzz crate's driver.
 
 mod client;
 mod limits;

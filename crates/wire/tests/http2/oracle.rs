@@ -1,4 +1,4 @@
-//! Against the crate h2, in both roles: generated requests and responses, with all that SETTINGS can change.
+//! Against the crate h2, in both roles: generated requests and responses, with all settings that affect them.
 
 use std::{collections::BTreeMap, pin::pin, time::Duration};
 
@@ -14,17 +14,17 @@ use wire::http2::{
     write_response_fields, write_window_update,
 };
 
-/// What the other side announces.
+/// The settings that the other side announces.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     window: u32,
     max_frame: u32,
     table: u32,
-    /// Bytes that are on their way at most, so that reads and writes are cut there.
+    /// Maximum number of bytes in transit, which determines where reads and writes are cut.
     pipe: usize,
 }
 
-/// A request, and the response to it.
+/// A request and its response.
 #[derive(Clone, Debug)]
 struct Exchange {
     path: String,
@@ -55,7 +55,7 @@ fn exchanges() -> impl Strategy<Value = Vec<Exchange>> {
     vec(exchange, 1..12)
 }
 
-/// Letters that differ, so that a lost or repeated piece shows.
+/// Varying letters, so that a lost or repeated piece is detected.
 fn text(length: usize) -> Vec<u8> {
     (0..length).map(|nth| b'a' + (nth % 23) as u8).collect()
 }
@@ -67,23 +67,23 @@ fn headers(fields: &[(String, String)]) -> HeaderMap {
     fields.iter().map(field).collect()
 }
 
-/// Our side of a connection: the machine, its socket, and what a program keeps.
+/// The side under test: the machine, its socket, and the state that a program keeps.
 struct Ours {
-    /// None once it runs.
+    /// `None` once it runs.
     io: Option<DuplexStream>,
     machine: Connection,
     table: Option<Table>,
     has_needed_table: bool,
-    /// A server's preface, where it is sent no earlier than the first request comes: the client's table is in use until then.
+    /// A server's preface, if it is sent only after the first request has arrived: the client's table is in use until then.
     late: &'static [u8],
     streams: BTreeMap<u32, Kept>,
     out: Vec<u8>,
-    /// The other side's SETTINGS have come. Bodies wait for them: where h2 lowers the window below what came before, it
-    /// raises it again only when more comes.
+    /// Whether the other side's SETTINGS have arrived. Bodies wait for them: if h2 lowers the window below what has arrived, it raises it
+    /// again only when more arrives.
     is_open: bool,
 }
 
-/// What is kept of an exchange.
+/// The state of an exchange.
 #[derive(Default)]
 struct Kept {
     stream: Option<Stream>,
@@ -111,7 +111,7 @@ impl Ours {
         }
     }
 
-    /// Writes with `write` into what goes out next.
+    /// Appends the output of `write`.
     fn send(out: &mut Vec<u8>, write: impl FnOnce(&mut [u8]) -> Option<usize>) {
         let (at, mut room) = (out.len(), vec![0; 20_000]);
         let n = write(&mut room).expect("there is room");
@@ -119,9 +119,9 @@ impl Ours {
         assert_eq!(out.len(), at + n);
     }
 
-    /// Reads and writes until the other side closes or all of `total` exchanges have ended; `turn` after each read.
+    /// Reads and writes until the other side closes, or until all of `total` exchanges have ended; calls `turn` after each read.
     ///
-    /// It reads while it writes: h2 does not, so that both could wait for room in a full pipe.
+    /// It reads while it writes, because h2 does not: otherwise both could wait for room in a full pipe.
     async fn run(
         mut self,
         total: usize,
@@ -248,7 +248,7 @@ impl Ours {
     }
 }
 
-/// The response to each request: its fields, and the request's body as it came.
+/// Responds to each request with the fields of its exchange, and the request's body as received.
 fn respond(ours: &mut Ours, exchanges: &[Exchange]) {
     for (id, kept) in &mut ours.streams {
         let exchange = &exchanges[*id as usize / 2];
@@ -267,7 +267,7 @@ fn respond(ours: &mut Ours, exchanges: &[Exchange]) {
     }
 }
 
-/// A request of h2's client: its response.
+/// Sends a request by h2's client, and checks the response.
 async fn request(sender: client::SendRequest<bytes::Bytes>, exchange: Exchange) {
     let mut sender = sender.ready().await.expect("ready");
     let mut request =
@@ -300,7 +300,7 @@ async fn request(sender: client::SendRequest<bytes::Bytes>, exchange: Exchange) 
     assert_eq!(trailers.is_some_and(|trailers| trailers["grpc-status"] == "0"), exchange.has_trailers);
 }
 
-/// h2's server: the response of the exchange that the request names.
+/// h2's server: sends the response of the exchange that the request names.
 async fn serve(io: DuplexStream, settings: Settings, exchanges: Vec<Exchange>) {
     let mut builder = server::Builder::new();
     builder.initial_window_size(settings.window).max_frame_size(settings.max_frame);
@@ -342,7 +342,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
 
-/// What both ends come to, unless each waits for the other.
+/// The result of both ends, with a timeout against a deadlock.
 async fn within<F: Future>(both: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(30), both).await.expect("neither end waits for the other")
 }

@@ -1,4 +1,4 @@
-//! Frames written down, and the checks that read them whole and byte by byte.
+//! Builders for frames, and checks that read them as a whole and byte by byte.
 
 use fuzz::http2::{BEGIN, Responds, client, frame, server};
 use wire::http2::{Method, write_field};
@@ -20,12 +20,12 @@ pub(crate) const WHOLE: u8 = 4;
 pub(crate) const PADDED: u8 = 8;
 pub(crate) const PRIO: u8 = 0x20;
 
-/// HEADERS in one frame.
+/// HEADERS in a single frame.
 pub(crate) fn headers(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, flags | WHOLE, stream, &block(fields))
 }
 
-/// GET of / that ends.
+/// A GET of `/` that ends the stream.
 pub(crate) fn get(stream: u32) -> Vec<u8> {
     headers(stream, END, GET)
 }
@@ -33,7 +33,7 @@ pub(crate) fn get(stream: u32) -> Vec<u8> {
 pub(crate) const GET: &[(&str, &str)] =
     &[(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "h")];
 
-/// The head of a POST of /, whose body is to come.
+/// The head of a POST of `/`, whose body follows.
 pub(crate) fn post(stream: u32) -> Vec<u8> {
     headers(stream, 0, &[(":method", "POST"), (":scheme", "http"), (":path", "/"), (":authority", "h")])
 }
@@ -55,7 +55,7 @@ pub(crate) fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     frame(SETTINGS, 0, 0, &entries.iter().map(entry).collect::<Vec<_>>().concat())
 }
 
-/// The block of these fields.
+/// The encoded block of these fields.
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = vec![0; 70_000];
     let mut at = 0;
@@ -66,29 +66,29 @@ pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// What a server reads that responds to nothing, after the client's preface.
+/// Checks what a server reads after the client's preface, without sending responses.
 pub(crate) fn check_server(frames: &[Vec<u8>], expected: &str) {
     check(&[BEGIN, &frames.concat()].concat(), expected, |pieces| server(pieces, Responds::Never));
 }
 
-/// What a server reads that responds with 200 to each complete request.
+/// Checks what a server reads that responds with 200 to each complete request.
 pub(crate) fn check_responding(frames: &[Vec<u8>], expected: &str) {
     check(&[BEGIN, &frames.concat()].concat(), expected, |pieces| server(pieces, Responds::AtOnce));
 }
 
-/// What a client reads, after the server's SETTINGS, that has sent requests of these methods.
+/// Checks what a client reads after the server's SETTINGS; it has sent requests with these methods.
 pub(crate) fn check_client(methods: &[Method], frames: &[Vec<u8>], expected: &str) {
     check(&[&BEGIN[24..], &frames.concat()].concat(), expected, |pieces| client(pieces, methods, &[]));
 }
 
-/// The trace of `input`, without the `opened` that it begins with, whole and in pieces.
+/// Checks the trace of `input`, without the `opened` at its start, as a whole and in pieces.
 pub(crate) fn check(input: &[u8], expected: &str, trace: impl Fn(&[&[u8]]) -> String) {
     let said = |pieces: &[&[u8]]| {
         let said = trace(pieces);
         said.strip_prefix("opened").map_or(said.clone(), |said| said.trim_start_matches(" | ").to_owned())
     };
     assert_eq!(said(&[input]), expected, "whole: {}", head(input));
-    // Byte by byte takes quadratic time: the few long rows are read in larger pieces.
+    // Byte by byte takes quadratic time, so the few long rows are read in larger pieces.
     let size = if input.len() < 1000 { 1 } else { 997 };
     let pieces: Vec<_> = input.chunks(size).collect();
     assert_eq!(said(&pieces), expected, "in pieces of {size}: {}", head(input));

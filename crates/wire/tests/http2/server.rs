@@ -17,17 +17,17 @@ fn s3_4_preface() {
     whole(&BEGIN[..30], "rest 6");
     whole(b"GET / HTTP/1.1\r\n", "error PROTOCOL_ERROR");
     whole(b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", "error PROTOCOL_ERROR");
-    // The first frame is SETTINGS, and no acknowledgement.
+    // The first frame must be SETTINGS, and not an acknowledgement.
     whole(&[&BEGIN[..24], &frame(PING, 0, 0, &[0; 8])].concat(), "error PROTOCOL_ERROR");
     whole(&[&BEGIN[..24], &frame(SETTINGS, ACK, 0, &[])].concat(), "error PROTOCOL_ERROR");
 }
 
 #[test]
 fn s4_1_frames() {
-    // Unknown kinds are read over, and so are flags and the reserved bit.
+    // Unknown frame types are ignored, and so are unknown flags and the reserved bit.
     check_server(&[frame(0x77, 0xFF, 9, b"unknown"), get(1)], GOT);
     check_server(&[frame(HEADERS, !(PADDED | PRIO), 0x8000_0001, &block(GET))], GOT);
-    // Section 4.2: a frame is no longer than we allow.
+    // A frame must not be longer than the limit (section 4.2).
     check_server(&[frame(0x77, 0, 0, &vec![0; 16_384]), get(1)], GOT);
     check_server(&[frame(0x77, 0, 0, &vec![0; 16_385])], "error FRAME_SIZE_ERROR");
     check_server(&[frame(PING, 0, 0, &vec![0; 16_385])], "error FRAME_SIZE_ERROR");
@@ -45,17 +45,17 @@ fn s5_1_states() {
     check_server(&[get(1), data(1, 0, "x")], &half);
     check_server(&[get(1), get(1)], &half);
     check_server(&[get(1), window(1, 5)], &format!("{GOT} | window 1"));
-    // Closed by both.
+    // Closed by both ends.
     check_responding(&[get(1), data(1, END, "late")], &format!("{GOT} | 1: error STREAM_CLOSED"));
     check_responding(&[get(1), get(1)], &format!("{GOT} | error STREAM_CLOSED"));
     check_responding(
         &[get(1), window(1, 5), reset(1, 8), get(3)],
         &format!("{GOT} | {}", GOT.replace('1', "3")),
     );
-    // Closed by the peer's reset: said once, then read over.
+    // Closed by the peer's reset: reported once, then ignored.
     let after = format!("{GOT} | 1: reset CANCEL | 1: error STREAM_CLOSED");
     check_server(&[get(1), reset(1, 8), data(1, 0, "x"), data(1, END, "y"), get(1)], &after);
-    // Closed by our reset: what was on its way is read over.
+    // Closed by this end's reset: frames in transit are ignored.
     let broken = data(1, END, "more than none");
     let lengthy = headers(1, 0, &[GET, &[("content-length", "3")]].concat());
     check_server(
@@ -69,7 +69,7 @@ fn s5_1_1_numbers() {
     check_server(&[get(2)], "error PROTOCOL_ERROR");
     check_server(&[get(0)], "error PROTOCOL_ERROR");
     check_server(&[data(2, 0, "x")], "error PROTOCOL_ERROR");
-    // A higher one closes those that were left out.
+    // A higher number closes those that were skipped.
     check_responding(&[get(5), get(3)], &format!("{} | error STREAM_CLOSED", GOT.replace('1', "5")));
     let last = 0x7FFF_FFFF;
     check_server(&[get(last), get(1)], &format!("{last}: GET http://h/ length=0 ends | error STREAM_CLOSED"));
@@ -106,7 +106,7 @@ fn s6_2_headers() {
     check_server(&[with(PADDED, &[b"\xFF", &block[..]].concat())], "error PROTOCOL_ERROR");
     check_server(&[with(PADDED, b"")], "error FRAME_SIZE_ERROR");
     check_server(&[with(PRIO, b"\0\0\0\x03")], "error FRAME_SIZE_ERROR");
-    // RFC 7540 section 5.3.1.
+    // RFC 7540, section 5.3.1.
     check_server(&[with(PRIO, &[b"\0\0\0\x01\x10", &block[..]].concat())], "1: error PROTOCOL_ERROR");
 }
 
@@ -173,7 +173,7 @@ fn s6_8_goaway() {
     };
     check_server(&[goaway(0, 0, b""), get(1)], &format!("goaway 0 NO_ERROR | {GOT}"));
     check_server(&[goaway(7, 11, b"debug data"), get(1)], &format!("goaway 7 ENHANCE_YOUR_CALM | {GOT}"));
-    // It may only be lowered.
+    // The number may only be lowered.
     let twice = [goaway(0x7FFF_FFFF, 0, b""), goaway(3, 0, b""), goaway(5, 0, b"")];
     check_server(&twice, "goaway 2147483647 NO_ERROR | goaway 3 NO_ERROR | goaway 3 NO_ERROR");
     check_server(&[frame(GOAWAY, 0, 1, &[0; 8])], "error PROTOCOL_ERROR");
@@ -203,7 +203,7 @@ fn s6_10_continuations() {
     check_server(&[first(), frame(CONTINUATION, WHOLE, 3, b)], "error PROTOCOL_ERROR");
     check_server(&[first(), frame(PING, 0, 0, &[0; 8])], "error PROTOCOL_ERROR");
     check_server(&[first(), frame(0x77, 0, 0, b"")], "error PROTOCOL_ERROR");
-    // Padding and priority are of the first frame.
+    // Padding and priority belong to the first frame.
     let padded = frame(HEADERS, END | PADDED | PRIO, 1, &[b"\x02\0\0\0\x05\0", a, b"\0\0"].concat());
     check_server(&[padded, frame(CONTINUATION, WHOLE | PADDED | PRIO, 1, b)], GOT);
 }
@@ -220,7 +220,7 @@ fn s8_1_messages() {
         &[post(1), trailers(END), get(3)],
         &format!("{posted} | 1: trailers grpc=0  | {}", GOT.replace('1', "3")),
     );
-    // Trailers end the stream, and have no pseudo-header.
+    // Trailers must end the stream, and must not have pseudo-headers.
     check_server(&[post(1), trailers(0)], &format!("{posted} | 1: error PROTOCOL_ERROR"));
     check_server(
         &[post(1), headers(1, END, &[(":path", "/")])],
@@ -252,7 +252,7 @@ fn s8_1_messages() {
     check_server(&[twice("4")], "1: error PROTOCOL_ERROR");
 }
 
-/// A request with these fields, before and after the pseudo-headers of a GET.
+/// Checks a request with these fields before and after the pseudo-headers of a GET.
 fn with(before: &[(&str, &str)], after: &[(&str, &str)], expected: &str) {
     check_server(&[headers(1, END, &[before, GET, after].concat())], expected);
 }
@@ -316,7 +316,7 @@ fn s8_5_connect() {
     check_server(&[connect(&[])], broken);
     check_server(&[connect(&[(":authority", "h:1"), (":path", "/")])], broken);
     check_server(&[connect(&[(":authority", "h:1"), (":scheme", "http")])], broken);
-    // RFC 8441 section 4.
+    // RFC 8441, section 4.
     let websocket = [(":protocol", "websocket"), (":scheme", "http"), (":path", "/ws"), (":authority", "h")];
     let accepted = "1: CONNECT http://h/ws length=? protocol=websocket";
     check_server(&[connect(&websocket), data(1, 0, "frame")], &format!("{accepted} | 1: body frame"));

@@ -1,4 +1,4 @@
-//! Generated streams: each means the same however it is cut, and what is written is read back.
+//! Generated streams: each has the same meaning however it is split, and whatever is written is read back.
 
 use crate::script::*;
 use fuzz::http2::{BEGIN, Responds, client, frame, server};
@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::http2::Method;
 
-/// A request on some stream: with a body in these pieces, padded by so much, and trailers or not.
+/// A message: the pieces of its body with their padding, and whether it has trailers.
 type Message = (Vec<(String, u8)>, bool);
 
 fn messages() -> impl Strategy<Value = Vec<Message>> {
@@ -14,7 +14,7 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
     vec((pieces, any::<bool>()), 1..5)
 }
 
-/// The frames of a message behind its head, and its trace.
+/// Appends the frames of a message after its head, and its trace.
 fn body(id: u32, (pieces, has_trailers): &Message, stream: &mut Vec<u8>, said: &mut Vec<String>) {
     let text: String = pieces.iter().map(|(piece, _)| piece.as_str()).collect();
     for (piece, padding) in pieces {

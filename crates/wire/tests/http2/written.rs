@@ -1,4 +1,4 @@
-//! What is written: the bytes of each frame, that they fit exactly, and that windows are kept to.
+//! Written frames: their bytes, that they fit exactly, and that windows are respected.
 
 use crate::script::{CONTINUATION, END, GET, HEADERS, SETTINGS, WHOLE, block, headers, settings, window};
 use fuzz::http2::{BEGIN, Responds, client, frame, server};
@@ -9,7 +9,7 @@ use wire::http2::{
     write_pong, write_request_fields, write_reset, write_response_fields, write_window_update,
 };
 
-/// `write` writes these bytes where they fit, and nothing where one is missing.
+/// Checks that `write` writes these bytes if they fit, and nothing if there is one byte less.
 fn check(write: impl Fn(&mut [u8]) -> Option<usize>, expected: &[u8]) {
     let mut out = vec![0xAA; expected.len()];
     assert_eq!(write(&mut out), Some(expected.len()));
@@ -35,7 +35,7 @@ fn prefaces() {
     assert_eq!(CLIENT_PREFACE, [text, &settings(&ours), &window(0, CLIENT_WINDOW - 65_535)].concat());
     let its = [(1, 0), (3, MAX_STREAMS), (4, SERVER_STREAM_WINDOW), (6, list), (8, 1)];
     assert_eq!(SERVER_PREFACE, [settings(&its), window(0, SERVER_WINDOW - 65_535)].concat());
-    // Each is what the other role takes.
+    // Each preface is accepted by the other role.
     assert_eq!(server(&[CLIENT_PREFACE], Responds::Never), "opened | window 0");
     assert_eq!(client(&[SERVER_PREFACE], &[], &[]), "opened | window 0");
     for n in 0..24 {
@@ -65,7 +65,7 @@ fn request_fields() {
     check(|out| write_path(out, "/index.html?a=b"), b"\x04\x0f/index.html?a=b");
     let long = [&b"\x04\x7f\x49"[..], &[b'/'; 200]].concat();
     check(|out| write_path(out, &"/".repeat(200)), &long);
-    // Huffman's code where it is shorter (RFC 7541 appendix C.4.1), and lengths beyond the prefix.
+    // The Huffman code if it is shorter (RFC 7541, appendix C.4.1), and lengths beyond the prefix.
     check(
         |out| write_field(out, ":authority", b"www.example.com"),
         b"\x01\x8c\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff",
@@ -93,14 +93,14 @@ fn response_fields() {
     assert_eq!(client(&[&stream], &[Method::Other], &expected), "opened | 1: 200 length=12");
 }
 
-/// A machine and the one stream of its peer.
+/// A machine and a stream.
 struct Pair {
     machine: Connection,
     stream: Stream,
 }
 
 impl Pair {
-    /// A client after these frames of its server.
+    /// A client that has received these frames of its server.
     fn client(frames: &[u8], ends: bool) -> Self {
         let mut machine = Connection::new(Role::Client);
         let (_, stream) =
@@ -124,7 +124,7 @@ impl Pair {
         }
     }
 
-    /// Writes so much with room for more; how much was taken.
+    /// Writes a body of `bytes` bytes, with room for more; returns how many were accepted.
     fn write(&mut self, bytes: usize, ends: bool) -> usize {
         let mut out = vec![0; 1 << 20];
         let bytes = vec![b'x'; bytes];
@@ -144,20 +144,20 @@ impl Pair {
 
 #[test]
 fn bodies_keep_to_the_windows() {
-    // Of the connection.
+    // The window of the connection.
     let mut pair = Pair::client(&settings(&[(4, 1 << 20)]), false);
     assert_eq!(pair.write(60_000, false), 60_000);
     assert_eq!(pair.write(60_000, true), 5535);
     assert_eq!((pair.write(60_000, true), pair.stream.is_sent()), (0, false));
     pair.read(&window(0, 10));
     assert_eq!(pair.write(60_000, true), 10);
-    // Of the stream, and then of neither.
+    // The window of the stream, then neither.
     let mut pair = Pair::client(&[settings(&[(4, 100)]), window(0, 1 << 20)].concat(), false);
     assert_eq!(pair.write(60, false), 60);
     assert_eq!(pair.write(60, false), 40);
     pair.read(&window(1, 5));
     assert_eq!(pair.write(60, false), 5);
-    // Section 6.9.2: a window below 0 is to be filled first.
+    // A negative window must be refilled first (section 6.9.2).
     pair.read(&settings(&[(4, 20)]));
     assert_eq!(pair.write(60, false), 0);
     pair.read(&window(1, 80));
@@ -197,7 +197,7 @@ fn places_and_ends() {
     assert_eq!(pair.machine.cancel(&mut out, &mut pair.stream, Code::CANCEL), Some(0));
     pair.read(&frame(7, 0, 0, b"\0\0\0\x01\0\0\0\0"));
     assert!(!pair.machine.has_place() && pair.machine.is_leaving());
-    // What does not fit opens nothing.
+    // A request that does not fit opens no stream.
     let mut pair = Pair::client(&settings(&[(8, 1)]), true);
     assert!(pair.machine.takes_connect());
     assert_eq!(pair.machine.write_request(&mut out[..9], &[0x82], true, Method::Other), None);
@@ -205,7 +205,7 @@ fn places_and_ends() {
     assert_eq!((stream.id(), pair.machine.open_streams()), (3, 2));
 }
 
-/// RFC 7541 section 4.2: after a peer has made the table smaller, the next block says that it is.
+/// After the peer has lowered the table's limit, the next block announces the new size (RFC 7541, section 4.2).
 #[test]
 fn a_smaller_table_is_confirmed() {
     for (size, first) in [(0, &b"\x20\x82"[..]), (4095, b"\x20\x82"), (4096, b"\x82"), (9999, b"\x82")] {
@@ -218,7 +218,7 @@ fn a_smaller_table_is_confirmed() {
     }
 }
 
-/// RFC 9113 section 6.10: what does not fit into a frame is in CONTINUATIONs; the last of all frames ends the block.
+/// A block that does not fit in a frame continues in CONTINUATIONs; only the last frame ends the block (RFC 9113, section 6.10).
 #[test]
 fn a_long_block_is_continued() {
     for (size, length, frames) in [
@@ -243,7 +243,7 @@ fn a_long_block_is_continued() {
         let (n, _) = pair.machine.write_request(&mut out, &block, true, Method::Other).expect("it fits");
         assert!(out[..n] == expected, "{length}, {size}");
     }
-    // A server takes it.
+    // A server accepts it.
     let long = "~".repeat(20_000);
     let fields = [GET, &[("x", &long)]].concat();
     let mut machine = Connection::new(Role::Client);

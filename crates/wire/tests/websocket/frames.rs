@@ -1,4 +1,4 @@
-//! How frames are read, by RFC section. Each row is read whole and byte by byte, with the same result.
+//! How frames are read, by RFC section. Each row is read as a whole and byte by byte, with the same result.
 
 use fuzz::websocket::{frames, masked};
 use wire::Breach;
@@ -13,12 +13,12 @@ fn check(role: Role, most: u64, input: &[u8], expected: &str) {
     assert_eq!(frames(role, most, &bytes), expected, "{role:?}, byte by byte: {shown}");
 }
 
-/// A server's frames, as a client reads them.
+/// Checks a server's frames, as a client reads them.
 fn client(input: &[u8], expected: &str) {
     check(Role::Client, MOST, input, expected);
 }
 
-/// A client's frames, given without their masks, as a server reads them.
+/// Checks a client's frames, given unmasked, as a server reads them.
 fn server(input: &[u8], expected: &str) {
     check(Role::Server, MOST, &masked(input.to_vec()), expected);
 }
@@ -57,7 +57,7 @@ fn rfc6455_5_2_first_bytes_that_are_none() {
             (false, 1 | 2, _) | (false, 8..=10, true) => "rest 1",
             _ => "breach bad-frame",
         };
-        // It is rejected before the second byte arrives.
+        // Rejected before the second byte arrives.
         client(&[first], expected);
         server(&[first], expected);
     }
@@ -98,7 +98,7 @@ fn rfc6455_5_4_fragments() {
 #[test]
 fn rfc6455_5_5_control_frames() {
     client(&[b"\x89\x7D", &[b'x'; 125][..]].concat(), &format!("ping {}", "x".repeat(125)));
-    // They are consumed whole, and rejected by their second byte.
+    // Consumed only when complete, and rejected at their second byte.
     client(&[b"\x89\x7D", &[b'x'; 124][..]].concat(), "rest 126");
     server(&[b"\x8A\xFD\x01\x02\x03\x04", &[b'x'; 124][..]].concat(), "rest 130");
     client(b"\x89\x7E", "breach bad-frame");
@@ -116,7 +116,7 @@ fn rfc6455_5_5_1_closes() {
     client(b"\x88\x03\x03\xE8\xC3", "breach bad-utf8");
     client(b"\x88\x04\x03\xE8\xC3\x28", "breach bad-utf8");
     client(b"\x88\x04\x03\xEC\xC3\x28", "breach bad-close");
-    // Nothing after it has a meaning, and an incomplete message is discarded.
+    // Everything after a close is ignored, and an incomplete message is discarded.
     client(b"\x88\x02\x03\xE8\x81\x01a\xFF\xFF\x88", "close 1000");
     client(b"\x01\x01a\x88\x00\x80\x01b", "close");
 }
@@ -137,17 +137,17 @@ fn rfc6455_7_4_close_codes() {
 
 #[test]
 fn rfc6455_8_1_text() {
-    // A character over two frames, and one that is never completed.
+    // A character split over two frames, and one that is never completed.
     client(b"\x01\x02\xE2\x82\x80\x01\xAC", "text \\xe2\\x82\\xac");
     client(b"\x81\x02\xE2\x82", "breach bad-utf8");
     client(b"\x01\x02\xE2\x82\x80\x00", "breach bad-utf8");
     client(b"\x01\x02\xE2\x82\x89\x01\xFF\x80\x01\xAC", "ping \\xff | text \\xe2\\x82\\xac");
     client(b"\x82\x02\xE2\x82", "binary \\xe2\\x82");
-    // The next message starts anew.
+    // The next message starts with a new state.
     client(b"\x01\x01a\x80\x01b\x82\x01\xFF\x81\x01c", "text ab | binary \\xff | text c");
 }
 
-/// Masked text is unmasked in blocks: a character may cross a block's end, and a wrong byte may be anywhere.
+/// Masked text is unmasked in blocks: a character may cross the end of a block, and a wrong byte may be anywhere.
 #[test]
 fn long_text_with_characters_anywhere() {
     for front in 240..270usize {

@@ -1,4 +1,4 @@
-//! The handshake from both ends (RFC 6455 section 4). Responses are read whole and byte by byte.
+//! The handshake from both ends (RFC 6455, section 4). Responses are read as a whole and byte by byte.
 
 use fuzz::websocket::{key, response};
 use wire::http1::{Event, MAX_HEAD, Server};
@@ -48,7 +48,7 @@ fn rfc6455_4_2_2_a_response_as_text() {
     );
 }
 
-/// Request, offer, response: each end takes what the other wrote, for any key.
+/// Request, offer, response: each end accepts what the other wrote, for any key.
 #[test]
 fn both_ends_agree() {
     for nonce in [0, 1, u128::MAX, 0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF] {
@@ -59,7 +59,7 @@ fn both_ends_agree() {
         let Ok((_, Some(Event::Head(head)))) = server.handle_bytes(&request[..n]) else { panic!("no head") };
         let offer = head.websocket.expect("an offer");
         assert!(offer.is_valid() && offer.key == key.as_bytes() && offer.version == 13, "{offer:?}");
-        // The machine continues as for any other request.
+        // The machine continues as after any other request.
         assert_eq!(server.handle_bytes(b""), Ok((0, Some(Event::End))));
         let n = write_accept(&mut reply, offer.key).expect("it fits");
         assert_eq!(read_response(&reply[..n], &key, ""), Ok(Some((n, Response::Accepted))));
@@ -68,7 +68,7 @@ fn both_ends_agree() {
     }
 }
 
-/// The offer in a request with this first line and these fields: `KEY VERSION valid`, or `none`.
+/// Checks the offer in a request with this first line and these fields: `KEY VERSION valid`, or `none`.
 fn offered(line: &str, fields: &[&str], expected: &str) {
     let fields = fields.iter().map(|field| format!("{field}\r\n")).collect::<String>();
     let request = format!("{line}\r\nHost: h\r\n{fields}\r\n");
@@ -90,7 +90,7 @@ const OFFER: [&str; 4] = [
     "Sec-WebSocket-Version: 13",
 ];
 
-/// The four fields with the nth replaced.
+/// The four fields, with the nth replaced.
 fn but(nth: usize, field: &str) -> [&str; 4] {
     let mut fields = OFFER;
     fields[nth] = field;
@@ -154,7 +154,7 @@ fn check(input: &str, expected: &str) {
     assert_eq!(response(&pieces), expected, "in pieces of {size}: {input:?}");
 }
 
-/// A 101 with these fields.
+/// A 101 response with these fields.
 fn switching(fields: &[&str]) -> String {
     format!("HTTP/1.1 101 Switching Protocols\r\n{}\r\n\r\n", fields.join("\r\n"))
 }
@@ -243,7 +243,7 @@ fn responses_have_a_limit() {
     check(&padded(MAX_HEAD + 1), "breach head-too-long");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len())), "accepted");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len() + 1)), "breach head-too-long");
-    // Interim responses that leave no byte for a final one, and endless ones, are rejected.
+    // Interim responses that leave no room for a final one, and endless ones, are rejected.
     let last =
         format!("HTTP/1.1 100 Continue\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD - 2 * interim.len() - 5));
     check(&format!("{interim}{last}"), "breach head-too-long");

@@ -1,4 +1,4 @@
-//! tungstenite, an independent implementation of the RFC: each reads what the other one writes.
+//! Against tungstenite, an independent implementation of the RFC: each reads what the other writes.
 
 use crate::script::{Script, Sent, config, cut, line, places, role, script};
 use fuzz::websocket::frames;
@@ -10,7 +10,7 @@ use tungstenite::protocol::{Message, WebSocket};
 use tungstenite::{Error, error::ProtocolError};
 use wire::websocket::{Opcode, Role};
 
-/// What tungstenite reads, then the end; and what it writes.
+/// The input of tungstenite, which then ends; and its output.
 struct Wire {
     input: Cursor<Vec<u8>>,
     output: Vec<u8>,
@@ -40,7 +40,7 @@ fn socket(role: Role, input: Vec<u8>) -> WebSocket<Wire> {
     WebSocket::from_raw_socket(Wire { input: Cursor::new(input), output: Vec::new() }, role, None)
 }
 
-/// What tungstenite reads from a stream, as a trace.
+/// The trace of what tungstenite reads from a stream.
 fn read_by_tungstenite(role: Role, stream: Vec<u8>) -> String {
     let mut socket = socket(role, stream);
     let mut said = Vec::new();
@@ -64,7 +64,7 @@ fn read_by_tungstenite(role: Role, stream: Vec<u8>) -> String {
     }
 }
 
-/// The frames of a script as tungstenite writes them; a client's with masks of its own choice.
+/// The frames of a script as tungstenite writes them; a client's frames have masks of its choice.
 fn written_by_tungstenite(script: &Script, writer: Role) -> Vec<u8> {
     let mut socket = socket(writer, Vec::new());
     for Sent { opcode, ends, payload } in &script.frames {

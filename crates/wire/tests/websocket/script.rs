@@ -1,4 +1,4 @@
-//! Generated conversations: valid frames, and what a reader must report for them.
+//! Generated conversations: valid frames, and the events that a reader must report for them.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -13,20 +13,19 @@ pub(crate) struct Sent {
     pub(crate) payload: Vec<u8>,
 }
 
-/// Frames, and the trace of `fuzz::websocket::frames` that they must give.
+/// Frames, and the trace of `fuzz::websocket::frames` that must result.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) frames: Vec<Sent>,
     pub(crate) said: String,
-    /// The longest message in bytes.
+    /// Length of the longest message, in bytes.
     pub(crate) longest: usize,
 }
 
-/// A message before it is cut: text or not, its bytes, where it is cut, and pings or pongs before each
-/// fragment.
+/// A message before fragmentation: whether it is text, its bytes, where it is cut, and pings or pongs before each fragment.
 type Message = (bool, Vec<u8>, Vec<usize>, Vec<Option<(bool, Vec<u8>)>>);
 
-/// Any number of messages, fragmented at any byte, control frames between the fragments, perhaps a close.
+/// Any number of messages, fragmented at any byte, with control frames between the fragments, and possibly a close.
 pub(crate) fn script() -> impl Strategy<Value = Script> {
     (vec(message(), 0..5), option::of(close())).prop_map(|(messages, close)| {
         let mut script = Script { frames: Vec::new(), said: String::new(), longest: 0 };
@@ -54,7 +53,7 @@ fn message() -> impl Strategy<Value = Message> {
     let text = prop_oneof![9 => 0..80usize, 1 => 200..400usize]
         .prop_flat_map(|len| vec(any::<char>(), len))
         .prop_map(|chars| (true, String::from_iter(chars).into_bytes()));
-    // The lengths at which headers grow, now and then.
+    // Sometimes the lengths at which headers grow.
     let len = prop_oneof![9 => 0..300usize, 1 => 65_530..65_545usize];
     let binary = (len, any::<u8>()).prop_map(|(len, seed)| {
         (false, (0..len).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect())
@@ -66,7 +65,7 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn close() -> impl Strategy<Value = (Option<u16>, String)> {
     let code = prop_oneof![1000..=1003u16, 1007..=1011u16, 3000..=4999u16];
-    // 30 characters have at most 120 bytes of the 123.
+    // 30 characters have at most 120 of the 123 bytes.
     (option::of(code), vec(any::<char>(), 0..30).prop_map(String::from_iter))
 }
 
@@ -96,7 +95,7 @@ pub(crate) fn line(what: &str, payload: &[u8]) -> String {
 }
 
 impl Script {
-    /// The frames as written by the crate for a reader in this role, with masks that follow from `seed`.
+    /// The frames as the crate writes them for a reader in this role, with masks derived from `seed`.
     pub(crate) fn written(&self, reader: Role, seed: u32) -> Vec<u8> {
         let mut stream = Vec::new();
         for (nth, Sent { opcode, ends, payload }) in self.frames.iter().enumerate() {
@@ -112,7 +111,7 @@ impl Script {
     }
 }
 
-/// Splits `stream` at these places, modulo its length.
+/// Splits `stream` at these positions, modulo its length.
 pub(crate) fn cut<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     let mut places: Vec<_> = places.iter().map(|p| p % (stream.len() + 1)).collect();
     places.extend([0, stream.len()]);
@@ -120,7 +119,7 @@ pub(crate) fn cut<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     places.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect()
 }
 
-/// Places to split at.
+/// Positions to split at.
 pub(crate) fn places() -> impl Strategy<Value = Vec<usize>> {
     vec(any::<usize>(), 0..12)
 }
@@ -129,7 +128,7 @@ pub(crate) fn role() -> impl Strategy<Value = Role> {
     prop_oneof![Just(Role::Client), Just(Role::Server)]
 }
 
-/// The number of cases per property, and no file of failed ones: a failure prints its input.
+/// The number of cases per property. Failed cases are not stored in a file, because a failure prints its input.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -1,4 +1,4 @@
-//! Generated streams, right and broken: each gives the same events wherever it is split.
+//! Generated streams, valid and broken: each gives the same events wherever it is split.
 
 use crate::script::{config, cut, places, role, script};
 use fuzz::websocket::{frames, masked, response};
@@ -6,8 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::websocket::{Frames, Role, mask};
 
-/// Any bytes, biased towards frames and halves of frames. Masked ones are given
-/// plain.
+/// Arbitrary bytes, biased towards frames and halves of frames. Masked frames are given unmasked.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 26] = [
         b"\x81\x05Hello",
@@ -41,7 +40,7 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![9 => word, 1 => vec(any::<u8>(), 1..4)], 0..12).prop_map(|parts| parts.concat())
 }
 
-/// The same for responses to an upgrade.
+/// The same for responses to an upgrade request.
 fn responses() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 14] = [
         b"HTTP/1.1 101 Switching Protocols\r\n",
@@ -83,7 +82,7 @@ proptest! {
         }
     }
 
-    /// A wrong byte, or a few, anywhere in a correct stream.
+    /// One or a few wrong bytes, anywhere in a valid stream.
     #[test]
     fn a_broken_stream_gives_the_same_events_however_it_is_split(
         script in script(),
@@ -123,8 +122,7 @@ proptest! {
         prop_assert_eq!(response(&cut(&stream, &places)), response(&[&stream]));
     }
 
-    /// The standard library determines which prefix of a text is valid; the machine must fail at the next
-    /// byte.
+    /// The standard library determines which prefix of a text is valid; the machine must fail at the next byte.
     #[test]
     fn text_fails_at_the_first_byte_that_cannot_be_right(
         front in vec(any::<char>(), 0..90).prop_map(String::from_iter),
@@ -137,7 +135,7 @@ proptest! {
         let (good, bad) = match str::from_utf8(&text) {
             Ok(_) => (text.len(), None),
             Err(error) if error.error_len().is_none() => (text.len(), None),
-            // Of bytes that are wrong together, the last one makes them so, or the one after them.
+            // The longest prefix of the invalid sequence that could still be completed; the byte after it is the wrong one.
             Err(error) => {
                 let start = error.valid_up_to();
                 let may_go_on = |end: &usize| {

@@ -1,4 +1,4 @@
-//! Frames as they are written: the bytes, their limits, and what must not be written at all.
+//! Written frames: their bytes, their limits, and what must not be written.
 
 use crate::script::config;
 use proptest::prelude::*;
@@ -81,7 +81,7 @@ fn a_length_of_64_bits_is_our_bug() {
 proptest! {
     #![proptest_config(config(1000))]
 
-    /// Every header that is written is read back, and not before it is complete.
+    /// Every written header is read back, but not before it is complete.
     #[test]
     fn a_written_header_is_read(
         binary in any::<bool>(),
@@ -102,7 +102,7 @@ proptest! {
             panic!("no data");
         };
         prop_assert_eq!((read, data.text, data.begins, data.ends), (n, !binary, true, ends && len == 0));
-        // Its payload is exactly this many bytes.
+        // Its payload has exactly this length.
         let mut left = len.min(100_000);
         if len == left {
             let mut payload = vec![b'x'; left as usize + 1];

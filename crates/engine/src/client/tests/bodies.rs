@@ -1,5 +1,5 @@
-//! Bodies that are longer than what a connection sends at once, whatever the server does meanwhile. The simulated network refuses to keep
-//! more than 8 MiB for a server that does not read.
+//! Bodies longer than what a connection sends at once, whatever the server does meanwhile. The simulated network refuses to
+//! buffer more than 8 MiB for a server that does not read.
 
 use net::Io;
 use plan::Plan;
@@ -8,14 +8,14 @@ use units::Nanos;
 
 use super::{Instead, MS, Outcome, Output, Serve, plan, run};
 
-/// The longest that a request may have.
+/// Length of the longest body.
 const LONGEST: usize = 16 << 20;
 
 fn octet(at: usize) -> u8 {
     (at as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[0]
 }
 
-/// A closed loop of requests with this body; `keys`: of the step.
+/// A closed loop of requests with this body; `keys` are keys of the step.
 fn posts(of_population: &str, keys: &str, body: usize) -> Plan {
     let step = format!("[[population.step]]\nrequest = \"POST /{{seq}}\"\nbody-file = \"b\"\n{keys}\n");
     let mut plan = plan(&format!(
@@ -30,12 +30,12 @@ fn posts(of_population: &str, keys: &str, body: usize) -> Plan {
     plan
 }
 
-/// What the server does about a request.
+/// How the server treats a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Act {
-    /// Responds when it has the whole body.
+    /// Responds to the complete body.
     Respond,
-    /// Responds to the head, reads the body, and keeps the connection.
+    /// Responds to the head, reads the body, and keeps the connection open.
     RespondEarly,
     /// Responds to the head, and closes the connection.
     Refuse,
@@ -49,7 +49,7 @@ struct Http1 {
     bodies: u64,
 }
 
-/// How much of the body has come, after its head.
+/// How much of the body has come; `None` before the head.
 #[derive(Default)]
 struct Upload(Option<usize>);
 
@@ -100,7 +100,7 @@ impl Serve for Http1 {
     }
 }
 
-/// How a run goes against such a server: it, heads and bodies that came.
+/// The outcome of a run against such a server, with the number of heads and bodies received.
 fn over_http1(act: Act, keys: &str, hold: Nanos) -> (Outcome, u64, u64) {
     let mut server = Http1 { act, heads: 0, bodies: 0 };
     let outcome = run(&posts("", keys, LONGEST), None, hold, Instead::default(), &mut server);
@@ -143,18 +143,18 @@ fn the_timeout_applies_to_a_body_that_nobody_reads() {
     let outcome = run(&plan, None, MS(1_500), Instead::default(), &mut server);
     outcome.obey_the_laws();
     assert_eq!(outcome.faults(), [(Stage::Exchange, Kind::Timeout, 2)]);
-    // What the network took, and a piece.
+    // What the network buffers, and a piece.
     let each = outcome.tick.counts.bytes_out / 2;
     assert!((256 * 1024..1024 * 1024).contains(&each), "{each} bytes sent");
 }
 
-/// A server of HTTP/2, as far as it is needed here.
+/// A minimal HTTP/2 server.
 struct Http2 {
-    /// SETTINGS_INITIAL_WINDOW_SIZE, and by how much the connection's window grows at first.
+    /// SETTINGS_INITIAL_WINDOW_SIZE, and by how much the connection's window is first raised.
     window: u32,
-    /// PINGs that it sends every 100 ms, while it reads nothing.
+    /// Number of PINGs sent every 100 ms, while it reads nothing.
     pings: usize,
-    /// Responds to heads, and not to bodies.
+    /// Whether it responds to heads instead of bodies.
     is_early: bool,
     heads: u64,
     resets: u64,
@@ -167,7 +167,7 @@ struct Peer {
     open: Vec<u32>,
 }
 
-/// Streams that it allows.
+/// Number of streams that it allows.
 const STREAMS: u32 = 4;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -240,7 +240,7 @@ impl Serve for Http2 {
 
 #[test]
 fn a_response_before_the_end_of_a_body_leaves_no_stream_open() {
-    // The windows are those without SETTINGS: no body gets to its end.
+    // The windows are never raised: no body is sent completely.
     let mut server = Http2 { is_early: true, ..Http2::new(65_535) };
     let plan = posts("http2 = true\nstreams = 4", "expect = { status = 413 }", 1 << 20);
     let outcome = run(&plan, None, MS(1_000), Instead::default(), &mut server);

@@ -1,4 +1,4 @@
-//! PINGs beside requests, against a server of HTTP/2 that does as its script says.
+//! Keep-alive PINGs beside requests, against a scripted HTTP/2 server.
 
 use std::collections::HashMap;
 
@@ -18,9 +18,9 @@ const ROOM: usize = 256;
 type Payload = [u8; 8];
 
 struct Scripted {
-    /// How long a response takes.
+    /// Time until a response.
     wait: Nanos,
-    /// What a PING is acknowledged with.
+    /// The payload with which a PING is acknowledged, if at all.
     acknowledge: fn(Payload) -> Option<Payload>,
     /// When PINGs came.
     pings: Vec<Nanos>,
@@ -38,7 +38,7 @@ impl Scripted {
 struct Conn {
     connection: Option<Connection>,
     streams: HashMap<u32, Stream>,
-    /// When streams are to have their responses, in this order.
+    /// When responses are due on which streams, in this order.
     later: Vec<(Nanos, u32)>,
 }
 
@@ -100,7 +100,7 @@ impl Serve for Scripted {
     }
 }
 
-/// One connection with these keys, whose server responds after `wait`.
+/// A run of one connection with these keys, whose server responds after `wait`.
 fn against(keys: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) -> Outcome {
     let rate_line = rate.map_or(String::new(), |rate| format!("rate = \"{rate}/s\"\n"));
     let text = format!(
@@ -112,7 +112,7 @@ fn against(keys: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) ->
     outcome
 }
 
-/// All PINGs are acknowledged and none is a request; returns how many there were.
+/// Checks that all PINGs are acknowledged and none counts as a request; returns their number.
 fn check(keys: &str, rate: Option<u32>, (wait, hold): (Nanos, Nanos), requests: u64) -> usize {
     let mut server = Scripted::new(wait, Some);
     let outcome = against(keys, rate, hold, &mut server);
@@ -127,13 +127,13 @@ fn check(keys: &str, rate: Option<u32>, (wait, hold): (Nanos, Nanos), requests: 
 
 #[test]
 fn a_ping_goes_out_when_nothing_has_come_for_its_time() {
-    // A response resets the time, and so does the reply to a PING: two fit in between two requests, and behind the last.
+    // A response restarts the interval, and so does an acknowledgement: two fit between two requests, and after the last.
     assert_eq!(check("think = \"3s\"\nping = \"1300ms\"", None, (MS(3), MS(11_000)), 4), 4 * 2);
-    // With a rate, two before its first request too.
+    // With a rate, two more before the first request.
     assert_eq!(check("ping = \"300ms\"", Some(1), (MS(3), MS(3_000)), 3), 2 + 3 * 3);
-    // While a response is awaited, of a closed loop.
+    // In a closed loop, while a response is awaited.
     assert_eq!(check("think = 0\nping = \"100ms\"", None, (MS(450), MS(2_000)), 7), 6 * 4 + 1);
-    // In steps, between which there is a pause.
+    // In steps with a pause in between.
     let steps = "[[population.step]]\nrequest = \"/\"\n[[population.step]]\nwait = \"3s\"\n";
     assert_eq!(check(&format!("ping = \"1300ms\"\n{steps}"), None, (MS(3), MS(11_000)), 4), 4 * 2);
 }
@@ -150,7 +150,7 @@ fn where_something_comes_more_often_there_are_none() {
 
 #[test]
 fn without_its_reply_in_time_the_connection_is_lost() {
-    // None, or one to another PING.
+    // None, or the acknowledgement of another PING.
     let replies: [fn(Payload) -> Option<Payload>; 3] = [|_| None, |_| Some([9; 8]), |_| Some([0xff; 8])];
     for acknowledge in replies {
         let mut server = Scripted::new(MS(3), acknowledge);
@@ -172,7 +172,7 @@ fn a_new_connection_begins_anew() {
     assert!((5..=6).contains(&c.dropped) && c.redialled >= 5, "{c:?}");
     assert_eq!(outcome.faults(), [(Stage::Hold, Kind::Timeout, c.dropped)]);
     assert_eq!(outcome.tick.ping_rtt.censored(), c.dropped);
-    // A second of silence, and half a second without a reply, each time.
+    // Each time a second of silence, and half a second without an acknowledgement.
     let apart = server.pings.windows(2).map(|two| two[1].since(two[0]));
     apart.for_each(|time| assert!((MS(1_500)..MS(1_540)).contains(&time), "{time}"));
 }

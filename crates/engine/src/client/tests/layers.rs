@@ -1,6 +1,6 @@
-//! A layer between socket and protocol, as small as one can be: a handshake, records, and bytes that are unsealed in place.
+//! A minimal layer between socket and protocol: a handshake, records, and bytes that are unsealed in place.
 //!
-//! A record is a length of two bytes, a type, and that number of bytes: a hello (the server's brings the key), data, an alert.
+//! A record is a length of two bytes, a type, and that many bytes: a hello (the server's carries the key), data, or an alert.
 
 use net::{Io, Layer, Opening, Unsealed};
 use samples::{Kind, Stage};
@@ -13,7 +13,7 @@ const HELLO: u8 = 0;
 const DATA: u8 = 1;
 const ALERT: u8 = 2;
 const HEADER: usize = 3;
-/// Longest record: short, so that heads and frames come in several.
+/// Longest record: short, so that heads and frames span several.
 const MOST: usize = 16;
 
 fn seal(key: u8, sort: u8, bytes: &[u8], out: &mut Vec<u8>) {
@@ -23,19 +23,19 @@ fn seal(key: u8, sort: u8, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Sort and length of a record that has come as a whole.
+/// Type and length of a complete record.
 fn record(input: &[u8]) -> Option<(u8, usize)> {
     let [_, length, sort] = *input.first_chunk()?;
     let length = usize::from(length);
     (input.len() >= HEADER + length).then_some((sort, length))
 }
 
-/// The client's end.
+/// The client's end of the layer.
 #[derive(Default)]
 struct Xor {
-    /// Of each connection: its key once it is open, and whether its hello is still to be sent.
+    /// Per connection: its key once open, and whether its hello is still to be sent.
     conns: Vec<(Option<u8>, bool)>,
-    /// Times that each has sent something, and after how many of them it is used up, if ever.
+    /// How often each connection has sent, and after how many sends its keys are used up, if ever.
     sent: Vec<u32>,
     used_up_after: Option<u32>,
 }
@@ -109,17 +109,17 @@ impl Layer for Xor {
     }
 }
 
-/// The server's end, over which a protocol responds to the input so far of a connection: returns how much of it was used, and the response.
+/// The server's end of the layer. `respond` maps the input so far of a connection to the number of bytes used, and the response.
 struct Sealed {
     respond: fn(&[u8]) -> (usize, Vec<u8>),
-    /// What comes before the key, if its hello comes.
+    /// Header of the server's hello, which precedes the key; `None`: no hello.
     hello: Option<[u8; HEADER]>,
-    /// The sort of what a response comes in.
+    /// Record type of a response.
     sort: u8,
     connections: u8,
     bytes_in: u64,
     bytes_out: u64,
-    /// Records that came together at most, once the connection was open.
+    /// The most records that came together on an open connection.
     most_together: usize,
 }
 
@@ -170,7 +170,7 @@ impl Serve for Sealed {
     }
 }
 
-/// Five connections of this target for two seconds.
+/// A run of five connections to this target for two seconds.
 fn against(target: &str, lines: &str, rate: Option<u32>, server: &mut Sealed) -> Outcome {
     let rate_line = rate.map_or(String::new(), |rate| format!("rate = \"{rate}/s\"\n"));
     let text = format!("target = \"{target}\"\nconnections = 5\ntimeout = \"1s\"\n{rate_line}{lines}\n");
@@ -193,7 +193,7 @@ fn server(respond: fn(&[u8]) -> (usize, Vec<u8>)) -> Sealed {
     }
 }
 
-/// The length of a head that has come.
+/// The length of a complete head.
 fn head(plain: &[u8]) -> Option<usize> {
     plain.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
@@ -219,7 +219,7 @@ fn websocket(plain: &[u8]) -> (usize, Vec<u8>) {
     }
 }
 
-/// All are held, nothing is wrong, and every byte is counted as it went over the network.
+/// Checks that all connections are held, nothing is wrong, and every byte is counted as on the wire.
 fn check(target: &str, lines: &str, rate: Option<u32>, respond: fn(&[u8]) -> (usize, Vec<u8>)) -> u64 {
     let mut server = server(respond);
     let outcome = against(target, lines, rate, &mut server);
@@ -241,7 +241,7 @@ fn http_and_websocket_are_spoken_through_a_layer() {
         None,
         websocket,
     );
-    // From the ramp on: each ten times a second for three seconds.
+    // From the ramp on, each sends ten times a second for three seconds.
     assert!((140..=150).contains(&sent), "{sent}");
 }
 
@@ -286,7 +286,7 @@ fn a_connection_whose_key_is_used_up_is_closed_as_announced_and_dialled_again() 
         outcome.obey_the_laws();
         let c = &outcome.tick.counts;
         assert_eq!((outcome.faults(), c.answered, c.dropped), (vec![], c.sent, 0), "{lines}");
-        // The first has ten requests, and so has each that follows.
+        // The first connection has ten requests, and so has each that follows it.
         assert!(c.sent > 100 && c.closed >= (c.sent - 20) / 10 && c.closed <= c.sent / 10, "{c:?}");
         assert!(c.opened == 2 && c.closed - c.redialled <= 2, "{c:?}");
     }

@@ -1,11 +1,11 @@
-//! Messages of a server that come when nothing is awaited are no replies.
+//! Messages that a server sends when nothing is awaited are not taken for replies.
 
 use net::Io;
 use wire::websocket::{Event, Frames, Role};
 
 use super::{Instead, MS, Output, Serve, accepts, plan, run};
 
-/// A WebSocket that sends each message back, with this after it.
+/// A WebSocket that echoes each message, followed by this.
 struct EchoThen {
     then: &'static [u8],
     received: u64,

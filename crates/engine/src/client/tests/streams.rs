@@ -1,4 +1,4 @@
-//! Several requests at once on a connection, by a protocol that is there for that ([`crate::protocol::streams`]).
+//! Concurrent requests on a connection, with a protocol made for these tests ([`crate::protocol::streams`]).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::protocol::{
     streams::{HEADER, KEEPALIVE, PLACES, read_header, write},
 };
 
-/// What the server does about a request: which of all it is, and of its connection, from 0.
+/// The request on which the script decides: its number, and its number on its connection, both from 0.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     nth: u64,
@@ -36,10 +36,10 @@ struct Scripted {
     requests: u64,
     pushed: u64,
     cancelled: u64,
-    /// Keepalives received, and its own that were replied to.
+    /// Keepalives received, and replies to its keepalives.
     keepalives: u64,
     replies: u64,
-    /// Most requests at one time on a connection, and most that came together.
+    /// Most concurrent requests on a connection, and most that came in one read.
     most_at_once: usize,
     most_together: usize,
 }
@@ -83,7 +83,7 @@ type Echo = (u16, Vec<u8>);
 #[derive(Default)]
 struct Conn {
     requests: u64,
-    /// What to send, by time: the stream and its text; none: close.
+    /// What to send when: the stream and its text; `None`: close.
     later: BTreeMap<(Nanos, u64), Option<Echo>>,
     /// What to send with the next response.
     pushes: Vec<u8>,
@@ -140,7 +140,7 @@ impl Serve for Scripted {
             match first.remove() {
                 None => return out.close(),
                 Some((number, text)) => {
-                    // In two frames, and an empty one.
+                    // In two frames and an empty one.
                     let (a, b) = text.split_at(text.len() / 2);
                     let frames = [frame(number, a), std::mem::take(&mut conn.pushes), frame(number, b)];
                     out.send(&[frames.concat(), frame(number, b"")].concat());
@@ -154,7 +154,7 @@ impl Serve for Scripted {
     }
 }
 
-/// The load of these lines, every message distinct; replies are checked against the messages.
+/// Runs the load of these lines; every message is distinct, and replies are checked against it.
 fn against(lines: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) -> Outcome {
     let rate_line = rate.map_or(String::new(), |rate| format!("rate = \"{rate}/s\"\n"));
     let text = format!(
@@ -169,21 +169,21 @@ fn against(lines: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) -
 
 #[test]
 fn as_many_requests_are_under_way_as_there_are_places() {
-    // Replies to later ones come first.
+    // Replies to later requests come first.
     let mut server = Scripted::new(|request| Act::EchoAfter(MS(40 - 10 * (request.nth % 4))));
     let outcome = against("connections = 3", None, MS(1_000), &mut server);
     let c = &outcome.tick.counts;
     assert_eq!((outcome.faults(), outcome.held, c.answered), (vec![], 3, c.sent));
     assert_eq!((server.most_at_once, server.requests), (PLACES, c.sent));
     assert_eq!(server.most_together, PLACES, "what is due at once leaves as one");
-    // Four at a time, 27 ms each in the mean: the law of Little.
+    // Four at a time, 27 ms each on average: Little's law.
     let per_s = outcome.tick.counts.answered_at_load as f64;
     assert!((per_s / (3.0 * 4.0 / 0.027) - 1.0).abs() < 0.1, "{per_s} in a second");
 }
 
 #[test]
 fn each_is_timed_from_when_it_was_due() {
-    // One of them takes half a second, on the only connection there is.
+    // One of them takes half a second, on the only connection.
     let slow = |request: Request| Act::EchoAfter(if request.nth == 50 { MS(500) } else { MS(3) });
     let mut server = Scripted::new(slow);
     let outcome = against("connections = 1", Some(100), MS(2_000), &mut server);
@@ -198,7 +198,7 @@ fn each_is_timed_from_when_it_was_due() {
 
 #[test]
 fn without_a_place_a_request_waits_and_is_timed_from_when_it_was_due() {
-    // Four places of 102 ms carry 39 requests a second of the 50 that are due.
+    // Four places of 102 ms each carry 39 of the 50 requests a second that are due.
     let mut server = Scripted::new(|_| Act::EchoAfter(MS(100)));
     let outcome = against("connections = 1", Some(50), MS(2_000), &mut server);
     let c = &outcome.tick.counts;
@@ -260,7 +260,7 @@ fn the_protocols_own_timeouts_come_between_requests() {
     let outcome = against("connections = 1\nthink = \"3s\"", None, MS(14_000), &mut server);
     let c = &outcome.tick.counts;
     assert_eq!((outcome.faults(), c.answered, outcome.held), (vec![], c.sent, 1));
-    // Of the first one a response came after 6 ms, and each is due 3 s after that.
+    // The first response came after 6 ms, and each request is due 3 s after the previous response.
     assert_eq!((c.sent, server.keepalives), (5, (Nanos::from_secs(20).0 / KEEPALIVE.0)), "{c:?}");
     assert_eq!(outcome.tick.lag.max(), Nanos::ZERO);
 }

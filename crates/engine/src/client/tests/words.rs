@@ -1,4 +1,4 @@
-//! What a server says in words is sampled, whatever carries it.
+//! Error texts of a server are sampled, whatever carries them.
 
 use net::Io;
 use samples::{Detail, Kind, Stage};
@@ -6,7 +6,7 @@ use wire::http2::{SERVER_PREFACE, SETTINGS_ACK};
 
 use super::{Instead, MS, Output, Serve, accepts, plan, run};
 
-/// A server that sends this to the first input on each connection, and then nothing.
+/// A server that sends this after the first input on each connection, and nothing else.
 struct Says(Vec<u8>);
 
 impl Serve for Says {
@@ -20,7 +20,7 @@ impl Serve for Says {
     }
 }
 
-/// A server that sends this to the first input on each connection, and closes it.
+/// A server that sends this after the first input on each connection, and closes it.
 struct Leaves(Vec<u8>);
 
 impl Serve for Leaves {
@@ -33,7 +33,7 @@ impl Serve for Leaves {
     }
 }
 
-/// A WebSocket that is accepted, and closed with this code and reason.
+/// A server that accepts a WebSocket and closes it with this code and reason.
 struct Closes(u16, &'static [u8]);
 
 impl Serve for Closes {
@@ -48,7 +48,7 @@ impl Serve for Closes {
     }
 }
 
-/// The first of the samples of this fault, after a moment against a server.
+/// The first sample of this fault, after a short run against a server.
 fn sampled(
     target: &str,
     keys: &str,
@@ -71,17 +71,17 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     [&[0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream], payload].concat()
 }
 
-/// A server of HTTP/2 that sends these frames.
+/// An HTTP/2 server that sends these frames.
 fn http2(frames: &[u8]) -> Says {
     Says([SERVER_PREFACE, SETTINGS_ACK, frames].concat())
 }
 
-/// Fields of HPACK without a table: `:status`, then literals.
+/// Fields in HPACK without a table: `:status`, then literals.
 fn fields(status: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let text = |text: &str| [&[text.len() as u8][..], text.as_bytes()].concat();
     let mut block = [vec![0x08], text(status)].concat();
     for (name, value) in more {
-        // As servers write it, with the name of the static table.
+        // As servers write it, with the name from the static table.
         let name = if *name == "location" { vec![0x0f, 46 - 15] } else { [vec![0], text(name)].concat() };
         block.extend([name, text(value)].concat());
     }
@@ -98,7 +98,7 @@ fn bytes_of_another_protocol() {
         assert_eq!(sampled(target, keys, Says(says.into()), of).0, says, "{target} {keys}");
     };
     begins(HTTP, "", "220 mail ESMTP\r\n", (Stage::Exchange, Kind::BadAnswer));
-    // Too short for a frame, or for an echo: nothing follows.
+    // Too short for a frame or an echo, and nothing follows.
     begins(HTTP, "http2 = true\n", "-ERR\r\n", (Stage::Handshake, Kind::Timeout));
     let echo = "[[population.step]]\nsend = \"hello, this is a longer message than the reply to it\"\nexpect = { echo = true }\n";
     begins(
@@ -129,7 +129,7 @@ fn words_of_http2() {
     let pings = goaway(0, 11, b"too_many_pings");
     let (text, detail) = of(HTTP, "http2 = true\n", &pings, (Stage::Hold, Kind::Closed));
     assert_eq!((text.as_str(), detail), ("too_many_pings", Detail::of_goaway(11)));
-    // No error, and yet a response was due.
+    // No error, but a response was due.
     let idle = goaway(1, 0, b"idle_timeout");
     let leaves = Leaves([SERVER_PREFACE, SETTINGS_ACK, &idle].concat());
     let (text, _) = sampled(HTTP, "http2 = true\n", leaves, (Stage::Exchange, Kind::Closed));
@@ -150,7 +150,7 @@ fn why_a_redirect_is_not_followed() {
     for (location, expected) in [
         ("http://127.0.0.1:81/", Detail::OTHER_ORIGIN),
         ("http://[", Detail::NO_LOCATION),
-        // The next response to the same connection never comes.
+        // The next response on the same connection never comes.
         ("", Detail::NO_LOCATION),
     ] {
         let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
@@ -162,7 +162,7 @@ fn why_a_redirect_is_not_followed() {
     assert_eq!(detail, Detail::TOO_MANY_REDIRECTS);
 }
 
-/// A POST that is redirected to a GET, which has no response: a row of redirects that is cut short is no part of the next one.
+/// A POST is redirected to a GET that gets no response: an unfinished chain of redirects does not affect the next request.
 #[test]
 fn a_row_of_redirects_ends_with_its_exchange() {
     for keys in ["reconnect = \"10ms..20ms\"\n", "timeout = \"20ms\"\nreconnect = \"10ms..20ms\"\n"] {
@@ -178,7 +178,7 @@ fn a_row_of_redirects_ends_with_its_exchange() {
     }
 }
 
-/// Redirects each POST, and closes, or hangs, instead of responding to a GET.
+/// Redirects each POST; closes, or hangs, instead of responding to a GET.
 struct CutShort {
     hangs: bool,
 }
@@ -196,7 +196,7 @@ impl Serve for CutShort {
     }
 }
 
-/// Each response redirects to the same path.
+/// Redirects every request to the same path.
 struct Circle;
 
 impl Serve for Circle {

@@ -1,23 +1,23 @@
-//! The results of dials soon after they are made. A SYN that is lost is sent again after a second; that its dial is not
-//! through is known long before.
+//! The early outcome of dials. A lost SYN is retransmitted after a second, but that a dial has not succeeded in time is known
+//! much sooner.
 
 use units::Nanos;
 
-/// Dials of this much time are counted together.
+/// Length of a period, whose dials are counted together.
 pub(super) const PERIOD: Nanos = Nanos::from_millis(250);
-/// A period is judged when its last dials have had this multiple of the fastest one, within these bounds.
+/// A period is judged after this multiple of the fastest dial's time since its end, within these bounds.
 const ROUNDS: u64 = 4;
 const SOONEST: Nanos = Nanos::from_millis(50);
-/// Periods that are not judged yet, and the one that lasts.
+/// Number of periods kept: those not yet judged, and the current one.
 const MOST: u64 = 4;
 
-/// The results of a period's dials.
+/// The outcome of a period's dials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Through {
-    /// When it ended.
+    /// When the period ended.
     pub(super) until: Nanos,
     pub(super) begun: u32,
-    /// How many of them were fast, and how many failed or were slow; the others are lost.
+    /// How many succeeded fast, and how many failed or were slow; the others are lost.
     pub(super) opened: u32,
     pub(super) failed: u32,
 }
@@ -26,10 +26,10 @@ pub(super) struct Through {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fresh {
     periods: [Through; MOST as usize],
-    /// The number of the first that is not judged yet.
+    /// Number of the first period that is not judged yet.
     next: u64,
     least: Nanos,
-    /// What takes longer is not soon.
+    /// Dials that take longer are slow.
     slow: Nanos,
 }
 
@@ -48,14 +48,14 @@ impl Fresh {
         (period.until == until).then_some(period)
     }
 
-    /// A dial is begun.
+    /// Counts a dial as begun.
     pub(super) fn begin(&mut self, now: Nanos) {
         if let Some(period) = self.place(now) {
             period.begun += 1;
         }
     }
 
-    /// A dial succeeded or failed after this time; returns whether it counted as lost.
+    /// A dial succeeded or failed after this time; returns whether it had counted as lost.
     pub(super) fn end(&mut self, took: Nanos, ok: bool, now: Nanos) -> bool {
         let begun = Nanos(now.0 - took.0.min(now.0));
         let is_fast = ok && took < self.slow;
@@ -76,12 +76,12 @@ impl Fresh {
         self.least
     }
 
-    /// A dial that is not open by then has lost its SYN.
+    /// A dial that has not succeeded after this time counts as lost.
     pub(super) fn patience(&self) -> Nanos {
         Nanos(self.least.0.saturating_mul(ROUNDS)).max(SOONEST).min(self.slow)
     }
 
-    /// The next period of which all is known, with dials.
+    /// The next period with dials whose outcome is decided.
     pub(super) fn judge(&mut self, now: Nanos) -> Option<Through> {
         let ended = now.0.saturating_sub(self.patience().0) / PERIOD.0;
         self.next = self.next.max(ended.saturating_sub(MOST - 1));
@@ -95,7 +95,7 @@ impl Fresh {
         None
     }
 
-    /// When the next one is.
+    /// When the next period will be judged.
     pub(super) fn next_at(&self, now: Nanos) -> Nanos {
         let ends =
             Nanos((self.next.max(now.0.saturating_sub(self.slow.0 + PERIOD.0) / PERIOD.0) + 1) * PERIOD.0);
@@ -116,7 +116,7 @@ mod tests {
         (0..10).for_each(|n| fresh.begin(ms(1_000 + n)));
         assert!((0..4).all(|n| !fresh.end(ms(2), true, ms(1_002 + n))));
         assert_eq!((fresh.judge(ms(1_299)), fresh.next_at(ms(1_200))), (None, ms(1_300)));
-        // One of the second before it is not its, nor one that comes late.
+        // A dial of the previous period does not count, nor one that is late.
         fresh.end(ms(300), true, ms(1_250));
         assert!(!fresh.end(ms(2), false, ms(1_002)));
         assert_eq!(
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(fresh.judge(ms(1_300)), None);
         assert!(fresh.end(ms(1_000), true, ms(2_001)), "it was taken for lost");
         assert_eq!(fresh.judge(ms(9_000)), None);
-        // Over a long way they have longer.
+        // On a long path dials have more time.
         let mut far = Fresh::new(SLOW);
         far.begin(ms(1_000));
         assert_eq!(far.judge(ms(1_700)), None);

@@ -1,25 +1,25 @@
-//! Dials at a rate, where SYNs are lost.
+//! Paced dials: the rate of a shard when SYNs are lost.
 
 use units::Nanos;
 
 use super::fresh::PERIOD;
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// How much faster each period in which no SYN was lost, until the first is lost and then.
+/// Growth factor per period without losses before the first loss, and growth rate after it.
 const DOUBLING: f64 = 1.5;
 const FASTER: f64 = 0.03;
-/// Never less than this of the present pace at once: what was sent again comes in between.
+/// One reduction goes no lower than this part of the present pace: retransmissions come in between.
 const HALF: f64 = 0.5;
 
-/// Dials at a rate.
+/// A rate of dials.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     pub(super) per_s: f64,
     /// When the next dial is due.
     pub(super) next: Nanos,
-    /// Dials begun before then do not measure the present rate.
+    /// Dials begun before this time do not measure the present rate.
     pub(super) since: Nanos,
-    /// No SYN has been lost at this pace yet, so that the rate may double each second.
+    /// Whether no SYN has been lost at this pace yet, so that it may grow fast.
     pub(super) doubles: bool,
 }
 
@@ -28,15 +28,16 @@ impl Pace {
         Pace { per_s, next: now, since: now, doubles: true }
     }
 
-    /// The next dial is due when it is this shard's turn: each has one in the time between two dials of a shard. Those that
-    /// began at the same time would dial at the same times.
+    /// Schedules the next dial for this shard's turn; every shard has one turn between two dials of a shard. Otherwise shards
+    /// that began together would dial together.
     pub(super) fn take_turn(&mut self, turn: f64, now: Nanos) {
         let (apart, now) = (1.0 / self.per_s, now.secs_f64());
         let next = ((now / apart - turn).ceil() + turn) * apart;
         self.next = Nanos((next * 1e9) as u64);
     }
 
-    /// SYNs were lost in a period that ended then. What was begun before the last reduction was too much for it.
+    /// SYNs were lost in a period that ended at `until`: reduces the pace, unless the period's dials were made before the last
+    /// reduction.
     pub(super) fn reduce(&mut self, per_s: f64, until: Nanos, now: Nanos) {
         if until >= self.since + Nanos(PERIOD.0 / 2) {
             let per_s = per_s.max(HALF * self.per_s).min(self.per_s);
@@ -44,8 +45,8 @@ impl Pace {
         }
     }
 
-    /// Nothing was lost in a period: a little faster, and no more than `most`. Where nothing has been lost for long, others
-    /// have ended that took their part.
+    /// Nothing was lost in a period: raises the pace a little, at most to `most`. After a long time without losses it grows
+    /// faster, since competing dialers may have ended.
     pub(super) fn go_faster(&mut self, most: f64, now: Nanos) {
         let by = match now.since(self.since) {
             _ if self.doubles => DOUBLING,

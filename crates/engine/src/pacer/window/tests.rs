@@ -1,3 +1,5 @@
+//! Tests of the window: its growth, losses, handshakes, and many shards at a simulated firewall.
+
 use std::collections::VecDeque;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 
 const TIMEOUT: Nanos = Nanos::from_secs(10);
 
-/// (first responses that come, how late, window afterwards)
+/// (number of first responses, their time, size of the window afterwards)
 fn check(steps: &[(u64, u64, u32)]) {
     let mut w = Window::new(1.0, 0.0);
     let mut now = Nanos::from_secs(10);
@@ -30,7 +32,7 @@ fn the_window_grows_with_responses_however_slow() {
     check(&[(32, 1, 64), (64, 5_000, 128), (10_000, 9_000, MOST)]);
 }
 
-/// Responses that come at 200 a second, from 5 ms on: 501 of them come within a quarter of the timeout and those 5 ms.
+/// Responses come at 200 a second, from 5 ms on: 501 of them fit into a quarter of the timeout plus those 5 ms.
 #[test]
 fn no_more_wait_than_get_their_response_in_good_time() {
     let mut w = Window { size: MOST, ..Window::new(1.0, 0.0) };
@@ -45,7 +47,7 @@ fn no_more_wait_than_get_their_response_in_good_time() {
     assert!(w.is_bent, "they wait for responses");
 }
 
-/// A target whose backlog has room for 100, and drops other SYNs.
+/// A target with a backlog of 100, which drops other SYNs.
 #[test]
 fn a_window_full_of_lost_dials_is_halved_and_paced() {
     let begin = Nanos::from_secs(10);
@@ -62,7 +64,7 @@ fn a_window_full_of_lost_dials_is_halved_and_paced() {
     };
     let w = met(116, true);
     assert_eq!((w.size, w.lost, w.dials, w.pace.map(|pace| pace.per_s.round())), (50, 16, 16, Some(300.0)));
-    // A few that are lost on the way, and a few that are refused, are no full backlog.
+    // A few SYNs lost on the path, or a few refused dials, do not mean a full backlog.
     assert_eq!([met(107, true), met(199, false)].map(|w| (w.size, w.accepted(begin))), [(300, None); 2]);
     let w = met(201, false);
     assert_eq!((w.lost, w.pace.map(|pace| pace.per_s.round())), (0, Some(300.0)));
@@ -84,7 +86,7 @@ fn handshakes_that_queue_shrink_the_window() {
         w.learn_handshake(ms(50), false);
     }
     assert_eq!(w.size, LEAST);
-    // Far away, by 100 ms: what is a tenth or a third longer is no queue.
+    // At a distance of 100 ms, a tenth or a third more is no queueing.
     let mut w = begin();
     for took in [100, 110, 140] {
         w.learn_handshake(ms(took), true);
@@ -92,15 +94,16 @@ fn handshakes_that_queue_shrink_the_window() {
     assert_eq!(w.size, 32);
     w.learn_handshake(ms(150), true);
     assert_eq!(w.size, 32 - 1);
-    // A full one takes a round trip more than a resumed one, in TLS 1.2.
+    // In TLS 1.2 a full handshake takes a round trip more than a resumed one.
     for _ in 0..100 {
         w.learn_handshake(ms(200), false);
     }
     assert_eq!(w.size, 32 - 1);
 }
 
-/// Handshakes one after the other on one processor, for each of which it takes some time, as the target is away; those of a list, over and over.
-/// Returns how many were done in four seconds, and the most that were under way at a time after the first second.
+/// Handshakes on one processor, one after another. Each takes its cost there, and its round trips to the target; `resumed`
+/// decides which kind each one is. Returns how many were completed in four seconds, and the most under way at a time after the
+/// first second.
 fn handshakes(cost_us: [u64; 2], round_trips_ms: [u64; 2], resumed: impl Fn(u32) -> bool) -> (u32, u32) {
     let mut w = Window::new(1.0, 0.0);
     let begin = Nanos::from_secs(1);
@@ -111,7 +114,7 @@ fn handshakes(cost_us: [u64; 2], round_trips_ms: [u64; 2], resumed: impl Fn(u32)
         now = now + Nanos::from_micros(50);
         for _ in 0..w.room(under_way.len() as u32, 0, TIMEOUT, now).0 {
             w.begin(now);
-            // The listener's backlog takes it.
+            // The listener's backlog accepts it.
             w.learn_dial(Nanos::ZERO, true, now);
             let resumed = resumed(number);
             number += 1;
@@ -140,13 +143,13 @@ fn handshakes_keep_a_processor_busy_and_do_not_queue() {
         let (done, under_way) = handshakes(cost_us, round_trips_ms, resumed);
         assert!(done >= least && under_way <= most, "{cost_us:?} {round_trips_ms:?}: {done}, {under_way}");
     };
-    // Nearby, 0.3 ms each: 13,333 in four seconds; what is under way is done within a few milliseconds.
+    // Nearby, at 0.3 ms each: 13,333 in four seconds; what is under way completes within a few milliseconds.
     check([300, 100], [0, 0], &|_| false, 12_800, 40);
     // Resumed, 0.1 ms each.
     check([300, 100], [0, 0], &|_| true, 38_000, 80);
     // Mixed.
     check([300, 100], [0, 0], &|n| n % 2 == 0, 19_200, 80);
-    // 100 ms away and with a round trip more where they are full: as many at once as a processor does in that time, or nearly.
+    // 100 ms away, and a round trip more for full ones: about as many at once as a processor handles in that time.
     check([300, 100], [200, 100], &|n| n % 10 > 0, 22_000, 1_024);
 }
 
@@ -157,7 +160,7 @@ fn room_is_what_is_not_outstanding() {
     assert_eq!((room(0), room(31), room(32), room(99)), (2, 1, 0, 0));
 }
 
-/// One of 64 shards, with 4 dials a second, whose dial is undecided for longer than it is to the next one.
+/// One of 64 shards, with 4 dials a second; its dial is undecided for longer than the interval to the next one.
 #[test]
 fn a_shard_that_missed_its_turn_waits_for_the_next_one() {
     let at = |s: f64| Nanos((s * 1e9) as u64);
@@ -174,21 +177,21 @@ fn a_shard_that_missed_its_turn_waits_for_the_next_one() {
     check(0, 10.0, (0, 10.0125));
     check(0, 10.013, (1, 10.013));
     check(1, 10.27, (0, 10.3));
-    // It is lost, as others are whose shards know it now.
+    // It is lost, as are others of shards that know it now.
     check(1, 10.3, (0, 10.5125));
     check(1, 10.513, (1, 10.513));
 }
 
-/// What came of dials at a firewall.
+/// The outcome of dials at a firewall.
 struct Met {
-    /// When they succeeded.
+    /// When dials succeeded.
     opened: Vec<Nanos>,
     failed: u32,
-    /// SYNs that were dropped.
+    /// Number of dropped SYNs.
     dropped: u32,
 }
 
-/// A shard that dials.
+/// A dialling shard.
 struct Shard {
     window: Window,
     /// When each outstanding dial began, and how often its SYN was dropped.
@@ -196,8 +199,9 @@ struct Shard {
     to_dial: u32,
 }
 
-/// Shards that dial at a firewall which lets `per_s` SYNs a second pass, and `burst` at once; what it drops is sent again
-/// after 1, 3 and 7 seconds. If `shares`, what they meet is put together each second, and comes back a little later.
+/// Shards that dial at a firewall which passes `per_s` SYNs a second, and `burst` at once; dropped SYNs are retransmitted after
+/// 1, 3 and 7 seconds. If `shares`, what the shards meet is merged each second, and the resulting limit comes back a little
+/// later.
 fn dials_at_a_firewall(per_s: f64, burst: f64, n: u32, shards: u32, shares: bool) -> Met {
     const STEP: Nanos = Nanos(100_000);
     const TRIES: [u64; 4] = [0, 1_000, 3_000, 7_000];
@@ -260,7 +264,7 @@ fn dials_at_a_firewall(per_s: f64, burst: f64, n: u32, shards: u32, shares: bool
 
 #[test]
 fn a_firewall_that_drops_syns_is_met_at_its_rate() {
-    // nft's own default lets 5 pass at once; what is dropped comes back together.
+    // nft's default burst is 5; retransmissions come back together.
     for (per_s, burst, n, share) in [
         (500.0, 100.0, 10_000, 0.85),
         (500.0, 5.0, 10_000, 0.8),
@@ -272,7 +276,7 @@ fn a_firewall_that_drops_syns_is_met_at_its_rate() {
             opened.len() as u32 * 2 > n && failed * 50 <= n,
             "{per_s}/s, {burst} at once: {failed} of {n} failed"
         );
-        // The last ones are those whose SYN was dropped again and again.
+        // The last ones had their SYN dropped repeatedly.
         let nearly_all = opened.len() * 95 / 100;
         let took = opened[nearly_all].since(Nanos::from_secs(1)).secs_f64();
         let rate = nearly_all as f64 / took;
@@ -280,7 +284,7 @@ fn a_firewall_that_drops_syns_is_met_at_its_rate() {
     }
 }
 
-/// 2 to 8 of a hundred SYNs are lost at a rate that is just too high: what one shard sees is too little to go by.
+/// 2 to 8 % of the SYNs are lost at a rate that is slightly too high: too few for a single shard to notice.
 #[test]
 fn many_shards_together_are_as_careful_as_one() {
     let n = 4_000;

@@ -1,4 +1,4 @@
-//! Responses to calls, right and broken, whole and octet by octet.
+//! Responses to gRPC calls, valid and invalid, whole and octet by octet.
 
 use plan::Expectation;
 use samples::Stage;
@@ -46,7 +46,7 @@ fn trailers(status: &str) -> Vec<u8> {
     headers(None, END, &[("grpc-status", status)])
 }
 
-/// A session with one call under way, in the exchange 0.
+/// A session with one call under way, in exchange 0.
 fn calling(call: Call) -> Session {
     let mut state = http2::Http2::new(1).session();
     let (mut scratch, mut used) = (Scratch::new(), 0);
@@ -64,7 +64,7 @@ fn calling(call: Call) -> Session {
     Session::Http2(state)
 }
 
-/// What becomes of a call: its messages, their bytes, and its status or its fault; what was wrong with a complete response.
+/// The outcome of a call: its messages, their bytes, and its status or its fault; or what is wrong with a complete response.
 fn outcome(call: Call, pieces: &[&[u8]], check: &Check) -> String {
     let (mut session, mut exchange) = (calling(call), Exchange::new(Nanos::ZERO, Nanos::ZERO));
     let (mut rest, mut messages, mut end) = (Vec::new(), 0, None);
@@ -109,7 +109,7 @@ fn outcome(call: Call, pieces: &[&[u8]], check: &Check) -> String {
     )
 }
 
-/// The same whole, and octet by octet.
+/// Checks the outcome with whole frames, and octet by octet.
 fn check_expecting(status: u16, call: Call, frames: &[Vec<u8>], expected: &str) {
     let expectation = Expectation { status: Some(status), ..Expectation::default() };
     let check = Check::new(&expectation);
@@ -165,7 +165,7 @@ fn the_status_is_that_of_trailers_or_of_a_head_alone() {
     check(Call::Unary, &[alone("12")], "0 messages, 0 bytes: wrong-status");
     check_expecting(12, Call::Unary, &[alone("12")], "0 messages, 0 bytes: 12");
     check(Call::Streaming, &[alone("0")], "0 messages, 0 bytes: 0");
-    // What is not defined is not known.
+    // Undefined statuses count as UNKNOWN.
     check_expecting(2, Call::Unary, &[alone("17")], "0 messages, 0 bytes: 2");
     check_expecting(2, Call::Unary, &[alone("4294967295")], "0 messages, 0 bytes: 2");
 }
@@ -202,7 +202,7 @@ fn messages_that_are_cut_or_not_as_announced_are_faults() {
     check(Call::Unary, &[ok(), data(0, &HI[..6]), trailers("0")], "0 messages, 1 bytes: fault truncated");
     check(Call::Unary, &[ok(), data(0, &HI[..3]), trailers("0")], "0 messages, 0 bytes: fault truncated");
     check(Call::Streaming, &[ok(), data(0, HI), data(END, &HI[..6])], "1 messages, 3 bytes: fault truncated");
-    // Compressed, which no encoding announced.
+    // A compressed message, although no encoding was announced.
     const COMPRESSED: &str = "0 messages, 0 bytes: fault bad-answer (malformed message of gRPC)";
     check(Call::Unary, &[ok(), data(0, b"\x01\0\0\0\0")], COMPRESSED);
     let encoded = headers(Some(200), 0, &[("grpc-encoding", "gzip")]);
@@ -229,7 +229,7 @@ fn a_status_of_http_is_kept_and_has_its_meaning() {
     check_expecting(14, Call::Unary, &[busy(0), data(END, b"<html>")], "0 messages, 0 bytes: 503");
     check_expecting(12, Call::Unary, &[headers(Some(404), END, &[])], "0 messages, 0 bytes: 404");
     check_expecting(2, Call::Unary, &[headers(Some(500), END, &[])], "0 messages, 0 bytes: 500");
-    // One of gRPC beside it comes first.
+    // A gRPC status takes precedence over that of HTTP.
     let both = headers(Some(503), END, &[("grpc-status", "8")]);
     check_expecting(8, Call::Unary, &[both], "0 messages, 0 bytes: 8");
 }

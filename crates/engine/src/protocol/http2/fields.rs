@@ -1,11 +1,11 @@
-//! What is taken from the fields of a response.
+//! Values taken from the fields of a response.
 
 use wire::http2::{self, TakesFields};
 
 use super::State;
 use crate::watch::{Wanted, Watch};
 
-/// The fields of a head that are taken from it.
+/// The fields to be taken from a head.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) wanted: &'a Wanted,
@@ -23,7 +23,7 @@ impl TakesFields for Fields<'_> {
 }
 
 impl State {
-    /// The head of a response has come; whether that is a call's.
+    /// The head of a response has come; returns whether the request is a gRPC call.
     pub(super) fn begin(&mut self, place: usize, head: &http2::Head<'_>) -> bool {
         let it = &mut self.under_way[place];
         (it.status, it.head_bytes) = (head.status, u16::try_from(head.head_bytes).unwrap_or(u16::MAX));

@@ -1,7 +1,7 @@
-//! What a connection of HTTP/2 has to send by itself: replies to frames of the server, and what waits of bodies.
+//! Output of an HTTP/2 connection besides requests: replies to the server's frames, and the rest of incomplete bodies.
 //!
-//! A body goes out as far as the windows of the server allow (RFC 9113, section 5.2), and a piece at a time ([`net::PIECE`]): a server
-//! that reads slowly costs a piece, whatever it allows.
+//! A body is sent as far as the server's windows allow (RFC 9113, section 5.2), a piece at a time ([`net::PIECE`]): a server that
+//! reads slowly costs one piece of memory, whatever its windows are.
 
 use std::borrow::Cow;
 
@@ -12,26 +12,26 @@ use wire::http2::{self, Connection, Stream};
 use super::{State, UnderWay};
 use crate::{failure::Failure, out::Writer};
 
-/// Replies that wait while the server does not read: more than it may ask for in a second ([`http2::MAX_CONTROLS`]). `nghttp2` takes
-/// 1,000.
+/// Maximum number of queued replies while the server does not read: more than it may cause in a second ([`http2::MAX_CONTROLS`]);
+/// `nghttp2` allows 1,000.
 const MOST_REPLIES: u16 = 4096;
 
-/// Room for the longest frame without a payload of variable length: a GOAWAY.
+/// Room for the longest frame without a variable payload: a GOAWAY.
 pub(super) const SHORT: usize = 32;
 
-/// A short frame.
+/// Encodes a short frame.
 pub(in crate::protocol) fn frame(write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Vec<u8> {
     let mut out = [0; SHORT];
     let length = write(&mut out).expect("there is room for a short frame");
     out[..length].to_vec()
 }
 
-/// Frames that wait for their turn.
+/// Queue of frames to be sent.
 #[derive(Debug, Default)]
 pub(in crate::protocol) struct Queue {
     frames: Vec<u8>,
     replies: u16,
-    /// There is something new to send.
+    /// Whether there is new output.
     is_due: bool,
 }
 
@@ -41,17 +41,17 @@ impl Queue {
         self.is_due = true;
     }
 
-    /// A reply to a frame of the server.
+    /// Queues a reply to a frame of the server.
     ///
     /// # Errors
-    /// The server sends on and on, and does not read the replies.
+    /// The server keeps sending and does not read the replies.
     pub(in crate::protocol) fn reply(&mut self, frame: &[u8]) -> Result<(), Failure> {
         self.replies += 1;
         self.push(frame);
         if self.replies > MOST_REPLIES { Err(Rule::Unread.into()) } else { Ok(()) }
     }
 
-    /// What waits elsewhere may go on.
+    /// Output that waits elsewhere may continue.
     pub(in crate::protocol) fn touch(&mut self) {
         self.is_due = true;
     }
@@ -69,7 +69,8 @@ impl Queue {
         std::mem::take(self).frames
     }
 
-    /// Sends it, even if the server does not read: before a request, for which a reset makes room.
+    /// Sends the queue even if the server does not read: used before a request, since a queued reset may make room for its
+    /// stream.
     pub(in crate::protocol) fn flush<I: Io>(&mut self, to: &mut Writer<'_, I>) {
         self.is_due = false;
         if !to.is_write_blocked() {
@@ -84,7 +85,7 @@ impl Queue {
         }
     }
 
-    /// Sends it if the server reads. False: it does not, and the caller is called again when it does.
+    /// Sends the queue if the server reads. Returns false if it does not; the caller is then called again when it does.
     pub(in crate::protocol) fn send<I: Io>(&mut self, to: &mut Writer<'_, I>) -> bool {
         self.is_due = false;
         let reads = !to.is_write_blocked();
@@ -97,28 +98,28 @@ impl Queue {
     }
 }
 
-/// A body of which a part is not sent.
+/// A body that is partly sent.
 #[derive(Debug)]
 pub(super) struct Waiting {
     /// Number of its stream.
     pub(super) stream: u32,
     pub(super) body: Cow<'static, [u8]>,
-    /// Bytes of it that were sent.
+    /// Bytes sent so far.
     pub(super) sent: usize,
 }
 
-/// Room for a body in frames.
+/// Room for a body in DATA frames.
 pub(in crate::protocol) fn room(body: usize) -> usize {
     body + (body / http2::MAX_FRAME + 1) * 9
 }
 
 impl State {
-    /// Whether there is something new to send.
+    /// Whether there is new output.
     pub(in crate::protocol) fn has_output(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
     }
 
-    /// Sends what waits, as far as the server reads and its windows allow.
+    /// Sends what is waiting, as far as the server reads and its windows allow.
     pub(in crate::protocol) fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
         let Some(rare) = &mut self.rare else { return };
         if !rare.queue.send(to) {
@@ -134,7 +135,7 @@ impl State {
         self.drop_rare();
     }
 
-    /// Whether a body waits that the windows allow to go on.
+    /// Whether the windows allow more of a waiting body.
     pub(super) fn may_send(&self) -> bool {
         let Some(rare) = &self.rare else { return false };
         let window = |it: &Waiting| self.stream(it.stream).map_or(0, |stream| self.connection.window(stream));
@@ -145,7 +146,7 @@ impl State {
         self.place(number).map(|place| &self.under_way[place].stream)
     }
 
-    /// Whether a request waits for windows of the server, and not for its socket.
+    /// Whether a request waits for the server's windows, and not for its socket.
     pub(in crate::protocol) fn waits_for_window(&self, exchange: u32) -> bool {
         let Some(rare) = &self.rare else { return false };
         let Some(it) = self.under_way.iter().find(|it| it.exchange == exchange) else { return false };
@@ -153,7 +154,7 @@ impl State {
         waits && self.connection.window(&it.stream) == 0
     }
 
-    /// Writes up to `most` bytes of the bodies that wait, the first ones first; returns how many with their frames.
+    /// Writes up to `most` bytes of the waiting bodies, oldest first; returns the length including frame headers.
     fn write_waiting(&mut self, out: &mut [u8], most: usize) -> usize {
         let State { connection, under_way, rare, .. } = self;
         let Some(rare) = rare else { return 0 };
@@ -168,7 +169,7 @@ impl State {
         written
     }
 
-    /// An idle connection costs no more than it has to.
+    /// Frees the rare state of an idle connection if it is empty.
     pub(super) fn drop_rare(&mut self) {
         let State { connection, under_way, rare, .. } = self;
         rare.take_if(|rare| {
@@ -180,7 +181,7 @@ impl State {
 }
 
 impl UnderWay {
-    /// Writes up to `most` bytes of the body; returns how many with their frames, and how many of the body they carry.
+    /// Writes up to `most` bytes of the body; returns the length including frame headers, and how much of the body it carries.
     pub(super) fn write_body(
         &mut self,
         connection: &mut Connection,
@@ -192,7 +193,7 @@ impl UnderWay {
     }
 }
 
-/// The stream ends with the last byte.
+/// Writes up to `most` bytes of a body in DATA frames; the last byte ends the stream.
 fn write(
     connection: &mut Connection,
     out: &mut [u8],

@@ -1,4 +1,4 @@
-//! PING (RFC 9113 section 6.7): instead of requests, each with an exchange, and beside them.
+//! PING (RFC 9113 section 6.7): as an exchange instead of requests, or as keep-alive beside them.
 
 use net::Io;
 use wire::http2;
@@ -6,22 +6,22 @@ use wire::http2;
 use super::{NO_STATUS, Progress, SHORT, State};
 use crate::{exchange::Exchange, out::Out, pool::NOTHING};
 
-/// Sends a PING, whose reply `exchange` awaits; it has this index.
+/// Sends a PING whose acknowledgement `exchange`, with this index, awaits.
 pub(crate) fn ping<I: Io>(state: &mut State, (index, exchange): (u32, &mut Exchange), out: &mut Out<'_, I>) {
-    // A number, so that no other reply passes for its own.
+    // Random, so that no other acknowledgement matches.
     exchange.expected = out.source.random.bits();
     state.pinged = index;
     keep_alive(exchange.expected, out);
 }
 
-/// Sends a PING with this number, whose reply no exchange awaits: it is a [`Progress::Pong`].
+/// Sends a PING with this number for keep-alive; its acknowledgement is a [`Progress::Pong`].
 pub(crate) fn keep_alive<I: Io>(number: u64, out: &mut Out<'_, I>) {
     out.to.send(SHORT, |out| {
         http2::write_ping(out, number.to_be_bytes()).expect("there is room for a short frame")
     });
 }
 
-/// The reply to the PING with this number has come; an exchange awaits the one with the number `awaited`, where that is one.
+/// The PING with this number is acknowledged; `awaited`: the number that an exchange awaits, if any.
 pub(super) fn acknowledge<'a>(
     state: &mut State,
     number: u64,

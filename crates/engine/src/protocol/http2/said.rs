@@ -1,4 +1,4 @@
-//! What a server of HTTP/2 says in words. Its frames are no sample of an error, but these are.
+//! The error texts of an HTTP/2 server, for error samples: its frames are no readable sample.
 
 use samples::{Detail, ErrorSample};
 
@@ -8,14 +8,14 @@ use crate::protocol::Session;
 /// The field that explains the status of a response.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// Of the response on this exchange.
+    /// The exchange of the response.
     of: u32,
-    /// With its name.
+    /// The field with its name.
     field: Vec<u8>,
 }
 
-/// How a server has announced the end of a connection: with which error, if any, and what it said, the debug data of a GOAWAY (RFC 9113,
-/// section 6.8) or the reason of a WebSocket close.
+/// How a server announced the end of a connection: its error code, if any, and its text, which is the debug data of a GOAWAY (RFC
+/// 9113, section 6.8) or the reason of a WebSocket close.
 #[derive(Debug, Default)]
 pub(in crate::protocol) struct Farewell {
     pub(in crate::protocol) error: Detail,
@@ -31,7 +31,7 @@ impl Farewell {
         self.error.is_none() && self.words.is_empty()
     }
 
-    /// What it said.
+    /// The server's text.
     pub(in crate::protocol) fn words(&self) -> &[u8] {
         &self.words
     }
@@ -42,7 +42,7 @@ impl Said {
         self.field.is_empty()
     }
 
-    /// The response on this exchange has ended: what others said is none of it.
+    /// The response on this exchange has ended: drops the field unless it belongs to this response.
     pub(super) fn end(&mut self, exchange: u32) {
         if self.of != exchange {
             self.field.clear();
@@ -51,7 +51,7 @@ impl Said {
 }
 
 impl State {
-    /// The response on a stream has a field that explains its status.
+    /// Keeps a field that explains the status of the response on a stream.
     pub(in crate::protocol) fn say(&mut self, place: usize, name: &str, value: &[u8]) {
         if value.is_empty() {
             return;
@@ -65,7 +65,7 @@ impl State {
 }
 
 impl Session {
-    /// What the server said of the response that was completed last, where its bytes are no sample of it.
+    /// The server's error text about the last complete response; empty if the response's bytes show it.
     pub(crate) fn said(&self) -> &[u8] {
         match self {
             Session::Http2(state) => state.rare.as_ref().map_or(&[], |rare| &rare.said.field),
@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// The same of the end of the session.
+    /// The server's text about the end of the session.
     pub(crate) fn farewell(&self) -> &[u8] {
         match self {
             Session::Http2(state) => state.rare.as_ref().map_or(&[], |rare| rare.farewell.words()),

@@ -1,4 +1,4 @@
-//! What a connection has to send besides messages: requests for WebSockets, replies, what waited, and its goodbye.
+//! Output of a connection besides messages: CONNECT requests, replies, waiting output, and closing messages.
 
 use net::Io;
 use wire::{
@@ -28,12 +28,12 @@ impl State {
         &mut self.rare.get_or_insert_default().queue
     }
 
-    /// Whether there is something new to send.
+    /// Whether there is new output.
     pub(in crate::protocol) fn has_output(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
     }
 
-    /// Sends what waits, as far as the server reads and its windows allow.
+    /// Sends waiting output, as far as the server reads and its windows allow.
     pub(in crate::protocol) fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
         if to.is_write_blocked() {
             self.queue().send(to);
@@ -45,6 +45,7 @@ impl State {
         self.drop_rare();
     }
 
+    /// Writes a control frame for the WebSocket at `place`; `ends`: its stream ends with it.
     pub(super) fn frame(
         &mut self,
         place: usize,
@@ -58,7 +59,7 @@ impl State {
         out[..written].to_vec()
     }
 
-    /// Opens as many as there are requests and the server has room for; where it has none, all wait for its next SETTINGS.
+    /// Sends as many CONNECT requests as the server allows streams; if it allows none, all wait for its next SETTINGS.
     pub(super) fn connect(&mut self) {
         if !self.connection.has_place() {
             return;
@@ -89,7 +90,7 @@ impl State {
         self.queue().push(&out);
     }
 
-    /// Sends as much of what waits as the windows allow now.
+    /// Writes as much of the waiting output as the windows allow.
     fn unblock(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         for it in self.tunnels.iter_mut().filter(|it| it.is_blocked()) {
@@ -104,7 +105,7 @@ impl State {
         out
     }
 
-    /// Raises the server's windows, where that is due.
+    /// Sends WINDOW_UPDATE frames when they are due.
     pub(super) fn credit(&mut self, place: usize) -> Result<(), Failure> {
         let stream = &mut self.tunnels[place].stream;
         let (all, own) = (self.connection.take_credit(), self.connection.take_stream_credit(stream));

@@ -1,4 +1,4 @@
-//! Input: frames of HTTP/2, and in their DATA those of WebSocket, cut independently of each other.
+//! Input: HTTP/2 frames, and in their DATA WebSocket frames. The boundaries of the two are independent.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ use crate::{
     watch::Watch,
 };
 
-/// What is read of a response besides its status: the sub-protocol.
+/// The one field read from a response besides the status: the chosen sub-protocol.
 static CHOSEN: LazyLock<[(String, String); 1]> =
     LazyLock::new(|| [("sec-websocket-protocol".to_owned(), String::new())]);
 
@@ -34,7 +34,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     listener: &mut Listener<'_>,
 ) -> Result<Progress<'a>, Failure> {
     if std::mem::take(&mut state.opens) {
-        // An upgrade is awaited until here.
+        // Until here an exchange awaits the upgrade.
         state.tunnels.iter_mut().for_each(|it| it.exchange = NOTHING);
         state.reads = NOTHING;
         return Ok(Progress::Opened(0));
@@ -66,8 +66,8 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     }
 }
 
-/// The server ends the session: what it does not reply to is given up, but for the last, which is that of the connection. Where it closes
-/// a WebSocket with an error, that is the end of all of them.
+/// The server ends the session: exchanges without a reply are withdrawn one by one; the last one ends with the connection. A
+/// WebSocket closed with an error ends all of them at once.
 fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
     let is_closed_by_error = state.error().close_code().is_some();
     let mut waiting = state.tunnels.iter_mut().filter(|it| it.exchange != NOTHING && !is_closed_by_error);
@@ -83,7 +83,7 @@ fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
     Ok(Progress::Ending(protocol::Reply::Queued, b""))
 }
 
-/// Reads a frame of HTTP/2.
+/// Reads an HTTP/2 frame.
 fn read<'a>(
     state: &mut State,
     input: &[u8],
@@ -140,7 +140,7 @@ fn read<'a>(
             (state.undigested, state.place) = (passed as u32, place as u16);
             state.tunnels[place].is_ended |= data.ends;
             state.credit(place)?;
-            // The payload comes last of what was used.
+            // The DATA payload is the last part of the bytes used.
             Ok(Progress::Turned(n - passed))
         }
         (Event::Trailers(_), Some(_)) => Err(Kind::Closed.into()),
@@ -158,7 +158,7 @@ fn read<'a>(
     }
 }
 
-/// The server ends the session; nothing was opened, where it does before all WebSockets are.
+/// The server ends the session. Before all WebSockets are open, that is a failure to open.
 fn end<'a>(state: &mut State, used: usize) -> Result<Progress<'a>, Failure> {
     if usize::from(state.open) < state.tunnels.len() || state.tunnels.is_empty() {
         return Err(Kind::Closed.into());
@@ -167,7 +167,7 @@ fn end<'a>(state: &mut State, used: usize) -> Result<Progress<'a>, Failure> {
     Ok(Progress::Turned(used))
 }
 
-/// Reads what a DATA frame has brought for the WebSocket at `place`.
+/// Reads DATA for the WebSocket at `place`.
 fn digest<'a>(
     state: &mut State,
     place: usize,
@@ -180,7 +180,7 @@ fn digest<'a>(
     let bytes = &input[..input.len().min(state.undigested as usize)];
     let mut begun = it.partial.as_mut().map(|partial| std::mem::take(&mut partial.input)).unwrap_or_default();
     let had = begun.len();
-    // What began before is no longer than a header and a control frame.
+    // The kept beginning is at most a header and a control frame.
     let joined = bytes.len().min(MAX_HEADER + MAX_CONTROL);
     if had > 0 {
         begun.extend_from_slice(&bytes[..joined]);
@@ -192,11 +192,11 @@ fn digest<'a>(
         | Progress::Responded(used)
         | Progress::Pushed(used)
         | Progress::Reply(used, _) => used,
-        // What follows a close is ignored.
+        // Input after a close is ignored.
         _ => source.len(),
     };
     let is_more = matches!(progress, Progress::More(_));
-    // How much of the input that is, and what has begun and has to be kept.
+    // `n`: how much of the new input was used; an incomplete beginning is kept.
     let n = match (had, used) {
         (0, used) if is_more => {
             it.keep(bytes[used..].to_vec());

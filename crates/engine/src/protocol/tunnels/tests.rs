@@ -1,3 +1,5 @@
+//! Tests of WebSockets over HTTP/2: opening, messages in pieces of any size, and the end of a session.
+
 use super::*;
 use crate::{
     check::Check,
@@ -8,7 +10,7 @@ use samples::{Kind, Rule};
 use units::Nanos;
 use wire::http2::{self, Code, SERVER_PREFACE, SETTINGS_ACK, write_goaway, write_ping, write_reset};
 
-/// A header of a frame.
+/// A frame header.
 fn header(length: usize, kind: u8, flags: u8, stream: u32) -> Vec<u8> {
     let [_, a, b, c] = (length as u32).to_be_bytes();
     [&[a, b, c, kind, flags], &stream.to_be_bytes()[..]].concat()
@@ -18,7 +20,7 @@ fn head(stream: u32, block: &[u8], flags: u8) -> Vec<u8> {
     [header(block.len(), 1, 4 | flags, stream), block.to_vec()].concat()
 }
 
-/// DATA frames of this many bytes each.
+/// DATA frames of `size` bytes each.
 fn data(stream: u32, bytes: &[u8], size: usize) -> Vec<u8> {
     bytes.chunks(size).flat_map(|part| [header(part.len(), 0, 0, stream), part.to_vec()].concat()).collect()
 }
@@ -49,11 +51,11 @@ fn state() -> State {
     state
 }
 
-/// What came, in the order of its coming; output with the bytes sent.
+/// What came, in this order; output with the bytes sent.
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
     Opened,
-    /// To the exchange with this index.
+    /// For the exchange with this index.
     Responded(u32),
     Withdrawn(u32),
     Pushed,
@@ -65,7 +67,7 @@ enum Came {
     Broke(Rule),
 }
 
-/// Reads `input` in pieces of `size`, while the exchanges of `waiting` await an echo of `ping` each.
+/// Reads `input` in pieces of `size`, while each exchange in `waiting` awaits an echo of `ping`.
 fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exchange)>) -> Vec<Came> {
     let (mut came, mut rest) = (Vec::new(), Vec::new());
     let check = Check::echo();
@@ -101,7 +103,7 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
                     return came;
                 }
             }
-            // A session that ends takes leave with what it has.
+            // A session that ends sends its closing message with what it has.
             let sent = if state.ends { Vec::new() } else { state.queue().take() };
             came.extend((!sent.is_empty()).then_some(Came::Sent(sent)));
             state.drop_rare();
@@ -138,7 +140,7 @@ fn both_are_asked_for_and_the_session_is_open_with_the_last() {
 
 #[test]
 fn a_server_may_allow_streams_later() {
-    // MAX_CONCURRENT_STREAMS of this many, besides what takes WebSockets (RFC 8441).
+    // SETTINGS with this MAX_CONCURRENT_STREAMS, and extended CONNECT (RFC 8441).
     let settings = |most: u8| {
         let entries = [[0, 8, 0, 0, 0, 1], [0, 3, 0, 0, 0, most]].concat();
         [header(entries.len(), 4, 0, 0), entries].concat()
@@ -162,7 +164,7 @@ fn messages_come_whole_wherever_frames_and_reads_are_cut() {
         for read in [1, 2, 7, 13, 1000] {
             let mut state = opened();
             let waiting = vec![awaits(&mut state, 0, 10), awaits(&mut state, 1, 20)];
-            // The first message is the one that is awaited: another is a wrong echo of it, and no less its end.
+            // The first message is taken for the echo, even a wrong one, and completes the exchange.
             let input = [data(1, one, size), data(3, &long, size)].concat();
             let came = over(&mut state, &input, read, waiting);
             let sent = came.iter().filter(|came| matches!(came, Came::Sent(_))).count();
@@ -184,7 +186,7 @@ fn a_pong_has_the_payload_of_its_ping_and_its_stream() {
     assert_eq!(plain, b"abc");
 }
 
-/// How a session ends that reads this, with a message under way on each of its WebSockets.
+/// Checks how a session ends that reads this, with a message under way on each WebSocket.
 fn check_end(input: &[u8], expected: &[Came]) {
     let mut state = opened();
     let waiting = vec![awaits(&mut state, 0, 10), awaits(&mut state, 1, 20)];
@@ -212,7 +214,7 @@ fn the_end_of_one_is_the_end_of_all() {
     );
 }
 
-/// How opening fails where the server sends this after its SETTINGS.
+/// Checks how opening fails if the server sends this after its SETTINGS.
 fn check_opening(input: &[u8], expected: Came) {
     let mut state = state();
     let came = over(&mut state, input, 1000, Vec::new());
@@ -227,7 +229,7 @@ fn a_refusal_has_its_kind() {
     check_opening(&after(reset[..n].to_vec()), Came::Wrong(Kind::Refused));
     let n = write_reset(&mut reset, 1, Code::PROTOCOL_ERROR).unwrap();
     check_opening(&after(reset[..n].to_vec()), Came::Wrong(Kind::Reset));
-    // 404, and a success that ends at once.
+    // 404, and a 200 that ends its stream at once.
     check_opening(&after(head(1, &[0x8d], 0)), Came::Refused(404));
     check_opening(&after(head(1, OK, END_STREAM)), Came::Wrong(Kind::Closed));
     let n = write_goaway(&mut reset, 0, Code::NO_ERROR);
@@ -235,13 +237,13 @@ fn a_refusal_has_its_kind() {
     let mut goaway = [0; 32];
     let n = write_goaway(&mut goaway, 0, Code::NO_ERROR).unwrap();
     check_opening(&after([head(1, OK, 0), goaway[..n].to_vec()].concat()), Came::Wrong(Kind::Closed));
-    // SETTINGS without the offer, and no HTTP/2.
+    // SETTINGS without extended CONNECT, and no HTTP/2 at all.
     check_opening(&header(0, 4, 0, 0), Came::Wrong(Kind::NothingInCommon));
     check_opening(b"HTTP/1.1 400 Bad Request\r\n\r\n", Came::Wrong(Kind::NothingInCommon));
     check_opening(b"SSH-2.0-OpenSSH\r\n", Came::Broke(Rule::Http2Frame));
 }
 
-/// RFC 6455 section 4.1, item 6: a server chooses one of the sub-protocols that were offered, or none.
+/// RFC 6455 section 4.1, item 6: a server chooses one of the offered sub-protocols, or none.
 #[test]
 fn only_an_offered_sub_protocol_is_accepted() {
     // RFC 7541 section 6.2.2: a literal without indexing.

@@ -1,4 +1,4 @@
-//! How connections come to be: dials, and peers taken from the listener.
+//! Opens connections: dials them, and accepts peers from the listener.
 
 use std::{io, net::SocketAddr, os::fd::OwnedFd};
 
@@ -26,7 +26,7 @@ impl Epoll {
             Err(Errno::INPROGRESS) => false,
             Err(e) => return Err(e.into()),
         };
-        // Not before: a socket that was never connected signals a hang-up.
+        // Registered only now, because a socket that was never connected signals a hang-up.
         self.register(&socket, k, READ_AND_WRITE)?;
         self.begin(k, Some(socket), if connected { WRITES } else { WRITES | OPENING });
         if connected {
@@ -39,7 +39,7 @@ impl Epoll {
         Ok(epoll::add(self.poll.fd(), socket, EventData::new_u64(data(k)), signals)?)
     }
 
-    /// The first event of a dial: whether it is connected. `over`: it has already ended, or failed.
+    /// Handles the first event of a dial; returns whether it is connected. `over`: the connection has already ended, or the dial failed.
     pub(super) fn finish_dial(&mut self, k: Key, over: bool) -> bool {
         self.place(k).flags &= !OPENING;
         let error = match self.socket(k) {
@@ -48,8 +48,8 @@ impl Epoll {
         };
         match error {
             Ok(()) => {}
-            // A dial without a listener is refused: this one was accepted and reset before we checked. Its input is still
-            // there; the query has consumed the error, so that its end would look like a FIN.
+            // Without a listener the dial would have been refused, so this one was accepted and reset before the check. Its input can still
+            // be read; the query has consumed the error, so its end would look like a FIN.
             Err(Errno::CONNRESET | Errno::PIPE) => self.end(k, Gone::Reset),
             Err(e) => {
                 self.report(k, What::failed(&e.into()));
@@ -60,7 +60,7 @@ impl Epoll {
         true
     }
 
-    /// Registers the listener only while an accept is pending: it is level-triggered.
+    /// Registers the level-triggered listener only while an accept is pending.
     pub(super) fn update_listener(&mut self) {
         if self.accept_paused_until != Nanos::ZERO && self.clock.now() >= self.accept_paused_until {
             self.accept_paused_until = Nanos::ZERO;
@@ -81,7 +81,7 @@ impl Epoll {
         }
     }
 
-    /// Accepts for those that wait, as long as peers do.
+    /// Accepts for the waiting slots, as long as there are peers.
     pub(super) fn take_peers(&mut self) {
         while let (Some(&k), Some(listener)) = (self.waiting.front(), &self.listener) {
             match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -98,8 +98,8 @@ impl Epoll {
         }
     }
 
-    /// Completes one pending accept. If descriptors or memory are short, the peers stay in the queue and the listener would
-    /// signal them continuously: it is paused.
+    /// Fails one pending accept. If descriptors or memory are short, accepting pauses: the peers stay in the kernel's queue, and the
+    /// level-triggered listener would signal them continuously.
     fn fail_accept(&mut self, e: &io::Error) {
         let Some(k) = self.waiting.pop_front() else { return };
         self.begin(k, None, 0);

@@ -1,4 +1,4 @@
-//! The epoll instance, and how long it sleeps.
+//! The epoll instance and its sleep, in nanoseconds where the kernel supports it.
 
 use std::{
     io,
@@ -10,18 +10,18 @@ use units::Nanos;
 
 use crate::{io::REGIONS, machine::timespec};
 
-/// Longest sleep in whole milliseconds: what fits the old call's argument.
+/// Longest sleep in whole milliseconds: the argument of epoll_wait is an `int`.
 const MAX_MILLIS: u64 = i32::MAX as u64;
 
 pub(super) struct Poll {
     epoll: OwnedFd,
-    /// The kernel lacks epoll_pwait2 (Linux 5.11), or an older sandbox refuses it.
+    /// Whether to sleep in milliseconds: the kernel lacks epoll_pwait2 (Linux 5.11), or an older sandbox refuses it.
     by_millis: bool,
-    /// As many as can be received from in a turn.
+    /// The events of the last batch: at most as many as connections that one turn can read.
     events: Box<[Event; REGIONS]>,
 }
 
-/// The kernel's `__kernel_timespec`: two 64-bit numbers on every machine.
+/// The kernel's `__kernel_timespec`: two 64-bit numbers on every architecture.
 #[repr(C)]
 struct KernelTime {
     secs: i64,
@@ -42,7 +42,7 @@ impl Poll {
         &self.epoll
     }
 
-    /// Sleeps until there are signals, at most for `at_most`; returns how many there are.
+    /// Sleeps until there are events, at most for `at_most`; returns their number.
     pub(super) fn wait(&mut self, at_most: Nanos) -> usize {
         if !self.by_millis {
             match self.wait_nanos(at_most) {
@@ -52,7 +52,7 @@ impl Poll {
                 other => return count(other),
             }
         }
-        // Rounded up: the loop would turn without end in the last millisecond.
+        // Rounded up, because the loop would otherwise spin during the last millisecond.
         let millis = at_most.0.div_ceil(1_000_000).min(MAX_MILLIS);
         let waited =
             epoll::wait(&self.epoll, &mut self.events[..], Some(&timespec(Nanos::from_millis(millis))));
@@ -64,26 +64,26 @@ impl Poll {
         let ts = KernelTime { secs: ts.tv_sec, nanos: ts.tv_nsec };
         let (fd, most) = (self.epoll.as_raw_fd(), REGIONS as libc::c_int);
         let (events, no_mask) = (self.events.as_mut_ptr(), std::ptr::null::<libc::sigset_t>());
-        // SAFETY: the kernel writes at most `most` events into our array of as many, which has its layout, and reads
-        // the time; both outlive the call.
+        // SAFETY: the kernel writes at most `most` events into an array of that length, which has the kernel's layout, and reads the
+        // time; both outlive the call.
         let n = unsafe { libc::syscall(libc::SYS_epoll_pwait2, fd, events, most, &raw const ts, no_mask, 0) };
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 
-    /// The signals number `at` of the last batch, and what they were registered under.
+    /// Event number `at` of the last batch, with its registration data.
     pub(super) fn signal(&self, at: usize) -> (EventFlags, u64) {
         let Event { flags, data } = self.events[at];
         (flags, data.u64())
     }
 
-    /// Sleeps whatever happens.
+    /// Sleeps for `t`, regardless of events.
     pub(super) fn nap(&self, t: Nanos) {
-        // Ended by a signal, at worst.
+        // A signal may end it early, which is harmless.
         let _ = rustix::thread::nanosleep(&timespec(t));
     }
 }
 
-/// A signal to the process is no error: the loop continues.
+/// The number of events; a signal to the process is not an error.
 fn count(waited: io::Result<usize>) -> usize {
     match waited {
         Ok(n) => n,
@@ -96,7 +96,7 @@ fn count(waited: io::Result<usize>) -> usize {
 mod tests {
     use super::*;
 
-    /// Never too early, by either call; in milliseconds rounded up.
+    /// Both system calls sleep at least as long as requested.
     #[test]
     fn sleeps_are_never_short() {
         for by_millis in [false, true] {

@@ -1,4 +1,4 @@
-//! Sends: tried immediately; what the socket does not take is buffered until it is writable.
+//! Sends: tried immediately; bytes that the socket does not take are buffered until it is writable.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -13,14 +13,14 @@ use crate::{
     slab::Key,
 };
 
-/// What a slow peer has not taken yet.
+/// Output that a slow peer has not taken yet.
 pub(super) struct BlockedSend {
     bytes: Vec<u8>,
-    /// How many of them were sent.
+    /// How many of `bytes` were sent.
     sent: usize,
 }
 
-/// How much of `bytes` the socket took without waiting.
+/// Sends without waiting; returns how many of `bytes` the socket took.
 fn send_now(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(went) => Ok(went),
@@ -31,7 +31,7 @@ fn send_now(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
 
 impl Epoll {
     pub(super) fn send(&mut self, k: Key, bytes: &[u8]) {
-        // After what is blocked, to preserve the order.
+        // Queued after the blocked bytes, to preserve the order.
         if !self.blocked.is_empty()
             && let Some(blocked) = self.blocked.get_mut(&k)
         {
@@ -50,7 +50,7 @@ impl Epoll {
         if self.place(k).flags & WRITES == 0
             && let Some(socket) = self.socket(k)
         {
-            // Registering again reports immediately if the socket has become writable in the meantime.
+            // Modifying the registration reports an event at once if the socket has become writable in the meantime.
             match epoll::modify(self.poll.fd(), socket, EventData::new_u64(data(k)), READ_AND_WRITE) {
                 Ok(()) => self.place(k).flags |= WRITES,
                 Err(e) => self.report(k, What::failed(&e.into())),

@@ -1,4 +1,4 @@
-//! The ends of the simulated network's connections.
+//! The two ends of each simulated connection, in a table whose slots are reused with a new generation.
 
 use std::{
     collections::VecDeque,
@@ -10,39 +10,39 @@ use units::Nanos;
 use super::ports::Tuple;
 use crate::{io::Gone, slab::Key};
 
-/// Not the index of an end.
+/// Stands for no end.
 pub(super) const NO_PEER: u32 = u32::MAX;
 
-/// One side of a connection.
+/// One end of a connection.
 pub(super) struct End {
     pub(super) host: u16,
     pub(super) key: Key,
-    /// The peer; `NO_PEER` before it exists and after it is gone or cut off.
+    /// The other end; `NO_PEER` before it exists, and after it is gone or cut off.
     pub(super) peer: u32,
-    /// Nothing sent later may arrive earlier.
+    /// The arrival time of the last segment sent: later ones may not arrive earlier.
     pub(super) arrives_after: Nanos,
     pub(super) inbox: VecDeque<u8>,
-    /// Bytes sent by the peer and not read here yet, under way included.
+    /// Bytes that the peer has sent and that were not read here yet, including those in transit.
     pub(super) unread: u32,
-    /// How the peer ended it, reported once the inbox is empty.
+    /// How the peer ended the connection; reported once the inbox is empty.
     pub(super) over: Option<Gone>,
-    /// `over` has been reported.
+    /// Whether the end of the connection was reported.
     pub(super) end_reported: bool,
     pub(super) reading: bool,
-    /// In the host's queue of readable ends.
+    /// Whether it is in the host's queue of readable ends.
     pub(super) queued: bool,
-    /// It has ended its sending side, and discards what arrives.
+    /// Whether it has closed its sending side, and discards what arrives.
     pub(super) half_closed: bool,
     pub(super) dead: bool,
     pub(super) used: bool,
-    /// The dialler's end holds the 4-tuple.
+    /// Whether it is the dialling end, which holds the 4-tuple.
     pub(super) owner: bool,
     /// How many connections have used this slot before.
     pub(super) generation: u32,
     pub(super) tuple: Tuple,
 }
 
-/// All ends, by index; that of a removed one is used again, in another generation.
+/// All ends, by index. The index of a removed end is reused with another generation.
 #[derive(Default)]
 pub(super) struct Ends {
     all: Vec<End>,

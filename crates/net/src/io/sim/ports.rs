@@ -1,30 +1,29 @@
-//! The addresses in use in the simulated network: 4-tuples of connections, ports of listeners.
+//! The addresses in use in the simulated network: the 4-tuples of connections and the addresses of listeners.
 
 use std::{
     collections::{HashMap, HashSet},
     net::{IpAddr, SocketAddr},
 };
 
-/// The ports that the network chooses itself: Linux' `ip_local_port_range`.
+/// The range of ports that the network chooses from: the default of Linux' `ip_local_port_range`.
 const CHOSEN: std::ops::Range<u16> = 32_768..61_000;
-/// The first port for listeners without a given one.
+/// The lowest port for listeners that do not name one.
 const LISTEN_FROM: u16 = 1024;
 
-/// The local end and the far end of a connection.
+/// Local and remote address of a connection, as the dialling end has them.
 pub(super) type Tuple = (SocketAddr, SocketAddr);
 
 #[derive(Default)]
 pub(super) struct Ports {
     tuples: HashSet<Tuple>,
-    /// Hosts by the port and the address on which they listen.
+    /// The listening addresses and their hosts, by port.
     listeners: HashMap<u16, Vec<(IpAddr, u16)>>,
-    /// Ports chosen so far.
+    /// Number of ports chosen so far.
     chosen: u32,
 }
 
 impl Ports {
-    /// Takes `from` for a connection to `to`, a port of its own choice where `from` has none. None where the tuple
-    /// is in use.
+    /// Takes `from` for a connection to `to`; chooses a port if `from` has port 0. `None` if the tuple is in use, or every port is.
     pub(super) fn take(&mut self, from: SocketAddr, to: SocketAddr) -> Option<Tuple> {
         if from.port() != 0 {
             return self.take_exactly((from, to));
@@ -40,12 +39,12 @@ impl Ports {
         self.tuples.insert(tuple).then_some(tuple)
     }
 
-    /// Gives back what [`Ports::take`] gave.
+    /// Frees a tuple that [`Ports::take`] returned.
     pub(super) fn give_back(&mut self, tuple: Tuple) {
         assert!(self.tuples.remove(&tuple), "a 4-tuple given back twice: {tuple:?}");
     }
 
-    /// Lets a host listen; a port 0 is replaced. Several hosts may listen on the same port (SO_REUSEPORT).
+    /// Makes a host listen; port 0 is replaced. Several hosts may listen on the same port (SO_REUSEPORT).
     pub(super) fn listen(&mut self, host: u16, mut at: SocketAddr) -> SocketAddr {
         if at.port() == 0 {
             let free = (LISTEN_FROM..).find(|port| self.listeners.get(port).is_none_or(Vec::is_empty));
@@ -61,8 +60,8 @@ impl Ports {
         }
     }
 
-    /// The host that a connection reaches, if anyone listens there. Among several by the source port, as
-    /// SO_REUSEPORT does by a hash.
+    /// The host that receives a connection; `None` if no host listens there. Among several hosts, the source port decides; the kernel's
+    /// SO_REUSEPORT uses a hash.
     pub(super) fn listener(&self, (from, to): Tuple) -> Option<u16> {
         let hosts = || {
             let all = self.listeners.get(&to.port()).into_iter().flatten();
@@ -81,7 +80,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Takes each of `(from, to)` in turn; expects which of them are given.
+    /// Takes each `(from, to)` in turn, and checks which are granted.
     fn check(takes: &[(&str, &str)], expected: &[bool]) {
         let mut ports = Ports::default();
         let given: Vec<bool> =

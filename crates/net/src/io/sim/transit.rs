@@ -1,4 +1,4 @@
-//! What is under way in the simulated network, by the time at which it arrives.
+//! The segments in transit in the simulated network, ordered by arrival time.
 
 use std::{borrow::Cow, cmp::Reverse, collections::BinaryHeap};
 
@@ -11,28 +11,28 @@ pub(super) type Payload = Cow<'static, [u8]>;
 
 /// A segment in transit.
 pub(super) enum Segment {
-    /// A dial, with the number of earlier transmissions.
+    /// A SYN, with the number of earlier transmissions.
     Syn {
         retries: u32,
     },
-    /// The result of a dial, on its way back.
+    /// The result of a dial, on its way back to the dialler.
     DialResult(Result<(), Gone>),
     Data(Payload),
     Fin,
     Rst,
 }
 
-/// Arrives at `end`, unless that is in use by another connection by then.
+/// A segment that arrives at `end`, unless another connection uses that slot by then.
 pub(super) struct Arrival {
     pub(super) end: u32,
     pub(super) generation: u32,
     pub(super) what: Segment,
 }
 
-/// Everything under way, ordered by time and then by when it was sent.
+/// All segments in transit, ordered by arrival time and then by when they were sent.
 #[derive(Default)]
 pub(super) struct Transit {
-    /// Sent so far.
+    /// Number of segments sent so far.
     carried: u64,
     order: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     arrivals: Vec<Option<Arrival>>,
@@ -50,12 +50,12 @@ impl Transit {
         self.order.push(Reverse((at, self.carried, slot)));
     }
 
-    /// When the next one arrives; [`Nanos::NEVER`] where nothing is under way.
+    /// When the next segment arrives; [`Nanos::NEVER`] if none is in transit.
     pub(super) fn next_at(&self) -> Nanos {
         self.order.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Takes the next one that arrives by `now`.
+    /// Takes the next segment that arrives by `now`.
     pub(super) fn take(&mut self, now: Nanos) -> Option<Arrival> {
         let Reverse((_, _, slot)) = *self.order.peek().filter(|Reverse((at, ..))| *at <= now)?;
         self.order.pop();

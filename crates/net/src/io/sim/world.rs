@@ -1,4 +1,4 @@
-//! The wires of the simulated network: ends of connections, what is under way between them, and the time.
+//! The state of the simulated network: hosts, ends of connections, segments in transit, and the time.
 
 use std::{collections::VecDeque, io::Read, net::SocketAddr};
 
@@ -17,36 +17,36 @@ use crate::{
 
 /// The first retransmission of a SYN (RFC 6298, section 2).
 const SYN_RETRY: Nanos = Nanos::from_secs(1);
-/// Retransmissions of a SYN before the dialler gives up: Linux' default, about 127 s in all.
+/// Retransmissions of a SYN before the dialler gives up: Linux' default, about 127 s in total.
 const SYN_RETRIES: u32 = 6;
-/// The retransmission timeout of a segment on a short path: Linux' least.
+/// Retransmission timeout of a segment: Linux' minimum.
 const RETRY: Nanos = Nanos::from_millis(200);
 
-/// A completion for a shard, and the end of a connection that it is about.
+/// A completion for a shard, and the end that it concerns.
 pub(super) struct Event {
     pub(super) end: u32,
     pub(super) done: Done,
 }
 
-/// How much of a send goes out now.
+/// How much of a send can leave now.
 pub(super) enum Room {
     /// This many bytes.
     For(usize),
-    /// The other side is gone, and its FIN or RST is on the way here: what is sent now goes nowhere.
+    /// The peer is gone, and its FIN or RST is on the way here: whatever is sent now is lost.
     NoPeer,
 }
 
 #[derive(Default)]
 struct Host {
-    /// To be reported, in this order.
+    /// Completions to report, in order.
     events: VecDeque<Event>,
-    /// Ends with something to read, and the generation of the end.
+    /// Ends with something to read, each with its generation.
     readable: VecDeque<(u32, u32)>,
-    /// Keys that wait for a peer, and peers that wait for a key.
+    /// Keys that wait for a peer, and (`backlog`) ends that wait for a key.
     accepting: VecDeque<Key>,
     backlog: VecDeque<u32>,
     listening: Option<SocketAddr>,
-    /// A blocked end of this host may send again.
+    /// Whether a blocked end of this host may be able to send.
     may_send: bool,
 }
 
@@ -59,9 +59,9 @@ pub(super) struct World {
     ends: Ends,
     transit: Transit,
     pub(super) dials: u64,
-    /// When the firewall has all of its tokens again.
+    /// When the firewall's token bucket is full again.
     limited_until: Nanos,
-    /// Bytes that nobody read, of connections that are no more: sent to whom was dialled, and to whom had dialled.
+    /// Unread bytes of connections that are gone: those sent to the accepting ends, and those sent to the dialling ends.
     unread: [u64; 2],
 }
 
@@ -122,7 +122,7 @@ impl World {
         self.hosts[usize::from(host)] = Host::default();
     }
 
-    /// Takes back an accept, whether a peer has been found for it or not.
+    /// Cancels an accept; a peer that was already assigned to it is closed.
     pub(super) fn withdraw(&mut self, host: u16, k: Key) {
         let h = &mut self.hosts[usize::from(host)];
         h.accepting.retain(|key| *key != k);
@@ -175,7 +175,7 @@ impl World {
         self.transit.send(at, Arrival { end, generation, what });
     }
 
-    /// How much the peer's window takes of a send on `end`.
+    /// How much of a send on `end` the peer's window takes.
     pub(super) fn room(&self, end: u32) -> Room {
         match self.ends[end].peer {
             NO_PEER => Room::NoPeer,
@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    /// Sends what there is [`Room`] for.
+    /// Sends bytes for which there is [`Room`].
     pub(super) fn send(&mut self, end: u32, payload: Payload) {
         let (peer, len) = (self.ends[end].peer, payload.len());
         if peer == NO_PEER {
@@ -192,7 +192,7 @@ impl World {
         if peer == NO_PEER || len == 0 {
             return;
         }
-        // What is sent to a lost peer fills the window too: it is never read.
+        // Bytes sent to a dead peer fill its window too, since they are never read.
         self.ends[peer].unread += len as u32;
         if self.ends[end].dead {
             return;
@@ -211,7 +211,7 @@ impl World {
         }
     }
 
-    /// Resets a connection from the middle of the network. Nothing sent later may arrive after the reset.
+    /// Resets a connection from within the network. Nothing sent later may arrive after the reset.
     fn cut(&mut self, end: u32, peer: u32) {
         self.in_order(end, end, Segment::Rst);
         self.in_order(end, peer, Segment::Rst);
@@ -219,7 +219,7 @@ impl World {
         self.ends[peer].peer = NO_PEER;
     }
 
-    /// In transit to `to`, after whatever `from` has sent before.
+    /// Sends a segment to `to` that arrives after everything that `from` has sent before.
     fn in_order(&mut self, from: u32, to: u32, what: Segment) {
         let mut delay = self.delay();
         while self.happens(self.faults.loss) {
@@ -249,7 +249,7 @@ impl World {
         let e = &self.ends[end];
         let (peer, dead, unread) = (e.peer, e.dead, !e.inbox.is_empty());
         if peer != NO_PEER {
-            // As Linux does: a close with unread input is a reset.
+            // As on Linux, a close with unread input is a reset.
             let what = if how == Close::Reset || unread { Segment::Rst } else { Segment::Fin };
             if !dead {
                 self.in_order(end, peer, what);
@@ -259,7 +259,7 @@ impl World {
         self.free_end(end);
     }
 
-    /// Closes the sending side of an end, where ends do that: it stays until the other end is closed. False where nothing was done.
+    /// Closes the sending side of an end, which then stays until the other end closes. Returns false if half-closing does not apply here.
     pub(super) fn half_close(&mut self, end: u32) -> bool {
         let e = &mut self.ends[end];
         if !self.faults.half_close || e.owner || e.dead || e.peer == NO_PEER {
@@ -272,7 +272,7 @@ impl World {
         true
     }
 
-    /// What has come is not read, and makes room.
+    /// Discards the input of an end, which makes room in its window.
     fn discard(&mut self, end: u32) {
         let e = &mut self.ends[end];
         let length = std::mem::take(&mut e.inbox).len();
@@ -299,17 +299,17 @@ impl World {
         !h.events.is_empty() || !h.readable.is_empty() || h.may_send
     }
 
-    /// Whether blocked ends of this host may have room; true once for each time that room is made.
+    /// Whether blocked ends of this host may have room again; true once each time that room is made.
     pub(super) fn take_room(&mut self, host: u16) -> bool {
         std::mem::take(&mut self.hosts[usize::from(host)].may_send)
     }
 
-    /// How many ends of this host have something to read.
+    /// Number of readable ends of this host.
     pub(super) fn readable(&self, host: u16) -> usize {
         self.hosts[usize::from(host)].readable.len()
     }
 
-    /// The next event for a shard; bytes are copied into `into`, and not reported without it.
+    /// The next event for a shard. Input is copied into `into`; without it, no input is reported.
     pub(super) fn next_event(&mut self, host: u16, into: Option<&mut [u8]>) -> Option<Event> {
         if let Some(event) = self.hosts[usize::from(host)].events.pop_front() {
             return Some(event);
@@ -317,7 +317,7 @@ impl World {
         let into = into?;
         loop {
             let (end, generation) = self.hosts[usize::from(host)].readable.pop_front()?;
-            // The slot may belong to another connection by now, on another host.
+            // By now the slot may belong to another connection, on another host.
             if self.ends[end].generation != generation {
                 continue;
             }
@@ -336,7 +336,7 @@ impl World {
         if e.inbox.is_empty() {
             let over = e.over.take().map(What::Gone);
             e.end_reported |= over.is_some();
-            // Reading no longer reports the end of a blocked send.
+            // A blocked send learns from here on that reading no longer reports the end.
             self.hosts[usize::from(e.host)].may_send |= e.end_reported;
             return over;
         }
@@ -355,13 +355,13 @@ impl World {
         Some(What::bytes_in(0, len))
     }
 
-    /// Whether the loop will still learn from a read that the peer has ended this connection.
+    /// Whether reading will still report that the peer has ended this connection.
     pub(super) fn will_report_end(&self, end: u32) -> bool {
         let e = &self.ends[end];
         e.reading && !e.end_reported
     }
 
-    /// Moves the time on to the next arrival, at most to `until`, and lets arrive what does by then.
+    /// Advances the time to the next arrival, at most to `until`, and delivers all segments that arrive by then.
     pub(super) fn advance(&mut self, until: Nanos) {
         self.now = self.now.max(self.transit.next_at().min(until));
         while let Some(arrival) = self.transit.take(self.now) {
@@ -369,14 +369,14 @@ impl World {
         }
     }
 
-    /// Bytes sent that have not been read: to whom was dialled, and to whom had dialled.
+    /// Bytes sent and not read: those sent to the accepting ends, and those sent to the dialling ends.
     pub(super) fn unread(&self) -> [u64; 2] {
         let mut all = self.unread;
         self.ends.used().for_each(|end| all[usize::from(end.owner)] += u64::from(end.unread));
         all
     }
 
-    /// Segments sent so far.
+    /// Number of segments sent so far.
     pub(super) fn carried(&self) -> u64 {
         self.transit.carried()
     }
@@ -400,7 +400,7 @@ impl World {
             }
             Segment::Fin | Segment::Rst if self.ends[end].half_closed => self.free_end(end),
             Segment::Fin => self.ended(end, Gone::Ended),
-            // What came before can still be read, as on Linux.
+            // Data that arrived before the reset can still be read, as on Linux.
             Segment::Rst => self.ended(end, Gone::Reset),
         }
     }
@@ -408,12 +408,12 @@ impl World {
     fn ended(&mut self, end: u32, why: Gone) {
         let e = &mut self.ends[end];
         e.over = Some(why);
-        // A blocked send must be reported too.
+        // A blocked send must be completed too.
         self.hosts[usize::from(e.host)].may_send = true;
         self.queue_if_readable(end);
     }
 
-    /// Whether the firewall lets a SYN pass: a token bucket, as a virtual schedule (GCRA, ITU-T I.371, section A).
+    /// Whether the firewall passes a SYN: a token bucket in the form of a virtual scheduling algorithm (GCRA, ITU-T I.371, section A).
     fn passes_firewall(&mut self) -> bool {
         let Some((per_s, at_once)) = self.faults.syns else { return true };
         let each = 1_000_000_000 / u64::from(per_s);
@@ -441,7 +441,7 @@ impl World {
         self.establish(end, host);
     }
 
-    /// A SYN was dropped: it comes again, or no more.
+    /// Handles a dropped SYN: retransmits it, or fails the dial after the last retry.
     fn repeat_syn(&mut self, end: u32, retries: u32) {
         let what = match retries {
             SYN_RETRIES => Segment::DialResult(Err(Gone::TimedOut)),

@@ -1,4 +1,5 @@
-//! Where packets go and come from: a TUN device (kernel document `networking/tuntap`): made by its descriptor, and gone with it, even if the process is killed.
+//! A TUN device (kernel document `networking/tuntap`): packets are written to and read from its file. The device exists only as long as
+//! its descriptor is open, so it disappears even if the process is killed.
 
 use std::{
     fs::OpenOptions,
@@ -17,48 +18,48 @@ use units::{Clock, Nanos};
 use super::{mtu, route};
 use crate::machine::timespec;
 
-/// Carries packets, and has the clock: the kernel's, or another one with another time.
+/// Carries packets and provides the clock: the kernel's, or for tests a simulated one.
 pub trait Device {
-    /// The next packet, of at most `into.len()` bytes; none if none is there now.
+    /// Reads the next packet, of at most `into.len()` bytes; `None` if there is none now.
     fn read(&mut self, into: &mut [u8]) -> Option<Incoming>;
-    /// Sends a packet. False: it is lost.
+    /// Sends a packet. False: the packet is lost.
     fn write(&mut self, packet: &Outgoing) -> bool;
-    /// Sleeps until a packet is there, at most until then.
+    /// Sleeps until a packet is there, at most until `until`.
     fn wait(&mut self, until: Nanos);
-    /// Sleeps whatever happens.
+    /// Sleeps for `time`, regardless of packets.
     fn nap(&mut self, time: Nanos);
-    /// The time.
+    /// The current time.
     fn now(&self) -> Nanos;
 }
 
 /// A packet that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// Where in the buffer its IP header begins.
+    /// Offset of the IP header in the buffer.
     pub at: usize,
-    /// Where it ends.
+    /// Offset of the end of the packet.
     pub end: usize,
-    /// Its checksums need no verification.
+    /// Whether its checksums need no verification.
     pub is_trusted: bool,
 }
 
-/// Packets that may wait in the device to be read: those of one turn, which the other end produces while this one writes. The
-/// kernel drops what is above it. 1 MiB of pointers.
+/// Maximum packets queued in the device for reading: those that the other end produces during one turn, while this end writes. The
+/// kernel drops further packets. The queue takes 1 MiB, for pointers.
 const QUEUE: i32 = 128 * 1024;
 
-/// `struct virtio_net_hdr`, before each packet (VIRTIO 1.2, section 5.1.6).
+/// Size of `struct virtio_net_hdr`, which precedes each packet (VIRTIO 1.2, section 5.1.6).
 const HEADER: usize = 10;
-/// The TCP checksum is still to be computed, from `csum_start` on: in flags.
+/// Flag: the TCP checksum must still be computed, from `csum_start` on.
 const NEEDS_CSUM: u8 = 1;
-/// The checksum was verified: in flags.
+/// Flag: the checksum was verified.
 const DATA_VALID: u8 = 2;
-/// `VIRTIO_NET_HDR_GSO_TCPV4` and `VIRTIO_NET_HDR_GSO_TCPV6`: the kernel cuts the packet.
+/// `VIRTIO_NET_HDR_GSO_TCPV4` and `VIRTIO_NET_HDR_GSO_TCPV6`: the kernel segments the packet.
 const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
-/// Of the checksum in a TCP header.
+/// Offset of the checksum in a TCP header.
 const CHECKSUM_AT: u16 = 16;
 
-/// An open device that is up.
+/// An open TUN device that is up.
 #[derive(Debug)]
 pub struct TunDevice {
     file: OwnedFd,
@@ -68,7 +69,7 @@ pub struct TunDevice {
 }
 
 impl TunDevice {
-    /// A new device of this network namespace, named `throng` and a free number.
+    /// Creates a device in this network namespace, named `throng` and a free number.
     ///
     /// # Errors
     /// ENOENT: there is no /dev/net/tun. EPERM: no CAP_NET_ADMIN.
@@ -80,9 +81,9 @@ impl TunDevice {
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         ioctl(file.as_fd(), libc::TUNSETIFF, &mut request)?;
         let name = name_of(&request);
-        // Checksums are not computed twice, and what the other end sends at once stays one packet.
+        // Checksums are not computed twice, and data that the other end sends at once stays in one packet.
         let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
-        // SAFETY: this call takes a number.
+        // SAFETY: this ioctl takes a number.
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offloads)) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -90,12 +91,12 @@ impl TunDevice {
         Ok(TunDevice { file, name, index, clock })
     }
 
-    /// As `ip link` shows it.
+    /// The name, as `ip link` shows it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Routes a network to it: what is sent there by this machine, or through it, arrives here.
+    /// Routes a network to the device: packets to it from or through this machine arrive here.
     ///
     /// # Errors
     /// EEXIST: there is a route to this network already.
@@ -103,15 +104,15 @@ impl TunDevice {
         route::add(network, self.index)
     }
 
-    /// Allows 127.0.0.0/8 as the other end of its packets; otherwise they are martians (RFC 1812, section 5.3.7).
+    /// Allows 127.0.0.0/8 as the other end of its packets, which would otherwise be martians (RFC 1812, section 5.3.7).
     ///
     /// # Errors
-    /// The file cannot be written, as in most containers.
+    /// The setting cannot be written, as in most containers.
     pub fn allow_loopback(&self) -> io::Result<()> {
         self.set("ipv4", "route_localnet")
     }
 
-    /// Lets its packets be forwarded to other machines.
+    /// Allows its packets to be forwarded to other machines.
     ///
     /// # Errors
     /// As for [`TunDevice::allow_loopback`].
@@ -141,12 +142,12 @@ impl Device for TunDevice {
     fn wait(&mut self, until: Nanos) {
         let at_most = until.since(self.clock.now());
         let mut fds = [PollFd::new(&self.file, PollFlags::IN)];
-        // A signal or the timeout: the loop continues in either case.
+        // An error is a signal, and 0 is the timeout: the loop continues in either case.
         let _ = poll(&mut fds, Some(&timespec(at_most)));
     }
 
     fn nap(&mut self, time: Nanos) {
-        // Ended by a signal, at worst.
+        // A signal may end it early, which is harmless.
         let _ = rustix::thread::nanosleep(&timespec(time));
     }
 
@@ -155,27 +156,27 @@ impl Device for TunDevice {
     }
 }
 
-/// Mtu, length of the queue, and up. Returns the device's number.
+/// Sets the MTU and the queue length of a device, and brings it up. Returns its interface index.
 fn set_up(name: &str) -> io::Result<u32> {
-    // Any socket serves for these calls.
+    // These ioctls work on any socket.
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let fd = socket.as_fd();
     let mut request = request(name);
     request.ifr_ifru.ifru_mtu = mtu::USUAL.into();
     ioctl(fd, libc::SIOCSIFMTU as libc::Ioctl, &mut request)?;
-    // The kernel has one field for both.
+    // The field of the queue length is the same union member as that of the MTU.
     request.ifr_ifru.ifru_mtu = QUEUE;
     ioctl(fd, libc::SIOCSIFTXQLEN as libc::Ioctl, &mut request)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     ioctl(fd, libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)?;
     ioctl(fd, libc::SIOCGIFINDEX as libc::Ioctl, &mut request)?;
-    // SAFETY: that call has written this field.
+    // SAFETY: SIOCGIFINDEX has written this field.
     Ok(unsafe { request.ifr_ifru.ifru_ifindex } as u32)
 }
 
-/// A request about the device of this name.
+/// A request for the device with this name.
 fn request(name: &str) -> libc::ifreq {
-    // SAFETY: numbers and bytes, for which zero is a value.
+    // SAFETY: ifreq consists of numbers and bytes, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()).take(libc::IFNAMSIZ - 1) {
         *to = from as libc::c_char;
@@ -189,14 +190,15 @@ fn name_of(request: &libc::ifreq) -> String {
 }
 
 fn ioctl(fd: BorrowedFd, call: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: each of these calls reads or writes one `ifreq`, which outlives it.
+    // SAFETY: each of these ioctls reads or writes one `ifreq`, which outlives it.
     match unsafe { libc::ioctl(fd.as_raw_fd(), call, std::ptr::from_mut(request)) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The kernel computes the TCP checksum from the pseudo header's sum that is in its place, or, within this machine, takes it for right.
+/// The `virtio_net_hdr` of a packet. The TCP checksum field holds only the sum of the pseudo header: the kernel computes the rest, or
+/// trusts the packet if it stays on this machine.
 fn header(packet: &Outgoing) -> [u8; HEADER] {
     let kind = match packet.segment_size {
         None => 0,

@@ -1,21 +1,21 @@
-//! Which packets may leave: from this shard's networks, to the plan's destinations, and no others.
+//! Decides which packets may leave: only those from this shard's networks to the plan's destinations.
 
 use std::{
     collections::HashSet,
     net::{IpAddr, SocketAddr},
 };
 
-/// The networks of the near end, and the far ends. An agent's list of allowed targets has been applied to these before.
+/// The networks of the near end and the addresses of the far end. An agent's list of allowed targets was applied to the latter before.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// First address and mask.
+    /// Network address and mask.
     networks: Vec<(u128, u128)>,
     destinations: HashSet<(u128, u16)>,
-    /// The one of the last packet: in most runs there is only one.
+    /// The destination of the last packet, as a shortcut: most runs have only one.
     last: (u128, u16),
 }
 
-/// IPv4 in the lowest bits: ::/96 is not assigned (RFC 4291, section 2.5.5.1).
+/// An address as a number, IPv4 in the lowest bits: ::/96 is not assigned (RFC 4291, section 2.5.5.1).
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_bits().into(),
@@ -28,7 +28,7 @@ impl Guard {
         let network = |&(base, prefix): &(IpAddr, u8)| {
             let above = if base.is_ipv4() { 96 } else { 0 };
             let mask = u128::MAX.unbounded_shl(128 - above - u32::from(prefix));
-            // No IPv6 address is in an IPv4 network: its upper bits are compared too.
+            // The mask covers the upper bits for IPv4 too, so that no IPv6 address is in an IPv4 network.
             (bits(base), mask)
         };
         Guard {
@@ -42,12 +42,12 @@ impl Guard {
         self.destinations.insert((bits(to.ip()), to.port()));
     }
 
-    /// May this shard dial `to` from `from`?
+    /// Whether this shard may dial `to` from `from`.
     pub(super) fn allows(&mut self, from: SocketAddr, to: SocketAddr) -> bool {
         self.allows_bits(bits(from.ip()), (bits(to.ip()), to.port()))
     }
 
-    /// May a packet with this head, IP and TCP, leave?
+    /// Whether a packet with these IP and TCP headers may leave.
     pub(super) fn allows_packet(&mut self, head: &[u8]) -> bool {
         ends(head).is_some_and(|(from, to)| self.allows_bits(from, to))
     }
@@ -63,7 +63,7 @@ impl Guard {
     }
 }
 
-/// The length of an IP header; none where it is neither version's.
+/// The length of an IP header; `None` if the version is neither 4 nor 6.
 fn ip_len(head: &[u8]) -> Option<usize> {
     match head.first()? >> 4 {
         4 => Some(usize::from(head[0] & 15) * 4),
@@ -72,7 +72,7 @@ fn ip_len(head: &[u8]) -> Option<usize> {
     }
 }
 
-/// From which address it is, and to which address and port.
+/// The source address, and the destination address and port.
 fn ends(head: &[u8]) -> Option<(u128, (u128, u16))> {
     let four = |at: usize| Some(u32::from_be_bytes(head.get(at..at + 4)?.try_into().ok()?).into());
     let sixteen = |at: usize| Some(u128::from_be_bytes(head.get(at..at + 16)?.try_into().ok()?));
@@ -106,7 +106,7 @@ mod tests {
         let mut guard = Guard::new(&networks, &destinations);
         let found = guard.allows(from.parse().unwrap(), to.parse().unwrap());
         assert_eq!(found, expected, "{from} {to}");
-        // Also after another, which is remembered.
+        // Also after another destination, which the guard remembers.
         assert!(guard.allows_packet(&head("198.18.3.9:1", "10.0.0.9:443")));
         assert_eq!(guard.allows_packet(&head(from, to)), expected, "{from} {to}");
     }

@@ -1,11 +1,11 @@
-//! Where packets leave: each is written to the device as the state machine builds it.
+//! The link between the TCP state machine and the device: each packet is written as the state machine builds it, if the guard allows it.
 
 use super::{device::Device, guard::Guard};
 
-/// Most bytes of payload in a packet that the kernel cuts: with its headers it is at most 65,535 long.
+/// Maximum payload of a packet that the kernel segments, in bytes: the packet with its headers has at most 65,535.
 pub(super) const LARGEST: usize = 65_535 - 120;
 
-/// The device and what may leave by it.
+/// The device, and the guard that decides which packets may leave through it.
 #[derive(Debug)]
 pub(super) struct Port<D> {
     pub(super) device: D,
@@ -13,16 +13,16 @@ pub(super) struct Port<D> {
     pub(super) counts: Counts,
 }
 
-/// What happened to packets.
+/// Packet counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Handed to the kernel.
+    /// Packets handed to the kernel.
     pub written: u64,
-    /// The kernel refused them: as lost on the way.
+    /// Packets that the kernel refused; treated as lost on the way.
     pub refused: u64,
-    /// From or to an address that is not the plan's: not written.
+    /// Packets not written, because their source or destination is not in the plan.
     pub forbidden: u64,
-    /// Read from the device.
+    /// Packets read from the device.
     pub read: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Adds a route to a device, by rtnetlink(7): the older ioctl does not refuse one that is there already.
+//! Adds a route to a device over rtnetlink(7), because the older ioctl does not refuse a route that already exists.
 
 use std::{io, net::IpAddr, time::Duration};
 
@@ -7,16 +7,16 @@ use rustix::net::{
     sockopt::{Timeout, set_socket_timeout},
 };
 
-/// Number 0 among the protocols of netlink.
+/// NETLINK_ROUTE has protocol number 0.
 const NETLINK_ROUTE: Option<Protocol> = None;
-/// `struct nlmsghdr`.
+/// Size of `struct nlmsghdr`.
 const HEADER: usize = 16;
-/// `struct rtattr`.
+/// Size of `struct rtattr`.
 const ATTRIBUTE: usize = 4;
-/// The kernel replies at once.
+/// Timeout of the kernel's reply, which is normally immediate.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The network is reached through the device of this number.
+/// Routes the network to the device with this interface index.
 ///
 /// # Errors
 /// EEXIST: the network has a route already. EPERM: no CAP_NET_ADMIN.
@@ -40,7 +40,7 @@ fn request((base, prefix): (IpAddr, u8), device: u32) -> Vec<u8> {
         IpAddr::V4(base) => (libc::AF_INET as u8, base.octets().to_vec()),
         IpAddr::V6(base) => (libc::AF_INET6 as u8, base.octets().to_vec()),
     };
-    // An IPv4 route without a gateway is of the link.
+    // An IPv4 route without a gateway has link scope.
     let scope = if base.is_ipv4() { libc::RT_SCOPE_LINK } else { libc::RT_SCOPE_UNIVERSE };
     let mut bytes = vec![0; HEADER];
     bytes[4..6].copy_from_slice(&libc::RTM_NEWROUTE.to_ne_bytes());
@@ -57,7 +57,7 @@ fn request((base, prefix): (IpAddr, u8), device: u32) -> Vec<u8> {
     bytes
 }
 
-/// 0, or the negative errno.
+/// The result in a reply: 0, or the negative errno; `None` if the reply has none.
 fn result(reply: &[u8]) -> Option<i32> {
     const ERROR: u16 = libc::NLMSG_ERROR as u16;
     let kind = u16::from_ne_bytes(reply.get(4..6)?.try_into().ok()?);

@@ -1,4 +1,4 @@
-//! Connections over a device without a kernel: what others are told of them, and how they end.
+//! Connections over a simulated device: what the watch reports, and how connections end when the shard is dropped.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -8,24 +8,25 @@ const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
-/// Bytes of a header of IPv4.
+/// Length of an IPv4 header, in bytes.
 const HEAD: usize = 20;
 
-/// What the other end does.
+/// The behaviour of the far end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Far {
     /// Accepts, and closes when it reads the end.
     Closes,
     /// Accepts, and never closes.
     Stays,
-    /// Its kernel says by ICMP that nothing listens.
+    /// Responds to the SYN with ICMP port unreachable.
     Rejects,
 }
 
-/// Packets that left, by their flags.
+/// The TCP flags of the packets that were sent.
 type Sent = Rc<RefCell<Vec<u8>>>;
 
-/// A server that is a function of the packet that it is sent. Time passes only with packets that leave, and with waiting in vain.
+/// A server that only reacts to the packets that it receives. Time passes with each sent packet (`each`), and while waiting without
+/// packets.
 struct Wire {
     far: Far,
     now: Nanos,
@@ -42,7 +43,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
 }
 
 impl Wire {
-    /// A packet back to where one with this head came from.
+    /// Queues a packet to the source of the packet with this head.
     fn reply(&mut self, head: &[u8], protocol: u8, body: &[u8]) {
         let mut packet = vec![0; HEAD];
         packet[0] = 0x45;
@@ -64,7 +65,7 @@ impl Wire {
         self.reply(head, 6, &body);
     }
 
-    /// Port unreachable, about the packet with this head.
+    /// Queues an ICMP port unreachable about the packet with this head.
     fn reject(&mut self, head: &[u8]) {
         let mut body = [&[3, 3, 0, 0, 0, 0, 0, 0][..], &head[..HEAD + 8]].concat();
         let sum = checksum(&body);
@@ -111,7 +112,7 @@ impl Device for Wire {
     }
 }
 
-/// This many dials, and what came of them.
+/// Makes `count` dials; returns their results too.
 fn dialled(count: u32, far: Far, each: Nanos) -> (Tun<Wire>, Sent, Vec<What>) {
     let sent = Sent::default();
     let wire = Wire { far, now: Nanos::from_secs(5), each, replies: VecDeque::new(), sent: sent.clone() };
@@ -138,7 +139,7 @@ fn dialled(count: u32, far: Far, each: Nanos) -> (Tun<Wire>, Sent, Vec<What>) {
     (tun, sent, came)
 }
 
-/// A run may be over before anything else is told.
+/// Counted in the turn that reports the failed dials, because a run may end right after it.
 #[test]
 fn messages_of_icmp_are_told_with_the_dials_that_they_end() {
     let (tun, _, came) = dialled(20, Far::Rejects, Nanos::ZERO);
@@ -159,9 +160,9 @@ fn what_is_open_ends_as_sockets_do() {
     };
     check(Far::Closes, 3, Nanos::ZERO, (3, 0));
     check(Far::Closes, 2_000, Nanos::ZERO, (2_000, 0));
-    // It has heard of the end: that it does nothing is waited for, and no more.
+    // The peer acknowledges the FIN and never closes: dropping waits for it, but sends nothing more.
     check(Far::Stays, 3, Nanos::ZERO, (3, 0));
-    // A turn's worth is over when the time is.
+    // When the time is up, only the connections of one turn have been closed; the others are reset.
     let few = (PACKETS / 2) as u32;
     check(Far::Closes, few + 44, Nanos::from_millis(10), (few, 44));
 }

@@ -1,4 +1,4 @@
-//! Socket addresses as the kernel reads them.
+//! Socket addresses in the kernel's layout.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ pub(super) union Address {
 }
 
 impl Address {
-    /// The address and the length that goes with it.
+    /// Converts an address; also returns its length for the kernel.
     pub(super) fn new(at: SocketAddr) -> (Address, libc::socklen_t) {
         match at {
             SocketAddr::V4(at) => {

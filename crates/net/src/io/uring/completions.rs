@@ -1,4 +1,4 @@
-//! What completions mean.
+//! Handles completions: translates the result of each operation to an event for the loop, or to the next operation.
 
 use io_uring::cqueue;
 
@@ -13,7 +13,7 @@ use crate::{
 
 impl Uring {
     pub(super) fn reap(&mut self) {
-        // Taken out for the while: handling a completion only notes what is to be done, it never submits.
+        // The rings are taken out temporarily: handling a completion only queues work, it never submits.
         let mut rings = std::mem::take(&mut self.rings);
         for ring in &mut rings {
             ring.reap(|data, result, flags| self.handle(data, result, flags));
@@ -54,7 +54,7 @@ impl Uring {
         match op {
             Op::Prepare => self.report_failed(k, result),
             Op::Connect if result == 0 => self.report(k, What::Dialled),
-            // Since the last check, or before.
+            // Connected since the last check, or before it.
             Op::Confirm if matches!(-result, 0 | libc::EISCONN) => self.report(k, What::Dialled),
             Op::Connect | Op::Confirm | Op::Pause => self.report_failed(k, result),
             Op::Accept if result < 0 => self.report_failed(k, result),
@@ -86,8 +86,8 @@ impl Uring {
         self.report(k, What::Gone(Gone::from_errno(-result)));
     }
 
-    /// A send says that the connection has ended, by the negative errno of its completion: its input is read first, unless the program
-    /// leaves that where it is.
+    /// A send reports, by its negative errno, that the connection has ended. The input is read before that is reported, unless reading is
+    /// suspended.
     fn end_by_send(&mut self, k: Key, result: i32) {
         if self.is(k, HELD) {
             return self.report_failed(k, result);
@@ -111,7 +111,7 @@ impl Uring {
                 } else {
                     self.set(k, BULK);
                 }
-                // As much as there was room for, or an end after the bytes: no further event will come for what is left.
+                // The receive filled all its room, or the end follows the bytes: no further event will report the remaining input.
                 if result as usize == room || self.is(k, OVER) {
                     self.list(k);
                 }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::io::uring::{Settings, op::user_data};
 
-    /// What is reported for a dial beyond loopback with these completions, and how many rechecks are queued: now, later.
+    /// Checks what is reported for a dial beyond loopback with these completions, and how many checks are queued: for now, for later.
     fn check(completions: &[(Op, i32)], reported: Option<What>, rechecked: [usize; 2]) {
         let mut uring = Uring::new(Settings::new(1, 1), Clock::start()).expect("this kernel allows io_uring");
         let k = Key { index: 0, turn: 0 };
@@ -182,7 +182,7 @@ mod tests {
         check(&on, None, [0, 1]);
         let paused = [on[0], on[1], (Op::Pause, -libc::ETIME)];
         check(&paused, None, [1, 0]);
-        // Established meanwhile: the connect that learns it first is the one that succeeds.
+        // Established in the meantime: the first connect that notices it succeeds.
         check(&[paused[0], paused[1], paused[2], (Op::Confirm, 0)], dialled, [0, 0]);
         check(&[paused[0], paused[1], paused[2], (Op::Confirm, -libc::EISCONN)], dialled, [0, 0]);
         let unreachable = Some(What::Gone(Gone::Unreachable(libc::EHOSTUNREACH)));

@@ -1,7 +1,7 @@
 //! Dialling.
 //!
-//! A dial is two steps: a bound socket in a direct slot, and the connect. Where the kernel lacks operations for the
-//! first (`bind` came to io_uring with Linux 6.11, `setsockopt` with 6.7) it is done by ordinary system calls.
+//! A dial has two steps: create a bound socket in a direct slot, and connect it. If the kernel lacks io_uring operations for the first
+//! step (`bind` was added in Linux 6.11, `setsockopt` in 6.7), ordinary system calls are used for it.
 
 use std::{io, net::SocketAddr, os::fd::AsRawFd};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Uring {
-    /// Makes a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
+    /// Creates a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
     pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         if self.without_chain {
             if let Err(e) = self.prepare_without_chain(k, from, to) {
@@ -24,20 +24,20 @@ impl Uring {
         } else {
             self.prepare_in_ring(k, from, to);
         }
-        // No router can respond to a dial on loopback: there a connect reported as successful was.
+        // On loopback no router can send ICMP errors, so a connect reported as successful needs no check.
         self.set(k, if to.ip().is_loopback() { OPENING | NEAR } else { OPENING });
         self.prepared.push((k, to));
     }
 
-    /// None of these operations waits, so that each has ended when the next one starts: a chain of links would cost
-    /// a piece of deferred work for each.
+    /// Creates the socket with operations of the ring. None of them waits, so each has ended when the next one starts; linking them would
+    /// cost deferred work for each.
     fn prepare_in_ring(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         let (_, fd) = self.place(k);
         let step = |e: squeue::Entry| e.flags(SKIP).user_data(user_data(Op::Prepare, 0, k));
         let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
         let socket = step(socket.file_index(Some(self.slot(k))).build());
-        // Not only to share the address among destinations: a server that starts later on the port, with the same
-        // option, would find it in use while our connection is open, and for the minute of its TIME_WAIT.
+        // Needed to share the address among destinations, and for servers: a server with this option that starts later on the port would
+        // otherwise find it in use while the connection is open, and for the minute of its TIME_WAIT.
         let switch_on = |level: i32, name: i32| {
             let one = std::ptr::from_ref(&ONE).cast();
             step(opcode::SetSockOpt::new(fd, level as u32, name as u32, one, 4).build())
@@ -54,17 +54,17 @@ impl Uring {
         }
     }
 
-    /// The same by ordinary system calls; the ordinary descriptor is closed again at once.
+    /// Creates the socket by ordinary system calls; the ordinary descriptor is closed again at once.
     fn prepare_without_chain(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         let (ring, fd) = self.place(k);
-        // The predecessor's close may still be queued: it must not close what is installed here.
+        // The close of the slot's last connection may still be queued: it must not close the socket that is installed here.
         self.rings[ring].submit();
         let socket = socket::bound(from, to, SocketFlags::empty())?;
         self.rings[ring].install(fd.0, socket.as_raw_fd())
     }
 
-    /// Dials from the prepared sockets. Failures of the preparation have been reported and are not dialled: an unbound
-    /// socket would dial from a port of the kernel's choice.
+    /// Dials from the prepared sockets. A connection whose preparation failed was reported and is not dialled: an unbound socket would dial
+    /// from a port chosen by the kernel.
     pub(super) fn connect_prepared(&mut self) {
         if self.prepared.is_empty() {
             return;
@@ -84,13 +84,13 @@ impl Uring {
         self.prepared = prepared;
     }
 
-    /// Checks whether `k`, which dialled beyond loopback, is connected by dialling once more: EISCONN means yes. A connect
-    /// may be reported as successful that was not: an ICMP error that arrives while the connect still holds the socket is
-    /// put into the socket's error queue, which io_uring takes for the connect's end, and then it finds no error
-    /// (`io_connect`, Linux 6.18). The kernel continues to dial, EALREADY, and ends it later with that error, unless a
-    /// reply arrives.
+    /// Checks whether `k`, which dialled beyond loopback, is connected, by a second connect: EISCONN means that it is.
+    ///
+    /// io_uring may report a failed connect as successful: an ICMP error that arrives while the connect still holds the socket goes to the
+    /// socket's error queue, which io_uring takes for the end of the connect, and then it finds no error (`io_connect`, Linux 6.18). The
+    /// kernel continues to dial (EALREADY), and ends it later with the error, unless a reply arrives.
     pub(super) fn confirm(&mut self, k: Key) {
-        // The first connect has set the address.
+        // The address itself is ignored: the first connect has set it.
         static AGAIN: libc::sockaddr = libc::sockaddr { sa_family: libc::AF_INET as u16, sa_data: [0; 14] };
         if self.is_current(k) {
             let (_, fd) = self.place(k);
@@ -100,7 +100,7 @@ impl Uring {
         }
     }
 
-    /// A delay until `k` is checked again: a poll would return immediately, since the error queue is never empty now.
+    /// Checks `k` again after 10 ms. A poll would return at once, since the error queue is not empty.
     pub(super) fn pause(&mut self, k: Key) {
         static WHILE: types::Timespec = types::Timespec::new().nsec(10_000_000);
         if self.is_current(k) {
@@ -110,7 +110,7 @@ impl Uring {
         }
     }
 
-    /// Keeps an address in place until the next batch.
+    /// Keeps an address at a fixed place in memory until the next batch.
     fn keep(&mut self, at: SocketAddr) -> (*const libc::sockaddr, libc::socklen_t) {
         assert!(self.addresses.len() < self.addresses.capacity(), "the addresses of a batch must not move");
         let (address, len) = Address::new(at);

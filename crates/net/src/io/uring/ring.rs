@@ -1,4 +1,4 @@
-//! One ring: its queues, and its table of direct descriptors.
+//! One ring: its queues and its table of direct descriptors.
 
 use std::{io, os::fd::RawFd};
 
@@ -7,28 +7,28 @@ use units::Nanos;
 
 use super::Settings;
 
-/// How a thread's rings run their deferred work.
+/// How a thread's rings run deferred work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// One ring: work runs when the thread waits on it (SINGLE_ISSUER, DEFER_TASKRUN).
+    /// A single ring: deferred work runs when the thread waits on it (SINGLE_ISSUER, DEFER_TASKRUN).
     Alone,
-    /// Several rings: any system call of the thread runs the work of all (COOP_TASKRUN), and one eventfd signals for all.
-    /// Measured with 25 rings: 12 µs of CPU per request instead of 40 with deferred work.
+    /// Several rings: any system call of the thread runs the deferred work of all rings (COOP_TASKRUN), and one eventfd signals for all.
+    /// Measured with 25 rings: 12 µs of CPU per request instead of 40 with DEFER_TASKRUN.
     Several,
 }
 
 pub(super) struct Ring {
     ring: IoUring,
-    /// Times that the kernel was entered with it.
+    /// Number of times that the kernel was entered for this ring.
     pub(super) entered: u64,
     min_wait: bool,
 }
 
 impl Ring {
-    /// A ring with a table of direct descriptors, all empty. It may not have more slots than RLIMIT_NOFILE; each
-    /// ring has a table of its own, so that several together may.
+    /// Creates a ring with an empty table of direct descriptors. One table may not have more slots than RLIMIT_NOFILE, but several rings
+    /// together may.
     pub(super) fn new(settings: &Settings, mode: Mode) -> io::Result<Ring> {
-        // Few entries where there are many rings: 62 rings for a million connections at 64 KiB are 4 MiB.
+        // Few entries per ring if there are many rings: 62 rings for a million connections, at 64 KiB each, take 4 MiB.
         let (entries, completions) = match (settings.few_entries, mode) {
             (Some(few), _) => (few, few),
             (None, Mode::Alone) => (1024, 8192),
@@ -51,7 +51,7 @@ impl Ring {
                 b.setup_coop_taskrun().setup_taskrun_flag();
             }
         });
-        // Kernels before 6.1 refuse the flags with EINVAL; without them all works, at more cost.
+        // Kernels before 6.1 refuse these flags with EINVAL; without them everything works, at a higher cost.
         let ring: IoUring = match wanted {
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => build(&|_| {})?,
             other => other?,
@@ -74,11 +74,11 @@ impl Ring {
         self.ring.submitter().register_probe(&mut probe).is_ok() && probe.is_supported(code)
     }
 
-    /// Queues entries that belong together, submitting first where they would not fit.
+    /// Queues entries that belong together; submits first if they do not fit.
     ///
     /// # Safety
-    /// What the entries point to must stay valid until [`Ring::submit`] returns, and for operations that may
-    /// wait (a send without MSG_DONTWAIT) until their completion.
+    /// The memory that the entries point to must stay valid until [`Ring::submit`] returns, and for operations that may wait (a send
+    /// without MSG_DONTWAIT) until their completion.
     pub(super) unsafe fn push(&mut self, entries: &[squeue::Entry]) {
         let (len, capacity) = {
             let queue = self.ring.submission();
@@ -87,11 +87,11 @@ impl Ring {
         if len + entries.len() > capacity {
             self.submit();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.ring.submission().push_multiple(entries).expect("room was made above") };
     }
 
-    /// Hands over all that is queued. All of it is started before this returns.
+    /// Submits all queued entries. All are started before this returns.
     pub(super) fn submit(&mut self) {
         while !self.ring.submission().is_empty() {
             self.entered += 1;
@@ -103,8 +103,8 @@ impl Ring {
         }
     }
 
-    /// Hands over what is queued and sleeps until a completion has come, or for `at_most`. With `gather`, waits
-    /// up to that time for `several`.
+    /// Submits queued entries and sleeps until a completion arrives, at most for `at_most`. With a `gather` time, waits up to that time for
+    /// `several` completions.
     pub(super) fn submit_and_sleep(&mut self, at_most: Nanos, gather: Nanos, several: usize) {
         let ts =
             types::Timespec::new().sec(at_most.0 / 1_000_000_000).nsec((at_most.0 % 1_000_000_000) as u32);
@@ -120,13 +120,13 @@ impl Ring {
             Err(e) if is_passing(&e) => {}
             Err(e) => panic!("io_uring refuses to wait: {e}"),
         }
-        // A signal may have come before all was handed over.
+        // A signal may have interrupted the call before all entries were submitted.
         self.submit();
     }
 
-    /// Calls `f` with every available completion: user data, result, flags. If the queue is too short, the kernel keeps
-    /// what does not fit, and everything later, until the queue has been read and the kernel is entered to fill it again. A
-    /// new batch relies on nothing of the last one being left there.
+    /// Calls `f` with user data, result and flags of every available completion. If the queue overflows, the kernel holds back this and all
+    /// later completions until the queue has been read and the kernel is entered again. Therefore this loops until none is held back: a
+    /// new batch relies on all completions of the last one having been read.
     pub(super) fn reap(&mut self, mut f: impl FnMut(u64, i32, u32)) {
         loop {
             let mut queue = self.ring.completion();
@@ -147,24 +147,24 @@ impl Ring {
         !self.ring.completion().is_empty()
     }
 
-    /// Whether completions signal the eventfd. Off while the loop polls the queues itself.
+    /// Sets whether completions signal the eventfd. Off while the loop polls the queues itself.
     pub(super) fn set_signalling(&mut self, on: bool) {
         let queue = self.ring.completion();
         if on { queue.enable_eventfd() } else { queue.disable_eventfd() }
     }
 
-    /// Puts an ordinary descriptor into a slot; the slot holds a reference of its own.
+    /// Puts an ordinary descriptor into a slot, which holds its own reference to the file.
     pub(super) fn install(&self, slot: u32, fd: RawFd) -> io::Result<()> {
         self.ring.submitter().register_files_update(slot, &[fd]).map(|_| ())
     }
 }
 
-/// Not errors: the time is over, a signal came, the completion queue must be read first.
+/// Results that are not errors: a timeout, a signal, or a completion queue that must be read first.
 fn is_passing(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
 
-/// Enables a ring that was made disabled, for the operations of Linux 5.19 alone.
+/// Enables a ring that was created disabled, restricted to the operations of Linux 5.19.
 fn restrict(ring: &Submitter) -> io::Result<()> {
     /// IORING_REGISTER_EVENTFD, IORING_REGISTER_FILES_UPDATE, IORING_REGISTER_PROBE, IORING_REGISTER_ENABLE_RINGS.
     const REGISTRATIONS: [u8; 4] = [4, 6, 8, 12];

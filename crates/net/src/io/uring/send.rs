@@ -1,14 +1,14 @@
-//! Sends: tried without waiting, in order, and finished off the hot path where a peer is slow.
+//! Sends: tried in order without waiting; what a slow peer does not take is sent off the hot path.
 
 use io_uring::opcode;
 
 use super::{Op, SENDING, SKIP, Uring, user_data};
 use crate::{io::Io, slab::Key};
 
-/// What a send of this batch pointed to.
+/// The bytes of a send of this batch.
 #[derive(Clone, Copy)]
 pub(super) enum Sent {
-    /// A part of the output buffer: where it begins, and its length.
+    /// A part of the output buffer: offset and length.
     Out { at: usize, len: usize },
     /// Bytes that are never freed.
     Static(&'static [u8]),
@@ -16,7 +16,7 @@ pub(super) enum Sent {
 
 impl Uring {
     /// # Safety
-    /// The bytes must stay as they are until the next batch.
+    /// The bytes must stay unchanged until the next batch.
     pub(super) unsafe fn send(&mut self, k: Key, sent: Sent) {
         let bytes = self.sent(sent);
         if self.is_write_blocked(k) {
@@ -32,11 +32,11 @@ impl Uring {
             .user_data(user_data(Op::Send, self.sends.len() as u16, k));
         self.sends.push((k, sent));
         self.set(k, SENDING);
-        // SAFETY: the caller's promise; MSG_DONTWAIT ends the operation within the submission.
+        // SAFETY: guaranteed by the caller; MSG_DONTWAIT ends the operation within the submission.
         unsafe { self.push(k, &[entry]) };
     }
 
-    /// All of the last batch was submitted, and the failures among it are known.
+    /// Begins a new batch. All sends of the last batch were submitted, and partial or failed ones are known.
     pub(super) fn begin_batch(&mut self) {
         let short = std::mem::take(&mut self.short);
         for (sent, k, went) in short {
@@ -59,7 +59,7 @@ impl Uring {
         }
     }
 
-    /// Sends what was left over with an operation that may wait for the peer.
+    /// Sends remaining bytes with an operation that may wait for the peer.
     pub(super) fn send_blocked(&mut self, k: Key, unsent: Vec<u8>) {
         let (_, fd) = self.place(k);
         let entry = opcode::Send::new(fd, unsent.as_ptr(), unsent.len() as u32)

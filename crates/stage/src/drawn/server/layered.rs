@@ -1,4 +1,4 @@
-//! The layer (TLS) between the socket and what the drawn server speaks: its handshakes, of which some go wrong, and its ends.
+//! The layer (TLS) of the drawn server: its handshakes, some of which go wrong, and its ends.
 
 use std::sync::OnceLock;
 
@@ -9,19 +9,19 @@ use units::{Nanos, Random};
 
 use super::{Server, Speaks, Step, Turn};
 
-/// What is no record of TLS; a fatal alert (`handshake_failure`); and a record that no key opens, nor is one of a handshake.
+/// Bytes that are not TLS; a fatal alert (`handshake_failure`); and a record that no key opens.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 const ALERT: &[u8] = b"\x15\x03\x03\0\x02\x02\x28";
 const BROKEN: &[u8] = b"\x17\x03\x03\0\x22 not what any key would make of it";
 
-/// That a run is over TLS, and how.
+/// The TLS settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::drawn) struct Layer {
     /// Flags of the client.
     pub(in crate::drawn) flags: &'static str,
-    /// How many of the handshakes do not go as they should.
+    /// Percentage of handshakes that go wrong.
     wrong_percent: u64,
-    /// What the server sends at once is in two records.
+    /// Whether each output of the server is split into two records.
     splits: bool,
 }
 
@@ -55,7 +55,7 @@ impl Secured {
     }
 }
 
-/// Sends these bytes, sealed where there is a layer; returns how many they have become.
+/// Sends these bytes, sealed if there is a layer; returns the number of bytes on the wire.
 pub(super) fn send<I: Io>(layer: &mut Option<Secured>, cx: &mut Cx<I>, k: Key, bytes: &[u8]) -> u64 {
     let at = if layer.as_ref().is_some_and(|layer| layer.of_run.splits) { bytes.len() / 2 } else { 0 };
     let mut sent = 0;
@@ -69,8 +69,8 @@ pub(super) fn send<I: Io>(layer: &mut Option<Secured>, cx: &mut Cx<I>, k: Key, b
     sent as u64
 }
 
-/// The same for all runs. What handshakes draw from this machine's randomness changes no length, and so no event of the network: with
-/// Ed25519 signatures are of one length, and with a serial number of ours certificates are.
+/// The same for all runs. Handshakes use real randomness, but it changes no length and thus no event of the network: Ed25519
+/// signatures have a fixed length, and so have certificates with a fixed serial number.
 fn server() -> &'static tls::Server {
     static SERVER: OnceLock<tls::Server> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -83,14 +83,14 @@ fn server() -> &'static tls::Server {
     })
 }
 
-/// How the server ends a connection in good order, or as if.
+/// How the server ends a connection in good order, or seemingly so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::drawn) enum Ending {
-    /// By FIN; there is no layer.
+    /// FIN, without a layer.
     Plain,
-    /// By FIN, of which its layer says nothing: anyone may have sent it (RFC 8446, section 6.1).
+    /// FIN without close_notify: anyone may have sent it (RFC 8446, section 6.1).
     Cut,
-    /// By close_notify and FIN; FIN some time later; or FIN is left to the client.
+    /// close_notify with FIN; with FIN some time later; or with FIN left to the client.
     Said,
     SaidBefore,
     OnlySaid,
@@ -100,13 +100,13 @@ pub(in crate::drawn) enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     All,
-    /// Nothing yet: what comes waits.
+    /// Nothing yet: input waits.
     Later,
-    /// Nothing: what comes is taken.
+    /// Nothing: input is discarded.
     Never,
 }
 
-/// The server says that it sends nothing more, or sends what cannot be read; returns the bytes of that.
+/// Sends close_notify, or unreadable data; returns the number of bytes.
 pub(super) fn end<I: Io>(layer: &mut Option<Secured>, cx: &mut Cx<I>, k: Key, step: &Step) -> u64 {
     let Some(Secured { layered, .. }) = layer else { return 0 };
     if matches!(step, Step::Break) {
@@ -130,14 +130,14 @@ impl Turn<'_> {
                 self.plan(late, Step::Read);
                 return Reads::Later;
             }
-            // In the midst of it, or soon after.
+            // During the handshake, or soon after.
             1 => {
                 self.close(soon);
                 return Reads::All;
             }
             2 => self.plan(soon, Step::Raw(NOT_TLS)),
             3 => self.plan(soon, Step::Raw(ALERT)),
-            // Silence.
+            // No response.
             _ => {}
         }
         if self.random.below(4) == 0 {
@@ -156,7 +156,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends it so.
+    /// Plans this ending.
     pub(in crate::drawn) fn finish(&mut self, after: Nanos, ending: Ending) {
         let fin = match ending {
             Ending::Plain | Ending::Cut | Ending::Said => Some(after),
@@ -169,7 +169,7 @@ impl Turn<'_> {
         fin.into_iter().for_each(|at| self.plan(at, Step::Close(Close::Graceful)));
     }
 
-    /// Ends it otherwise: with a reset, or with a record that cannot be opened.
+    /// Plans a bad ending: a reset, or a record that cannot be opened.
     pub(super) fn fail(&mut self, after: Nanos) {
         let is_broken = self.has_layer && self.random.below(3) == 0;
         self.plan(after, if is_broken { Step::Break } else { Step::Close(Close::Reset) });
@@ -181,7 +181,7 @@ impl<S: Speaks> Server<S> {
         &mut self.layer.as_mut().expect("asked where there is a layer").layered
     }
 
-    /// A connection was accepted: its layer is opened next.
+    /// A connection was accepted: opens its layer.
     pub(super) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Secured { layered, of_run } = self.layer.as_mut().expect("asked where there is a layer");
         let wrong_percent = of_run.wrong_percent;
@@ -191,7 +191,7 @@ impl<S: Speaks> Server<S> {
         self.perform(cx, k);
     }
 
-    /// Reads all that has come; returns the bytes used.
+    /// Reads all input; returns the number of bytes used.
     pub(super) fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let used = match self.links[k.index as usize].reads {
             Reads::All => self.read_records(cx, k, input),
@@ -202,7 +202,7 @@ impl<S: Speaks> Server<S> {
         used
     }
 
-    /// The same; of a connection that ends with it, all has come.
+    /// The same while the connection reads; if it ends, all input counts as used.
     fn read_records<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let mut used = 0;
         while cx.is_open(k) {
@@ -235,7 +235,7 @@ impl<S: Speaks> Server<S> {
         input.len()
     }
 
-    /// Lets the protocol read bytes in pieces of any length. What it does not use is kept for it.
+    /// Lets the protocol read unsealed bytes of any length; unused ones are kept for it. `sealed`: their length on the wire.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8], sealed: usize) {
         if self.links[k.index as usize].over.is_some() {
             return;
@@ -248,13 +248,13 @@ impl<S: Speaks> Server<S> {
             self.layered().leave(k.index, &whole[used..]);
         }
         if self.books.farewell_bytes() > farewell_bytes {
-            // With them, what seals them.
+            // Adds the overhead of sealing to the closing messages.
             self.books.farewell(cx.now(), (sealed - bytes.len()) as u64);
         }
     }
 
-    /// The client has ended a connection. Where nothing was wrong with that, its layer has said so first (RFC 8446, section 6.1), unless it
-    /// was in the midst of a record: what a full window had not taken by then is never sent.
+    /// The client has ended a connection. In good order its close_notify came first (RFC 8446, section 6.1), unless it was in the
+    /// middle of a record: what a full window had not taken by then is never sent.
     pub(super) fn end_layer<I: Io>(&mut self, cx: &Cx<I>, k: Key, why: Gone) {
         let Some(Secured { layered, .. }) = &mut self.layer else { return };
         let link = &self.links[k.index as usize];
@@ -264,7 +264,7 @@ impl<S: Speaks> Server<S> {
         layered.end(k.index);
     }
 
-    /// The client has said that what it was sent is not right; that is the only thing which it may say that is not right.
+    /// The client sent an alert, the only thing that it may send that is not as expected.
     fn note_error(&mut self, k: Key, error: tls::Error) {
         let link = &mut self.links[k.index as usize];
         link.reads = Reads::Never;

@@ -1,4 +1,4 @@
-//! From ESTABLISHED to the end, and resets.
+//! Closing from ESTABLISHED, and resets.
 
 use super::Row;
 

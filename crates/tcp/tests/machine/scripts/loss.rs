@@ -1,4 +1,4 @@
-//! ESTABLISHED: what is lost is sent again, and how much is sent at all.
+//! ESTABLISHED: retransmission, and congestion control.
 
 use super::Row;
 
@@ -272,9 +272,9 @@ fn a_path_takes_smaller_packets() {
             "out A 1:1400\n            out PA 1401:1400\n            icmp",
         )
     };
-    // RFC 1191: the MTU that the router says.
+    // RFC 1191: the MTU that the router reports.
     check_v4("next hop", &script("3 4 1200", 1160));
-    // Never below what every host takes, and not larger than before.
+    // Never below what every host accepts, and not larger than before.
     check_v6("next hop", &script("2 0 1280", 1220));
     check_v6("a lie", &script("2 0 500", 1220));
 }
@@ -282,7 +282,7 @@ fn a_path_takes_smaller_packets() {
 #[test]
 fn what_a_router_has_said_is_why_it_is_given_up() {
     use crate::script::{check_v4, check_v6};
-    // RFC 1122, 4.2.3.9: it ends nothing by itself.
+    // The error alone does not end the connection (RFC 1122, section 4.2.3.9).
     let script = |message: &str, event: &str| {
         format!(
             "connect

@@ -298,7 +298,7 @@ fn icmp_tells_why() {
     ] {
         check_v6(message, &format!("{dial}icmp {message}\n{event}\nleft 0 0 0"));
     }
-    // What is no error ends nothing: an echo reply, a redirect, packet too big.
+    // Messages that are not errors end nothing: echo reply, redirect, packet too big.
     for message in ["0 0 0", "5 1 0", "3 4 1200"] {
         check_v4(message, &format!("{dial}icmp {message}\nin SA 0 ack 1\nopened\nout A 1 ack 1"));
     }

@@ -8,10 +8,10 @@ use units::Random;
 
 use crate::segment::{ACK, FIN, PSH, Segment};
 
-/// Packets of one direction of one connection that are lost or damaged in a row at most, so that ends come before patience does.
+/// Maximum consecutive packets of one direction of a connection that are lost or damaged, so that connections end before timeouts do.
 const MOST_LOST: u32 = 3;
 
-/// What happens to packets, in percent, and the time that they take, in milliseconds.
+/// What happens to packets, in percent, and their delays, in milliseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
     pub(crate) lost: u64,
@@ -19,11 +19,11 @@ pub(crate) struct Weather {
     pub(crate) damaged: u64,
     pub(crate) joined: u64,
     pub(crate) delay: (u64, u64),
-    /// Whether the link cuts large packets and completes checksums.
+    /// Whether the link segments large packets and completes checksums.
     pub(crate) offloads: bool,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Lost,
@@ -37,18 +37,18 @@ pub(crate) enum Delivery {
     Segment(Segment),
 }
 
-/// Packets under way.
+/// The packets in transit.
 pub(crate) struct Network {
     pub(crate) weather: Weather,
     random: Random,
     now: u64,
-    /// By time of arrival, and order of sending.
+    /// By time of arrival, then by order of sending.
     under_way: BTreeMap<(u64, u64), Delivery>,
     count: u64,
     lost: HashMap<(SocketAddr, SocketAddr), u32>,
-    /// Packets that the link has cut.
+    /// Number of packets that the link has segmented.
     pub(crate) cut: u64,
-    /// The MTU: nothing larger may be sent.
+    /// The MTU; no larger packet may be sent.
     pub(crate) mtu: usize,
 }
 
@@ -102,7 +102,7 @@ impl Network {
         self.under_way.insert((at, self.count), delivery);
     }
 
-    /// What a server has sent.
+    /// Accepts the segments that a server has sent.
     pub(crate) fn server_sent(&mut self, out: Vec<Segment>) {
         let mut segments: Vec<Segment> = Vec::new();
         for segment in out {
@@ -135,7 +135,7 @@ impl Network {
         }
     }
 
-    /// A packet that nobody here has sent.
+    /// Injects a forged packet.
     pub(crate) fn inject(&mut self, segment: &Segment) {
         self.put(Delivery::Packet(segment.bytes()));
     }
@@ -194,7 +194,7 @@ impl Link for Network {
     }
 }
 
-/// Completes the checksum as a network card does: it sums from the TCP header on, with what the field holds.
+/// Completes the checksum as a network card does: sums from the TCP header on, including the content of the checksum field.
 fn complete(head: &mut [u8], ip_len: usize, payload: &[u8]) {
     let tcp = [&head[ip_len..], payload].concat();
     let mut sum: u32 =

@@ -18,7 +18,7 @@ pub(crate) struct Peer {
     acts_at: u64,
 }
 
-/// By the client's address.
+/// The servers' ends, by the client's address.
 pub(crate) struct Peers {
     pub(crate) all: HashMap<SocketAddr, Peer>,
     order: Vec<SocketAddr>,
@@ -39,7 +39,7 @@ impl Peers {
         self.all.values().map(due).min().unwrap_or(u64::MAX)
     }
 
-    /// A segment of a client, whose program is known.
+    /// Handles a segment of a client, whose program is known.
     pub(crate) fn arrived(&mut self, segment: &Segment, program: &Program, now: u64, network: &mut Network) {
         if program.plan == Plan::FallsSilent && now >= program.until {
             return;
@@ -69,7 +69,7 @@ impl Peers {
         network.at(now).server_sent(out);
     }
 
-    /// Timers and programs.
+    /// Runs timers and programs.
     pub(crate) fn act(&mut self, programs: &HashMap<SocketAddr, Program>, now: u64, network: &mut Network) {
         for from in &self.order {
             let peer = self.all.get_mut(from).unwrap();

@@ -1,4 +1,4 @@
-//! What the two programs of a connection do.
+//! The programs of both ends of a connection.
 
 use std::net::SocketAddr;
 
@@ -8,11 +8,11 @@ use units::Random;
 /// How a connection is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// The client, when it has sent and received everything; then the server.
+    /// The client closes when it has sent and received everything; then the server.
     ClientCloses,
-    /// The server, when it has sent everything; then the client, when it has too.
+    /// The server closes when it has sent everything; then the client, when it has too.
     ServerCloses,
-    /// Each when it has sent and received everything.
+    /// Each end closes when it has sent and received everything.
     BothClose,
     /// The client resets at some time.
     ClientResets,
@@ -31,12 +31,12 @@ pub(crate) struct Program {
     pub(crate) plan: Plan,
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
-    /// Bytes from the client, and to it.
+    /// Number of bytes from the client, and to it.
     pub(crate) up: usize,
     pub(crate) down: usize,
     /// When it was dialled.
     pub(crate) began: u64,
-    /// When whoever resets or falls silent does.
+    /// When the end that resets or falls silent does so.
     pub(crate) until: u64,
     pub(crate) sent: usize,
     pub(crate) received: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Program {
     pub(crate) ended: bool,
     pub(crate) gone: Option<Why>,
     pub(crate) is_closed: bool,
-    /// When its client does something next.
+    /// When its client acts next.
     pub(crate) acts_at: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn byte(number: usize, is_up: bool, at: usize) -> u8 {
     (mixed >> 16) as u8
 }
 
-/// Bytes of the client that live as long as the program: the same for every connection.
+/// Static bytes that clients send, the same for every connection.
 pub(crate) static STATIC: [u8; 3000] = {
     let mut bytes = [0; 3000];
     let mut at = 0;
@@ -111,7 +111,7 @@ impl Program {
         }
     }
 
-    /// Bytes that came are the next of the stream.
+    /// Checks that received bytes are the next of the stream.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         assert!(!self.ended && !bytes.is_empty(), "bytes behind the end, or none");
         assert!(self.received + bytes.len() <= self.down, "more than was sent");

@@ -12,9 +12,9 @@ use super::program::{Plan, Program, STATIC, byte};
 use crate::segment::{ACK, FIN, RST, SYN, Segment};
 use crate::server::Manner;
 
-/// When a client closes that waits for something that does not come, in milliseconds: later than all time-outs.
+/// When a client gives up waiting for something that does not arrive, in milliseconds: later than all timeouts.
 const PATIENCE: u64 = 1_500_000;
-/// Later than anything happens.
+/// A time after which nothing happens.
 const END: u64 = 40_000_000;
 
 /// The machine, its programs, the network and the servers.
@@ -24,7 +24,7 @@ pub(crate) struct World {
     pub(crate) tcp: Tcp,
     pub(crate) network: Network,
     peers: Peers,
-    /// All that were dialled, by local address; and which have the places.
+    /// All dialled connections, by local address, and which of them occupy the places.
     programs: HashMap<SocketAddr, Program>,
     places: Vec<Option<SocketAddr>>,
     to_dial: usize,
@@ -41,7 +41,7 @@ impl World {
         let mut random = Random::new(seed);
         let one_of =
             |random: &mut Random, choices: &[u64]| choices[random.below(choices.len() as u64) as usize];
-        // Some ways are longer than the least timeout.
+        // Some paths are slower than the minimum timeout.
         let low = if random.below(8) == 0 { 250 } else { random.below(30) };
         let weather = Weather {
             lost: one_of(&mut random, &[0, 1, 5, 15]),
@@ -191,7 +191,7 @@ impl World {
         self.buffer = buffer;
     }
 
-    /// What the client at a place does, if it is time.
+    /// Lets the client at a place act, if it is time.
     fn act(&mut self, place: usize) {
         let now = self.nanos();
         let Some(from) = self.places[place] else { return self.dial(place) };
@@ -243,7 +243,7 @@ impl World {
             self.places[place] = None;
             self.tcp.close(place_id, Close::Graceful, now, link);
         } else if self.now > program.began + 60_000 {
-            // It waits for something that does not come: no need to look often.
+            // It waits for something that does not arrive, so it need not act often.
             program.acts_at = self.now + 20_000;
         }
         let is_open = self.programs[&from].is_open;
@@ -265,7 +265,7 @@ impl World {
         self.programs.insert(from, program);
     }
 
-    /// A segment that somebody has made up who knows the addresses, but not the numbers.
+    /// Injects a segment from an attacker who knows the addresses, but not the sequence numbers.
     fn forge(&mut self, to: SocketAddr) {
         let flags = [RST, SYN, ACK, FIN | ACK, SYN | ACK, 0, RST | ACK][self.random.below(7) as usize];
         let segment = Segment {
@@ -284,12 +284,12 @@ impl World {
         self.network.at(self.now).inject(&segment);
     }
 
-    /// Blocks of selective acknowledgements that servers got.
+    /// Number of SACK blocks that the servers received.
     pub(crate) fn sacked(&self) -> u64 {
         self.peers.all.values().map(|peer| peer.server.blocks).sum()
     }
 
-    /// Whether everything is as the scripts have it.
+    /// Checks that everything happened as scripted.
     fn judge(&mut self) {
         assert_eq!((self.tcp.blocked(), self.tcp.closing()), (0, 0));
         for (from, program) in self.programs.drain() {
@@ -301,7 +301,7 @@ impl World {
                 assert!(input.len() <= program.sent, "{about}: more than was sent");
                 let mut at = 0;
                 while at < input.len() {
-                    // A static piece begins where the program could have sent one, and is told by its bytes.
+                    // A static piece begins where the program could have sent one, and is recognised by its bytes.
                     let rest = &input[at..];
                     let n = rest.len().min(STATIC.len());
                     if is_static(program.number, at) && rest[..n] == STATIC[..n] {

@@ -1,4 +1,4 @@
-//! HEADERS with their CONTINUATIONs: requests, responses and trailers (RFC 9113 sections 6.2, 6.10 and 8.1).
+//! Field blocks, in HEADERS and CONTINUATION frames: requests, responses and trailers (RFC 9113, sections 6.2, 6.10 and 8.1).
 
 use super::{Came, Connection, Context, HAS_RESET, HEADER, LEAVING, NO_TABLE, TakesFields};
 use crate::http2::frame::{self, Header, number31};
@@ -8,14 +8,14 @@ use crate::http2::{
     Code, Event, Head, MAX_BLOCK, MAX_CONTINUATIONS, MAX_FRAME, MAX_STREAMS, Role, Stream, head,
 };
 
-/// The frames of a block, all there.
+/// A complete field block.
 struct Block<'a> {
-    /// All of them, in bytes.
+    /// Length of all its frames, in bytes.
     len: usize,
     bytes: &'a [u8],
     stream: u32,
     ends: bool,
-    /// The stream depends on itself, which RFC 7540 (section 5.3.1) made an error.
+    /// Whether the stream depends on itself, which was an error in RFC 7540 (section 5.3.1).
     is_circular: bool,
 }
 
@@ -59,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Section 5.1: for a stream that both sides have ended, a connection error.
+    /// Handles a block for a stream that both sides have ended: a connection error (section 5.1), unless this end has reset a stream.
     fn closed_block<'a>(&mut self, second: u32) -> Result<Option<Event<'a>>, Code> {
         self.control(second)?;
         if self.is(HAS_RESET) { Ok(None) } else { Err(Code::STREAM_CLOSED) }
@@ -102,7 +102,7 @@ impl Connection {
         if status < 200 {
             return Ok(Ok(Some(Event::Interim(status))));
         }
-        // RFC 9110 section 6.4.1, and RFC 9113 section 8.5 for what a tunnel carries.
+        // No body: RFC 9110, section 6.4.1; the length of a tunnel: RFC 9113, section 8.5.
         let has_no_body = stream.is(IS_HEAD) || matches!(status, 204 | 304);
         let length = match response.length {
             _ if has_no_body => Some(0),
@@ -147,8 +147,8 @@ impl Connection {
     }
 }
 
-/// The block whose first frame is at the start of `input`; `None` while it is incomplete. The checks are in the order of the
-/// bytes that they judge.
+/// Reads the block whose first frame is at the start of `input`; `None` while it is incomplete. The checks follow the order of the bytes,
+/// so that the result does not depend on how the input is split.
 fn read<'a>(
     header: Header,
     input: &'a [u8],
@@ -165,7 +165,7 @@ fn read<'a>(
     join(block, input, joined)
 }
 
-/// The first fragment of a block, without padding and priority; whether the priority is the stream's own.
+/// The first fragment of a block without padding and priority, and whether its priority refers to the stream itself.
 fn fragment(header: Header, payload: &[u8]) -> Result<(&[u8], bool), Code> {
     let (mut bytes, mut padding, mut is_circular) = (payload, 0, false);
     if header.has(frame::PADDED) {
@@ -180,7 +180,7 @@ fn fragment(header: Header, payload: &[u8]) -> Result<(&[u8], bool), Code> {
     Ok((&bytes[..len], is_circular))
 }
 
-/// A block of several frames: copied together once all are there.
+/// Joins a block of several frames; copies them together.
 #[cold]
 fn join<'a>(
     mut block: Block<'a>,

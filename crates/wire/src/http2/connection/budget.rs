@@ -1,11 +1,11 @@
-//! How much a peer may ask for that carries no message.
+//! Rate limits for frames of the peer that carry no message.
 
 use crate::http2::{Code, MAX_CONTROLS, MAX_RESETS};
 
-/// What was counted in this second.
+/// The counts of the current second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    /// Its low bits.
+    /// The low bits of the current second.
     second: u16,
     controls: u16,
     resets: u16,
@@ -16,14 +16,14 @@ impl Budget {
         Self { second: 0, controls: 0, resets: 0 }
     }
 
-    /// One of [`MAX_CONTROLS`].
+    /// Counts one of [`MAX_CONTROLS`].
     pub(super) fn control(&mut self, second: u32) -> Result<(), Code> {
         self.begin(second);
         self.controls += 1;
         if self.controls > MAX_CONTROLS { Err(Code::ENHANCE_YOUR_CALM) } else { Ok(()) }
     }
 
-    /// One of [`MAX_RESETS`].
+    /// Counts one of [`MAX_RESETS`].
     pub(super) fn reset(&mut self, second: u32) -> Result<(), Code> {
         self.begin(second);
         self.resets += 1;

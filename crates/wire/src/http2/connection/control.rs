@@ -1,4 +1,4 @@
-//! Frames without a message: settings, windows, pings, resets, the end of the connection.
+//! Control frames: SETTINGS, WINDOW_UPDATE, PING, RST_STREAM, GOAWAY, PRIORITY.
 
 use super::{ACKED, Came, Connection, HAS_RESET, HEADER, NO_TABLE, Stage};
 use crate::http2::frame::{self, Header, number, number31};
@@ -6,7 +6,7 @@ use crate::http2::settings::{ENTRY, MAX_WINDOW};
 use crate::http2::{Code, Event, Role, Stream};
 
 impl Connection {
-    /// A frame of the connection or of a stream, taken whole but for the debug data of a GOAWAY.
+    /// Handles a control frame once it is complete, except for the debug data of a GOAWAY.
     pub(super) fn handle_control<'a>(
         &mut self,
         header: Header,
@@ -48,7 +48,7 @@ impl Connection {
         Ok((HEADER + taken, event))
     }
 
-    /// Section 6.5.
+    /// SETTINGS (section 6.5).
     fn settings<'a>(
         &mut self,
         header: Header,
@@ -57,7 +57,7 @@ impl Connection {
     ) -> Result<Option<Event<'a>>, Code> {
         self.control(second)?;
         if header.has(frame::ACK) {
-            // Once for the one SETTINGS of ours; that of a caller who sends more says nothing new.
+            // Reported once, for the SETTINGS in the preface; acknowledgements of further ones have no meaning here.
             let is_new = !self.is(ACKED);
             self.flags |= ACKED;
             if self.role == Role::Server {
@@ -71,14 +71,15 @@ impl Connection {
         Ok(Some(if is_first { Event::Opened } else { Event::Settings }))
     }
 
-    /// Section 6.7.
+    /// PING (section 6.7).
     fn ping<'a>(&mut self, header: Header, payload: &[u8], second: u32) -> Result<Event<'a>, Code> {
         self.control(second)?;
         let payload = *payload.first_chunk().expect("the length was checked");
         Ok(if header.has(frame::ACK) { Event::Pong(payload) } else { Event::Ping(payload) })
     }
 
-    /// Section 6.8: a later GOAWAY may lower the last stream, not raise it. `rest`: what follows, the debug data first.
+    /// GOAWAY (section 6.8): a later one may lower the last stream, not raise it. `rest`: the bytes that follow, starting with the debug
+    /// data.
     fn goes_away<'a>(&mut self, header: Header, payload: &[u8], rest: &'a [u8]) -> Event<'a> {
         self.last = self.last.min(number31(payload));
         let more = header.len - 8;
@@ -87,7 +88,7 @@ impl Connection {
         Event::Goaway { last: self.last, code: Code(number(&payload[4..])), debug }
     }
 
-    /// Section 6.9, of the connection.
+    /// WINDOW_UPDATE for the connection (section 6.9).
     fn grow_window<'a>(&mut self, increment: u32) -> Result<Event<'a>, Code> {
         if increment == 0 {
             return Err(Code::PROTOCOL_ERROR);
@@ -97,7 +98,7 @@ impl Connection {
         Ok(Event::Window(0))
     }
 
-    /// Section 6.9, of a stream.
+    /// WINDOW_UPDATE for a stream (section 6.9).
     fn grow_stream_window<'a>(
         &mut self,
         header: Header,
@@ -120,7 +121,7 @@ impl Connection {
         Ok(Some(Event::Window(stream.id)))
     }
 
-    /// Section 6.4.
+    /// RST_STREAM (section 6.4).
     fn reset<'a>(
         &mut self,
         header: Header,
@@ -133,7 +134,7 @@ impl Connection {
         }
         let stream = stream.filter(|stream| !stream.is_closed());
         if self.role == Role::Server {
-            // A request that was responded to at once is closed when its reset comes, and cost as much.
+            // Counted even if the stream is closed: a request that was answered at once has cost as much.
             self.budget.reset(second)?;
         }
         let Some(stream) = stream else { return Ok(None) };
@@ -141,8 +142,8 @@ impl Connection {
         Ok(Some(Event::Reset(Code(number(payload)))))
     }
 
-    /// Section 5.3.2: ignored, but for the one rule of RFC 7540 (section 5.3.1) that was an error, because testers look for
-    /// it.
+    /// PRIORITY (section 5.3.2): ignored, except that self-dependency was an error in RFC 7540 (section 5.3.1), which conformance testers
+    /// check.
     fn priority<'a>(
         &mut self,
         header: Header,

@@ -1,4 +1,4 @@
-//! DATA frames and the windows for them (RFC 9113 sections 5.2 and 6.1).
+//! DATA frames and flow control for received data (RFC 9113, sections 5.2 and 6.1).
 
 use super::{Came, Connection, DATA_ENDS, HEADER, Stage};
 use crate::http2::frame::{self, Header};
@@ -6,7 +6,7 @@ use crate::http2::stream::{HAS_HEAD, REMOTE_ENDED};
 use crate::http2::{Code, Data, Event, Stream};
 
 impl Connection {
-    /// The header of a DATA frame, and what is there of its payload.
+    /// Handles the header of a DATA frame, and the part of its payload that has arrived.
     pub(super) fn begin_data<'a>(
         &mut self,
         header: Header,
@@ -26,7 +26,7 @@ impl Connection {
             (at, padding) = (HEADER + 1, u32::from(length) + 1);
         }
         let left = header.len.checked_sub(padding).ok_or(Code::PROTOCOL_ERROR)?;
-        // Padding counts, and so does what nobody reads.
+        // Padding counts towards the window, and so does data that is ignored.
         self.received += header.len;
         if self.received > self.windows().0 {
             return Err(Code::FLOW_CONTROL_ERROR);
@@ -51,7 +51,7 @@ impl Connection {
         Ok((at + n, event))
     }
 
-    /// What is wrong with a frame of this length on this stream, with so much data.
+    /// The error of a DATA frame, if any. `len`: length of the frame; `data`: length without padding.
     fn wrong_data(&self, stream: &mut Stream, len: u32, data: u32, ends: bool) -> Option<Code> {
         if stream.is(REMOTE_ENDED) {
             return Some(Code::STREAM_CLOSED);
@@ -64,7 +64,7 @@ impl Connection {
             return Some(Code::PROTOCOL_ERROR);
         }
         if stream.left != u64::MAX {
-            // Section 8.1.1: the length that was announced.
+            // The body must have the announced length (section 8.1.1).
             match stream.left.checked_sub(data.into()) {
                 Some(left) if left == 0 || !ends => stream.left = left,
                 _ => return Some(Code::PROTOCOL_ERROR),
@@ -73,7 +73,7 @@ impl Connection {
         None
     }
 
-    /// What is there of a DATA frame's payload. The caller may have closed the stream since the frame began.
+    /// Handles the available part of a DATA frame's payload. The caller may have closed the stream since the frame began.
     pub(super) fn handle_data<'a>(
         &mut self,
         input: &'a [u8],
@@ -93,14 +93,15 @@ impl Connection {
         (n, (n > 0 || ends).then_some(Event::Data(Data { bytes: &input[..n], ends })))
     }
 
-    /// By how much to raise the peer's window for all streams, where that is due: at each half of the window. Write a
-    /// [`write_window_update`](crate::http2::write_window_update) for stream 0 with it.
+    /// The increment for the peer's connection window, if an update is due: when half of the window is used. Send it by
+    /// [`write_window_update`](crate::http2::write_window_update) for stream 0.
     pub fn take_credit(&mut self) -> Option<u32> {
         let window = self.windows().0;
         take_half(&mut self.received, window)
     }
 
-    /// The same for one stream. A caller that stores what it received calls this when it has passed it on, and the peer waits.
+    /// Like [`take_credit`](Self::take_credit), for one stream. A caller that stores data calls it only after passing the data on, so that
+    /// the peer must wait.
     pub fn take_stream_credit(&self, stream: &mut Stream) -> Option<u32> {
         if stream.is(REMOTE_ENDED) {
             return None;

@@ -1,4 +1,4 @@
-//! What is sent on streams: heads, bodies and resets, as far as the peer's limits allow.
+//! Sends heads, bodies and resets of streams, within the peer's limits.
 
 use super::{Connection, HAS_RESET, HEADER, LEAVING};
 use crate::http2::frame::{self, Header};
@@ -7,26 +7,26 @@ use crate::http2::stream::{IS_HEAD, IS_TUNNEL, LOCAL_ENDED};
 use crate::http2::{Code, MAX_FRAME, Role, Stream, write_goaway, write_reset};
 use crate::out::Out;
 
-/// What of a request's method decides how the response is read.
+/// The kind of request method, as far as it affects the reading of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The response has no body.
+    /// HEAD: the response has no body.
     Head,
-    /// A response of 2xx begins a tunnel.
+    /// CONNECT: a 2xx response begins a tunnel.
     Connect,
-    /// Any other.
+    /// Any other method.
     Other,
 }
 
-/// A change of our encoder's table to 0 bytes (RFC 7541 section 6.3).
+/// The instruction that changes the encoder's dynamic table to 0 bytes (RFC 7541, section 6.3).
 const RESIZE: u8 = 0x20;
 
 impl Connection {
-    /// Client: opens a stream and writes the head of its request into `out`: the bytes written, and the stream; `None` where it
-    /// does not fit. `block`: the fields, encoded. `ends`: no body follows.
+    /// Client: opens a stream and writes the head of its request into `out`: returns the number of bytes, and the stream; `None` if it does
+    /// not fit. `block`: the encoded fields. `ends`: there is no body.
     ///
     /// # Panics
-    /// If there is no [place](Self::has_place).
+    /// If no further stream may be opened ([`has_place`](Self::has_place)).
     pub fn write_request(
         &mut self,
         out: &mut [u8],
@@ -50,11 +50,11 @@ impl Connection {
         Some((n, stream))
     }
 
-    /// Writes the head of a response, an interim one, or trailers into `out`: the bytes written, `None` where they do not fit.
-    /// `block`: the fields, encoded; what does not fit into a frame of [`MAX_FRAME`] follows in CONTINUATIONs. `ends`: nothing follows.
+    /// Writes the head of a response, an interim response, or trailers into `out`: returns the number of bytes, `None` if they do not fit.
+    /// `block`: the encoded fields; what does not fit in a frame of [`MAX_FRAME`] bytes follows in CONTINUATIONs. `ends`: nothing follows.
     ///
     /// # Panics
-    /// If our side of the stream has ended.
+    /// If this end has already ended the stream.
     pub fn write_headers(
         &mut self,
         out: &mut [u8],
@@ -87,18 +87,17 @@ impl Connection {
         Some(out.len())
     }
 
-    /// How many bytes of body the windows allow now on this stream.
+    /// Number of body bytes that the windows allow now on this stream.
     pub fn window(&self, stream: &Stream) -> usize {
         let of_stream = i64::from(self.peer.initial_window) + i64::from(stream.window);
         of_stream.min(self.send_window.into()).clamp(0, MAX_WINDOW.into()) as usize
     }
 
-    /// Writes as much of a body into `out` as there is room and the windows allow: how many bytes were written, and how many
-    /// of `bytes` they carry. `ends`: the body ends with `bytes`, and the stream with it once all of them are written; that
-    /// needs no window where there are none.
+    /// Writes as much of a body into `out` as fits and as the windows allow: returns the number of bytes written, and how many of `bytes`
+    /// they carry. `ends`: the body ends with `bytes`, and so does the stream once all are written; without `bytes`, that needs no window.
     ///
     /// # Panics
-    /// If our side of the stream has ended.
+    /// If this end has already ended the stream.
     pub fn write_data(
         &mut self,
         out: &mut [u8],
@@ -120,7 +119,7 @@ impl Connection {
             out[written..][..HEADER].copy_from_slice(&header.bytes());
             out[written + HEADER..][..n].copy_from_slice(&bytes[taken..taken + n]);
             (written, taken) = (written + HEADER + n, taken + n);
-            // No more than the window, which both can hold.
+            // `n` is at most the window, which fits in both types.
             self.send_window -= n as i32;
             stream.window -= n as i32;
             if is_last {
@@ -133,8 +132,7 @@ impl Connection {
         (written, taken)
     }
 
-    /// Resets a stream, and writes that into `out`: the bytes written, `None` where it does not fit. There are none for a
-    /// stream that is closed.
+    /// Writes a reset of a stream into `out`: returns the number of bytes, `None` if it does not fit; 0 bytes for a closed stream.
     pub fn cancel(&mut self, out: &mut [u8], stream: &mut Stream, code: Code) -> Option<usize> {
         if stream.is_closed() {
             return Some(0);
@@ -145,12 +143,11 @@ impl Connection {
         Some(n)
     }
 
-    /// Announces the end of the connection, and writes that into `out`: the bytes written, `None` where it does not fit. A
-    /// server refuses streams that are opened after it.
+    /// Writes a GOAWAY into `out`: returns the number of bytes, `None` if it does not fit. A server then refuses new streams.
     pub fn goaway(&mut self, out: &mut [u8], code: Code) -> Option<usize> {
         let last = match self.role {
             Role::Server => self.next.saturating_sub(2),
-            // Of what the server has opened.
+            // A server cannot open streams here, so the client has processed none.
             Role::Client => 0,
         };
         let n = write_goaway(out, last, code)?;

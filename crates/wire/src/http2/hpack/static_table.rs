@@ -1,6 +1,6 @@
-//! The static table (RFC 7541 appendix A).
+//! The static table (RFC 7541, appendix A).
 
-/// A field of the table: its name, and its value where it has one.
+/// An entry of the table: name and value; empty if it has no value.
 pub(super) type Entry = (&'static [u8], &'static [u8]);
 
 /// The first entry has the index 1.

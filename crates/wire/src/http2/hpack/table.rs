@@ -1,20 +1,20 @@
-//! The dynamic table (RFC 7541 section 2.3.2), in memory of a fixed size.
+//! The dynamic table (RFC 7541, section 2.3.2), in memory of a fixed size.
 
 use super::FIELD_OVERHEAD;
 
-/// Largest size, by the measure of section 4.1: what a peer may use before it knows our SETTINGS (RFC 9113 section 6.5.2).
+/// Maximum size, measured as in section 4.1: what a peer may use before it has the SETTINGS of this end (RFC 9113, section 6.5.2).
 const LARGEST: usize = 4096;
-/// No entry counts for less than its overhead.
+/// Maximum number of entries: each counts at least its overhead.
 const MOST_ENTRIES: usize = LARGEST / FIELD_OVERHEAD;
 
-/// The dynamic table of a peer that does not know our SETTINGS yet, or does not follow them.
+/// The dynamic table of a peer that does not have the SETTINGS of this end yet, or does not follow them.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The text of the entries, the oldest first, from `start` to `end`.
+    /// The text of the entries, oldest first, from `start` to `end`.
     text: [u8; LARGEST],
     start: usize,
     end: usize,
-    /// A ring: the lengths of name and value, the oldest at `oldest`.
+    /// A ring of the lengths of name and value, the oldest at `oldest`.
     entries: [(u16, u16); MOST_ENTRIES],
     oldest: usize,
     count: usize,
@@ -41,10 +41,10 @@ impl Table {
         }
     }
 
-    /// The entry that was inserted as the last but `nth`.
+    /// The entry before which `nth` newer ones were inserted; 0 is the newest.
     pub(super) fn get(&self, nth: usize) -> Option<(&[u8], &[u8])> {
         let before = self.count.checked_sub(nth + 1)?;
-        // From the newest back: those are used most.
+        // Counts back from the newest, because recent entries are used most.
         let newer: usize = (0..nth).map(|nth| self.text_len(self.count - 1 - nth)).sum();
         let (name, value) = self.entry(before);
         let end = self.end - newer;
@@ -53,7 +53,7 @@ impl Table {
         Some(text.split_at(name))
     }
 
-    /// Inserts a field, and drops old ones for it. One that is larger than the table empties it (section 4.4).
+    /// Inserts a field, and evicts old ones to make room. A field larger than the table empties it (section 4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let len = name.len() + value.len();
         while self.count > 0 && self.size() + len + FIELD_OVERHEAD > self.largest {
@@ -73,7 +73,7 @@ impl Table {
         self.count += 1;
     }
 
-    /// Changes the largest size; `None` where that is not allowed.
+    /// Changes the maximum size; `None` if it exceeds the limit.
     pub(super) fn resize(&mut self, largest: usize) -> Option<()> {
         if largest > LARGEST {
             return None;
@@ -95,7 +95,7 @@ impl Table {
         self.count -= 1;
     }
 
-    /// Of the entry with `before` older ones.
+    /// The lengths of name and value of the entry with `before` older ones.
     fn entry(&self, before: usize) -> (u16, u16) {
         self.entries[(self.oldest + before) % MOST_ENTRIES]
     }

@@ -1,4 +1,4 @@
-//! RFC 7541's examples (appendix C), and what they leave out.
+//! The examples of RFC 7541 (appendix C), and cases that they do not cover.
 
 use super::{Dynamic, ENTRIES, Fields, Stop, Table};
 use crate::http2::MAX_LIST;
@@ -21,19 +21,19 @@ fn list(fields: &[(&str, &str)]) -> List {
     fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
-/// Bytes written as in the RFC.
+/// Bytes in the notation of the RFC.
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.chars().filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// A block, what it says, and the size of the table after it.
+/// Checks the fields of a block, and the size of the table after it.
 fn check(table: &mut Table, hex: &str, fields: &[(&str, &str)], size: usize) {
     assert_eq!(read(&bytes(hex), Dynamic::Table(table)), Ok(list(fields)), "{hex}");
     assert_eq!(table.size(), size, "{hex}");
 }
 
-/// A block that needs no table.
+/// Checks a block that needs no table.
 fn check_off(block: &[u8], expected: Result<&[(&str, &str)], Stop>) {
     let said = block.escape_ascii();
     assert_eq!(read(block, Dynamic::Off), expected.map(list), "{said}");
@@ -41,14 +41,14 @@ fn check_off(block: &[u8], expected: Result<&[(&str, &str)], Stop>) {
 
 #[test]
 fn c_1_integers() {
-    // As the length of a value: 10 in a prefix of 5 bits, 1337 in one of 5, 42 in one of 8. Here the prefixes have 7 bits.
+    // The lengths of a value; the RFC's examples have prefixes of 5 and 8 bits, here they have 7 bits.
     for (length, encoded) in [(10, &b"\x0a"[..]), (126, b"\x7e"), (127, b"\x7f\x00"), (1337, b"\x7f\xba\x09")]
     {
         let block = [b"\0\x01a", encoded, &vec![b'x'; length]].concat();
         check_off(&block, Ok(&[("a", &"x".repeat(length))]));
         assert_eq!(read(&block[..block.len() - 1], Dynamic::Off), Err(Stop::Invalid), "cut at {length}");
     }
-    // Zeros behind it change nothing, up to a limit.
+    // Trailing zero digits do not change the value, up to the limit.
     check_off(b"\0\x01a\x7f\x80\x80\x80\x00", Err(Stop::Invalid));
     check_off(&[&b"\0\x01a\x7f\x80\x80\x80\x00"[..], &[b'x'; 127]].concat(), Ok(&[("a", &"x".repeat(127))]));
     check_off(b"\0\x01a\x7f\x80\x80\x80\x80\x00", Err(Stop::Invalid));
@@ -127,7 +127,7 @@ fn c_5_and_c_6_responses() {
     ];
     for blocks in [plain, huffman] {
         let mut table = Table::new();
-        // The examples have a table of 256 bytes, so that entries are pushed out.
+        // The examples use a table of 256 bytes, so that entries are evicted.
         let first = format!("3fe101 {}", blocks[0]);
         check(&mut table, &first, &fields("302", early, &[]), 222);
         check(&mut table, blocks[1], &fields("307", early, &[]), 222);
@@ -177,13 +177,13 @@ fn sizes_of_the_table() {
     let mut read = |block: &[u8]| read(block, Dynamic::Table(&mut table)).map(|list| list.len());
     assert_eq!(read(b"\x40\x01a\x01b\x40\x01c\x01d\xbe\xbf"), Ok(4));
     assert_eq!(read(b"\xc0"), Err(Stop::Invalid));
-    // To 34 bytes: the older entry goes.
+    // To 34 bytes: the older entry is evicted.
     assert_eq!(read(b"\x3f\x03\xbe"), Ok(1));
     assert_eq!(read(b"\xbf"), Err(Stop::Invalid));
-    // One that is larger empties the table.
+    // A field larger than the table empties it.
     assert_eq!(read(b"\x40\x01a\x02bc"), Ok(1));
     assert_eq!(read(b"\xbe"), Err(Stop::Invalid));
-    // 4,096, and one more.
+    // 4,096 bytes are allowed, one more is not.
     assert_eq!(read(b"\x3f\xe1\x1f\x88"), Ok(1));
     assert_eq!(read(b"\x3f\xe2\x1f\x88"), Err(Stop::Invalid));
 }
@@ -195,20 +195,20 @@ fn strings_of_huffmans_code() {
     let is = |text: &str| Ok(list(&[("a", text)]));
     assert_eq!(value(b""), is(""));
     assert_eq!(value(b"\x1f"), is("a"));
-    // Section 5.2: padding is ones, and shorter than a byte.
+    // Padding consists of ones, and is shorter than a byte (section 5.2).
     assert_eq!(value(b"\x1e"), Err(Stop::Invalid));
     assert_eq!(value(b"\x18"), Err(Stop::Invalid));
     assert_eq!(value(b"\xff"), Err(Stop::Invalid));
     assert_eq!(value(b"\x1f\xff"), Err(Stop::Invalid));
-    // The end of the string is not in it.
+    // The end-of-string symbol must not occur.
     assert_eq!(value(b"\xff\xff\xff\xff"), Err(Stop::Invalid));
     assert_eq!(value(b"\x1f\xff\xff\xff\xff\xff\xff\xff\xff"), Err(Stop::Invalid));
-    // A code that is not complete.
+    // An incomplete code.
     assert_eq!(value(b"\xff\xc0"), Err(Stop::Invalid));
     assert_eq!(value(b"\xf8"), is("&"));
 }
 
-/// The table as the RFC describes it, without regard to cost.
+/// The table as the RFC describes it, without optimisation.
 #[derive(Default)]
 struct Model {
     entries: Vec<(Vec<u8>, Vec<u8>)>,
@@ -224,7 +224,7 @@ impl Model {
     }
 }
 
-/// Values of short codes, of long ones, and of both in turn.
+/// Values with short codes, with long codes, and with both alternately.
 fn value() -> impl Strategy<Value = Vec<u8>> {
     let text = || "[ -~]{0,60}".prop_map(String::into_bytes);
     let mixed =
@@ -272,7 +272,7 @@ proptest! {
         prop_assert_eq!(read(&block[..at], Dynamic::Off), Ok(fields));
     }
 
-    /// However the memory for text ends: no panic, and no more of it than there is.
+    /// No input causes a panic, or more text than there is memory for, however small the memory is.
     #[test]
     fn any_bytes_are_survived(block in vec(any::<u8>(), 0..200), room in 0..300usize, dynamic in any::<bool>()) {
         let (mut text, mut table) = (vec![0; room], Table::new());

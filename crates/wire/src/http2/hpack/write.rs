@@ -1,19 +1,19 @@
-//! Fields to send: of the static table, and literals that no table stores.
+//! Writes fields: references to the static table, and literals that are not stored in a table.
 
 use super::static_table::ENTRIES;
 use crate::http2::huffman;
 use crate::out::Out;
 
-/// Writes a field into `out`: the bytes written, `None` where it does not fit.
+/// Writes a field into `out`: returns the number of bytes, `None` if it does not fit.
 ///
-/// The arguments are written unchanged: the caller must check that the name is lower case and the value has no line end.
+/// The arguments are written unchanged: the caller must check that the name is lower case and the value contains no line end.
 pub fn write_field(out: &mut [u8], name: &str, value: &[u8]) -> Option<usize> {
     let mut out = Out::new(out);
     put_field(&mut out, name.as_bytes(), value)?;
     Some(out.len())
 }
 
-/// A field, as short as the static table and Huffman's code make it.
+/// Writes a field as short as the static table and the Huffman code allow.
 pub(crate) fn put_field(out: &mut Out, name: &[u8], value: &[u8]) -> Option<()> {
     if let Some(nth) = ENTRIES.iter().position(|entry| *entry == (name, value)) {
         return put_indexed(out, nth + 1);
@@ -28,17 +28,17 @@ pub(crate) fn put_field(out: &mut Out, name: &[u8], value: &[u8]) -> Option<()> 
     put_string(out, value)
 }
 
-/// A whole field of the static table (section 6.1).
+/// Writes a complete field of the static table (section 6.1).
 pub(crate) fn put_indexed(out: &mut Out, index: usize) -> Option<()> {
     put_integer(out, 0x80, 7, index)
 }
 
-/// A literal without indexing whose name is of the static table (section 6.2.2); its value is to follow.
+/// Begins a literal without indexing whose name is in the static table (section 6.2.2); the value must follow.
 pub(crate) fn begin_indexed(out: &mut Out, index: usize) -> Option<()> {
     put_integer(out, 0, 4, index)
 }
 
-/// A string of decimal digits.
+/// Writes a string of decimal digits.
 pub(crate) fn put_number(out: &mut Out, n: u64) -> Option<()> {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(n).as_bytes();
@@ -46,7 +46,7 @@ pub(crate) fn put_number(out: &mut Out, n: u64) -> Option<()> {
     out.put(digits)
 }
 
-/// A string (section 5.2), in Huffman's code where that is shorter.
+/// Writes a string (section 5.2), in the Huffman code if that is shorter.
 fn put_string(out: &mut Out, text: &[u8]) -> Option<()> {
     let len = huffman::encoded_len(text);
     if len >= text.len() {
@@ -56,13 +56,13 @@ fn put_string(out: &mut Out, text: &[u8]) -> Option<()> {
     huffman::encode(text, |byte| out.put(&[byte]))
 }
 
-/// A string as it is.
+/// Writes a string without the Huffman code.
 pub(crate) fn put_plain(out: &mut Out, text: &[u8]) -> Option<()> {
     put_integer(out, 0, 7, text.len())?;
     out.put(text)
 }
 
-/// An integer behind the bits of `first` (section 5.1).
+/// Writes an integer after the bits of `first` (section 5.1).
 fn put_integer(out: &mut Out, first: u8, prefix: u32, n: usize) -> Option<()> {
     let most = (1 << prefix) - 1;
     if n < most {
