@@ -1,7 +1,7 @@
 //! `cargo xtask bench [NAME]`: runs `bench/NAME` or `bench/NAME.sh`, the release build of `throng`
 //! under the name that `THRONG_BIN` has. A measurement needs a quiet machine, so it is no part of `test`.
 
-use crate::command::{cargo, command, finish, root, throng};
+use crate::command::{cargo, command, finish, output, root, throng};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let scripts = scripts(&root()?.join("bench"))?;
     let Some((name, rest)) = words.split_first() else {
-        scripts.iter().for_each(|(name, _)| println!("{name}"));
+        for (name, _) in &scripts {
+            println!("{name:<18}{}", measured(name).unwrap_or_default());
+        }
         return Ok(());
     };
     let (_, script) = scripts
@@ -21,6 +23,26 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let mut bench = command(script, &[])?;
     bench.args(rest).env("THRONG_BIN", throng()?);
     finish(bench)
+}
+
+/// What a closed loop, an open loop and a held connection run through: a result that is older than these may be different today.
+const HOT: [&str; 8] = ["engine", "net", "wire", "tcp", "tls", "serve", "samples", "units"];
+
+/// When a measurement was made, and whether the code that it measured has changed since; none where there is no result, or no git.
+fn measured(name: &str) -> Option<String> {
+    let file = root().ok()?.join("bench/results").join(format!("{name}.json"));
+    let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    let (when, commit) = (result["when"].as_str()?.get(..10)?, result["commit"].as_str()?.get(..8)?);
+    let hot = HOT.map(|name| format!("crates/{name}/src"));
+    let range = format!("{commit}..HEAD");
+    let words: Vec<&str> =
+        ["rev-list", "--count", &range, "--"].into_iter().chain(hot.iter().map(String::as_str)).collect();
+    let changes = output(command("git", &words).ok()?).ok()?;
+    let old = match changes.trim() {
+        "0" => String::new(),
+        changes => format!(" (old: {changes} commits since have changed what it runs through)"),
+    };
+    Some(format!("{when} at {commit}{old}"))
 }
 
 /// Executable files of the folder by name, without `.sh`; ascending.

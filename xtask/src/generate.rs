@@ -1,7 +1,8 @@
 //! `cargo xtask gen`: Grafana's dashboards for InfluxDB and for Prometheus, and what the guide says of their panels: all
-//! of one table (`generate/panels.rs`); what a fleet takes in machines; and the causes of limits. A test holds the files against them.
+//! of one table (`generate/panels.rs`); what a fleet takes in machines; the causes of limits; and the benchmarks. A test holds the files against them.
 
 mod causes;
+mod claims;
 mod dashboard;
 mod figure;
 mod guide;
@@ -18,6 +19,8 @@ const GUIDE: &str = "docs/guide/grafana.md";
 const MACHINES: &str = "docs/guide/machines.md";
 const LIMITS: &str = "docs/reference/limits.md";
 const CAUSES: &str = "crates/judge/src/causes";
+const CLAIMS: &str = "docs/claims.md";
+const RESULTS: &str = "bench/results";
 /// What the sizes of a fleet follow from.
 const HELD: &str = "bench/results/hold-1m.json";
 
@@ -43,6 +46,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     files.push((machines, sizes::with_sizes(&text, &held).context(MACHINES)?));
     let limits = root.join(LIMITS);
     let text = fs::read_to_string(&limits).with_context(|| LIMITS.to_owned())?;
+    files.push((root.join(CLAIMS), claims::text(&root.join(RESULTS)).context(CLAIMS)?));
     files.push((limits, causes::with_causes(&text, &root.join(CAUSES)).context(LIMITS)?));
     Ok(files)
 }

@@ -29,9 +29,9 @@ type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> anyho
 const COMMANDS: &[Command] = &[
     (
         "test",
-        "[--quick|packages|sim|kubernetes]",
-        "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; packages: \
-        only fetch and build what the tests need; sim: a million \
+        "[rest|all|packages|sim|kubernetes]",
+        "what needs Rust and nothing else: fmt, tidy, lint, unit tests, simulations, corpus, black-box runs; rest: what that leaves out, with \
+        third-party programs, which it installs as root; all: both; packages: only fetch and build what the rest needs; sim: a million \
         and a hundred million simulated connections, ten million requests, TCP from 100,000 seeds; kubernetes [schema]: run --fleet k8s against \
         a real control plane, which it builds first (needs root, go, nats-server, python3-yaml)",
         test::run,

@@ -27,6 +27,8 @@ const LANES: &[(&[&str], usize)] = &[
 const COMMANDS: &[&str] = &["web", "labs"];
 /// Jobs in [`LANES`] that stay one process: tests of the audit wait for one another, and those of peers are many and short.
 const WHOLE: &[&str] = &["cli/audit", "net/peers", "net/relay"];
+/// The target of the black-box tests.
+const BLACK_BOX: &str = "black_box";
 /// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
 const PIECE: usize = 2;
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
@@ -37,10 +39,33 @@ const AGAIN: usize = 24;
 /// others use too does not.
 const ATTEMPTS: [usize; 3] = [3, 1, 1];
 
+/// Black-box tests of gate one: modules that need no other program, and whose runs last for a second or two.
+const FIRST: &[&str] = &[
+    "compares",
+    "costs",
+    "echoes",
+    "expects",
+    "figures",
+    "formats",
+    "help",
+    "logins",
+    "output",
+    "places",
+    "pushes",
+    "replays",
+    "reports",
+    "responses",
+    "seeds",
+    "serving",
+    "stores",
+    "thresholds",
+    "usage",
+];
+
 /// What a build made.
 pub(crate) struct Built {
-    /// The `throng` that black-box tests, browser tests and labs start; none in a quick build.
-    pub(crate) throng: Option<PathBuf>,
+    /// The `throng` that black-box tests, browser tests and labs start.
+    pub(crate) throng: PathBuf,
     tests: Vec<Executable>,
 }
 
@@ -54,63 +79,66 @@ struct Executable {
     folder: PathBuf,
 }
 
-/// Compiles the workspace and its tests, with all features; then `throng` without them, as users build it: little of the workspace
-/// depends on a feature.
+/// Compiles what [`run_first`] runs, as `cargo test` does.
 ///
 /// # Errors
-/// A compiler's or clippy's error, or a warning.
-pub(crate) fn build() -> Result<Built> {
-    let tests = tests(&["--lib", "--bins", "--tests"])?;
-    Ok(Built { throng: Some(build_throng()?), tests })
+/// A compiler's error, or a warning.
+pub(crate) fn build_first() -> Result<Built> {
+    let metadata = metadata()?;
+    let names = integration_tests(&metadata);
+    let is_first =
+        |name: &&str| *name == BLACK_BOX || lanes().all(|lane| lane.rsplit('/').next() != Some(*name));
+    let names = names.into_iter().filter(is_first).flat_map(|name| ["--test", name]);
+    let messages = compile(
+        &["test", "--no-run", "--workspace", "--lib", "--bins"].into_iter().chain(names).collect::<Vec<_>>(),
+    )?;
+    let throng = messages.iter().find_map(throng).context("cargo built no throng")?;
+    Ok(Built { throng, tests: executables(&messages)? })
 }
 
-/// Compiles `throng` as [`build`] does, and `throng-lab` beside it; the path of the first.
+/// Compiles what [`run_rest`] runs, with all features; then `throng` without them, as users build it: little of the workspace depends on a
+/// feature.
 ///
 /// # Errors
-/// As [`build`].
+/// As [`build_first`].
+pub(crate) fn build_rest() -> Result<Built> {
+    let names = lanes().filter_map(|lane| lane.split_once('/')).flat_map(|(_, name)| ["--test", name]);
+    let words = ["test", "--no-run", "--workspace", "--features", "throng-cli/parquet", "--lib"];
+    let tests = executables(&compile(&words.into_iter().chain(names).collect::<Vec<_>>())?)?;
+    Ok(Built { throng: build_throng()?, tests })
+}
+
+/// Compiles `throng`, and `throng-lab` beside it; the path of the first.
+///
+/// # Errors
+/// As [`build_first`].
 pub(crate) fn build_throng() -> Result<PathBuf> {
     // A test beside it, since without any cargo would leave out features that only tests want, and build what has them anew.
     let words = ["build", "--workspace", "--bin", "throng", "--bin", "throng-lab", "--test", "open_files"];
     compile(&words)?.iter().find_map(throng).context("cargo built no throng")
 }
 
-/// Compiles what [`run_quick`] runs.
-///
-/// # Errors
-/// As [`build`].
-pub(crate) fn build_quick() -> Result<Built> {
-    let metadata = metadata()?;
-    let names = quick_tests(&metadata);
-    let names = names.iter().flat_map(|name| ["--test", name]);
-    let tests = tests(&["--lib", "--bins"].into_iter().chain(names).collect::<Vec<_>>())?;
-    Ok(Built { throng: None, tests })
+fn compile(words: &[&str]) -> Result<Vec<Value>> {
+    messages(command("cargo", words)?)
 }
 
-fn tests(which: &[&str]) -> Result<Vec<Executable>> {
-    let words = [&["test", "--no-run", "--workspace", "--features", "throng-cli/parquet"], which].concat();
-    let tests: Vec<_> = compile(&words)?.iter().filter_map(executable).collect();
+fn executables(messages: &[Value]) -> Result<Vec<Executable>> {
+    let tests: Vec<_> = messages.iter().filter_map(executable).collect();
     if tests.is_empty() {
-        bail!("no tests built: cargo {}", words.join(" "));
+        bail!("cargo built no tests");
     }
     Ok(tests)
 }
 
-/// With clippy as the compiler, and tests that are not optimised.
-fn compile(words: &[&str]) -> Result<Vec<Value>> {
-    let mut cargo = command("cargo", words)?;
-    cargo.env("RUSTC_WORKSPACE_WRAPPER", root()?.join("xtask/src/suite/compiler.sh"));
-    // For incremental builds a crate is cut into many parts, of which an optimised one takes a quarter longer.
-    cargo.env("CARGO_INCREMENTAL", "0");
-    messages(cargo)
+/// The jobs of all lanes.
+fn lanes() -> impl Iterator<Item = &'static str> {
+    LANES.iter().flat_map(|(names, _)| names.iter().copied())
 }
 
-/// Integration tests that are neither in a lane nor long.
-fn quick_tests(metadata: &Value) -> Vec<&str> {
+fn integration_tests(metadata: &Value) -> Vec<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
-    let names = targets.filter(|target| is_integration(target)).filter_map(|target| target["name"].as_str());
-    let slow = || LANES.iter().flat_map(|(names, _)| names.iter().copied()).chain(LONG.iter().copied());
-    names.filter(|name| slow().all(|slow| slow.rsplit('/').next() != Some(name))).collect()
+    targets.filter(|target| is_integration(target)).filter_map(|target| target["name"].as_str()).collect()
 }
 
 fn is_integration(target: &Value) -> bool {
@@ -137,49 +165,61 @@ fn throng(message: &Value) -> Option<PathBuf> {
     is_throng.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
 }
 
-/// Runs all tests, the browser's and the labs; prints a line for each job that has passed, and the output of one that has not.
-/// A few timed tests that fail run again, alone; those that pass then are named.
+/// Runs what gate one has: tests that compute, and beside them some black-box tests.
 ///
 /// # Errors
 /// The names of jobs that failed.
-pub(crate) fn run(built: Built) -> Result<()> {
+pub(crate) fn run_first(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
-    let mut rest = built.tests;
+    let (mut black_box, rest): (Vec<_>, Vec<_>) =
+        built.tests.into_iter().partition(|test| test.name.ends_with(BLACK_BOX));
+    let black_box = black_box.pop().context("cargo built no black-box tests")?;
+    let jobs = black_box
+        .timed(processors, |test| FIRST.iter().any(|module| test.starts_with(&format!("{module}::"))))?;
+    let lane = Lane { jobs: jobs.into(), workers: processors.max(2) };
+    let setting = Setting { throng: Some(built.throng), ..Setting::default() };
+    let failed = beside(vec![lane], computing(rest, processors), &setting);
+    names(again(failed, &setting))
+}
+
+/// Runs what gate one leaves out, the browser's tests and the labs too; prints a line for each job that has passed, and the output of one
+/// that has not. A few timed tests that fail run again, alone; those that pass then are named.
+///
+/// # Errors
+/// The names of jobs that failed.
+pub(crate) fn run_rest(built: Built) -> Result<()> {
+    let processors = std::thread::available_parallelism()?.get();
+    let mut tests = built.tests;
     let mut lanes = Vec::new();
     for (names, at_once) in LANES {
         let mut jobs = Vec::new();
         for name in *names {
-            match rest.iter().position(|test| test.name == *name) {
-                Some(at) => jobs.extend(rest.swap_remove(at).timed(processors)?),
+            match tests.iter().position(|test| test.name == *name) {
+                Some(at) => jobs.extend(tests.swap_remove(at).timed(processors, |_| true)?),
                 None if COMMANDS.contains(name) => jobs.push(own_command(name)?),
                 None => bail!("no such tests: {name}"),
             }
         }
         lanes.push(Lane { jobs: jobs.into(), workers: (at_once * processors / 2).max(1) });
     }
-    // Two, for each ends with its longest test alone.
-    let computing = vec![Lane { jobs: computing(rest, processors).into(), workers: 2 }];
     let network = Network::new().inspect_err(|error| println!("tests share the machine's network: {error}"));
-    let setting = Setting { throng: built.throng, network: network.ok(), ..Setting::default() };
-    let failed = std::thread::scope(|scope| {
-        let computed = scope.spawn(|| run_lanes(computing, &setting));
-        let mut failed = run_lanes(lanes, &setting);
-        failed.extend(computed.join().expect("no job panics"));
-        failed
-    });
+    let setting = Setting { throng: Some(built.throng), network: network.ok(), ..Setting::default() };
+    let failed = run_lanes(lanes, &setting);
     let failed = again(failed, &setting);
     println!("{}", setting.skips.list());
     names(failed)
 }
 
-/// Runs the tests that are over in a minute.
-///
-/// # Errors
-/// As [`run`].
-pub(crate) fn run_quick(built: Built) -> Result<()> {
-    let processors = std::thread::available_parallelism()?.get();
-    let jobs = computing(built.tests, processors).into();
-    names(run_lanes(vec![Lane { jobs, workers: 1 }], &Setting::default()))
+/// Lanes of timed tests, and beside them, on the processor time that they leave, tests that compute.
+fn beside(lanes: Vec<Lane>, computing: Vec<Job>, setting: &Setting) -> Vec<Failed> {
+    // Two, for each ends with its longest test alone.
+    let computing = vec![Lane { jobs: computing.into(), workers: 2 }];
+    std::thread::scope(|scope| {
+        let computed = scope.spawn(|| run_lanes(computing, setting));
+        let mut failed = run_lanes(lanes, setting);
+        failed.extend(computed.join().expect("no job panics"));
+        failed
+    })
 }
 
 /// Tests that mostly compute, long ones first.
@@ -235,18 +275,19 @@ impl Executable {
         Job { name, program, args: vec![], tests: vec![], folder, threads, is_timed: true }
     }
 
-    /// Jobs of a few tests each, or one of all.
+    /// Jobs of a few of these tests each, or one of all.
     ///
     /// # Errors
     /// It does not list its tests.
-    fn timed(self, processors: usize) -> Result<Vec<Job>> {
+    fn timed(self, processors: usize, is_it: impl Fn(&str) -> bool) -> Result<Vec<Job>> {
         if WHOLE.contains(&&*self.name) {
             return Ok(vec![self.job(processors)]);
         }
         let mut list = Command::new(&self.path);
         list.args(["--list", "--format", "terse"]);
         let listed = output(list)?;
-        let tests: Vec<_> = listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+        let tests = listed.lines().filter_map(|line| line.strip_suffix(": test"));
+        let tests: Vec<_> = tests.filter(|test| is_it(test)).collect();
         if tests.is_empty() {
             bail!("{} lists no tests", self.name);
         }
@@ -287,11 +328,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_lane_or_long_is_not_quick() {
+    fn integration_tests_are_those_of_all_packages() {
         let target = |kind: &str, name: &str| json!({ "kind": [kind], "name": name });
-        let names = ["limits", "black_box", "simulation"].map(|name| target("test", name));
+        let names = ["limits", "black_box"].map(|name| target("test", name));
         let metadata = json!({ "packages": [{ "targets": [target("lib", "run")] }, { "targets": names }] });
-        assert_eq!(quick_tests(&metadata), ["limits"]);
+        assert_eq!(integration_tests(&metadata), ["limits", "black_box"]);
     }
 
     fn shell(name: &str, script: &str, is_timed: bool) -> Job {

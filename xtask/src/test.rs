@@ -1,36 +1,46 @@
-//! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails. `--quick`: the part that
-//! takes under a minute where most is built. `packages`: only what the tests need of the network. `sim`: a million simulated connections, TCP from 100,000
-//! seeds, and nothing else.
+//! `cargo xtask test`: the tests, in two gates. The first needs Rust and nothing else: formatting, the rules of the house, clippy, unit tests,
+//! properties, simulations, the corpus, and black-box runs against servers of our own. The second adds third-party servers and clients, labs,
+//! a browser, a fleet with a real broker, and what needs root; it installs and fetches what they need before the first of them starts.
 
-use crate::{fetched, fmt, kubernetes, labs, packages, sim, suite, tidy};
+use crate::{fetched, fmt, kubernetes, labs, lint, packages, sim, suite, tidy};
 use anyhow::{Context, Result, bail};
 use std::time::Instant;
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    let is_quick = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => false,
-        ["--quick"] => true,
+    let begin = Instant::now();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => gate_one()?,
+        ["rest"] => gate_two()?,
+        ["all"] => gate_one().and_then(|()| gate_two())?,
         ["sim"] => return sim::run(),
         ["packages"] => return packages(),
         ["kubernetes", ..] => return kubernetes::run(&words[1..]),
-        _ => bail!("takes --quick, packages, sim, kubernetes or nothing: {}", words.join(" ")),
-    };
-    let begin = Instant::now();
+        _ => bail!("takes rest, all, packages, sim, kubernetes or nothing: {}", words.join(" ")),
+    }
+    println!("== all passed in {:.1} s", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Cheapest first; ends at the first step that fails.
+fn gate_one() -> Result<()> {
+    step("fmt", || fmt::run(&[]))?;
+    step("tidy", || tidy::run(&[]))?;
+    step("lint", || lint::run(&[]))?;
+    let built = step("build", suite::build_first)?;
+    step("tests", || suite::run_first(built))
+}
+
+fn gate_two() -> Result<()> {
     // Packages come by the network while the compilers have the processors.
-    let missing = if is_quick { vec![] } else { packages::missing()? };
+    let missing = packages::missing()?;
     let (installed, built) = std::thread::scope(|scope| {
-        let install = || if is_quick { Ok(()) } else { step("packages", || fetch(&missing)) };
-        let installed = scope.spawn(install);
-        let built = checked_build(is_quick);
+        let installed = scope.spawn(|| step("packages", || fetch(&missing)));
+        let built = step("build", suite::build_rest);
         (installed.join().expect("no installation panics"), built)
     });
     let (built, ()) = (built?, installed?);
-    if let Some(throng) = &built.throng {
-        step("servers of labs", || labs::build(throng))?;
-    }
-    step("tests", || if is_quick { suite::run_quick(built) } else { suite::run(built) })?;
-    println!("== all passed in {:.1} s", begin.elapsed().as_secs_f64());
-    Ok(())
+    step("servers of labs", || labs::build(&built.throng))?;
+    step("tests", || suite::run_rest(built))
 }
 
 /// Everything that the tests need and the network has, and no test.
@@ -44,13 +54,6 @@ fn packages() -> Result<()> {
 fn fetch(missing: &[&str]) -> Result<()> {
     packages::install(missing)?;
     fetched::all()
-}
-
-/// Cheapest first.
-fn checked_build(is_quick: bool) -> Result<suite::Built> {
-    step("fmt", || fmt::run(&[]))?;
-    step("tidy", || tidy::run(&[]))?;
-    step("build and lint", if is_quick { suite::build_quick } else { suite::build })
 }
 
 fn step<T>(name: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {

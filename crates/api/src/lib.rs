@@ -1,7 +1,8 @@
 //! The HTTP API of a coordinator: runs and searches as resources, described by OpenAPI 3.1 at `/openapi.json`.
 //!
-//! It knows nothing of plans: what a request describes is read, and carried out, by a [`Runner`]. A run is followed as on the live
-//! page, which is served for each run and works through this API.
+//! The crate knows nothing of plans: a [`Runner`], passed in by the caller, parses what a request describes and
+//! performs
+//! it. Each run has a live page, which works through this API.
 
 mod problem;
 mod request;
@@ -21,20 +22,20 @@ use view::Report;
 
 use runs::Runs;
 
-/// What a request describes, as it is written.
+/// What a request describes, not parsed yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
-    /// The target, or none where the scenario has it.
+    /// The target; `None` if the scenario contains it.
     pub target: Option<String>,
     /// The text of a scenario file.
     pub scenario: Option<String>,
-    /// Files that the scenario reads, by name.
+    /// The files that the scenario reads: name and content.
     pub files: Vec<(String, String)>,
-    /// Flags of `throng run`, or of `throng find`, without `--`, each once.
+    /// Flags of `throng run` or `throng find` without `--`, each once.
     pub flags: Vec<(String, Given)>,
 }
 
-/// What a request has for a flag.
+/// The value of a flag in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
     /// `true`: the flag, without a value.
@@ -45,166 +46,168 @@ pub enum Given {
     Many(Vec<String>),
 }
 
-/// Carries out a run; the sink sees it as it happens.
+/// Performs a run; the sink receives its ticks and its end. Errors: the reasons for a refusal.
 pub type Work = Box<dyn FnOnce(&mut dyn Sink) -> Result<Finished, Vec<String>> + Send>;
 
-/// A run that was read, and has not begun.
+/// A run that was parsed and has not begun.
 pub struct Ready {
-    /// What it loads.
+    /// The target.
     pub target: String,
-    /// What is known of it.
+    /// What is known before the first tick.
     pub record: RunRecord,
-    /// Carries it out, or says why it cannot.
+    /// Performs the run.
     pub work: Work,
-    /// Ends what it waits for before it begins; a run that has begun takes commands.
+    /// Cancels the preparation; once the run has begun, it accepts commands instead.
     pub stop: Stop,
 }
 
-/// A run that is over.
+/// The result of a run.
 pub struct Finished {
-    /// What it means.
+    /// Its summary, with the verdict.
     pub summary: Summary,
-    /// Its id in the run store, if it was stored.
+    /// Its identifier in the run store; `None` if it was not stored.
     pub stored: Option<String>,
 }
 
-/// Carries out a search; calls its argument with each completed step.
+/// Performs a search; calls its argument with each completed step. Errors: the reasons for a refusal.
 pub type SearchWork = Box<dyn FnOnce(&mut dyn FnMut(&Point)) -> Result<FindSummary, Vec<String>> + Send>;
 
-/// Ends a search early, with a result as far as it came; or a run that has not begun.
+/// Ends a search early, with the result so far; or cancels a run that has not begun.
 pub type Stop = Box<dyn Fn() + Send + Sync>;
 
-/// A search that was read, and has not begun.
+/// A search that was parsed and has not begun.
 pub struct ReadySearch {
-    /// What it loads.
+    /// The target.
     pub target: String,
-    /// When it was read.
+    /// When the request was parsed.
     pub began: Date,
-    /// Carries it out, or says why it cannot.
+    /// Performs the search.
     pub work: SearchWork,
-    /// Ends it early.
+    /// Ends the search early.
     pub stop: Stop,
 }
 
-/// What an agent is to do.
+/// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentRequest {
     /// Check the limits of its machine again.
     Doctor,
-    /// Take no new run.
+    /// Accept no new runs.
     Drain,
-    /// Take runs again.
+    /// Accept runs again.
     Undrain,
-    /// Measure what its machine can do; the time of each of the two measurements, if it is given.
+    /// Measure the capacity of its machine; the duration of each of the two measurements, or `None` for the default.
     Calibrate(Option<String>),
 }
 
-/// Why an agent does not do it.
+/// Why a request to an agent failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentRefusal {
-    /// The request is wrong.
+    /// The request is invalid.
     Wrong(String),
     /// There is no such agent.
     Unknown,
-    /// It cannot do it now, or there is no fleet.
+    /// The agent cannot do it in its present state, or there is no fleet.
     Conflict(String),
-    /// It cannot be asked.
+    /// The agent cannot be reached.
     Unreachable(String),
 }
 
-/// A stored run that was started by this API before this process, or by another server with the same run store.
+/// A stored run that this API started in an earlier process, or that another server with the same run store started.
 pub struct Past {
-    /// Its id in this API.
+    /// Its identifier in this API.
     pub id: String,
-    /// What it loaded.
+    /// The target.
     pub target: String,
-    /// When it began.
+    /// When the run began.
     pub began: Date,
-    /// Connections of its plan.
+    /// Planned connections.
     pub connections: u64,
-    /// Its summary as it is stored; null, where it did not come to its end.
+    /// The stored summary; null if the run did not finish.
     pub summary: Value,
-    /// Its id in the run store.
+    /// The identifier in the run store.
     pub stored: String,
-    /// It appears to be in progress: another server leads it, or one that has ended a moment ago.
+    /// Whether it appears to be in progress, led by another server or by one that has just ended.
     pub is_under_way: bool,
 }
 
-/// What carries out runs: this machine, or a fleet.
+/// Performs runs and searches, on this machine or on a fleet.
 pub trait Runner: Send + Sync + 'static {
-    /// Reads what is to run; `id`: of the run in this API.
+    /// Parses a run; `id` is its identifier in this API.
     ///
     /// # Errors
-    /// All mistakes, a line each.
+    /// All mistakes, one per line.
     fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>>;
 
-    /// Reads a search: what is to run at each step, with `by` and `max` among its flags.
+    /// Parses a search, whose flags include `by` and `max`.
     ///
     /// # Errors
-    /// All mistakes, a line each.
+    /// All mistakes, one per line.
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>>;
 
-    /// Whether a further run would find an agent that is free now. None, where it waits for one, that is not known, or there is no
-    /// fleet.
+    /// Whether an agent is free for another run now. `None` if the run would wait for one, the answer is unknown, or
+    /// there is no fleet.
     fn has_agents_for(&self, spec: &Spec) -> Option<bool>;
 
-    /// The stored runs that were started by this API before this process, and by others with the same run store, the oldest first.
+    /// The stored runs that this API started in earlier processes, or other servers started with the same run store;
+    /// oldest first.
     fn past(&self) -> Vec<Past>;
 
-    /// One of them as it is now, by its id in the run store; none, where it is not there any more.
+    /// The current state of one of these runs, by its identifier in the run store; `None` if it has been deleted.
     fn past_run(&self, stored: &str) -> Option<Past>;
 
-    /// The report of one of them, by its id in the run store.
+    /// The report of one of these runs, by its identifier in the run store.
     ///
     /// # Errors
-    /// It is not there any more, or cannot be read.
+    /// The run has been deleted or cannot be read.
     fn report(&self, stored: &str) -> Result<Report, String>;
 
-    /// What differs between two stored runs, by their ids in the run store, as JSON (`throng.compare/1`).
+    /// The comparison of two stored runs, by their identifiers in the run store, as JSON (`throng.compare/1`).
     ///
     /// # Errors
-    /// One of them is not there any more, or cannot be read.
+    /// One of the runs has been deleted or cannot be read.
     fn compare(&self, base: &str, other: &str) -> Result<String, String>;
 
-    /// Leaves one of them out of [`Runner::past`] from now on.
+    /// Omits a run from [`Runner::past`] from now on.
     ///
     /// # Errors
     /// The store cannot be written.
     fn forget(&self, stored: &str) -> Result<(), String>;
 
-    /// The agents that have joined, each as an object with its `id`.
+    /// The agents that have joined the fleet, each as an object with its `id`.
     ///
     /// # Errors
-    /// They cannot be asked.
+    /// The fleet cannot be reached.
     fn agents(&self) -> Result<Vec<Value>, String>;
 
-    /// Asks an agent; the agent as it is then, as an object with its `id` and its `state`.
+    /// Sends a request to an agent; returns the agent's state afterwards, as an object with its `id` and `state`.
     ///
     /// # Errors
-    /// It does not do it.
+    /// The agent refused, or cannot be reached.
     fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, AgentRefusal>;
 
-    /// How many runs and searches there may be at once.
+    /// Maximum number of runs and searches in progress at the same time.
     fn most(&self) -> usize;
 }
 
-/// The running API.
+/// The API server.
 pub struct Api {
     web: Web,
     runs: Arc<Runs>,
 }
 
 impl Api {
-    /// Serves at this address; also returns it, with the port. `opens`: the token that every request must show; without it the
-    /// caller has to see to it that the address is on loopback.
+    /// Listens on this address and returns the actual one, with its port. `opens` is the token that every request must
+    /// contain;
+    /// if it is `None`, the caller must ensure that the address is a loopback address.
     ///
     /// # Errors
-    /// Another one listens there, or another error of bind.
+    /// The address is in use, or another error of bind.
     pub fn start(at: SocketAddr, runner: impl Runner, opens: Option<Opens>) -> io::Result<(Api, SocketAddr)> {
         Api::start_within(routes::PATIENCE, at, runner, opens)
     }
 
-    /// The same with another timeout of requests.
+    /// As [`Api::start`], with another timeout for requests.
     fn start_within(
         patience: Duration,
         at: SocketAddr,
@@ -216,7 +219,7 @@ impl Api {
         Ok((Api { web, runs }, at))
     }
 
-    /// Stops all runs and searches, waits for them, and ends.
+    /// Stops all runs and searches, waits for them, and ends the server.
     pub fn end(self) {
         self.runs.stop();
         self.web.end();

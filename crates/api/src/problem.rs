@@ -1,4 +1,4 @@
-//! A request that is not served.
+//! Error responses of the API.
 
 use axum::{
     Json,
@@ -8,7 +8,7 @@ use axum::{
 };
 use serde::Serialize;
 
-/// Why, with the fix: a line for each mistake.
+/// An error response: a status, and a message with its fix for each mistake.
 #[derive(Debug, Serialize)]
 pub(crate) struct Problem {
     #[serde(skip)]
@@ -21,28 +21,28 @@ impl Problem {
         Problem { status, errors: vec![why.into()] }
     }
 
-    /// All mistakes of a request.
+    /// 400: all mistakes of a request.
     pub(crate) fn wrong(errors: Vec<String>) -> Problem {
         Problem { status: StatusCode::BAD_REQUEST, errors }
     }
 
-    /// There is no such `what`, of those that this path lists.
+    /// 404: there is no `what` with this identifier; GET `path` lists the existing ones.
     pub(crate) fn unknown(what: &str, path: &str, id: &str) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, format!("no such {what}; GET {path} lists them: {id}"))
     }
 
-    /// It is not possible as things are.
+    /// 409: not possible in the present state.
     pub(crate) fn conflict(why: impl Into<String>) -> Problem {
         Problem::new(StatusCode::CONFLICT, why)
     }
 
-    /// It took too long.
+    /// 408: the request took too long.
     pub(crate) fn late() -> Problem {
         let why = "no response in time; try again, or see GET /runs and GET /searches for what it began";
         Problem::new(StatusCode::REQUEST_TIMEOUT, why)
     }
 
-    /// What it needs is not available.
+    /// 503: something that the request needs is not available.
     pub(crate) fn unavailable(why: impl Into<String>) -> Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)
     }

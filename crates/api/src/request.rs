@@ -1,4 +1,4 @@
-//! What requests have in their bodies and addresses.
+//! Parses the bodies and query strings of requests.
 
 mod fields;
 
@@ -12,26 +12,27 @@ use view::Change;
 use self::fields::{Fields, Form, kind};
 use crate::{Given, Spec, problem::Problem};
 
-/// A run, or a search.
+/// The schema of a run or a search.
 const RUN: Form = Form {
     name: "a run",
     keys: &["target", "scenario", "files", "flags"],
     fix: "use target, scenario, files and flags",
 };
 
-/// A change of a run in progress.
+/// The schema of a change to a run in progress.
 const CHANGE: Form = Form { name: "a change", keys: &["ask", "load", "connections"], fix: Change::FIX };
 
-/// How an agent is to measure what its machine can do.
+/// The schema of a calibration request.
 const CALIBRATION: Form =
     Form { name: "a calibration", keys: &["duration"], fix: "use {\"duration\": \"8s\"}, or no body" };
 
-/// Reads a run, or a search: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text
-/// of a scenario file, which never begins with a brace. Also returns what is wrong with it, where what it describes can be read all the
-/// same: mistakes in its flags are reported beside these.
+/// Parses a run or a search. The body is JSON if its content type is, or if it begins with a brace, since curl sends
+/// any data
+/// as a form by default; otherwise it is the text of a scenario file, which never begins with a brace. Also returns the
+/// mistakes that leave the description readable, so that the caller can report them together with those in the flags.
 ///
 /// # Errors
-/// It does not say what is to be loaded.
+/// The body does not name exactly one target or scenario, or is not readable at all.
 pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<(Spec, Vec<String>), Problem> {
     let is_json = is_json || body.trim_ascii_start().starts_with(b"{");
     let wrong = |why: &str| Problem::wrong(vec![why.to_owned()]);
@@ -55,7 +56,7 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<(Spec, Vec<String>), Pr
     let given_files = fields.object("files");
     let wanted = given_files.len();
     let files: Vec<_> = given_files.into_iter().filter_map(|file| file_of(file, &mut fields)).collect();
-    // Without its files a scenario has mistakes of its own.
+    // Without its files, a scenario would yield further mistakes that only follow from this one.
     let is_whole = files.len() == wanted && has_files == (wanted > 0);
     let is_readable = target.is_some() != scenario.is_some() && is_whole;
     let mut flags = Vec::new();
@@ -72,7 +73,7 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<(Spec, Vec<String>), Pr
     if is_readable { Ok((spec, fields.into_mistakes())) } else { fields.end((spec, Vec::new())) }
 }
 
-/// A file of a scenario, which has it by the same name, as beside it.
+/// A file of a scenario: its name, relative to the scenario, and its content.
 fn file_of((name, content): (String, Value), fields: &mut Fields) -> Option<(String, String)> {
     let is_beside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
     if name.is_empty() || !Path::new(&name).components().all(is_beside) {
@@ -88,7 +89,7 @@ fn file_of((name, content): (String, Value), fields: &mut Fields) -> Option<(Str
     }
 }
 
-/// What a flag is given, if anything; or the value, where that is nothing for a flag.
+/// The value of a flag; `None` for `false`. Errors: the value, if its type is not one for a flag.
 fn given(value: Value) -> Result<Option<Given>, Value> {
     match value {
         Value::String(text) => Ok(Some(Given::One(text))),
@@ -103,7 +104,8 @@ fn given(value: Value) -> Result<Option<Given>, Value> {
     }
 }
 
-/// Reads a change of a run with this many connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections": "20k"}`.
+/// Parses a change of a run with `planned` connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections":
+/// "20k"}`.
 pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
     let mut fields = Fields::read(body, &CHANGE)?;
     let [ask, load, connections] = ["ask", "load", "connections"].map(|name| fields.take(name));
@@ -112,7 +114,7 @@ pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
     change.command(planned).map_err(|why| Problem::wrong(vec![why]))
 }
 
-/// Reads the time of each measurement of a calibration, `{"duration": "8s"}`; an empty body has none.
+/// Parses the duration of each measurement of a calibration, `{"duration": "8s"}`; `None` for an empty body.
 pub(crate) fn calibration(body: &[u8]) -> Result<Option<String>, Problem> {
     if body.trim_ascii().is_empty() {
         return Ok(None);
@@ -122,8 +124,9 @@ pub(crate) fn calibration(body: &[u8]) -> Result<Option<String>, Problem> {
     fields.end(duration)
 }
 
-/// The values of these parameters in the query of an address, where they are. Nothing is percent-decoded: ids and names of formats
-/// are letters and digits.
+/// The values of the named parameters in a query string; `None` for each that is absent. Nothing is percent-decoded,
+/// since
+/// identifiers and names of formats consist of letters and digits.
 pub(crate) fn parameters<'q, const N: usize>(
     query: Option<&'q str>,
     names: [&str; N],
@@ -186,7 +189,7 @@ mod tests {
             let why = read(is_json, body).unwrap_err();
             assert!(why.contains(part), "{body}: {why}");
         }
-        // All at once, and nothing follows from a mistake that is none.
+        // All mistakes are reported at once, without those that only follow from another.
         let all =
             read(true, r#"{"json": "/tmp/x", "foo": "1", "target": 1, "flags": {"x": null}}"#).unwrap_err();
         for part in ["foo: no key", "json: no key", "target: use a string, not a number", "flags.x: use"] {
@@ -201,7 +204,7 @@ mod tests {
             read(r#"{"target": "a", "colour": 1, "flags": {"x": "1", "y": {}}}"#).unwrap();
         assert_eq!(described.flags, [("x".to_owned(), Given::One("1".to_owned()))]);
         assert!(mistakes.len() == 2 && mistakes[0].starts_with("colour: no key of a run"), "{mistakes:?}");
-        // What follows would be about a target, or a file, that was not meant.
+        // Mistakes in the flags would refer to a target or a file that was not meant.
         for body in [
             r#"{"colour": 1, "flags": {}}"#,
             r#"{"scenario": "a", "files": {"/u.csv": "b"}}"#,
@@ -230,7 +233,7 @@ mod tests {
         let read = |body: &str| change(body.as_bytes(), 20_000).map_err(|p| format!("{p:?}"));
         assert_eq!(read(r#"{"ask": "pause"}"#), Ok(Command::Pause));
         assert_eq!(read(r#"{"connections": "5k"}"#), Ok(Command::Connections(5_000)));
-        // As a client may write what it does not ask for.
+        // A client may send null for an absent field.
         assert_eq!(read(r#"{"ask": null, "load": 0.5}"#), Ok(Command::Load(500_000)));
         for (body, part) in [
             ("pause", "not JSON: line 1, column 1: check"),

@@ -1,4 +1,4 @@
-//! The routes; each is described in `openapi.json`, which a test compares with them.
+//! The routes of the API. Each is described in `openapi.json`, which a test compares with them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,13 +26,14 @@ use crate::{
     runs::{Run, Runs},
 };
 
-/// What is served here, as OpenAPI 3.1 describes it.
+/// The OpenAPI 3.1 description of this API.
 pub(crate) const DESCRIPTION: &str = include_str!("openapi.json");
 
-/// Timeout of a request, until its response begins: less than that of the server below, whose response is empty.
+/// Maximum time until a response begins. It is shorter than the timeout of the HTTP server below, which would close
+/// with an empty response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(9);
 
-/// Bytes of a body: a scenario, with the tables that it reads.
+/// Maximum length of a body, in bytes: a scenario with the tables that it reads.
 pub(crate) const LARGEST_BODY: usize = 16 * 1024 * 1024;
 
 const USAGE: &str = "\
@@ -79,7 +80,7 @@ pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>, patience: Duration) 
         .method_not_allowed_fallback(not_this_method)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(middleware::from_fn_with_state((opens, patience), guard));
-    // The page is the same for everybody; what it shows comes by the other paths.
+    // The page itself contains no data, so it needs no token; its requests do.
     guarded.route("/runs/{id}/page", get(page).fallback(not_this_method)).with_state(runs)
 }
 
@@ -101,20 +102,20 @@ async fn not_this_method() -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "not this method; GET / lists them")
 }
 
-/// The id in an address.
+/// The identifier in a path.
 struct Id(String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Id, Problem> {
-        // One that is not UTF-8 is nothing's.
+        // An identifier that is not UTF-8 does not exist.
         let id = Path::<String>::from_request_parts(parts, state).await;
         id.map(|Path(id)| Id(id)).map_err(|_| no_such_path())
     }
 }
 
-/// Where a thread may block.
+/// Runs blocking work on a thread that may block.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("what blocks does not panic")
 }
@@ -136,7 +137,7 @@ async fn undrain(State(runs): Shared, Id(id): Id) -> Served {
     ask_agent(runs, id, AgentRequest::Undrain, StatusCode::OK).await
 }
 
-/// It takes longer than a request may: the figures are in the list of the agents afterwards.
+/// A calibration takes longer than a request may, so its result appears later in the list of agents.
 async fn calibrate(State(runs): Shared, Id(id): Id, body: Result<Bytes, BytesRejection>) -> Served {
     let request = AgentRequest::Calibrate(request::calibration(&body?)?);
     ask_agent(runs, id, request, StatusCode::ACCEPTED).await
@@ -152,7 +153,7 @@ async fn list(State(runs): Shared) -> Json<Vec<Value>> {
     Json(all.iter().map(|run| run.json(false)).collect())
 }
 
-/// Whether a body is said to be JSON.
+/// Whether the content type is JSON.
 fn is_json(headers: &HeaderMap) -> bool {
     let is = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     is.contains("json")
@@ -160,9 +161,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 async fn start(State(runs): Shared, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Served {
     let (spec, mistakes) = request::spec(is_json(&headers), &body?)?;
-    // A task of its own: a run that begins after the timeout of this request has events, too.
+    // A separate task: a run that begins after this request has timed out must have its events forwarded, too.
     let started = tokio::spawn(async move {
-        // It resolves names.
+        // Blocking, since it resolves names.
         let (run, forward) = apart(move || runs.start(&spec, mistakes)).await?;
         tokio::spawn(forward);
         Ok::<_, Problem>(run)
@@ -181,7 +182,7 @@ async fn start_search(
     body: Result<Bytes, BytesRejection>,
 ) -> Served {
     let (spec, mistakes) = request::spec(is_json(&headers), &body?)?;
-    // It resolves names.
+    // Blocking, since it resolves names.
     let search = apart(move || runs.start_search(&spec, mistakes)).await?;
     Ok((StatusCode::CREATED, [(LOCATION, search.url())], Json(search.json(false))).into_response())
 }
@@ -216,7 +217,7 @@ async fn delete(State(runs): Shared, Id(id): Id) -> Served {
     Ok(deleted(&id, was_over))
 }
 
-/// What was over is forgotten; the rest stops.
+/// The response to a DELETE: what was over has been removed, and what was in progress is stopping.
 fn deleted(id: &str, was_over: bool) -> Response {
     if was_over {
         return StatusCode::NO_CONTENT.into_response();

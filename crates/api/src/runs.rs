@@ -1,4 +1,8 @@
-//! The runs and searches that this server has started.
+//! The runs and searches of this server, in progress or over.
+//!
+//! Each is performed by a thread of its own. Runs that are over are kept up to a limit, as are those of earlier
+//! processes, which
+//! come from the run store. A run that another server leads is read again from the store on each request.
 
 use std::{
     sync::Arc,
@@ -18,46 +22,47 @@ use crate::{
     search::Search,
 };
 
-/// Runs that are over of which the results are kept, which are all in the run store; and as many searches.
+/// Maximum number of runs that are over and are kept in the list (all are in the run store), and likewise of searches.
 const KEPT: usize = 100;
-/// Timeout of a report or a comparison for its turn: shorter than that of a request.
+/// Maximum wait for the turn to make a report or a comparison; shorter than the timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A run that is preparing takes the free agents within some 3 s. They are asked as often, each time for half a second: together for
-/// less than the timeout of a request.
+/// A run that is preparing takes its agents within about 3 s. This is how often a new run checks for free agents before
+/// it begins; each check takes half a second. In total it must take less than the timeout of a request.
 const LOOKS: u32 = 6;
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
-/// All runs and searches.
+/// All runs and searches of this server.
 pub(crate) struct Runs {
     runner: Box<dyn Runner>,
     all: Mutex<All>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Reports and comparisons take memory and time: there is one at a time.
+    /// Held while a report or a comparison is made: each takes memory and time, so only one is made at a time.
     turn: Mutex<()>,
 }
 
-/// The oldest first.
+/// Runs and searches, oldest first.
 #[derive(Default)]
 struct All {
     runs: Vec<Arc<Run>>,
     searches: Vec<Arc<Search>>,
 }
 
-/// A run.
+/// A run, shared between the thread that performs it and the requests that read it.
 pub(crate) struct Run {
     pub(crate) id: String,
-    /// None, before the first one follows a run of an earlier process.
+    /// What followers of the run receive; `None` for a run of an earlier process until the first request reads it from
+    /// the store.
     followed: Mutex<Option<Followed>>,
     target: String,
     began: Date,
-    /// Connections of its plan, where it is of an earlier process.
+    /// Planned connections, for a run of an earlier process.
     connections: u64,
-    /// None, where it is of an earlier process.
+    /// Ends a run that has not begun; `None` for a run of an earlier process.
     stop: Option<Stop>,
     now: Mutex<Now>,
 }
 
-/// What became of it so far.
+/// The state of a run.
 #[derive(Default)]
 struct Now {
     state: State,
@@ -65,23 +70,23 @@ struct Now {
     verdict: Option<String>,
     summary: Option<Value>,
     stored: Option<String>,
-    /// Another server leads it, as it seems: the run store has more of it from time to time.
+    /// Whether another server appears to lead the run, and the run store is updated by it.
     is_elsewhere: bool,
 }
 
-/// Where a run stands.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// Checks limits, gathers agents.
+    /// Checks limits and takes agents.
     #[default]
     Preparing,
     Running,
     /// Over, with a verdict.
     Done,
-    /// It could not begin.
+    /// Refused before it began.
     Refused,
-    /// Of another process, which ended before it did, or leads it still.
+    /// Begun by another process, which ended before the run did, or still leads it.
     Unfinished,
 }
 
@@ -94,12 +99,12 @@ impl Runs {
         Runs { runner, all: Mutex::new(all), threads: Mutex::default(), turn: Mutex::default() }
     }
 
-    /// The agents that have joined.
+    /// The agents that have joined the fleet.
     pub(crate) fn agents(&self) -> Result<Vec<Value>, Problem> {
         self.runner.agents().map_err(Problem::unavailable)
     }
 
-    /// Asks an agent; the agent as it is then.
+    /// Sends a request to an agent; returns the agent's state afterwards.
     pub(crate) fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, Problem> {
         self.runner.ask_agent(id, request).map_err(|refusal| match refusal {
             AgentRefusal::Wrong(why) => Problem::wrong(vec![why]),
@@ -109,14 +114,14 @@ impl Runs {
         })
     }
 
-    /// All runs, the oldest first.
+    /// All runs, oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Run>> {
         let runs = self.all.lock().runs.clone();
         runs.iter().for_each(|run| self.look_again(run));
         runs
     }
 
-    /// All searches, the oldest first.
+    /// All searches, oldest first.
     pub(crate) fn searches(&self) -> Vec<Arc<Search>> {
         self.all.lock().searches.clone()
     }
@@ -128,7 +133,7 @@ impl Runs {
         Ok(run)
     }
 
-    /// What became of a run that another server leads.
+    /// Updates a run that another server leads from the run store.
     fn look_again(&self, run: &Run) {
         let stored = run.led_elsewhere().then(|| run.now.lock().stored.clone()).flatten();
         let Some(stored) = stored else { return };
@@ -144,7 +149,7 @@ impl Runs {
         search.ok_or_else(|| Problem::unknown("search", "/searches", id))
     }
 
-    /// A run as its followers have it; one of an earlier process is read, which may take a while.
+    /// What followers of a run receive. A run of an earlier process is read from the store, which may take a while.
     pub(crate) fn followed(&self, id: &str) -> Result<Followed, Problem> {
         let run = self.get(id)?;
         if let Some(followed) = &*run.followed.lock() {
@@ -158,7 +163,7 @@ impl Runs {
         Ok(run.followed.lock().insert(followed).clone())
     }
 
-    /// The report of a run so far, which may take a while.
+    /// The report of a run so far. May take a while.
     pub(crate) fn report(&self, id: &str, format: ReportFormat) -> Result<String, Problem> {
         let run = self.get(id)?;
         let _turn = self.turn.try_lock_for(PATIENCE).ok_or_else(busy)?;
@@ -173,7 +178,7 @@ impl Runs {
         Ok(format.text(&report))
     }
 
-    /// What differs between two runs, as JSON, which may take a while.
+    /// The comparison of two runs, as JSON. May take a while.
     pub(crate) fn compare(&self, base: &str, other: &str) -> Result<String, Problem> {
         let stored = |id: &str| {
             let stored = self.get(id)?.now.lock().stored.clone();
@@ -184,8 +189,9 @@ impl Runs {
         self.runner.compare(&base, &other).map_err(Problem::unavailable)
     }
 
-    /// Reads what is to run, which may take a while, and starts it. `mistakes`: in the request itself. Also returns what carries its
-    /// events, to be spawned.
+    /// Parses and starts a run; may take a while. `mistakes` are those already found in the request itself. Also
+    /// returns the
+    /// future that forwards the run's events, which the caller must spawn.
     pub(crate) fn start(
         self: &Arc<Self>,
         spec: &Spec,
@@ -208,7 +214,7 @@ impl Runs {
         Ok((run, forward))
     }
 
-    /// Reads what is to be searched for, which may take a while, and starts it. `mistakes`: in the request itself.
+    /// Parses and starts a search; may take a while. `mistakes` are those already found in the request itself.
     pub(crate) fn start_search(&self, spec: &Spec, mistakes: Vec<String>) -> Result<Arc<Search>, Problem> {
         let ReadySearch { target, began, work, stop } = checked(mistakes, self.runner.read_search(spec))?;
         self.check_room(&self.all.lock())?;
@@ -225,7 +231,7 @@ impl Runs {
         Ok(search)
     }
 
-    /// Carries out a run or a search.
+    /// Starts the thread of a run or a search.
     fn spawn(&self, id: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Problem> {
         let thread = thread::Builder::new().name(format!("run-{id}")).spawn(body);
         let mut threads = self.threads.lock();
@@ -243,8 +249,10 @@ impl Runs {
         Err(Problem::conflict(why))
     }
 
-    /// Whether there is an agent for a further run, which may take a while. Only where something is under way here: what others do on
-    /// the agents may be over when a run begins, and may be what it takes up.
+    /// Refuses a run if no agent is free for it; may take a while. Checked only while this server has another run or
+    /// search in
+    /// progress: agents busy with other servers' runs may be free when this run begins, or their run may be the one
+    /// that it continues.
     fn check_agents(&self, spec: &Spec) -> Result<(), Problem> {
         for _ in 0..LOOKS {
             let (under_way, is_preparing) = {
@@ -260,7 +268,7 @@ impl Runs {
                     let why = format!("no agent is free; stop a run with DELETE, or wait: {all}");
                     return Err(Problem::conflict(why));
                 }
-                // They may be about to be that one's.
+                // The free agents may be about to be taken by the run that is preparing.
                 Some(true) if is_preparing => thread::sleep(LOOKS_EVERY),
                 _ => break,
             }
@@ -268,7 +276,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Stops a run that is under way, and forgets one that is over; whether it was over.
+    /// Stops a run in progress, or removes one that is over; returns whether it was over.
     pub(crate) fn delete(&self, id: &str) -> Result<bool, Problem> {
         let run = self.get(id)?;
         if run.led_elsewhere() {
@@ -285,7 +293,7 @@ impl Runs {
         Ok(true)
     }
 
-    /// The same of a search.
+    /// As [`Runs::delete`], for a search.
     pub(crate) fn delete_search(&self, id: &str) -> Result<bool, Problem> {
         let search = self.search(id)?;
         if !search.is_over() {
@@ -296,22 +304,22 @@ impl Runs {
         Ok(true)
     }
 
-    /// Stops all, and waits for them.
+    /// Stops all runs and searches, and waits until their threads have ended.
     pub(crate) fn stop(&self) {
         for run in self.list() {
-            // One that is over takes no commands.
+            // A run that is over accepts no commands.
             let _ = run.command(Command::Stop);
         }
         self.searches().iter().for_each(|search| search.stop());
         for thread in std::mem::take(&mut *self.threads.lock()) {
-            // A panic is its own.
+            // The thread has already reported its panic.
             let _ = thread.join();
         }
     }
 }
 
 impl All {
-    /// The paths of what is under way.
+    /// The paths of all runs and searches in progress.
     fn under_way(&self) -> Vec<String> {
         let runs = self.runs.iter().filter(|run| !run.is_over()).map(|run| run.url());
         let searches = self.searches.iter().filter(|search| !search.is_over()).map(|search| search.url());
@@ -319,7 +327,7 @@ impl All {
     }
 }
 
-/// Drops the oldest of those that are over, if there are too many.
+/// Removes the oldest entry that is over, if more than [`KEPT`] are.
 fn forget_oldest<T>(all: &mut Vec<Arc<T>>, is_over: impl Fn(&T) -> bool) {
     let mut over = (0..all.len()).filter(|nth| is_over(&all[*nth]));
     if let (Some(oldest), true) = (over.next(), over.count() >= KEPT) {
@@ -327,10 +335,10 @@ fn forget_oldest<T>(all: &mut Vec<Arc<T>>, is_over: impl Fn(&T) -> bool) {
     }
 }
 
-/// What was read of a request.
+/// Combines the mistakes of a request with the result of parsing what it describes.
 ///
 /// # Errors
-/// All that is wrong with it, and with what it describes.
+/// All mistakes in the request and in the plan.
 fn checked<T>(mistakes: Vec<String>, read: Result<T, Vec<String>>) -> Result<T, Problem> {
     match read {
         Ok(read) if mistakes.is_empty() => Ok(read),
@@ -393,7 +401,7 @@ impl Run {
         !matches!(self.now.lock().state, State::Preparing | State::Running)
     }
 
-    /// It has not begun: whatever it finds, it takes.
+    /// Whether the run has not begun, and may still take any free agent.
     fn is_preparing(&self) -> bool {
         !self.is_over() && self.header().is_none()
     }
@@ -402,7 +410,7 @@ impl Run {
         self.now.lock().is_elsewhere
     }
 
-    /// Connections of its plan; none before it has begun.
+    /// The planned connections; 0 before the run has begun.
     pub(crate) fn connections(&self) -> u64 {
         self.header().map_or(self.connections, |header| header.connections)
     }
@@ -411,7 +419,7 @@ impl Run {
         self.followed.lock().as_ref().and_then(Followed::header)
     }
 
-    /// Sends it a command.
+    /// Sends a command to the run.
     pub(crate) fn command(&self, command: Command) -> Result<(), Problem> {
         if self.led_elsewhere() {
             return Err(led_elsewhere(&self.id));
@@ -421,7 +429,7 @@ impl Run {
         }
         let many = || Problem::unavailable("this run has many commands to look at; try again");
         let is_taken = self.followed.lock().as_ref().is_some_and(|followed| followed.command(command));
-        // Nothing takes commands before it begins.
+        // Before a run begins, no conductor takes commands: stop and drain end its preparation.
         let ends = matches!(command, Command::Stop | Command::Drain) && self.header().is_none();
         self.stop.iter().filter(|_| ends).for_each(|stop| stop());
         (is_taken || ends).then_some(()).ok_or_else(many)
@@ -441,7 +449,7 @@ impl Run {
         }
     }
 
-    /// As it is listed; with its summary, where it is shown alone.
+    /// The run as JSON; `with_summary` adds its summary, which lists omit.
     pub(crate) fn json(&self, with_summary: bool) -> Value {
         let (now, url) = (self.now.lock(), self.url());
         let state = match now.state {

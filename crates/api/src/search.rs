@@ -1,4 +1,4 @@
-//! A search that this server has started.
+//! A search that this server has started: its state, its steps so far and its result.
 
 use parking_lot::Mutex;
 use samples::{FindSummary, Point};
@@ -7,7 +7,7 @@ use units::Date;
 
 use crate::Stop;
 
-/// A search.
+/// A search, shared between the thread that performs it and the requests that read it.
 pub(crate) struct Search {
     pub(crate) id: String,
     target: String,
@@ -16,12 +16,12 @@ pub(crate) struct Search {
     now: Mutex<Now>,
 }
 
-/// How far it has come.
+/// The state of a search.
 #[derive(Default)]
 struct Now {
-    /// Its steps, in the order of time; bounded, since each narrows the search.
+    /// The steps, in the order of time. Their number is bounded, since each narrows the search.
     steps: Vec<Point>,
-    /// What it found, or why it could not begin; none before its end.
+    /// The result, or the reasons why the search could not begin; `None` while it is in progress.
     result: Option<Result<FindSummary, Vec<String>>>,
 }
 
@@ -38,7 +38,7 @@ impl Search {
         self.now.lock().result.is_some()
     }
 
-    /// Ends it early.
+    /// Ends the search early.
     pub(crate) fn stop(&self) {
         (self.stop)();
     }
@@ -51,7 +51,7 @@ impl Search {
         self.now.lock().result = Some(result);
     }
 
-    /// As it is listed; with its steps and its result, where it is shown alone.
+    /// The search as JSON; `is_whole` adds its steps and its result, which lists omit.
     pub(crate) fn json(&self, is_whole: bool) -> Value {
         let now = self.now.lock();
         let (state, found, reasons) = match &now.result {
@@ -77,7 +77,7 @@ impl Search {
     }
 }
 
-/// How it ended. The result itself says what was found until it was interrupted.
+/// The outcome of a search. If it was interrupted, the result contains what was known until then.
 fn outcome(found: &FindSummary) -> Value {
     if found.interrupted { json!("interrupted") } else { json!(found.outcome) }
 }

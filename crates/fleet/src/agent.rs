@@ -1,5 +1,6 @@
-//! An agent's part in runs: pure, but for the [`Machine`] that carries the load. Messages and the time come in; reports and
-//! entries of the log come out.
+//! An agent's side of a run. It is pure except for the [`Machine`] that carries the load: messages and the time are inputs; reports and
+//! log entries are outputs. An agent may be under load only while its lease lasts, which the coordinator renews; this way a lost agent
+//! ends its load even if no message reaches it.
 
 mod allow;
 mod caps;
@@ -32,25 +33,27 @@ use crate::message::{
     Running, Seal, TakeOver, TookOver, Up,
 };
 
-/// Runs that have ended are remembered, so that a late message does not begin one again.
+/// Number of ended runs to remember, so that a late message does not start one again.
 const REMEMBERED: usize = 32;
 
 /// What carries the load of an agent's part.
 pub(crate) trait Machine {
-    /// Checks that it may take a part of this plan: how much it can take, or why none.
+    /// Checks whether this machine may take part in this plan. Returns its capacity, or the reason for refusing.
     fn accept(&mut self, offer: &Offer) -> Result<Can, String>;
 
-    /// Checks that it may and can take this part: how many values of tables it uses, or why not.
+    /// Checks whether this machine may and can carry out this part. Returns the number of table values it uses, or the reason for
+    /// refusing.
     fn rows(&mut self, assign: &Assign) -> Result<u64, String>;
 
-    /// Sets up the shards of the part that it [checked](Machine::rows) last, which uses these values, and for each of them which of
-    /// the [`Ready::roles`] it has; or why it cannot.
+    /// Sets up the shards of the part that was [checked](Machine::rows) last, with these table values. Returns, for each shard, the index
+    /// of its role in [`Ready::roles`]; or the reason for a failure.
     fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String>;
 
-    /// The shards begin.
+    /// Starts the shards.
     fn begin(&mut self);
 
-    /// Sets up and begins the shards of a further part, which it checked last, as these orders have it; returns as [`Machine::set_up`].
+    /// Sets up and starts the shards of an additional part, which was checked last, with these orders applied. Returns the same as
+    /// [`Machine::set_up`].
     fn take_over(
         &mut self,
         assign: &Assign,
@@ -58,24 +61,24 @@ pub(crate) trait Machine {
         orders: &[Order],
     ) -> Result<(Ready, Vec<u32>), String>;
 
-    /// Gives an order, with times of the run, to the shards.
+    /// Gives an order to the shards. Its times are relative to the start of the run.
     fn order(&mut self, order: Order);
 
-    /// What came from the shards, without waiting; times are of the run.
+    /// The next update from the shards, without waiting. Its times are relative to the start of the run.
     fn next(&mut self) -> Update<'_>;
 
-    /// Ends what is left of the part.
+    /// Ends the remaining shards.
     fn end(&mut self);
 }
 
-/// An agent.
+/// The state of an agent.
 pub(crate) struct Agent<M> {
     here: Here,
     machine: M,
     work: Option<Work>,
-    /// Entries of the present run that the carrier does not have yet.
+    /// Entries of the current run that the broker has not stored yet.
     unstored: u32,
-    /// CPU time that this process has used.
+    /// CPU time used by this process.
     cpu: Nanos,
     ended: VecDeque<String>,
     reports: VecDeque<(String, Up)>,
@@ -83,32 +86,32 @@ pub(crate) struct Agent<M> {
     notes: Notes,
 }
 
-/// Its part in a run.
+/// The agent's part in a run.
 struct Work {
     run: String,
     target: String,
     fingerprint: String,
     term: u32,
-    /// When the coordinator was heard last.
+    /// When the last message from the coordinator arrived.
     heard: Nanos,
     stage: Stage,
-    /// It may be under load until then, unless it hears more.
+    /// Until when the agent may be under load, unless the lease is renewed.
     lease: Nanos,
-    /// Orders that came so far.
+    /// Orders received so far.
     orders: Vec<Order>,
-    /// Parts of others that it has taken over, or was not able to.
+    /// Number of other agents' parts that it took over, or failed to.
     taken: u32,
-    /// The part that waits for values.
+    /// A part that waits for table values.
     filling: Option<Filling>,
     begin: Option<Nanos>,
-    /// CPU time of this process up to the last second that was counted.
+    /// CPU time of this process up to the last second counted.
     cpu: Nanos,
     is_stopping: bool,
-    /// It ends its load before its time.
+    /// The early end of its load, if in progress.
     ramp_down: Option<RampDown>,
-    /// Connections that it has closed since.
+    /// Connections closed since then.
     closed_by_lease: u64,
-    /// Why it ends before its time.
+    /// Why the part ends early, if it does.
     why: Option<String>,
 }
 
@@ -134,7 +137,7 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// What it announces of itself.
+    /// The agent's announcement.
     pub(crate) fn here(&self, now: Nanos) -> Here {
         let busy = |work: &Work| Busy {
             run: work.run.clone(),
@@ -145,12 +148,12 @@ impl<M: Machine> Agent<M> {
         Here { run: self.work.as_ref().map(busy), ..self.here.clone() }
     }
 
-    /// It takes no new run, or does again.
+    /// Sets whether the agent refuses new runs.
     pub(crate) fn drain(&mut self, is_draining: bool) {
         self.here.is_draining = is_draining;
     }
 
-    /// What its calibration says from now on.
+    /// Sets the calibration that the agent announces.
     pub(crate) fn calibrate(&mut self, calibrated: Option<Calibrated>) {
         self.here.calibrated = calibrated;
     }
@@ -160,33 +163,33 @@ impl<M: Machine> Agent<M> {
         &self.machine
     }
 
-    /// It takes part in no run.
+    /// Whether the agent takes part in no run.
     #[cfg(test)]
     pub(crate) fn is_free(&self) -> bool {
         self.work.is_none()
     }
 
-    /// It takes part in no run, or has nothing more to do for it.
+    /// Whether the agent takes part in no run, or has completed its part.
     pub(crate) fn is_done(&self) -> bool {
         self.work.as_ref().is_none_or(|work| matches!(work.stage, Stage::Sealed(_)))
     }
 
-    /// Entries that wait to be stored, and CPU time that this process has used.
+    /// Sets the number of entries not stored yet, and the CPU time used by this process.
     pub(crate) fn set_state(&mut self, unstored: u32, cpu: Nanos) {
         (self.unstored, self.cpu) = (unstored, cpu);
     }
 
-    /// A report to the coordinator of this run, to be sent.
+    /// The next report, with the run to whose coordinator it is sent.
     pub(crate) fn poll_report(&mut self) -> Option<(String, Up)> {
         self.reports.pop_front()
     }
 
-    /// What the log of this run is to have.
+    /// The next entry for a run's log.
     pub(crate) fn poll_record(&mut self) -> Option<(String, Record)> {
         self.records.pop_front()
     }
 
-    /// A message came. One for what cannot be a run has no subject for a reply either.
+    /// Handles a message. A message with invalid names is ignored: its reply would have no valid subject.
     pub(crate) fn handle(&mut self, now: Nanos, down: Down) {
         if !down.has_names() {
             return;
@@ -197,7 +200,7 @@ impl<M: Machine> Agent<M> {
             let report = self.consider(now, &run, term, offer);
             return self.report(now, run, term, Some(sent), report);
         }
-        // Of two processes of a coordinator the later one leads; the other sees from the reply that it does not.
+        // The coordinator process with the highest term leads. The other one recognises from the reply that it does not.
         if let Some(work) = self.work.as_mut().filter(|work| is_own && term >= work.term) {
             (work.term, work.heard) = (term, now);
             let is_running = matches!(work.stage, Stage::Running(..));
@@ -206,7 +209,7 @@ impl<M: Machine> Agent<M> {
                 ref other if is_running && !other.renews() => Nanos::ZERO,
                 _ => Nanos::NEVER,
             };
-            // A message that was long on its way renews nothing.
+            // A delayed message must not extend the lease beyond its usual length.
             work.lease = work.lease.max(lease.min(now + LEASE));
             match body {
                 Body::Offer(_) => {}
@@ -225,7 +228,7 @@ impl<M: Machine> Agent<M> {
         self.report_state(now, run, term, Some(sent));
     }
 
-    /// Reports how far it is with this run.
+    /// Reports the agent's state in this run.
     fn report_state(&mut self, now: Nanos, run: String, term: u32, echo: Option<Nanos>) {
         let (term, report) = match self.work.as_ref().filter(|work| work.run == run) {
             Some(work) => (work.term, self.report_of(work)),
@@ -302,7 +305,7 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// Takes a part, as soon as it has the values for it.
+    /// Accepts a part, and sets it up as soon as its table values have arrived.
     fn assign(&mut self, now: Nanos, assign: Assign) {
         let Some(work) = self.work.as_mut().filter(|work| matches!(work.stage, Stage::Accepted(_))) else {
             return;
@@ -319,7 +322,7 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// The part that has all its values is set up, or taken over.
+    /// Sets up, or takes over, the part whose values are complete.
     fn fill(&mut self, now: Nanos) {
         let Some(work) = &mut self.work else { return };
         let Some(Filling { assign, of, values, .. }) = work.filling.take_if(|filling| filling.is_full())
@@ -355,7 +358,7 @@ impl<M: Machine> Agent<M> {
         self.records.push_back((work.run.clone(), Record::TookOver(Box::new(record))));
     }
 
-    /// It takes no part after all.
+    /// Refuses a part that was accepted.
     fn refuse(&mut self, now: Nanos, why: String) {
         let Some(work) = &self.work else { return };
         let (run, term) = (work.run.clone(), work.term);
@@ -367,7 +370,7 @@ impl<M: Machine> Agent<M> {
     fn follow(&mut self, now: Nanos, lead: Lead) {
         let Some(work) = &mut self.work else { return };
         work.begin = work.begin.or(lead.begin);
-        // Those that came already, and those before which one is missing, are not taken.
+        // Skips orders that have already arrived, and all orders if an earlier one is missing.
         let has = work.orders.len() as u32;
         for order in lead.orders.into_iter().skip(has.saturating_sub(lead.from) as usize) {
             if lead.from > has {
@@ -382,7 +385,7 @@ impl<M: Machine> Agent<M> {
         self.begin(now);
     }
 
-    /// The shards begin, at their time.
+    /// Starts the shards when their time has come.
     fn begin(&mut self, now: Nanos) {
         let Some(work) = self.work.as_mut().filter(|work| work.begin.is_some_and(|at| at <= now)) else {
             return;
@@ -397,7 +400,7 @@ impl<M: Machine> Agent<M> {
         self.report_state(now, run, term, None);
     }
 
-    /// Takes over a part of a lost agent, as soon as it has the values for it.
+    /// Takes over a part of a lost agent, as soon as its table values have arrived.
     fn take_over(&mut self, now: Nanos, part: TakeOver) {
         let is_next = |work: &&mut Work| {
             let is_running = matches!(work.stage, Stage::Running(..)) && !work.is_stopping;
@@ -414,7 +417,7 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// When it has something to do, if no message comes before.
+    /// When the agent must act next, even without a message.
     pub(crate) fn acts_at(&self) -> Nanos {
         match &self.work {
             Some(work) if matches!(work.stage, Stage::Ready(..)) => work.begin.unwrap_or(Nanos::NEVER),
@@ -422,7 +425,7 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// Goes on: begins at its time, hands over what was counted, and ends a part whose lease has expired.
+    /// Advances the agent: starts in time, hands over counts, and ends a part whose lease has expired.
     pub(crate) fn poll(&mut self, now: Nanos) {
         self.begin(now);
         let Some(work) = &mut self.work else { return };
@@ -444,7 +447,7 @@ impl<M: Machine> Agent<M> {
                 due.into_iter().for_each(|order| self.machine.order(order));
                 let has_ended = gather(&mut self.machine, counting, &mut work.why);
                 while let Some(mut ticks) = counting.poll(has_ended) {
-                    // It is the process's, and no worker's own.
+                    // CPU time belongs to the process, not to a worker: it is counted in the first one.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);
                     if let Some(ramp_down) = &work.ramp_down {

@@ -1,8 +1,8 @@
-//! The way to an agent, and what its clock shows: from messages that went there and came back (as in RFC 5905, section 8).
+//! The offset of an agent's clock, estimated from messages with replies (as in RFC 5905, section 8).
 
 use units::Nanos;
 
-/// What is known of the way to an agent.
+/// The best estimate for an agent so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
     samples: u32,
@@ -12,13 +12,13 @@ pub(crate) struct Way {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     round_trip: Nanos,
-    /// What its clock shows more than ours.
+    /// Its clock minus this one.
     offset: i128,
 }
 
 impl Way {
-    /// A message was sent at `sent`, was answered at `at` by the agent's clock, and the answer is here `now`. Of all samples the
-    /// one with the shortest way counts: the clocks differ from what it says by half of that way at most.
+    /// Adds a sample: a message sent at `sent`, answered at `at` by the agent's clock, with the reply received at `now`. The sample with
+    /// the shortest round trip counts: its error is at most half of that.
     pub(crate) fn learn(&mut self, sent: Nanos, at: Nanos, now: Nanos) {
         if sent > now {
             return;
@@ -31,23 +31,23 @@ impl Way {
         }
     }
 
-    /// How often it was measured.
+    /// Number of samples.
     pub(crate) fn samples(&self) -> u32 {
         self.samples
     }
 
-    /// A time of ours by the agent's clock; none is before its beginning.
+    /// Converts a time of this clock to the agent's; not below 0.
     pub(crate) fn there(&self, at: Nanos) -> Nanos {
         let offset = self.best.map_or(0, |best| best.offset);
         Nanos((i128::from(at.0) + offset).clamp(0, i128::from(u64::MAX)) as u64)
     }
 
-    /// A time of the agent's by our clock.
+    /// Converts a time of the agent's clock to this one.
     pub(crate) fn back(&self, at: Nanos) -> i128 {
         i128::from(at.0) - self.best.map_or(0, |best| best.offset)
     }
 
-    /// By how much the two may be wrong.
+    /// Maximum error of the conversion; `None` without a sample.
     pub(crate) fn error(&self) -> Option<Nanos> {
         self.best.map(|best| Nanos(best.round_trip.0.div_ceil(2)))
     }

@@ -1,5 +1,5 @@
-//! What an operator asks of agents, and of a run: `throng fleet ls`, `doctor`, `calibrate`, `drain`, `set`. Requests and replies
-//! over core NATS: who gets no reply asks again.
+//! Requests of operators to agents and to runs: `throng fleet ls`, `doctor`, `calibrate`, `drain`, `set`. Requests and replies use core
+//! NATS; a request without a reply must be repeated by the user.
 
 mod agent;
 mod operator;
@@ -15,50 +15,50 @@ pub use agent::{Calibrator, Control};
 pub use operator::Operator;
 pub use run::Commands;
 
-/// Where all agents are asked.
+/// Subject of requests to all agents.
 const TO_ALL: &str = "throng.control";
 
-/// Where one agent is asked.
+/// Subject of requests to one agent.
 fn to_one(id: &str) -> String {
     format!("throng.control.{id}")
 }
 
-/// Where all agents are asked for what changes nothing: who may look need not be one who may steer.
+/// Subject of read-only requests to all agents. Separate, so that a server can grant them to users who may not control agents.
 const LOOK_AT_ALL: &str = "throng.look";
 
-/// The same of one agent.
+/// Subject of read-only requests to one agent.
 fn look_at(id: &str) -> String {
     format!("throng.look.{id}")
 }
 
-/// Where a process that is to be an agent asks whether there is one of this name.
+/// Subject on which a new agent asks whether its name is taken.
 fn named(id: &str) -> String {
     format!("throng.name.{id}")
 }
 
-/// Where the coordinator of a run is asked.
+/// Subject of requests to the coordinator of a run.
 fn to_run(run: &str) -> String {
     format!("throng.command.{run}")
 }
 
-/// What is asked of an agent.
+/// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Who it is, and what it does.
+    /// Its identity and state.
     Status,
-    /// The same, of a process that is to be an agent of this name.
+    /// The same, from a process that is about to join under this name.
     Joining {
-        /// The one that asks.
+        /// The process that asks.
         incarnation: u32,
     },
-    /// As [`Request::Status`], after its doctor has looked again.
+    /// As [`Request::Status`], after updating the findings.
     Doctor,
-    /// To take no new run, until [`Request::Undrain`] or a restart.
+    /// Accept no new run, until [`Request::Undrain`] or a restart.
     Drain,
-    /// To take runs again.
+    /// Accept runs again.
     Undrain,
-    /// To measure what it can do, when it is free.
+    /// Run a calibration, if the agent is free.
     Calibrate {
         /// Approximate time of each measurement: `8s`.
         duration: String,
@@ -66,7 +66,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether an agent is the same afterwards.
+    /// Whether the request is read-only.
     fn only_looks(&self) -> bool {
         matches!(self, Request::Status | Request::Joining { .. } | Request::Doctor)
     }
@@ -76,21 +76,21 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// To all but [`Request::Calibrate`]: as it is now.
+    /// The current state; the reply to all requests but [`Request::Calibrate`].
     Status(Box<AgentStatus>),
-    /// It begins to measure.
+    /// A calibration begins.
     Calibrating {
         /// The agent.
         id: String,
     },
-    /// What it measured.
+    /// The result of a calibration.
     Calibrated {
         /// The agent.
         id: String,
         /// The figures.
         calibration: Box<Calibration>,
     },
-    /// It does not do it.
+    /// The agent refuses the request.
     Refused {
         /// The agent.
         id: String,
@@ -100,7 +100,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Whether the names in it are names: an operator makes subjects of them.
+    /// Whether its names are valid; an operator builds subjects from them.
     fn has_names(&self) -> bool {
         let is_run = match self {
             Reply::Status(status) => status.run.as_deref().is_none_or(name::is_run),
@@ -118,37 +118,37 @@ impl Reply {
     }
 }
 
-/// Who an agent is, and what it does.
+/// The identity and state of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentStatus {
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
     /// `free`, `in run`, `draining` or `calibrating`.
     pub state: String,
     /// The run that it takes part in.
     pub run: Option<String>,
-    /// How late its load is, at the 99th percentile of the last second, nanoseconds; `None`: not known, or no run.
+    /// Lag of its load, in nanoseconds: the 99th percentile of the last second. `None`: unknown, or no run.
     pub lag_ns: Option<u64>,
-    /// The share of its machine's processors in use in the last second, from 0 to 1; `None`: not known yet.
+    /// Fraction of its machine's processors in use in the last second, from 0 to 1; `None`: unknown.
     pub cpu: Option<f64>,
 }
 
 impl AgentStatus {
-    /// What it is called that takes a run.
+    /// The state of an agent that accepts runs.
     const FREE: &'static str = "free";
 
-    /// Whether it takes a run.
+    /// Whether it accepts runs.
     pub fn is_free(&self) -> bool {
         self.state == AgentStatus::FREE
     }
 }
 
-/// What a share of a load may be.
+/// The valid values of `load=`.
 pub const LOADS: &str =
     "load: from 0.0001 % to 100 % of the plan's; use load=50%, or throng fleet pause for none";
 
-/// What is asked of a run's coordinator.
+/// A request to a run's coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunRequest {
@@ -162,19 +162,19 @@ pub enum RunRequest {
     Resume,
 }
 
-/// What the coordinator replies.
+/// The coordinator's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunReply {
-    /// It is a command of the run now: what it does.
+    /// The request is now a command of the run; describes its effect.
     Accepted(String),
-    /// It is none, for this reason.
+    /// The request is refused, for this reason.
     Refused(String),
 }
 
 impl RunRequest {
-    /// As a command of a run of this many connections, and what it does; or why there is none. In a pause the load is set for the
-    /// time after it.
+    /// The command for a run with this many connections, and its description; or the reason for a refusal. During a pause, the load is
+    /// set for the time afterwards.
     fn command(self, connections: u64, is_paused: bool) -> Result<(Command, String), String> {
         const ALL: u32 = 1_000_000;
         let when = if is_paused { " when resumed" } else { "" };

@@ -1,5 +1,6 @@
-//! The coordinator's end of a run: pure. Reports of agents, entries of the log and the time come in; messages, entries, and what
-//! the run's conductor is to know come out.
+//! The coordinator's side of a run. It is pure: reports of agents, log entries and the time are inputs; messages, log entries, and
+//! updates for the run's conductor are outputs. Orders and handovers take effect only after they are stored in the log, so that another coordinator
+//! process can take the run up.
 
 mod change;
 mod fleet;
@@ -41,16 +42,16 @@ use crate::{
     split::{self, Candidate},
 };
 
-/// An agent resolves names and checks its machine within this time.
+/// Maximum time for an agent to resolve names and check its machine.
 const PREPARES: Nanos = Nanos::from_secs(30);
-/// Between the entry that a run begins, and its beginning: the messages that say so arrive meanwhile.
+/// Delay between storing that a run begins and its beginning, for the messages about it to arrive.
 const BEGINS_IN: Nanos = Nanos::from_millis(500);
-/// The way to an agent is measured this often, this far apart.
+/// Number of clock samples per agent, and the interval between them.
 const SAMPLES: u32 = 8;
 const SAMPLES_EVERY: Nanos = Nanos::from_millis(30);
-/// For at most this long, where replies are lost.
+/// Maximum time for these samples, in case replies are lost.
 const MEASURES: Nanos = Nanos::from_secs(3);
-/// What is said of the part of an agent that was lost too late for another to take it over, or with no other there.
+/// Reported if the part of a lost agent was not taken over, because the run ended before or there was no other agent.
 const NOT_TAKEN_OVER: &str = "no agent took over its part before the run ended";
 
 /// Leads agents through a run.
@@ -61,18 +62,18 @@ pub(crate) struct Coordinator {
     members: Vec<Member>,
     offer: Offer,
     terms: Terms,
-    /// Values of tables, where there are some.
+    /// Table values to send, if the plan uses any.
     supply: Option<Supply>,
-    /// How many have a number.
+    /// Number of workers so far; the next worker's number.
     workers: u32,
     /// When the run began, by the coordinator's clock.
     start: Option<Nanos>,
-    /// The orders of the run, once they are stored; what was stored before an order that is missing; and how many this
-    /// process has given.
+    /// The stored orders of the run (`orders`), stored orders that follow a missing one (`early`), and the number of orders given by this
+    /// process (`given`).
     orders: Vec<Order>,
     early: BTreeMap<u32, Order>,
     given: u32,
-    /// Populations that have been ordered to their largest load, and whether they are below it now.
+    /// Populations that have been ordered to their peak load, and whether they are below it now.
     peaked: BTreeMap<u16, bool>,
     /// A later process leads the run.
     is_deposed: bool,
@@ -80,19 +81,19 @@ pub(crate) struct Coordinator {
     messages: VecDeque<(String, Down)>,
     records: VecDeque<Record>,
     changes: VecDeque<Change>,
-    /// What each member did since it was taken, by its place.
+    /// What each member did in the seconds not taken yet, by its index.
     seconds: Seconds,
 }
 
 enum Stage {
-    /// Agents are offered the plan until then at the latest.
+    /// The plan is offered to the agents; fails at this time.
     Offering(Nanos),
-    /// All have said what they can take, and no more is wanted of them.
+    /// All agents have reported their capacity, which is all that was asked.
     Asked,
     Assigning(Nanos),
-    /// The way to them is measured.
+    /// Measures the agents' clocks, until this time at the latest.
     Measuring(Nanos),
-    /// That it begins is being stored.
+    /// The beginning of the run is being stored.
     Storing,
     Begun,
     Over,
@@ -100,7 +101,7 @@ enum Stage {
 }
 
 impl Coordinator {
-    /// Of a new run: these agents are to take part.
+    /// Coordinates a new run with these agents.
     pub(crate) fn new(run: String, agents: Vec<Here>, offer: Offer, terms: Terms, now: Nanos) -> Coordinator {
         let members = agents.into_iter().map(Member::new).collect();
         Coordinator {
@@ -126,8 +127,8 @@ impl Coordinator {
         }
     }
 
-    /// Of a run that another process has begun: what this did is in the log, which is to be [taken](Coordinator::take) up to the
-    /// entry that it is [resumed](Record::Resumed), and it [leads](Coordinator::lead_from) from then on.
+    /// Takes up a run that another process has begun. Its log must be [passed in](Coordinator::take) up to the entry [`Record::Resumed`]
+    /// of this process; afterwards it [leads](Coordinator::lead_from) the run.
     pub(crate) fn taking_up(run: String, term: u32, began: Began, terms: Terms) -> Coordinator {
         let mut coordinator = Coordinator::new(run, Vec::new(), Offer::default(), terms, Nanos::ZERO);
         let members = began.members.into_iter().map(|(who, ready, part, error)| {
@@ -142,7 +143,7 @@ impl Coordinator {
         coordinator
     }
 
-    /// Whether all agents are ready, or why not.
+    /// Whether all agents are ready, or why the run cannot start.
     pub(crate) fn is_ready(&self) -> Result<bool, &str> {
         match &self.stage {
             Stage::Failed(why) => Err(why),
@@ -151,27 +152,27 @@ impl Coordinator {
         }
     }
 
-    /// When the run began, by the clock of `now`s.
+    /// When the run began, by the clock of this process.
     pub(crate) fn start(&self) -> Option<Nanos> {
         self.start
     }
 
-    /// A later process leads the run: this one does nothing more.
+    /// Whether a later process leads the run: then this one does nothing more.
     pub(crate) fn is_deposed(&self) -> bool {
         self.is_deposed
     }
 
-    /// Which workers there are, the agents' one after the other.
+    /// The roles of all workers, agent by agent.
     pub(crate) fn roles(&self) -> Vec<Role> {
         self.members.iter().flat_map(|member| member.ready().roles.clone()).collect()
     }
 
-    /// How many threads each of them has.
+    /// The number of threads of each worker.
     pub(crate) fn threads(&self) -> Vec<u32> {
         self.members.iter().flat_map(|member| member.ready().threads.clone()).collect()
     }
 
-    /// `uring`, `epoll` or `tun`, or `mixed`.
+    /// The agents' I/O: `uring`, `epoll`, `tun` or `mixed`.
     pub(crate) fn io(&self) -> &'static str {
         let mut ios = self.members.iter().map(|member| member.ready().io.as_str());
         match ios.next() {
@@ -195,7 +196,7 @@ impl Coordinator {
         self.members.iter().map(of).collect()
     }
 
-    /// What each agent did up to this second, and since the last call.
+    /// What each agent did since the last call, up to this second.
     pub(crate) fn take_seconds(&mut self, until: u64) -> Box<AgentTicks> {
         let mut seconds = self.seconds.take(until);
         let lost = |(place, member): (usize, &Member)| (member.state == AgentState::Lost).then_some(place);
@@ -203,42 +204,42 @@ impl Coordinator {
         Box::new(seconds)
     }
 
-    /// What was taken of each agent: requests sent.
+    /// Requests sent by each agent, as taken from the log.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> Vec<(crate::message::Incarnation, u64)> {
         self.members.iter().map(|member| (member.who.clone(), member.sent())).collect()
     }
 
-    /// Nothing will come any more from any agent, also from those that were lost.
+    /// Whether nothing more can arrive from any agent, including lost ones.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        // Whether it comes back makes no difference to a search.
+        // A search ends with a lost agent, whether it comes back or not.
         let is_given_up = |member: &Member| self.terms.is_step && member.state == AgentState::Lost;
         let is_gone = |member: &Member| member.is_gone(now) || is_given_up(member);
         !self.stall.hides(now) && self.members.iter().all(is_gone)
     }
 
-    /// The broker is out of reach: that no agent is heard says nothing about the agents.
+    /// Notes that the broker is unreachable: the silence of agents says nothing about them.
     pub(crate) fn handle_disconnected(&mut self, now: Nanos) {
         let there = self.members.iter_mut().filter(|member| member.state == AgentState::Ready);
         there.for_each(|member| member.be_unheard(now));
     }
 
-    /// The broker was out of reach, and an agent may not have stored yet what it counted meanwhile.
+    /// Whether the broker was unreachable, and an agent may not have stored its counts yet.
     pub(crate) fn is_behind(&self) -> bool {
         self.members.iter().any(|member| member.is_behind)
     }
 
-    /// A message to an agent's subject.
+    /// The next message, with the subject of its agent.
     pub(crate) fn poll_message(&mut self) -> Option<(String, Down)> {
         self.messages.pop_front()
     }
 
-    /// What the user is to know of the agents and of the coordinator, a line each.
+    /// The next notice for the user about agents or the coordinator, one line.
     pub(crate) fn poll_notice(&mut self) -> Option<String> {
         self.stall.poll_notice().or_else(|| self.members.iter_mut().find_map(Member::poll_notice))
     }
 
-    /// What the log is to have; it comes back from there.
+    /// The next log entry. It takes effect when it is read back from the log.
     pub(crate) fn poll_record(&mut self) -> Option<Record> {
         self.records.pop_front()
     }
@@ -247,7 +248,7 @@ impl Coordinator {
         !self.changes.is_empty()
     }
 
-    /// The run is over: nothing more is wanted of any agent.
+    /// Ends the run: all agents are released.
     pub(crate) fn release(&mut self) {
         self.stage = Stage::Over;
         self.members.iter_mut().for_each(|member| member.due = Nanos::ZERO);
@@ -257,7 +258,7 @@ impl Coordinator {
         self.changes.pop_front()
     }
 
-    /// The conductor gives an order. Agents learn of it once it is stored.
+    /// Takes an order of the conductor. Agents receive it after it is stored.
     pub(crate) fn order(&mut self, order: Order) {
         let number = self.given;
         self.given += 1;
@@ -268,13 +269,13 @@ impl Coordinator {
                 *is_below = true;
             }
         }
-        // Where the run is taken up, a process before may have given it.
+        // In a run that was taken up, an earlier process may have given this order.
         if number as usize >= self.orders.len() {
             self.records.push_back(Record::Ordered(number, order));
         }
     }
 
-    /// An agent reports.
+    /// Handles an agent's report.
     pub(crate) fn handle(&mut self, now: Nanos, up: Up) {
         if up.term > self.term {
             self.is_deposed = true;
@@ -283,7 +284,7 @@ impl Coordinator {
         let has_begun = matches!(self.stage, Stage::Begun);
         let Some(member) = self.members.iter_mut().find(|member| member.who.id == up.who.id) else { return };
         if member.who != up.who {
-            // Another process of this agent: the one that took part is no more.
+            // Another process of the same agent: the one that took part has ended.
             if has_begun {
                 member.lose("it was started again", &mut self.changes);
             }
@@ -306,12 +307,12 @@ impl Coordinator {
         }
     }
 
-    /// Whether the run goes on without an agent that is lost.
+    /// Whether the run continues without a lost agent.
     pub(crate) fn carries_on(&self) -> bool {
         self.terms.on_lost != OnLost::Abort
     }
 
-    /// An entry of the run's log.
+    /// Takes an entry of the run's log.
     pub(crate) fn take(&mut self, now: Nanos, entry: Entry) {
         match entry.author {
             Author::Coordinator { term } if term > self.term => self.is_deposed = true,
@@ -337,7 +338,7 @@ impl Coordinator {
             Record::Sealed(seal) => member.seal(seal, &mut self.changes),
             Record::TookOver(took) => {
                 member.takes.settle();
-                // It reports each second, and in a run that is taken up it was heard with each of its entries.
+                // The time of the takeover: agents report every second, and in a run taken up each entry counts as a sign of life.
                 let (by, ready, at) = (member.who.id.clone(), took.ready, member.heard);
                 let (first, is_lost) = (self.workers, member.state == AgentState::Lost);
                 member.add_workers(first, &ready.roles);
@@ -375,18 +376,18 @@ impl Coordinator {
         }
     }
 
-    /// It leads from now on a run that began, or begins, at `start`.
+    /// Leads from now on a run that begins, or began, at `start`.
     pub(crate) fn lead_from(&mut self, now: Nanos, start: Nanos) {
         (self.stage, self.start) = (Stage::Begun, Some(start));
         self.stall.begin(now);
         for member in &mut self.members {
-            // Where it began before, the log says when each was heard.
+            // In a run that was taken up, the log has shown when each agent was last alive.
             member.heard = now.min(start);
             (member.due, member.led, member.leased) = (Nanos::ZERO, now, now);
         }
     }
 
-    /// Goes on: repeats what was not answered, and notices who is silent.
+    /// Advances the run: repeats unanswered messages, and detects silent agents.
     pub(crate) fn poll(&mut self, now: Nanos) {
         if self.is_deposed {
             return;
@@ -411,7 +412,7 @@ impl Coordinator {
         }
     }
 
-    /// From stage to stage, until the run begins.
+    /// Advances through the stages until the run begins.
     fn step(&mut self, now: Nanos) {
         let silent = self.members.iter().find(|member| !member.answer.is_of(&self.stage));
         match self.stage {
@@ -453,12 +454,12 @@ impl Coordinator {
         }
     }
 
-    /// Agents that have accepted.
+    /// Agents that have accepted the offer.
     fn candidates(&self) -> Vec<Candidate<'_>> {
         self.members.iter().filter_map(Member::candidate).collect()
     }
 
-    /// Connections that those that were asked can hold together, and dials or requests a second; none: no limit.
+    /// The connections that the asked agents can hold together, and their dials or requests per second (`None`: no limit).
     pub(crate) fn together(&self) -> (u64, Option<f64>) {
         let candidates = self.candidates();
         let per_s = candidates.iter().map(|agent| agent.can.per_s);

@@ -1,13 +1,12 @@
-//! What a run is made from, as agents that take part in it announce it.
+//! Identifies what a run was made from, so that a restarted coordinator finds its run.
 
 use hmac::{Hmac, KeyInit, Mac};
 use plan::{Plan, Rows};
 use serde::Serialize;
 use sha1::Sha1;
 
-/// Names what a run is made from, with the rows and files of its plan: a coordinator that is started again with the same finds its run by it. All
-/// of the fleet can read it, and some of what goes into it is secret: `key`, which only the coordinator has, keeps others from
-/// trying what gives the same.
+/// The fingerprint of a run, including the rows and files of its plan. All of the fleet can read it, and some of its input is secret.
+/// Therefore it is an HMAC: without `key`, which only the coordinator has, other readers cannot test guesses of the input.
 pub(crate) fn fingerprint(key: &[u8], made_from: &impl Serialize, plan: &Plan) -> String {
     let mut mac = Hmac::<Sha1>::new_from_slice(key).expect("a key may have any length");
     mac.update(&serde_json::to_vec(made_from).expect("flags are data"));

@@ -1,4 +1,4 @@
-//! Who an agent is: what a coordinator, and `throng fleet ls`, know of it before it takes part in a run.
+//! The identity of an agent: what a coordinator, and `throng fleet ls`, know of it before it takes part in a run.
 
 use std::net::IpAddr;
 
@@ -12,54 +12,54 @@ use crate::{
     name,
 };
 
-/// An agent reports no more findings, of which there are fewer than kinds of checks.
+/// Maximum number of findings in a report; there are fewer kinds of checks.
 const MOST_FINDINGS: usize = 16;
-/// No more addresses are listed; all are counted.
+/// Maximum number of addresses listed; all are counted.
 const MOST_ADDRESSES: usize = 64;
-/// Longer texts of a finding are cut, characters.
+/// Maximum length of a finding's text, in characters; longer ones are cut.
 const LONGEST_TEXT: usize = 300;
-/// No target, and nothing is dialled: an address for documentation (RFC 5737), so that only one end is here.
+/// A target for checks that dials nothing: an address for documentation (RFC 5737), so that only one end is on this machine.
 const ELSEWHERE: &str = "tcp://192.0.2.1:9";
-/// The same where no route leads there.
+/// The same if there is no route to that address.
 const HERE: &str = "tcp://127.0.0.1:9";
 
-/// An agent, as it announces itself. It has no secret, and at most some 10 KB.
+/// The identity that an agent announces. Contains no secrets, and is at most about 10 KB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Identity {
-    /// Its name, unique in the fleet and the same after a restart: letters, digits, `-` and `_`.
+    /// Its name, unique in the fleet and unchanged by a restart: letters, digits, `-` and `_`.
     pub id: String,
-    /// Random, and another one after each start.
+    /// A random number, new after each start.
     pub incarnation: u32,
     /// throng's version.
     pub version: String,
-    /// Of the messages between coordinator and agents.
+    /// Version of the messages between coordinator and agents.
     pub protocol: u32,
     /// The name of its machine.
     pub host: String,
-    /// The same for agents that share ports: one network namespace of one machine.
+    /// Identifies a network namespace of a machine: agents with the same value share ports.
     pub network: String,
     /// Processors that it may use.
     pub cores: u32,
-    /// Memory that it may use, bytes.
+    /// Memory that it may use, in bytes.
     pub memory_bytes: u64,
-    /// The part of it that was available at its start, bytes.
+    /// The part of it that was available at its start, in bytes.
     pub memory_available_bytes: u64,
-    /// Addresses that it can dial from, without loopback where there are others; at most 64.
+    /// Addresses that it can dial from, without loopback if there are others; at most 64.
     pub addresses: Vec<IpAddr>,
-    /// How many there are.
+    /// Number of these addresses, including those beyond 64.
     pub address_count: u32,
     /// Ports that one of its addresses may use for one destination.
     pub ports: u64,
-    /// Connections that it may hold at once, by `--max-connections`; `None`: as many as its machine can.
+    /// Limit on concurrent connections by `--max-connections`; `None`: no limit.
     pub max_connections: Option<u64>,
-    /// About how many connections to another machine it can hold, at most those that it may.
+    /// Approximate number of connections to another machine that it can hold, within its limit.
     pub connections: u64,
-    /// What ends that: `memory`, `ports`, `file table` or `--max-connections`; empty where nothing is known to.
+    /// What limits them: `memory`, `ports`, `file table` or `--max-connections`; empty if nothing is known to.
     pub limited_by: String,
-    /// What may impair or prevent that many, worst first.
+    /// Findings that may impair or prevent that number, worst first.
     pub findings: Vec<AgentFinding>,
-    /// What it could do against throng's own server, if that was measured.
+    /// Its calibration against throng's own server, if there is one.
     pub calibration: Option<Calibration>,
 }
 
@@ -71,18 +71,18 @@ pub struct AgentFinding {
     pub severity: String,
     /// The limit's name: `open files`.
     pub what: String,
-    /// What there is: `65,536 allowed`.
+    /// The present value: `65,536 allowed`.
     pub value: String,
-    /// What is needed: `1,000,032 needed`.
+    /// The needed value: `1,000,032 needed`.
     pub needed: String,
-    /// A command line; empty where there is none.
+    /// A command line that fixes it; empty if there is none.
     pub fix: String,
 }
 
 impl Identity {
-    /// This machine's, with a new incarnation. Dials nothing.
+    /// The identity of an agent on this machine, with a new incarnation. Dials nothing.
     ///
-    /// `max_connections`: its cap, if it has one. `planner`: makes a plan of flags on this machine.
+    /// `max_connections`: its cap, if it has one. `planner`: creates a plan from flags on this machine.
     pub fn of_this_machine(
         root: &Root,
         id: String,
@@ -116,12 +116,12 @@ impl Identity {
         identity
     }
 
-    /// What its doctor finds now.
+    /// Updates the capacity and the findings.
     pub fn examine(&mut self, root: &Root, planner: &dyn Fn(&Flags) -> Result<Plan, String>) {
         let need = |target: &str| run::need(&planner(&Flags::new(target)).ok()?, root).ok();
         let Some(need) = need(ELSEWHERE).or_else(|| need(HERE)) else { return };
         let need = Need { target: None, listeners: Vec::new(), ..need };
-        // Ports that closed connections hold for a minute are a finding, not a smaller machine.
+        // Ports in TIME_WAIT are a finding, and do not reduce the capacity.
         let capacity = host::capacity_after_time_wait(root, &need);
         (self.connections, self.limited_by) = match (capacity.connections, self.max_connections) {
             (connections, Some(most)) if most <= connections => (most, "--max-connections".to_owned()),
@@ -133,13 +133,13 @@ impl Identity {
         self.findings = findings.into_iter().take(MOST_FINDINGS).map(AgentFinding::from).collect();
     }
 
-    /// The same for agents on one machine; for one that does not know its machine, its name.
+    /// Identifies its machine: equal for agents on the same machine. An agent that does not know it uses its own name.
     pub fn machine(&self) -> &str {
         let boot = self.network.split(' ').next().filter(|boot| !boot.is_empty());
         boot.unwrap_or(&self.id)
     }
 
-    /// What of it an agent announces each second.
+    /// The part of the identity that an agent announces every second.
     pub(crate) fn here(&self) -> Here {
         Here {
             who: Incarnation { id: self.id.clone(), nonce: self.incarnation },
@@ -153,7 +153,7 @@ impl Identity {
         }
     }
 
-    /// What its calibration says, if it has one.
+    /// The rates of its calibration, if it has one.
     pub(crate) fn calibrated(&self) -> Option<Calibrated> {
         let calibration = self.calibration.as_ref()?;
         let (open_per_s, requests_per_s) = (calibration.open_per_s.value, calibration.requests_per_s.value);
@@ -175,10 +175,10 @@ impl From<Finding> for AgentFinding {
     }
 }
 
-/// Reads the name of an agent: part of a NATS subject.
+/// Checks the name of an agent, which becomes part of a NATS subject.
 ///
 /// # Errors
-/// It has other characters, or none, or too many.
+/// It has other characters, none, or too many.
 pub fn agent_name(text: &str) -> Result<String, String> {
     if name::is_agent(text) {
         return Ok(text.to_owned());
@@ -192,7 +192,7 @@ pub fn new_agent_name(root: &Root) -> String {
     format!("{}-{:08x}", host_agent_name(root), units::system_random() as u32)
 }
 
-/// The name of this machine's host, as names may be: `vm17`.
+/// The name of this machine's host, restricted to the characters of a name: `vm17`.
 pub fn host_agent_name(root: &Root) -> String {
     plain_name(&host::host_name(root))
 }
@@ -203,14 +203,14 @@ pub fn is_agent_name_of(root: &Root, name: &str) -> bool {
     of_host && agent_name(name).is_ok()
 }
 
-/// The same without what a name must not have, and shorter than a name may be.
+/// The text without characters that a name must not have, and shorter than the maximum.
 fn plain_name(text: &str) -> String {
     let label = text.split('.').next().unwrap_or_default();
     let plain: String = label.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(32).collect();
     if plain.is_empty() { "agent".to_owned() } else { plain }
 }
 
-/// The first two digits: available memory varies between two readings.
+/// The first two digits only: available memory varies between two readings.
 fn two_digits(connections: u64) -> u64 {
     let unit = 10u64.pow(connections.checked_ilog10().unwrap_or(0).saturating_sub(1));
     connections / unit * unit
@@ -218,7 +218,7 @@ fn two_digits(connections: u64) -> u64 {
 
 fn source_addresses(root: &Root) -> Vec<IpAddr> {
     let all = host::local_addresses(root);
-    // An address of one link is no use without the link's name.
+    // A link-local address is useless without the name of its link.
     let is_of_link = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let others: Vec<_> = all.iter().copied().filter(|ip| !ip.is_loopback() && !is_of_link(ip)).collect();
     if others.is_empty() { all } else { others }

@@ -9,8 +9,8 @@
 //!   port-forward ◄───────────────►    the pod's port 4222, through the API server
 //! ```
 //!
-//! The Job is created first and owns everything else, and it ends by itself, so that whatever becomes of `throng run`, and whenever, the
-//! cluster removes all of it: docs/decisions/0026-a-job-owns-its-fleet.md.
+//! The Job is created first, owns everything else, and ends on its own. So the cluster removes all of it, whenever and however `throng
+//! run` ends: docs/decisions/0026-a-job-owns-its-fleet.md.
 
 #[cfg(feature = "k8s")]
 mod forward;
@@ -33,12 +33,12 @@ pub use options::{Kubernetes, Seccomp};
 /// What a run needs of its agents.
 #[derive(Clone, Debug)]
 pub struct Needs {
-    /// The most connections at one time.
+    /// Maximum number of concurrent connections.
     pub connections: u64,
-    /// How many agents; none: one for each 50,000 connections.
+    /// Number of agents; `None`: one for each 50,000 connections.
     pub agents: Option<u32>,
-    /// Targets that agents may load: `HOST:PORT`, each.
+    /// Targets that agents may load, each as `HOST:PORT`.
     pub targets: Vec<String>,
-    /// How long the plan lasts, if it has an end.
+    /// Duration of the plan, if it has an end.
     pub lasts: Option<Nanos>,
 }

@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! coordinator                          agent
-//!   which agents exist     ◄─ Here ────  each second: who it is, and its run
-//!   offer the plan         ── Offer ──►  plan, names, allow list, what it can take ─► Accepted or Refused
-//!   parts that sum up      ── Assign ─►  caps and limits; what it lacks for its part ─► Lacks
+//!   which agents exist     ◄─ Here ────  each second: its identity, and its run
+//!   offer the plan         ── Offer ──►  plan, names, allow list, capacity     ─► Accepted or Refused
+//!   parts that sum up      ── Assign ─►  caps and limits; missing table values ─► Lacks
 //!   rows of tables         ── Rows ───►  threads set up                  ─► Ready or Refused
-//!   the way to each clock  ── Lead ───►  answers at once
+//!   measure each clock     ── Lead ───►  replies at once
 //!   the run begins         ── Lead ───►  at the same time, by its own clock ─► Running
 //!   run's conductor        ── Lead ───►  orders to its threads; renews its lease
-//!   merges what the log has ◄═ Ticks ══  each second, from its outbox
+//!   merges the log         ◄═ Ticks ══  each second, from its outbox
 //!   checks the sums        ◄═ Sealed ══  the last entry of its log
 //!   the run is over        ── Release ►  free
 //! ```
 //!
-//! Messages (`──`) may be lost, repeated or late: their sender repeats them until they are answered. The log (`══`) is kept by
-//! NATS JetStream. [`coordinator`] and [`agent`] are pure; `coordinator/fleet.rs` and `agent/service.rs` are their surroundings.
-//! The fleet is one more kind of [`run::Workers`]: conductor, sinks and judge are those of one machine.
+//! Messages (`──`) may be lost, repeated or late: the sender repeats them until they are answered. The log (`══`) is stored by NATS
+//! JetStream. [`coordinator`] and [`agent`] are pure; `coordinator/fleet.rs` and `agent/service.rs` connect them to NATS, clocks and
+//! threads. A fleet is one implementation of [`run::Workers`]: conductor, sinks and judge are the same as on one machine.
 
 mod agent;
 mod clock;

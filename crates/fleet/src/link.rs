@@ -1,4 +1,5 @@
-//! The connection to NATS, for callers without an event loop of their own.
+//! The connection to NATS. Wraps the asynchronous client in a blocking interface, for callers without an async runtime. A lost connection
+//! is redialled in the background.
 
 mod failure;
 mod inbox;
@@ -37,40 +38,40 @@ use failure::Attempt;
 use inbox::Put;
 use notices::Notices;
 
-/// A live server responds within this time.
+/// Maximum time for a server to respond.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two attempts at a server that is away, at most.
+/// Maximum delay between two attempts to connect.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often a wait is looked at for its end.
+/// Polling interval for the end of a wait.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// A connection to a NATS server; it is dialled again whenever it is lost.
+/// A connection to a NATS server, redialled whenever it is lost.
 pub struct Link {
     runtime: Runtime,
     client: async_nats::Client,
     jetstream: jetstream::Context,
     server: String,
-    /// What only those know who log in as we do.
+    /// A secret shared by all who log in with the same credentials.
     secret: Vec<u8>,
-    /// How many connections there have been.
+    /// Number of connections made so far.
     connections: watch::Receiver<u64>,
     say: Say,
 }
 
 impl Link {
-    /// Connects. `say` gets a line for each change of the connection, later.
+    /// Connects. Later, `say` gets a line for each change of the connection.
     ///
     /// # Errors
-    /// Why there is no connection.
+    /// The reason why there is no connection.
     pub fn connect(server: &Server, say: Say) -> Result<Link, NoLink> {
         let link = Link::connect_unless(&|| false, server, say)?;
         Ok(link.expect("nothing stops it"))
     }
 
-    /// The same, unless it is to stop before; then there is none.
+    /// Connects, unless `is_stopped` becomes true; then returns `None`.
     ///
     /// # Errors
-    /// Why there is no connection.
+    /// The reason why there is no connection.
     pub fn connect_unless(
         is_stopped: &dyn Fn() -> bool,
         server: &Server,
@@ -88,13 +89,13 @@ impl Link {
                 connected.send_modify(|count| *count += 1);
             }
             let (notices, again) = (notices.clone(), again.clone());
-            // In a task of its own: the library shares this future among threads, which that of an attempt is not made for.
+            // In its own task: the library requires a `Sync` future, which a connection attempt is not.
             let asked = move || tokio::spawn(async move { refusal(&again).await });
             async move { notices.handle(event, async || asked().await.ok().flatten()).await }
         });
         let dial = options.connect(server.addresses());
         let Some(client) = runtime.block_on(unless(is_stopped, dial)) else {
-            // The thread that looks up a name is not waited for.
+            // Does not wait for the thread that resolves a name.
             runtime.shutdown_background();
             return Ok(None);
         };
@@ -107,7 +108,7 @@ impl Link {
         Ok(Some(Link { runtime, client, jetstream, server: shown, secret, connections, say }))
     }
 
-    /// Connects, however long the server is away, with a line for each reason; `None`: stopped before.
+    /// Connects, however long the server is unreachable, with a line for each reason. `None` if `stop` was set before.
     ///
     /// # Errors
     /// The server refuses.
@@ -133,7 +134,7 @@ impl Link {
         Ok(None)
     }
 
-    /// What lasts longer than a connection: streams that the server keeps.
+    /// The JetStream context, for streams that the server stores.
     pub fn jetstream(&self) -> jetstream::Context {
         self.jetstream.clone()
     }
@@ -143,32 +144,32 @@ impl Link {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
-    /// A key that only those have who log in as we do.
+    /// A secret shared by all who log in with the same credentials.
     pub(crate) fn secret(&self) -> &[u8] {
         &self.secret
     }
 
-    /// Octets of the longest message that the server takes.
+    /// The server's maximum message length, in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.client.server_info().max_payload
     }
 
-    /// Where it is, without a secret.
+    /// The server's address, without secrets.
     pub(crate) fn server(&self) -> &str {
         &self.server
     }
 
-    /// A line for the user.
+    /// Prints a line for the user.
     pub(crate) fn say(&self, line: &str) {
         (self.say)(line);
     }
 
-    /// Waits for what the server replies.
+    /// Blocks until a future completes.
     pub fn wait<F: Future>(&self, reply: F) -> F::Output {
         self.runtime.block_on(reply)
     }
 
-    /// Notices each connection that is made from now on.
+    /// A receiver that changes with each new connection.
     fn connections(&self) -> watch::Receiver<u64> {
         let mut connections = self.connections.clone();
         connections.mark_unchanged();
@@ -179,8 +180,8 @@ impl Link {
         self.runtime.spawn(task);
     }
 
-    /// A message on a subject. One that the server would not take is reported and not sent; one that finds no connection is
-    /// sent when there is one again.
+    /// Sends a message on a subject. A message that is too long for the server is reported and not sent; without a connection, it is sent
+    /// once there is one.
     pub(crate) fn send(&self, subject: String, message: &impl Serialize) {
         let bytes = serde_json::to_vec(message).expect("a message is data");
         let (size, most) = (bytes.len(), self.longest());
@@ -190,11 +191,11 @@ impl Link {
                 self.server
             ));
         }
-        // An error is that of a connection that is closed for good: the lease runs out then.
+        // The connection is closed for good: leases will run out.
         let _ = self.runtime.block_on(self.client.publish(subject, bytes.into()));
     }
 
-    /// All that is sent before this returns is with the server, unless that does not reply.
+    /// Waits until the server has received everything sent so far, or does not reply.
     pub(crate) fn flush(&self) {
         let flushed = async { tokio::time::timeout(PATIENCE, self.client.flush()).await };
         let _ = self.runtime.block_on(flushed);
@@ -207,7 +208,7 @@ impl Link {
         self.receive(subject, |message| serde_json::from_slice(&message.payload).ok())
     }
 
-    /// What arrives on a subject, as `read` reads it.
+    /// Receives messages on a subject, decoded by `read`.
     fn receive<T: Send + 'static>(
         &self,
         subject: String,
@@ -240,7 +241,7 @@ impl Link {
     }
 }
 
-/// What comes of it; none if it is to stop before.
+/// Awaits `work`; `None` if stopped before.
 async fn unless<F: Future>(is_stopped: &dyn Fn() -> bool, work: F) -> Option<F::Output> {
     let stopped = async {
         while !is_stopped() {
@@ -254,7 +255,7 @@ async fn unless<F: Future>(is_stopped: &dyn Fn() -> bool, work: F) -> Option<F::
 }
 
 fn options(server: &Server) -> Result<ConnectOptions, String> {
-    // An agent is lost if its server is back and it is not.
+    // Short delays: an agent that does not reconnect soon after the server is back counts as lost.
     let delay = |attempts: usize| RETRY.min(Duration::from_millis(1 << attempts.min(10)));
     Ok(server.options()?.connection_timeout(PATIENCE).reconnect_delay_callback(delay))
 }
@@ -263,7 +264,7 @@ fn failure(server: &Server, error: &ConnectError) -> NoLink {
     NoLink::new(&Attempt { server: &server.to_string(), login: server.login_text() }, error)
 }
 
-/// Why a server does not take a connection now, by one attempt; `None`: it does.
+/// Why a server does not accept a connection now, found by one attempt; `None` if it does.
 async fn refusal(server: &Server) -> Option<String> {
     let options = options(server).ok()?;
     let refused = options.connect(server.addresses()).await.err()?;

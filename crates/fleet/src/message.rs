@@ -1,7 +1,7 @@
-//! Everything that goes between a coordinator and its agents.
+//! Everything that a coordinator and its agents exchange.
 //!
-//! Two ways: *messages* over core NATS, which may be lost, repeated or late, and are repeated by their sender until they are
-//! answered; and the *log* of a run, a JetStream subject, which keeps what must last.
+//! There are two channels: *messages* over core NATS, which may be lost, repeated or late, and are repeated by their sender until they
+//! are answered; and the *log* of a run, a JetStream subject, which stores what must last.
 
 use std::fmt;
 
@@ -13,55 +13,55 @@ use units::Nanos;
 
 use crate::{name, seal::Sums};
 
-/// Of these messages; an agent serves only a coordinator of its own.
+/// Version of these messages. An agent serves only a coordinator with the same version.
 pub(crate) const PROTOCOL: u32 = 9;
 
-/// Longer ones are no [fingerprints](crate::fingerprint::fingerprint): an agent announces that of its run each second.
+/// Maximum length of a [fingerprint](crate::fingerprint::fingerprint), in bytes: an agent announces that of its run every second.
 const LONGEST_FINGERPRINT: usize = 64;
 
-/// How often a coordinator and its agents say that they are alive.
+/// Heartbeat interval of coordinator and agents.
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
-/// What has not been answered is sent again after this time.
+/// Retransmission interval of an unanswered message.
 pub(crate) const AGAIN: Nanos = Nanos::from_millis(300);
-/// An agent without a heartbeat for this long is lost.
+/// Silence after which an agent counts as lost.
 pub(crate) const LOST_AFTER: Nanos = Nanos::from_secs(4);
-/// An agent that has not heard from its coordinator for this long ends its load. Longer than a coordinator takes to start again.
+/// Silence of the coordinator after which an agent ends its load. Longer than a restart of the coordinator takes.
 pub(crate) const LEASE: Nanos = Nanos::from_secs(10);
-/// From then on it begins nothing new, and has closed its connections after this time.
+/// Time after the end of its lease within which an agent closes its connections. It starts nothing new meanwhile.
 pub(crate) const RAMPS_DOWN: Nanos = Nanos::from_secs(3);
 
-/// Where agents announce themselves, each second.
+/// Subject on which agents announce themselves every second.
 pub(crate) const HERE: &str = "throng.here";
-/// Where they are asked to do so at once.
+/// Subject on which they are asked to announce themselves at once.
 pub(crate) const WHO: &str = "throng.who";
-/// The subjects of all logs.
+/// Subjects of all logs.
 pub(crate) const LOGS: &str = "throng.log.>";
 
-/// Where an agent receives messages.
+/// Subject on which an agent receives messages.
 pub(crate) fn to_agent(id: &str) -> String {
     format!("throng.agent.{id}")
 }
 
-/// Where the coordinator of a run receives messages.
+/// Subject on which the coordinator of a run receives messages.
 pub(crate) fn to_run(run: &str) -> String {
     format!("throng.run.{run}")
 }
 
-/// Where what must last of a run is kept.
+/// Subject of the log of a run.
 pub(crate) fn log_of(run: &str) -> String {
     format!("throng.log.{run}")
 }
 
-/// One process of an agent. A second process of the same agent is not the one that was given a part of a run.
+/// One process of an agent. After a restart, another process of the same agent does not have its part of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Incarnation {
-    /// The agent, unique in the fleet.
+    /// Name of the agent, unique in the fleet.
     pub(crate) id: String,
-    /// Drawn when it started.
+    /// Random number drawn at its start.
     pub(crate) nonce: u32,
 }
 
-/// An agent announces itself.
+/// The announcement of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Here {
     pub(crate) who: Incarnation,
@@ -69,20 +69,20 @@ pub(crate) struct Here {
     pub(crate) protocol: u32,
     /// throng's version.
     pub(crate) version: String,
-    /// Agents with the same value share ports: one network namespace of one host.
+    /// Identifies a network namespace of a host: agents with the same value share ports.
     pub(crate) network: String,
     /// Processors that it may use.
     pub(crate) cores: u32,
-    /// What it could do against throng's own server, if that was measured.
+    /// Its calibration against throng's own server, if there is one.
     pub(crate) calibrated: Option<Calibrated>,
-    /// It takes no new run.
+    /// It accepts no new run.
     pub(crate) is_draining: bool,
     /// The run that it takes part in.
     pub(crate) run: Option<Busy>,
 }
 
 impl Here {
-    /// Whether the names in it are names: a coordinator makes subjects of them.
+    /// Whether its names are valid; a coordinator builds subjects from them.
     pub(crate) fn has_names(&self) -> bool {
         name::is_agent(&self.who.id) && self.run.as_ref().is_none_or(|busy| name::is_run(&busy.run))
     }
@@ -103,20 +103,20 @@ impl Here {
     }
 }
 
-/// What an agent's machine could do in a calibration.
+/// The result of an agent's calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Calibrated {
     pub(crate) open_per_s: f64,
     pub(crate) requests_per_s: f64,
 }
 
-/// What an agent can take of a plan.
+/// The capacity of an agent for a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Can {
-    /// Connections that its machine can hold, and what ends that: `memory`, `ports` or `file table`.
+    /// Connections that its machine can hold, and what limits them: `memory`, `ports` or `file table`.
     pub(crate) fits: u64,
     pub(crate) limited_by: String,
-    /// Connections that its user lets it hold beside those that it has, and dials or requests a second; none: no limit.
+    /// Limits by its user: further connections, and dials or requests per second; `None`: no limit.
     pub(crate) cap: Option<u64>,
     pub(crate) per_s: Option<f64>,
 }
@@ -125,26 +125,26 @@ pub(crate) struct Can {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Busy {
     pub(crate) run: String,
-    /// Of what the run was made from: a coordinator that is started again with the same takes it up again.
+    /// Identifies what the run was made from: a coordinator started again with the same input takes it up.
     pub(crate) fingerprint: String,
     pub(crate) term: u32,
-    /// How long it has not heard from the coordinator.
+    /// Time since the last message from the coordinator.
     pub(crate) silent: Nanos,
 }
 
-/// From a coordinator to an agent.
+/// A message from a coordinator to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Down {
     pub(crate) run: String,
-    /// How often the run has been taken up by another process of the coordinator: the highest one leads.
+    /// How many times another coordinator process has taken up the run; the highest term leads.
     pub(crate) term: u32,
-    /// When it was sent, by the coordinator's clock; the reply has it too, which measures the way there and back.
+    /// When it was sent, by the coordinator's clock. The reply echoes it, which gives the round-trip time.
     pub(crate) sent: Nanos,
     pub(crate) body: Body,
 }
 
 impl Down {
-    /// Whether the names in it are names: an agent makes subjects and files of them.
+    /// Whether its names are valid; an agent builds subjects and file names from them.
     pub(crate) fn has_names(&self) -> bool {
         name::is_run(&self.run)
             && match &self.body {
@@ -155,22 +155,22 @@ impl Down {
     }
 }
 
-/// What a coordinator says. Each is repeated until its reply arrives, and means the same if it arrives twice.
+/// The content of a message to an agent. It is repeated until the reply arrives, and is idempotent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Body {
     Offer(Box<Offer>),
     Assign(Box<Assign>),
     Lead(Lead),
-    /// A part of what another agent did, which is lost.
+    /// A part of a lost agent.
     TakeOver(Box<TakeOver>),
-    /// Values of tables that a part uses, and files that secure its connections.
+    /// Values of tables, and of certificate and key files, that a part uses.
     Rows(Rows),
-    /// The run needs this agent no longer.
+    /// The run no longer needs this agent.
     Release,
 }
 
 impl Body {
-    /// Whether it renews the lease of an agent under load. With some a lead comes, which does.
+    /// Whether it renews the lease of an agent under load. Some messages are sent together with a lead, which does.
     pub(crate) fn renews(&self) -> bool {
         match self {
             Body::Lead(lead) => lead.lease != Some(Nanos::ZERO),
@@ -180,76 +180,75 @@ impl Body {
     }
 }
 
-/// A run: a plan of which an agent is to have a part.
+/// A run of a plan, in which an agent is to take part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) protocol: u32,
     pub(crate) fingerprint: String,
-    /// The flags that make the plan, each with its value.
+    /// The flags of the plan, with their values.
     pub(crate) flags: Vec<(String, String)>,
-    /// The text of the scenario file, where the target names one.
+    /// The text of the scenario file, if the target names one.
     pub(crate) scenario: Option<String>,
-    /// The tables that the scenario reads, by the names of their files. Their [values](Rows) follow, to those that use them.
+    /// The tables that the scenario reads, by file name. Agents that use them receive their [values](Rows) later.
     pub(crate) tables: Vec<(String, TableHead)>,
-    /// The messages and bodies that stand in files, one request of the plan after the other.
+    /// Messages and bodies from files, one for each request of the plan.
     #[serde(default)]
     pub(crate) sent: Vec<Call>,
-    /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
+    /// For a step of a search: the quantity, the load, and the time at full load.
     pub(crate) step: Option<(run::By, u64, Nanos)>,
 }
 
-/// Which part of the plan is an agent's.
+/// An agent's part of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Assign {
     /// Its slice of each population.
     pub(crate) slices: Vec<Slice>,
-    /// Whether the probe is its own, too.
+    /// Whether it runs the probe too.
     pub(crate) probe: bool,
-    /// Its share of the ports, of which agents on one machine have the same.
+    /// Its share of the local ports, which agents on the same machine divide.
     pub(crate) tuples: Slice,
     /// Where the local addresses begin.
     pub(crate) salt: u64,
-    /// Where it is taken over: the requests, or arrivals, that are left of each population with a number of them, instead of the
-    /// slice's. Empty where none has one, and in a part that is not taken over.
+    /// For a part that is taken over: the remaining requests or arrivals of each population with a fixed number of them, which replace
+    /// those of the slice. Empty otherwise.
     #[serde(default)]
     pub(crate) left: Vec<Option<u64>>,
 }
 
-/// The coordinator leads: renews the agent's lease, and repeats what the agent does not know yet.
+/// Leads an agent: renews its lease, and repeats the orders that it does not have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lead {
     /// When the run begins, by the agent's clock.
     pub(crate) begin: Option<Nanos>,
-    /// Until when the agent may be under load, by its clock, unless it hears more; none before the run begins: from when it
-    /// arrives, as long as a lease is.
+    /// Until when the agent may be under load, by its clock. `None` before the run begins: a full lease from the arrival of the message.
     pub(crate) lease: Option<Nanos>,
-    /// The number of the first of these orders, from 0 for the first of the run.
+    /// The number of the first of these orders; the run's first order is 0.
     pub(crate) from: u32,
-    /// Times are of the run: from when it began.
+    /// Times are relative to the beginning of the run.
     pub(crate) orders: Vec<Order>,
 }
 
-/// A part of what a lost agent did.
+/// A part of a lost agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TakeOver {
-    /// From 0 for each agent that takes over.
+    /// Counted from 0 for each agent that takes over.
     pub(crate) number: u32,
     pub(crate) of: Incarnation,
     pub(crate) assign: Assign,
 }
 
-/// Some of the values that a part uses, in the order of [`plan::Rows`]: of tables, then certificates and keys. They are secrets: they go to the agent that has the part
-/// and into no log.
+/// Some of the values that a part uses, in the order of [`plan::Rows`]: of tables, then of certificate and key files. They are secrets,
+/// and are sent only to the agent with the part, never to a log.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rows {
-    /// The number of the part that they are for, from 0 for those that are [taken over](TakeOver::number); none: the agent's own.
+    /// The [number](TakeOver::number) of the takeover that they are for; `None`: the agent's original part.
     pub(crate) number: Option<u32>,
-    /// The place of the first of them.
+    /// The index of the first value.
     pub(crate) from: u64,
     pub(crate) values: Vec<String>,
 }
 
-/// Without the values.
+/// Prints the number of values only, since they are secrets.
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rows { number, from, values } = self;
@@ -257,130 +256,130 @@ impl fmt::Debug for Rows {
     }
 }
 
-/// From an agent to the coordinator of a run.
+/// A message from an agent to the coordinator of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Up {
     pub(crate) who: Incarnation,
     pub(crate) term: u32,
-    /// The [`Down::sent`] that this replies to, if it is a reply.
+    /// The [`Down::sent`] of the message that this answers, if any.
     pub(crate) echo: Option<Nanos>,
     /// When it was sent, by the agent's clock.
     pub(crate) at: Nanos,
     pub(crate) report: Report,
 }
 
-/// What an agent reports.
+/// The content of an agent's report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// It takes a part, of at most this size.
+    /// It takes a part of at most this size.
     Accepted { can: Can },
     /// It takes no part.
     Refused { why: String },
     /// It has this many of the values that its part uses, and waits for the others.
     Lacks { has: u64 },
-    /// Its shards wait for the beginning.
+    /// Its shards are set up, and wait for the beginning.
     Ready(Ready),
     /// Its shards run.
     Running(Running),
-    /// It takes part in no such run, or not any more.
+    /// It does not take part in this run, or not any more.
     Idle,
 }
 
-/// An agent's shards wait for the beginning.
+/// The shards of an agent that is ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ready {
-    /// What its workers do: all its shards with the same role are one worker.
+    /// The roles of its workers. All its shards with the same role form one worker.
     pub(crate) roles: Vec<Role>,
-    /// Connections that are its part.
+    /// Connections of its part.
     pub(crate) wanted: u64,
     /// Threads of each worker.
     pub(crate) threads: Vec<u32>,
     /// Processors that it may use.
     #[serde(default)]
     pub(crate) cores: u32,
-    /// `uring` or `epoll`.
+    /// `uring`, `epoll` or `tun`.
     pub(crate) io: String,
 }
 
-/// An agent's shards run.
+/// The state of an agent whose shards run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Running {
     /// When they began, by the agent's clock.
     pub(crate) began: Nanos,
-    /// How many orders it has.
+    /// Number of orders received.
     pub(crate) orders: u32,
-    /// How many parts of others it has taken over, or was not able to.
+    /// Number of other agents' parts that it took over, or failed to.
     pub(crate) taken: u32,
-    /// How many values it has of those that the next of these parts uses, where it waits for some.
+    /// Number of values received for the next of these parts, if it waits for any.
     pub(crate) has: Option<u64>,
-    /// Entries of the log that the carrier does not have yet.
+    /// Entries of the log that the broker has not stored yet.
     pub(crate) unstored: u32,
-    /// CPU time that the agent's process has used, of this many processors.
+    /// CPU time used by the agent's process, which may use `cores` processors.
     pub(crate) cpu: Nanos,
     pub(crate) cores: u32,
 }
 
-/// What is kept in the log of a run, once for each author and sequence.
+/// An entry in the log of a run, unique by author and sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) author: Author,
-    /// From 0 for each author.
+    /// Counted from 0 for each author.
     pub(crate) sequence: u64,
     pub(crate) record: Record,
 }
 
-/// Who wrote an entry.
+/// The author of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Author {
     Coordinator { term: u32 },
     Agent(Incarnation),
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Record {
     /// The run begins this long after the entry is stored.
     Began(Box<Began>),
-    /// Another process of the coordinator leads from here on.
+    /// Another coordinator process leads from here on.
     Resumed,
-    /// The order of this number.
+    /// An order, with its number.
     Ordered(u32, Order),
-    /// What each of an agent's workers counted since its entry before.
+    /// Counts of each of an agent's workers since its previous entry.
     Ticks(Vec<Tick>),
-    /// An agent has taken over a part: further workers follow in its ticks.
+    /// An agent has taken over a part: its later ticks include additional workers.
     TookOver(Box<TookOver>),
-    /// What a lost agent did is handed to these.
+    /// The parts of a lost agent are handed to these agents.
     Reassigned(Incarnation, Vec<(Incarnation, Assign)>),
-    /// Nothing follows.
+    /// The author's last entry.
     Sealed(Seal),
 }
 
-/// An agent has taken over a part.
+/// The takeover of a part by an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TookOver {
-    /// Whose it was.
+    /// The lost agent.
     pub(crate) of: String,
-    /// With what; with nothing, where it was not able to.
+    /// The shards of the takeover; empty if it failed.
     pub(crate) ready: Ready,
-    /// Why it was not.
+    /// Why it failed; `None` if it succeeded.
     pub(crate) why: Option<String>,
 }
 
-/// What a coordinator must know to take up a run again.
+/// What another coordinator process must know to take up the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Began {
     pub(crate) seed: u64,
     pub(crate) after: Nanos,
-    /// Who takes part, and with what; and by how much what is known of its clock may be wrong.
+    /// The agents that take part, with their shards, parts, and the possible error of the estimate of their clocks.
     pub(crate) members: Vec<(Incarnation, Ready, Assign, Option<Nanos>)>,
 }
 
 /// The end of an agent's part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Seal {
-    /// What each worker's ticks must add up to.
+    /// The sums of each worker's ticks, for verification.
     pub(crate) sums: Vec<Sums>,
-    /// Why it ended before its time, if it did.
+    /// Why it ended early; `None` if it did not.
     pub(crate) why: Option<String>,
     /// Connections that it closed because its lease had expired.
     #[serde(default)]

@@ -1,18 +1,18 @@
-//! Names that come over NATS and become part of subjects and of the names of files: one with a `/`, a blank or a wildcard would
-//! lead elsewhere, and a long one ends the connection.
+//! Names received over NATS that become part of subjects and file names. A `/`, a blank or a wildcard in one would lead elsewhere, and an
+//! overlong one ends the connection.
 
-/// The longest name of an agent.
+/// Maximum length of an agent's name, in bytes.
 pub(crate) const LONGEST: usize = 64;
-/// The longest name of a run; ours have eight characters.
+/// Maximum length of a run's name, in bytes; throng's own have eight characters.
 const LONGEST_RUN: usize = 32;
 
-/// Whether this can be the name of an agent: letters, digits, `-` and `_`.
+/// Whether this is a valid name of an agent: letters, digits, `-` and `_`.
 pub(crate) fn is_agent(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=LONGEST).contains(&text.len()) && text.chars().all(is_plain)
 }
 
-/// Whether this can be the name of a run: digits and small letters.
+/// Whether this is a valid name of a run: digits and small letters.
 pub(crate) fn is_run(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_digit() || c.is_ascii_lowercase();
     (1..=LONGEST_RUN).contains(&text.len()) && text.chars().all(is_plain)

@@ -1,4 +1,4 @@
-//! `throng observe` over NATS: samples of a target's host without a port that somebody could reach.
+//! `throng observe` over NATS: samples of a target's host without opening a port there.
 
 use samples::Sample;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use crate::{
     name,
 };
 
-/// Where all observers are asked who they are.
+/// Subject of inquiries to all observers.
 const TO_ALL: &str = "throng.observe";
-/// A live observer replies within this time; less than a run waits for its sample.
+/// Maximum time for an observer's reply; shorter than a run's wait for a sample.
 const REPLIES: Nanos = Nanos::from_millis(1_500);
-/// More ports are likely a mistake.
+/// Maximum number of ports; more are likely a mistake.
 const MAX_PORTS: usize = host::remote::MAX_PORTS;
 
-/// Where one observer is asked.
+/// Subject of inquiries to one observer.
 fn to_one(name: &str) -> String {
     format!("throng.observe.{name}")
 }
 
-/// What is asked of an observer.
+/// A request to an observer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Request {
@@ -48,12 +48,12 @@ pub struct Observing {
 }
 
 impl Observing {
-    /// Announces itself. `only`: the one port that may be sampled.
+    /// Announces an observer. `only`: the single port that may be sampled; `None`: any.
     ///
     /// # Errors
-    /// NATS does not let it listen, or there is an observer of this name.
+    /// NATS refuses a subscription, or an observer of this name exists.
     pub fn new(link: Link, name: String, only: Option<u16>) -> Result<Observing, String> {
-        /// Others reply within this time.
+        /// Maximum time for another observer of this name to reply.
         const ALONE: Nanos = Nanos::from_millis(300);
         if link.ask::<Reply>(to_one(&name), &Request::Who)?.next(ALONE).is_some() {
             return Err(format!("an observer named {name} has already joined; use another --name"));
@@ -62,7 +62,7 @@ impl Observing {
         Ok(Observing { name, only, requests, _link: link })
     }
 
-    /// Replies to what comes in this time.
+    /// Replies to requests, waiting for at most `wait`.
     pub fn turn(&mut self, wait: Nanos, sample: &mut dyn FnMut(&[u16]) -> Sample) {
         let first = self.requests[1].next(wait);
         let others = std::iter::from_fn(|| self.requests[0].next(Nanos::ZERO));
@@ -93,7 +93,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// The observer of this name, or the only one that there is.
+    /// Finds the observer of this name, or the only one.
     ///
     /// # Errors
     /// There is none, or several.
@@ -122,7 +122,7 @@ impl Observers {
         }
     }
 
-    /// Its name.
+    /// The observer's name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,5 +1,5 @@
-//! Entries on their way to the log: each is sent until the carrier has it, and kept in a file meanwhile, so that neither a
-//! carrier that is away nor the end of this process loses it.
+//! Entries on their way to the log. Each is sent until the broker has stored it, and kept in a file meanwhile, so that neither an
+//! unreachable broker nor the end of this process loses it.
 
 mod spool;
 
@@ -10,35 +10,35 @@ use units::{Count, Nanos};
 use self::spool::{Left, Spool};
 use crate::message::{Author, Entry, Record, log_of};
 
-/// As many are on their way at one time.
+/// Maximum number of entries sent but not acknowledged.
 const WINDOW: usize = 64;
-/// What could not be stored is sent again this long after that was known.
+/// Delay before an entry that was not stored is sent again.
 const AGAIN: Nanos = Nanos::from_millis(250);
-/// More than these are only in their file, or, where they are in none, added up.
+/// Maximum number of entries in memory. Further ones are only in the file, or merged if there is no file.
 const IN_MEMORY: usize = 600;
 
-/// Entries to be stored, of one author.
+/// The entries of one author that are to be stored.
 pub(crate) struct Outbox {
     author: Author,
     folder: Option<PathBuf>,
     logs: Vec<Log>,
-    /// While entries cannot be kept in a file.
+    /// Set while entries cannot be written to a file.
     unwritten: Option<Unwritten>,
-    /// What to tell the user of.
+    /// A problem to report to the user.
     trouble: Option<String>,
 }
 
-/// Entries cannot be kept in a file.
+/// The state while entries cannot be written to a file.
 #[derive(Default)]
 struct Unwritten {
     why: String,
-    /// In memory only, and added up with others.
+    /// Number of entries that are only in memory, and number of entries merged into others.
     entries: u64,
     merged: u64,
 }
 
 impl Unwritten {
-    /// An entry was kept in a file, or not; what is to be said of that, once for each reason and at the end.
+    /// Updates the state after an attempt to write an entry. Returns a notice for each new reason, and at the end.
     fn note(state: &mut Option<Unwritten>, kept: &Result<u64, String>) -> Option<String> {
         match kept {
             Ok(_) => state.take().map(|past| past.over()),
@@ -62,7 +62,7 @@ impl Unwritten {
     }
 }
 
-/// Names an entry that is on its way.
+/// Identifies an entry that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     run: String,
@@ -70,51 +70,51 @@ pub(crate) struct Ticket {
     sequence: u64,
 }
 
-/// An entry to be stored.
+/// An entry to send to the log.
 pub(crate) struct Parcel {
     pub(crate) ticket: Ticket,
     pub(crate) subject: String,
-    /// The same whenever it is sent.
+    /// The message id for deduplication; the same each time the entry is sent.
     pub(crate) id: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What is on its way to the log of a run.
+/// The unstored entries of one run's log.
 struct Log {
     run: String,
     author: Author,
     next: u64,
     waiting: VecDeque<Waiting>,
-    /// Nothing will be added.
+    /// No entry will be added.
     is_sealed: bool,
     spool: Option<Spool>,
 }
 
 struct Waiting {
     sequence: u64,
-    /// None, where it is only in the spool.
+    /// `None` if the entry is only in the spool.
     record: Option<Record>,
-    /// Where the spool has it; none, where it does not.
+    /// Its position in the spool; `None` if it is not there.
     at: Option<u64>,
     state: State,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// It was never sent.
+    /// Not sent yet.
     New,
     OnItsWay,
-    /// To be sent again from then on.
+    /// To be sent again from this time on.
     Failed(Nanos),
 }
 
 impl Outbox {
-    /// Without files.
+    /// An outbox without files.
     pub(crate) fn new(author: Author) -> Outbox {
         Outbox { author, folder: None, logs: Vec::new(), unwritten: None, trouble: None }
     }
 
-    /// With files in this folder; what a process before left there is sent.
+    /// An outbox with files in this folder. Entries left there by earlier processes are sent.
     pub(crate) fn with_spool(author: Author, folder: PathBuf) -> Outbox {
         let waiting = |(at, entry): (u64, Entry)| Waiting {
             sequence: entry.sequence,
@@ -133,13 +133,13 @@ impl Outbox {
         Outbox { author, logs: left.collect(), folder: Some(folder), unwritten: None, trouble: None }
     }
 
-    /// Adds what the log of a run is to have.
+    /// Adds an entry for the log of a run.
     pub(crate) fn push(&mut self, run: &str, record: Record) {
         let nth = self.log_of(run);
         let log = &mut self.logs[nth];
         log.is_sealed |= matches!(record, Record::Sealed(_));
         if let (Some(before), Record::Ticks(ticks)) = (log.mergeable(), &record) {
-            // Nothing is lost but when exactly it happened.
+            // The merged ticks lose only their distribution over time.
             before.iter_mut().zip(ticks).for_each(|(before, tick)| before.extend(tick));
             self.unwritten.iter_mut().for_each(|unwritten| unwritten.merged += 1);
             return;
@@ -170,7 +170,7 @@ impl Outbox {
         })
     }
 
-    /// An entry that is to be sent now.
+    /// The next entry to send.
     pub(crate) fn poll(&mut self, now: Nanos) -> Option<Parcel> {
         let on_their_way =
             self.logs.iter().flat_map(|log| &log.waiting).filter(|waiting| waiting.state == State::OnItsWay);
@@ -203,7 +203,7 @@ impl Outbox {
         None
     }
 
-    /// The carrier has it, or not.
+    /// Handles the outcome of sending an entry.
     pub(crate) fn handle(&mut self, now: Nanos, ticket: &Ticket, is_stored: bool) {
         let Some(log) = self.logs.iter_mut().find(|log| log.run == ticket.run && log.author == ticket.author)
         else {
@@ -225,21 +225,21 @@ impl Outbox {
         });
     }
 
-    /// Entries of this author's that the carrier does not have yet. What a process before left is not waited for: it may be of
+    /// Number of this author's entries that the broker has not stored. Entries of earlier processes are excluded: they may belong to
     /// another fleet.
     pub(crate) fn unstored(&self) -> u32 {
         let own = self.logs.iter().filter(|log| log.author == self.author);
         own.map(|log| log.waiting.len() as u32).sum()
     }
 
-    /// What went wrong here since the last call.
+    /// The next problem to report to the user.
     pub(crate) fn poll_trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }
 }
 
 impl Log {
-    /// Where there are too many to keep: the newest ticks, if they were never sent and are in no file.
+    /// The newest ticks, if they can absorb others: too many entries are only in memory, and these were never sent.
     fn mergeable(&mut self) -> Option<&mut Vec<samples::Tick>> {
         let is_full = self.waiting.iter().filter(|waiting| waiting.at.is_none()).count() >= IN_MEMORY;
         let newest = self.waiting.back_mut()?;
@@ -252,12 +252,12 @@ impl Log {
     }
 }
 
-/// An entry as it is sent and kept.
+/// An entry as it is sent and stored.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     minicbor_serde::to_vec(entry).expect("an entry is data")
 }
 
-/// The entry in these bytes, if it is one.
+/// Decodes an entry; `None` if the bytes are not valid.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Entry> {
     minicbor_serde::from_slice(bytes).ok()
 }

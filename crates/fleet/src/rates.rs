@@ -1,15 +1,15 @@
-//! How often a plan dials and sends, all of it together, for the caps of agents.
+//! The rates at which a plan dials and sends, which the caps of agents limit.
 
 use plan::{Activity, Plan, Population, Ramp, Stage, Then};
 use units::{Nanos, Rate};
 
-/// What a population, or the probe, does a second at the most, as far as that has a limit: its requests, and then its dials in each
-/// stage of the plan. For each of these, the sum over all of an agent's is to stay below its cap.
+/// The maximum rates of a population, or of the probe, as far as they are limited: its requests, then its dials in each stage of the
+/// plan. For each of these, the sum over an agent's parts must stay within its cap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rates(Vec<f64>);
 
 impl Rates {
-    /// Of a population.
+    /// The rates of a population.
     pub(crate) fn of(plan: &Plan, nth: u16) -> Rates {
         let population = &plan.populations[usize::from(nth)];
         let per_s = |rate: Option<Rate>| rate.map_or(0.0, Rate::per_s_f64);
@@ -24,44 +24,44 @@ impl Rates {
         Rates([per_s(request_rate(population))].into_iter().chain(plan.stages.iter().map(dials)).collect())
     }
 
-    /// Of a probe that sends at this rate: each request may need a connection.
+    /// The rates of a probe that sends at this rate: each request may need a connection.
     pub(crate) fn of_probe(plan: &Plan, rate: Rate) -> Rates {
         Rates(vec![rate.per_s_f64(); 1 + plan.stages.len()])
     }
 }
 
-/// What is left of an agent's cap.
+/// The unused part of an agent's cap.
 #[derive(Clone, Debug)]
 pub(crate) struct Left {
-    /// None: no limit.
+    /// `None`: no limit.
     most: Option<f64>,
     used: Vec<f64>,
 }
 
 impl Left {
-    /// All of it.
+    /// The whole cap.
     pub(crate) fn of(most: Option<f64>) -> Left {
         Left { most, used: Vec::new() }
     }
 
-    /// This share of a population, or of the probe, is the agent's.
+    /// Subtracts this share of a population or of the probe.
     pub(crate) fn take(&mut self, rates: &Rates, share: f64) {
         self.used.resize(self.used.len().max(rates.0.len()), 0.0);
         self.used.iter_mut().zip(&rates.0).for_each(|(used, rate)| *used += rate * share);
     }
 
-    /// How many of `of` units of a population, or of the probe, it may still take.
+    /// Number of `of` units of a population, or of the probe, that still fit.
     pub(crate) fn units(&self, rates: &Rates, of: u32) -> u64 {
         let Some(most) = self.most else { return u64::MAX };
         let used = self.used.iter().copied().chain(std::iter::repeat(0.0));
         let share = |(rate, used): (&f64, f64)| (*rate > 0.0).then(|| (most - used) / rate);
         let least = rates.0.iter().zip(used).filter_map(share).fold(f64::INFINITY, f64::min);
-        // Exact where the quotient is: 100/s of 300/s are 333 of 999. Less than nothing is none.
+        // Exact for exact quotients: 100/s of 300/s are 333 of 999. A negative result becomes 0.
         (least * f64::from(of) * (1.0 + 1e-12) + 1e-9) as u64
     }
 }
 
-/// What a plan does a second at the most, as far as that has a limit: the dials of each stage, and the requests. Each with what they are of.
+/// The maximum rates of a plan, as far as they are limited: the dials of each stage, and the requests. Each with the names of its parts.
 pub(crate) fn totals(plan: &Plan) -> Vec<(String, Rate)> {
     let probe: Option<(&str, Rate)> = plan.probe.as_ref().map(|probe| ("probe", probe.rate));
     let dials = plan.stages.iter().map(|stage| {
@@ -71,7 +71,7 @@ pub(crate) fn totals(plan: &Plan) -> Vec<(String, Rate)> {
     dials.chain([sum(named(plan, request_rate).chain(probe))]).collect()
 }
 
-/// The populations that have such a rate.
+/// The populations that have this rate.
 fn named(plan: &Plan, of: fn(&Population) -> Option<Rate>) -> impl Iterator<Item = (&str, Rate)> {
     let populations = plan.populations.iter();
     populations.filter_map(move |population| Some((population.name.as_str(), of(population)?)))
@@ -87,7 +87,7 @@ fn sum<'a>(all: impl Iterator<Item = (&'a str, Rate)>) -> (String, Rate) {
     (names.join(" + "), rate)
 }
 
-/// The largest of them.
+/// The largest of the plan's rates.
 pub(crate) fn busiest(plan: &Plan) -> f64 {
     totals(plan).into_iter().map(|(_, rate)| rate.per_s_f64()).fold(0.0, f64::max)
 }
@@ -97,7 +97,7 @@ fn held(plan: &Plan, stage: &Stage) -> u64 {
     stage.of.iter().map(|nth| u64::from(plan.populations[usize::from(*nth)].load.held())).sum()
 }
 
-/// The most dials a second of a stage's ramp; none where it has no limit.
+/// Maximum dials per second in a stage's ramp; `None`: no limit.
 pub(crate) fn dial_rate(plan: &Plan, stage: &Stage) -> Option<Rate> {
     let connections = held(plan, stage);
     match stage.ramp {
@@ -109,7 +109,7 @@ pub(crate) fn dial_rate(plan: &Plan, stage: &Stage) -> Option<Rate> {
     }
 }
 
-/// The most requests a second; none where they have no limit.
+/// Maximum requests per second; `None`: no limit.
 pub(crate) fn request_rate(population: &Population) -> Option<Rate> {
     if population.load.connections() == 0 {
         return Some(Rate::per_s(0));
@@ -134,7 +134,7 @@ pub(crate) fn request_rate(population: &Population) -> Option<Rate> {
     (round > Nanos::ZERO).then(|| Rate::from_per_s_f64(all / round.secs_f64()))
 }
 
-/// How many requests a connection that arrives sends before it is closed; none where connections are held, or are not closed.
+/// Number of requests per arriving connection; `None` if connections are held, or not closed afterwards.
 fn requests_of_arrival(population: &Population) -> Option<u64> {
     population.load.arrival_rate()?;
     match (&population.activity, population.calls) {

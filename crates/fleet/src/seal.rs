@@ -1,14 +1,14 @@
-//! What ticks must add up to: counted apart from them, and compared at the end.
+//! Checksums of ticks: sums that an agent counts independently, compared with the ticks received at the end.
 
 use samples::{Counts, Tick};
 use serde::{Deserialize, Serialize};
 
-/// Sums over the ticks of a worker.
+/// The sums over the ticks of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sums {
     counts: Counts,
     faults: u64,
-    /// How many times of each kind were measured.
+    /// Number of measured latencies and connect times.
     latencies: u64,
     connects: u64,
 }
@@ -21,12 +21,12 @@ impl Sums {
         self.connects += tick.connect.count();
     }
 
-    /// Requests that count in a number of them: all that were due.
+    /// Requests that count towards a fixed number: all that were due.
     pub(crate) fn begun(&self) -> u64 {
         self.counts.due()
     }
 
-    /// Connections that have come, or failed to.
+    /// Arrivals: connections that were opened, or failed to open.
     pub(crate) fn arrived(&self) -> u64 {
         self.counts.opened + self.counts.failed
     }

@@ -1,10 +1,10 @@
-//! What a part of a plan is to an agent, which it was given by [`split`](crate::split::split).
+//! An agent's view of its part of a plan, as [`split`](crate::split::split) divided it.
 
 use plan::{Part, Plan, Population, Role, Rows, Slice, TupleShare};
 
 use crate::message::{Assign, Ready};
 
-/// Whether what is assigned can be a part of this plan; or why it cannot. How large it is, is for the agent's caps and limits.
+/// Checks whether an assignment is a valid part of this plan. Its size is checked against the agent's caps and limits elsewhere.
 pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
     let is_of = |(left, population): (&Option<u64>, &Population)| {
         left.is_none_or(|left| population.number(Slice::WHOLE).is_some_and(|all| left <= all))
@@ -23,7 +23,7 @@ pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// An agent's parts of the plan, with this number of shards for each population; with its share of the tuples of its network.
+/// An agent's parts of the plan, given the number of shards of each population, with its share of the local 4-tuples.
 pub(crate) fn parts(plan: &Plan, assign: &Assign, shards: impl Fn(u16) -> u32) -> Vec<Part> {
     let own = |part: Part| {
         let tuple_share = TupleShare { process: assign.tuples, ..part.tuple_share };
@@ -33,12 +33,12 @@ pub(crate) fn parts(plan: &Plan, assign: &Assign, shards: impl Fn(u16) -> u32) -
     plan.with_left(parts, &assign.left).into_iter().map(own).collect()
 }
 
-/// The rows of tables that an agent's part uses, whatever its shards: coordinator and agent both know them.
+/// The table rows that an agent's part uses. They do not depend on its shards, so that coordinator and agent agree.
 pub(crate) fn rows(plan: &Plan, assign: &Assign) -> Rows {
     Rows::of(plan, &parts(plan, assign, |_| 1))
 }
 
-/// What these parts are to the coordinator, and which worker each of them belongs to: all with the same role to one.
+/// Describes these parts for the coordinator, and returns the worker of each part. All parts with the same role form one worker.
 pub(crate) fn workers(plan: &Plan, parts: &[Part]) -> (Ready, Vec<u32>) {
     let (mut roles, mut threads): (Vec<Role>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut of = |role: Role| {
@@ -52,7 +52,7 @@ pub(crate) fn workers(plan: &Plan, parts: &[Part]) -> (Ready, Vec<u32>) {
         nth as u32
     };
     let workers = parts.iter().map(|part| of(part.role)).collect();
-    // How many come without an end is not known.
+    // The number of unlimited arrivals is unknown.
     let is_counted = |part: &&Part| {
         matches!(part.role, Role::Population(_)) && plan.population(part.role).load.wanted().is_some()
     };
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(check(&good, &plan), Ok(()));
         assert_eq!(check(&Assign { left: vec![None], ..good.clone() }, &plan), Ok(()));
         for bad in [
-            // The plan has no number of requests, and one population.
+            // The plan has no fixed number of requests, and one population.
             Assign { left: vec![Some(0)], ..good.clone() },
             Assign { left: vec![None; 2], ..good.clone() },
             Assign { slices: vec![Slice { width: 3, ..slice }], ..good.clone() },
@@ -135,7 +135,7 @@ mod tests {
                 prop_assert_eq!(&own, &values(Rows::of(&plan, &parts(&plan, &assign, |_| shards))));
                 all.extend(own);
             }
-            // Together those that one process uses.
+            // Together they use the rows that a single process would use.
             prop_assert_eq!(all.len() as u32, of.min(rows));
         }
     }

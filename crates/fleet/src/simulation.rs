@@ -1,5 +1,5 @@
-//! A whole fleet in one thread and virtual time: the coordinator and the agents as they are shipped, led by the conductor of
-//! every run, over a carrier that loses, repeats, delays and reorders, and processes that freeze, die and start again.
+//! A whole fleet in one thread and in virtual time: the real coordinator and agents, with the conductor of every run. The broker loses,
+//! repeats, delays and reorders messages, and processes freeze, die and restart.
 
 mod capacity;
 mod carrier;
@@ -37,15 +37,15 @@ fn plan(connections: u32, seed: u64) -> Plan {
     scenario::read("load.toml", &text, &Flags::default(), &around, &open).expect("a plan without mistakes")
 }
 
-/// What is shown of each agent: its seconds, and those that came late.
+/// Collects what is shown of each agent: its seconds, and late counts.
 fn show(world: &mut World, conductor: &mut Conductor, until: u64, shown: &mut Tick) {
     let late = conductor.take_late();
     let seconds = Tick { agents: run::Workers::take_seconds(world, until), ..Tick::none() };
     late.iter().chain([&seconds]).for_each(|tick| shown.extend(tick));
 }
 
-/// Leads a run as `run::conduct` does, also where the coordinator starts again meanwhile; its summary, and what was shown of each
-/// agent, all seconds together.
+/// Runs a plan like `run::conduct`, even if the coordinator restarts meanwhile. Returns its summary, and what was shown of each agent,
+/// summed over all seconds.
 fn play(world: &mut World, plan: &Plan) -> (Summary, AgentTicks) {
     loop {
         let mut shown = Tick::none();
@@ -82,7 +82,7 @@ fn play(world: &mut World, plan: &Plan) -> (Summary, AgentTicks) {
     }
 }
 
-/// What must hold whatever happens.
+/// Checks the invariants that hold whatever happens.
 fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed: u64) {
     let taken: u64 = world.taken().iter().map(|(_, sent)| sent).sum();
     assert_eq!(summary.requests.sent, taken, "seed {seed}: the summary is the sum of what was taken");
@@ -100,7 +100,7 @@ fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed:
                 assert!(agent.sealed, "seed {seed}: {who:?}: the seal is the sum of its ticks");
             }
             AgentState::Lost => assert!(taken <= counted, "seed {seed}: {who:?}: {taken} of {counted}"),
-            // Its last entries were stored too late: then the run says so.
+            // Its last entries were stored too late, which the run reports.
             AgentState::Ready => {
                 let missing = summary.incomplete().expect("something is missing");
                 assert!(taken <= counted, "seed {seed}: {who:?}: {taken} of {counted}");
@@ -133,7 +133,7 @@ fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed:
 fn check(agents: u32, connections: u32, seed: u64, chaos: Chaos) -> Option<Summary> {
     let plan = plan(connections, seed);
     let mut world = World::new(&plan, agents, seed, chaos);
-    // Faults before the beginning may prevent it: that is said, and no agent stays behind.
+    // Faults before the beginning may prevent it; that is reported, and every agent is released.
     if let Err(why) = world.gather() {
         assert!(!why.is_empty());
         world.end();
@@ -154,10 +154,10 @@ fn without_faults_all_are_held_and_everything_adds_up() {
         assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 1_003);
         let agents = summary.agents.len() as u64;
         if agents > 3 {
-            // The second may do half an equal share, and does.
+            // The second agent may take half of an equal share, and does.
             assert_eq!(summary.agents[1].wanted, 1_003u64.div_ceil(agents) / 2, "seed {seed}");
         }
-        // Of those without a limit the fourth was calibrated for four times as much as the first, where that counts.
+        // Of the agents without a limit, the fourth was calibrated for four times as much as the first, where calibration counts.
         if let [first, _, _, fourth, ..] = &summary.agents[..] {
             let times = if !seed.is_multiple_of(3) && seed.is_multiple_of(2) { 4 } else { 1 };
             assert!(
@@ -166,7 +166,7 @@ fn without_faults_all_are_held_and_everything_adds_up() {
                 summary.agents
             );
         }
-        // The clocks of the agents are hours apart: they begin together all the same.
+        // The clocks of the agents are hours apart, but they begin simultaneously.
         for agent in &summary.agents {
             let (late, error) = (agent.began_late_ms.unwrap(), agent.clock_error_ms.unwrap());
             assert!(late.abs() <= error + world::STEP.0 as f64 / 1e6, "seed {seed}: {agent:?}");
@@ -184,7 +184,7 @@ fn rows_that_have_arrived_are_counted() {
         let arrived = &world.arrived;
         assert!(arrived.is_sorted() && arrived[0].0 == 0 && arrived.len() > 6, "seed {seed}: {arrived:?}");
         let (last, of) = arrived[arrived.len() - 1];
-        // Agents with more connections than there are rows have them all.
+        // Agents with more connections than there are rows get all rows.
         assert!(last == of && (rows..=rows * u64::from(agents)).contains(&of), "seed {seed}: {last} of {of}");
         assert!(agents > 1 || of == rows, "seed {seed}: {of}");
     }
@@ -192,7 +192,7 @@ fn rows_that_have_arrived_are_counted() {
 
 #[test]
 fn what_was_counted_once_is_counted_once_whatever_happens() {
-    // How many seeds, or which one alone: `=N`.
+    // The number of seeds, or a single seed: `=N`.
     let asked = std::env::var("THRONG_SEEDS").unwrap_or("200".to_owned());
     if let Some(seed) = asked.strip_prefix('=') {
         let seed = seed.parse().expect("a seed");

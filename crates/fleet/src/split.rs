@@ -1,4 +1,5 @@
-//! How a plan is divided among agents: in proportion to what each can do, or equally, and to none more than it can take.
+//! Divides a plan among agents: in proportion to their capacity, or equally, without exceeding any agent's limits. The parts add up
+//! exactly to the plan. Also divides the part of a lost agent among others.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -10,26 +11,26 @@ use crate::{
     rates::{Left, Rates},
 };
 
-/// Units of a population whose connections are not counted: they arrive without end.
+/// Units of a population of unlimited arrivals, whose connections are not counted.
 const UNITS: u32 = 1_000_000;
-/// A message names no more agents.
+/// Maximum number of agents to name in a message.
 const NAMED: usize = 8;
 
-/// What shares follow.
+/// How shares are determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shares {
-    /// What each agent was calibrated for, where all are; their processors, where not.
+    /// By calibration, if all agents are calibrated; otherwise by their number of processors.
     #[default]
     Capacity,
-    /// Each has the same.
+    /// Equal shares.
     Equal,
 }
 
 impl Shares {
-    /// Reads `capacity` or `equal`.
+    /// Parses `capacity` or `equal`.
     ///
     /// # Errors
-    /// It is neither.
+    /// Any other text.
     pub fn parse(text: &str) -> Result<Shares, String> {
         match text {
             "capacity" => Ok(Shares::Capacity),
@@ -43,27 +44,27 @@ impl Shares {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {
     populations: Vec<Wanted>,
-    /// The probe's connections, and what it does a second.
+    /// The probe's connections and rates.
     probe: Option<(u64, Rates)>,
 }
 
 #[derive(Clone, Debug)]
 struct Wanted {
-    /// What it is divided into: its connections, where they are counted.
+    /// The number of units into which it is divided: its connections, if they are counted.
     units: u32,
-    /// How many of them its largest load has.
+    /// Units of its peak load.
     peak: u64,
     is_counted: bool,
-    /// Connections at one time.
+    /// Maximum number of concurrent connections.
     places: u64,
     rates: Rates,
-    /// Connections that arrive a second.
+    /// Arrivals per second.
     arrivals: Option<f64>,
-    /// Its number of requests, if it has one.
+    /// Its fixed number of requests, if it has one.
     quota: Option<Quota>,
 }
 
-/// An agent that is to have a part.
+/// An agent that is to get a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'a> {
     pub(crate) id: &'a str,
@@ -74,7 +75,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) can: &'a Can,
 }
 
-/// What is left of what an agent can hold, and what limits that.
+/// Remaining capacity of an agent, and what limits it.
 struct Room<'a> {
     connections: u64,
     by: &'a str,
@@ -99,13 +100,13 @@ impl Demand {
         }
     }
 
-    /// Whether a population that is ordered to hold this many connections is at its largest load.
+    /// Whether this number of ordered connections is the population's peak load.
     pub(crate) fn is_peak(&self, population: u16, connections: u32) -> bool {
         let wanted = self.populations.get(usize::from(population));
         wanted.is_none_or(|wanted| u64::from(connections) >= wanted.peak)
     }
 
-    /// Connections at one time of a part.
+    /// Maximum number of concurrent connections of a part.
     pub(crate) fn places_of(&self, part: &Assign) -> u64 {
         let probe = self.probe.as_ref().filter(|_| part.probe).map_or(0, |(places, _)| *places);
         let own = part.slices.iter().zip(&self.populations);
@@ -114,7 +115,7 @@ impl Demand {
 }
 
 impl Demand {
-    /// A part is an agent's, of whose cap this is left.
+    /// Subtracts the rates of a part from an agent's remaining cap.
     fn take(&self, part: &Assign, left: &mut Left) {
         for (slice, wanted) in part.slices.iter().zip(&self.populations) {
             left.take(&wanted.rates, slice.share());
@@ -122,8 +123,8 @@ impl Demand {
         self.probe.iter().filter(|_| part.probe).for_each(|(_, rates)| left.take(rates, 1.0));
     }
 
-    /// The parts of an agent with what is left of their numbers; `begun`: the requests of a population that it has begun, or the
-    /// connections that have arrived.
+    /// The parts of an agent with the remaining requests or arrivals. `begun` returns the number that it has begun of a population's
+    /// requests, or (true) of its arrivals.
     pub(crate) fn left_of(&self, parts: &[Assign], begun: impl Fn(u16, bool) -> u64) -> Vec<Assign> {
         let mut parts = parts.to_vec();
         for (nth, wanted) in self.populations.iter().enumerate() {
@@ -144,15 +145,15 @@ impl Demand {
     }
 }
 
-/// Connections that the agents can hold together.
+/// Connections that all agents together can hold.
 pub(crate) fn together(agents: &[Candidate]) -> u64 {
     rooms(agents).iter().fold(0, |sum, (room, _)| sum.saturating_add(room.connections))
 }
 
-/// A part for each agent: together they are the plan.
+/// Divides the demand into one part for each agent.
 ///
 /// # Errors
-/// It is more than all can take, with what that is and the fix.
+/// It exceeds the capacity of all agents; contains the numbers and the fix.
 pub(crate) fn split(
     demand: &Demand,
     agents: &[Candidate],
@@ -164,7 +165,7 @@ pub(crate) fn split(
         tuples.into_iter().map(|tuples| Assign { tuples, salt, ..Assign::default() }).collect();
     if let Some((places, rates)) = &demand.probe {
         let fits = |room: &Room| room.connections >= *places && room.rates.units(rates, 1) > 0;
-        // Where it fits nowhere, an agent says why.
+        // If it fits nowhere, the first agent will refuse with the reason.
         let nth = rooms.iter().position(fits).unwrap_or(0);
         rooms[nth].connections = rooms[nth].connections.saturating_sub(*places);
         rooms[nth].rates.take(rates, 1.0);
@@ -190,23 +191,23 @@ pub(crate) fn split(
     Ok(assigned)
 }
 
-/// An agent that may take over what another did.
+/// An agent that may take over parts of a lost one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heir<'a> {
-    /// What it could take before it had anything; none where that is not known.
+    /// Its capacity before it had any part; `None`: unknown.
     pub(crate) can: Option<&'a Can>,
-    /// What it has, and what else it is to have.
+    /// The parts that it has, and those that it is to get in addition.
     pub(crate) parts: &'a [Assign],
     pub(crate) given: &'a [Assign],
 }
 
 impl Heir<'_> {
-    /// Its share of the ports of its machine.
+    /// Its share of its machine's ports.
     fn tuples(&self) -> Slice {
         self.parts.first().map_or(Slice::WHOLE, |part| part.tuples)
     }
 
-    /// Connections that it can hold beside those of its parts.
+    /// Connections that it can hold besides those of its parts.
     pub(crate) fn room(&self, demand: &Demand) -> u64 {
         let Some(can) = self.can else { return u64::MAX };
         let Slice { width, of, .. } = self.tuples();
@@ -218,7 +219,7 @@ impl Heir<'_> {
             .fold(most, |room, part| room.saturating_sub(demand.places_of(part)))
     }
 
-    /// What its parts leave of its cap on rates.
+    /// Its remaining cap on rates.
     fn rates(&self, demand: &Demand) -> Left {
         let mut left = Left::of(self.can.and_then(|can| can.per_s));
         self.parts.iter().chain(self.given).for_each(|part| demand.take(part, &mut left));
@@ -226,9 +227,9 @@ impl Heir<'_> {
     }
 }
 
-/// What an agent did, divided equally among others, to none more than it can hold; where that does not suffice, those that it is too
-/// much for say so. Neighbouring units of each slice, and the probe for the first that has room. Of one that is to do nothing there
-/// is none.
+/// Divides a lost agent's part equally among heirs, within their limits; if these do not suffice, without them: agents for which it is
+/// too much will refuse. Each heir gets adjacent units of each slice; the first with enough capacity gets the probe. `None` for an heir
+/// that gets nothing.
 pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) -> Vec<Option<Assign>> {
     let mut rooms: Vec<u64> = heirs.iter().map(|heir| heir.room(demand)).collect();
     let mut rates: Vec<Left> = heirs.iter().map(|heir| heir.rates(demand)).collect();
@@ -274,18 +275,18 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
 }
 
 impl Wanted {
-    /// What a slice does in all, if it ends by a number: as [`Population::number`].
+    /// The number of requests or arrivals of a slice, if it is fixed; see [`Population::number`].
     fn number_of(&self, slice: Slice) -> Option<u64> {
         let arriving = || self.arrivals.filter(|_| self.is_counted).map(|_| u64::from(slice.of(self.units)));
         self.quota.map(|quota| quota.of(slice)).or_else(arriving)
     }
 
-    /// Connections at one time of this number of its units.
+    /// Maximum number of concurrent connections for `width` of `of` units.
     fn places_of(&self, width: u32, of: u32) -> u64 {
         (u128::from(self.places) * u128::from(width)).div_ceil(u128::from(of)) as u64
     }
 
-    /// Units that an agent can take, and what ends that.
+    /// The number of units that an agent can take, and what limits it.
     fn limit<'a>(&self, room: &Room<'a>) -> (u64, &'a str) {
         let units = u64::from(self.units);
         let by_room = match self.places {
@@ -297,7 +298,7 @@ impl Wanted {
     }
 }
 
-/// What each can hold, and its share of the ports. Agents that share ports share what their machine has.
+/// The capacity of each agent, and its share of the ports. Agents on the same machine share its capacity.
 fn rooms<'a>(agents: &[Candidate<'a>]) -> Vec<(Room<'a>, Slice)> {
     let mut machines: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (nth, agent) in agents.iter().enumerate() {
@@ -319,8 +320,8 @@ fn rooms<'a>(agents: &[Candidate<'a>]) -> Vec<(Room<'a>, Slice)> {
     agents.iter().zip(all).map(room).collect()
 }
 
-/// What each of the agents on one machine can hold: equal shares, and what one may not hold goes to the others. `agents`: what the
-/// machine can, as far as each knows, and the agent's cap.
+/// Divides a machine's capacity among its agents equally; what one agent may not hold goes to the others. `agents`: the machine's
+/// capacity as each agent knows it, and the agent's cap.
 pub fn shared(agents: &[(u64, Option<u64>)]) -> Vec<u64> {
     let most = |(fits, cap): (u64, Option<u64>)| fits.min(cap.unwrap_or(u64::MAX));
     let mut order: Vec<usize> = (0..agents.len()).collect();
@@ -330,13 +331,13 @@ pub fn shared(agents: &[(u64, Option<u64>)]) -> Vec<u64> {
     for (nth, left) in order.into_iter().zip((1..=agents.len() as u64).rev()) {
         let (fits, cap) = agents[nth];
         rooms[nth] = fits.saturating_sub(taken).div_ceil(left).min(cap.unwrap_or(u64::MAX));
-        // Each has ports.
+        // Each agent gets at least one port.
         taken = taken.saturating_add(rooms[nth].max(1));
     }
     rooms
 }
 
-/// The shares of the ports of a machine for agents that can hold as many connections: enough for these.
+/// Divides the ports of a machine among agents with these capacities.
 fn tuples(rooms: &[u64]) -> Vec<Slice> {
     let (least, most) = (rooms.iter().min().copied(), rooms.iter().max().copied());
     let are_equal = most.unwrap_or_default() - least.unwrap_or_default() <= 1;
@@ -344,7 +345,7 @@ fn tuples(rooms: &[u64]) -> Vec<Slice> {
     let widths = widths.filter(|widths| {
         !are_equal && widths.iter().map(|width| u64::from(*width)).sum::<u64>() <= u32::MAX.into()
     });
-    // So many that no port limits them.
+    // Fine-grained enough that no agent is limited by its ports.
     let widths = in_lowest_terms(widths.unwrap_or_else(|| vec![1; rooms.len()]));
     let (of, mut from) = (widths.iter().sum(), 0);
     let slice = |width| {
@@ -368,8 +369,8 @@ fn weights(agents: &[Candidate], shares: Shares, arrives: bool) -> Vec<u64> {
     }
 }
 
-/// `n` in proportion to the weights, each at most its limit: what one cannot take goes to the others. By largest remainder, so that
-/// the sum is exact. None where `n` is more than the limits together.
+/// Divides `n` in proportion to the weights, within the limits: what exceeds one goes to the others. By the largest-remainder method, so
+/// that the sum is exact. `None` if `n` exceeds the sum of the limits.
 fn fill(n: u32, weights: &[u64], limits: &[u64]) -> Option<Vec<u32>> {
     let limits: Vec<u64> = limits.iter().map(|limit| (*limit).min(n.into())).collect();
     let mut full = vec![false; weights.len()];
@@ -403,7 +404,7 @@ fn fill(n: u32, weights: &[u64], limits: &[u64]) -> Option<Vec<u32>> {
     Some(parts.into_iter().map(|part| part as u32).collect())
 }
 
-/// The same proportions in the least numbers.
+/// Divides by the greatest common divisor.
 fn in_lowest_terms(widths: Vec<u32>) -> Vec<u32> {
     let divisor = widths.iter().fold(0, |all: u32, width| {
         let (mut a, mut b) = (all, *width);

@@ -1,20 +1,20 @@
-//! A wait for agents, which the user may end.
+//! A wait for agents, which the user may interrupt.
 
 use run::Interrupt;
 
-/// What is said while agents are waited for, and what ends the waiting.
+/// How a wait reports to the user, and what interrupts it.
 pub struct Waiting<'a> {
     /// Set by Ctrl-C.
     pub interrupt: &'a Interrupt,
-    /// A line for the person.
+    /// Prints a line for the user.
     pub say: &'a mut dyn FnMut(&str),
 }
 
 impl Waiting<'_> {
-    /// `state`: how far it is.
+    /// Continues the wait. `state`: describes the progress.
     ///
     /// # Errors
-    /// Ctrl-C, with how far it was.
+    /// Ctrl-C; contains the progress.
     pub(crate) fn go_on(&self, state: impl FnOnce() -> String) -> Result<(), String> {
         if self.interrupt.is_set() {
             Err(format!("interrupted before the run began: {}", state()))

@@ -1,4 +1,4 @@
-//! `deploy/machines`: unit, user data and playbook of agents that stay.
+//! `deploy/machines`: unit, user data and playbook of permanent agents.
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
 use std::{
@@ -20,13 +20,13 @@ fn yaml(name: &str) -> Value {
     serde_saphyr::from_str(&text(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// A value of the unit's.
+/// A value in the unit file.
 fn setting<'a>(unit: &'a str, name: &str) -> &'a str {
     let line = unit.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     line.unwrap_or_else(|| panic!("the unit has no {name}"))
 }
 
-/// What the user data writes to a file, and with what rights.
+/// The content and the permissions of a file that the user data writes.
 fn written(path: &str) -> (String, Option<String>) {
     let user_data = yaml("cloud-init.yaml");
     let files = user_data["write_files"].as_array().unwrap();
@@ -39,13 +39,13 @@ fn written(path: &str) -> (String, Option<String>) {
 fn systemd_takes_the_unit() {
     let unit = text("throng-agent.service");
     assert_eq!(setting(&unit, "EnvironmentFile"), "/etc/throng/agent.env");
-    // Where it may write, and what stays: counts that are on their way, and the name by which it is known.
+    // Where the agent may write, and what persists: undelivered counts, and its name.
     assert_eq!(setting(&unit, "StateDirectory"), "throng");
     for variable in ["XDG_DATA_HOME", "XDG_STATE_HOME"] {
         let is_kept = setting(&unit, "Environment").contains(&format!("{variable}=/var/lib/throng"));
         assert!(is_kept, "{variable}: {unit}");
     }
-    // A unit whose program is not installed does not verify.
+    // A unit does not verify if its program is not installed.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machines");
     std::fs::create_dir_all(&folder).unwrap();
     let verify = |unit: &str| {
@@ -53,7 +53,7 @@ fn systemd_takes_the_unit() {
         std::fs::write(&file, unit.replace("/usr/local/bin/throng", "/bin/true")).unwrap();
         let output = Command::new("systemd-analyze").arg("verify").arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // What it finds wrong with other units of this machine is not ours.
+        // Problems of other units on this machine are not relevant.
         said.lines().filter(|line| line.contains("throng-agent")).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(verify(&unit), [""; 0]);

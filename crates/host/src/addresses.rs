@@ -11,10 +11,10 @@ const GATEWAY: u32 = 2;
 const REJECT: u32 = 0x200;
 const LOCAL: u32 = 0x8000_0000;
 
-/// A route this wide leads to everywhere, not to neighbours: `default`, or the pieces of it that a VPN has.
+/// Maximum prefix length of a route that counts as a default route, not as a link: `default`, or the parts of it that a VPN sets.
 const EVERYWHERE: u32 = 3;
 
-/// Addresses with the first `length` bits of `base`.
+/// The addresses that share the first `length` bits with `base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Network {
     base: IpAddr,
@@ -28,17 +28,17 @@ impl Network {
             (IpAddr::V6(base), IpAddr::V6(address)) => (128, base.to_bits() ^ address.to_bits()),
             _ => return false,
         };
-        // A shift by the full width, for length 0, is none that the processor has: nothing to compare then.
+        // A shift by the full width, for length 0, is undefined; all addresses match then.
         differing.checked_shr(width - self.length).unwrap_or(0_u128) == 0
     }
 
-    /// The address, where the network is just one.
+    /// The address of a network with a single one.
     fn single(&self) -> Option<IpAddr> {
         let width = if self.base.is_ipv4() { 32 } else { 128 };
         (self.length == width).then_some(self.base)
     }
 
-    /// Whether they have an address in common.
+    /// Whether both networks have an address in common.
     fn overlaps(&self, other: &plan::Network) -> bool {
         self.contains(other.base_and_prefix().0) || other.has(self.base)
     }
@@ -53,56 +53,56 @@ impl fmt::Display for Network {
     }
 }
 
-/// The single local addresses of this machine, ascending, without duplicates, including loopback. Networks that are local
-/// as a whole (127.0.0.0/8, AnyIP routes) are not listed here; [`is_local`] recognises them.
+/// The individual local addresses of this machine, including loopback, sorted and without duplicates. Networks that are local as a whole
+/// (127.0.0.0/8, AnyIP routes) are not listed; [`is_local`] recognises them.
 pub fn local_addresses(root: &Root) -> Vec<IpAddr> {
     local_networks(root).iter().filter_map(Network::single).collect()
 }
 
-/// Whether a socket may be bound to `address`: an address of an interface, or part of a route of type
-/// `local`, as `ip route add local 10.9.0.0/16 dev lo` makes one (AnyIP). For IPv6 such a route does not suffice:
-/// `net.ipv6.ip_nonlocal_bind` must be 1 as well (kernel document `networking/ip-sysctl`).
+/// Whether a socket may be bound to `address`: an address of an interface, or part of a route of type `local`, such as one made by `ip
+/// route add local 10.9.0.0/16 dev lo` (AnyIP). For IPv6 such a route does not suffice: `net.ipv6.ip_nonlocal_bind` must be 1 as well
+/// (kernel document `networking/ip-sysctl`).
 pub fn is_local(root: &Root, address: IpAddr) -> bool {
     foreign(root, &[address]).is_empty()
 }
 
-/// Whether there is a route of type `local` to exactly this network, may a socket be bound to it or not.
+/// Whether a route of type `local` to exactly this network exists, regardless of whether sockets may be bound to it.
 pub(crate) fn is_routed_here(root: &Root, network: &plan::Network) -> bool {
     let (base, prefix) = network.base_and_prefix();
     local_routes(root).contains(&Network { base, length: prefix.into() })
 }
 
-/// Whether packets to both ends of this network are taken in here, may a socket be bound to it or not.
+/// Whether this machine accepts packets to both ends of this network, regardless of whether sockets may be bound to them.
 pub(crate) fn is_taken_in(root: &Root, network: &plan::Network) -> bool {
     let local = local_routes(root);
     let ends = [network.nth(0), network.nth(network.count() - 1)];
     ends.iter().all(|end| local.iter().any(|network| network.contains(*end)))
 }
 
-/// Those of `addresses` that are not this machine's, in the order given. Reads the routes once.
+/// The `addresses` that are not local, in the given order. Reads the routes once.
 pub(crate) fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
     let local = local_networks(root);
     let here = |address: IpAddr| local.iter().any(|network| network.contains(address));
     addresses.iter().copied().filter(|address| !here(address.to_canonical())).collect()
 }
 
-/// The device through which packets to `to` leave: `lo` for this machine's own addresses, else that of the
-/// longest route. `None` where there is none. Policy routing (ip-rule(8)) is ignored.
+/// The device for packets to `to`: `lo` for this machine's own addresses, otherwise the device of the longest matching route. `None`
+/// without a route. Ignores policy routing (ip-rule(8)).
 pub fn route_device(root: &Root, to: IpAddr) -> Option<String> {
     let to = to.to_canonical();
     if is_local(root, to) {
         return Some("lo".to_owned());
     }
     let fitting = routes(root, to.is_ipv4()).into_iter().filter(|route| route.network.contains(to));
-    // The kernel's own "unreachable" rows of IPv6 belong to lo.
+    // IPv6 "unreachable" routes of the kernel belong to lo.
     let fitting = fitting.filter(|route| to.is_ipv4() || route.device != "lo");
     let best = fitting.max_by_key(|route| (route.network.length, std::cmp::Reverse(route.metric)));
     best.map(|route| route.device)
 }
 
-/// What this machine would lose were all of `network` routed elsewhere: an address of its own, a router, or neighbours. `None`: nothing.
-/// As a sentence: `10.77.1.5 is of this machine`. Networks that are connected by any routing table count, whichever rules (ip-rule(8)) lead
-/// to it; routers of tables other than main only for IPv6.
+/// What this machine would lose if all of `network` were routed elsewhere: a local address, a router, or neighbours; `None` if nothing.
+/// As a sentence: `10.77.1.5 is of this machine`. Connected networks of all routing tables count, regardless of rules (ip-rule(8));
+/// routers of tables other than main count only for IPv6.
 pub(crate) fn in_use(root: &Root, network: &plan::Network) -> Option<String> {
     if let Some(own) = local_routes(root).iter().find(|own| own.overlaps(network)) {
         return Some(format!("{own} is of this machine"));
@@ -141,7 +141,7 @@ fn routes(root: &Root, is_v4: bool) -> Vec<Route> {
     root.read(file).unwrap_or_default().lines().filter_map(parse).collect()
 }
 
-/// Device, destination, gateway, flags, two more, metric, mask; addresses as words of the machine's byte order.
+/// Fields: device, destination, gateway, flags, two others, metric, mask. Addresses are words in the machine's byte order.
 fn parse_route4(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let address = |text: &str| Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()));
@@ -156,7 +156,7 @@ fn parse_route4(line: &str) -> Option<Route> {
     })
 }
 
-/// Destination, prefix length, two more, gateway, metric, two more, flags, device.
+/// Fields: destination, prefix length, two others, gateway, metric, two others, flags, device.
 fn parse_route6(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok();
@@ -171,7 +171,7 @@ fn parse_route6(line: &str) -> Option<Route> {
     })
 }
 
-/// Ascending, each once. The two loopbacks are local on every machine, whatever can be read of it.
+/// The local networks, sorted and without duplicates. Both loopbacks are always included.
 fn local_networks(root: &Root) -> Vec<Network> {
     let mut networks = vec![
         Network { base: Ipv4Addr::new(127, 0, 0, 0).into(), length: 8 },
@@ -191,7 +191,7 @@ fn local_routes6(root: &Root) -> Vec<Network> {
     routes(root, false).iter().filter(|route| route.flags & LOCAL != 0).map(|route| route.network).collect()
 }
 
-/// Those, and what only incoming packets may use.
+/// The local networks, and those that only incoming packets may use.
 fn local_routes(root: &Root) -> Vec<Network> {
     [local_networks(root), local_routes6(root)].concat()
 }
@@ -337,7 +337,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
         check("2001:db9::5", None);
     }
 
-    /// A network to dial from over a device takes these addresses away from what has them.
+    /// A network routed to a device is taken away from its other users.
     #[test]
     fn a_network_of_its_own_touches_nothing_here() {
         let word = |address: &str| {
@@ -349,7 +349,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
         };
         let routes = [
             row("eth0", "0.0.0.0", "172.16.0.1", "0003", "0.0.0.0"),
-            // A VPN's half of everything, an on-link network, and addresses that are to lead nowhere.
+            // A VPN's half of the default route, a link, and an unreachable network.
             row("wg0", "128.0.0.0", "0.0.0.0", "0001", "128.0.0.0"),
             row("eth0", "10.77.1.0", "0.0.0.0", "0001", "255.255.255.0"),
             row("*", "10.200.0.0", "0.0.0.0", "0201", "255.255.0.0"),
@@ -375,7 +375,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
             ("10.77.1.128/25", Some("10.77.1.0/24 is connected to eth0")),
             ("10.64.0.0/10", Some("10.77.1.0/24 is connected to eth0")),
             ("172.16.0.0/24", Some("172.16.0.1 is a router of this machine")),
-            // By other tables than main; what they reach by a router, and a default route, is nobody's here.
+            // In tables other than main. Networks reached through their routers, and default routes, do not count.
             ("10.88.0.128/25", Some("10.88.0.0/24 is connected to this machine (ip route show table 100)")),
             (
                 "10.98.0.0/24",
@@ -410,10 +410,10 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
     }
 
     proptest! {
-        /// The same result as comparing the first bits one by one.
+        /// The same result as a comparison of the first bits, one by one.
         #[test]
         fn a_network_contains_addresses_with_its_prefix(base: u128, address: u128, same in 0u32..=128, length in 0u32..=128) {
-            // Make it likely that the two agree for about as long as it matters.
+            // Makes it likely that both agree in about the relevant number of bits.
             let keep = u128::MAX.checked_shl(128 - same).unwrap_or(0);
             let address = (base & keep) | (address & !keep);
             let bit = |n: u128, i: u32| n >> (127 - i) & 1;
@@ -428,7 +428,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
             }
         }
 
-        /// Whatever is in the files: no panic, and loopback stays ours.
+        /// No text causes a panic, and loopback stays local.
         #[test]
         fn any_text_is_survived(trie in "(\\|-- |/|[0-9.]{1,9}| LOCAL|\n){0,40}", six in "([0-9a-f]{32} |80 |\n){0,30}") {
             let machine = Machine::with(&[

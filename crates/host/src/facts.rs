@@ -1,10 +1,10 @@
-//! What makes runs of this machine comparable with each other.
+//! Facts about this machine, to judge whether runs are comparable.
 
 use samples::{HostFacts, Setting};
 
 use crate::{Root, memory, open_files, processors::processors};
 
-/// Kernel, processors and memory; empty or zero where it cannot be read.
+/// Kernel, processors and memory; empty or zero if they cannot be read.
 pub fn facts(root: &Root) -> HostFacts {
     HostFacts {
         kernel: root.read("proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
@@ -13,7 +13,7 @@ pub fn facts(root: &Root) -> HostFacts {
     }
 }
 
-/// What limits connections on most machines, as the kernel writes it; what is not there is left out.
+/// Settings that limit connections on most machines; missing ones are skipped.
 const SETTINGS: &[&str] = &[
     "fs.file-max",
     "fs.nr_open",
@@ -39,19 +39,19 @@ const SETTINGS: &[&str] = &[
     "vm.overcommit_memory",
 ];
 
-/// The machine's name; empty where it cannot be read.
+/// The host name; empty if it cannot be read.
 pub fn host_name(root: &Root) -> String {
     root.read("proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// The same for all processes that share a machine's ports: its boot, and the network namespace.
+/// Identifies what shares ports: the machine's boot, and the network namespace.
 pub fn network_id(root: &Root) -> String {
     let boot = root.read("proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link(root.path("proc/self/ns/net")).unwrap_or_default();
     format!("{} {}", boot.trim(), namespace.display())
 }
 
-/// Limits and settings that connections may meet.
+/// Limits and settings that may affect connections.
 pub fn settings(root: &Root) -> Vec<Setting> {
     let limit = open_files(root).map(|files| Setting {
         name: "open files (soft, hard)".to_owned(),

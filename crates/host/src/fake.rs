@@ -1,15 +1,15 @@
-//! A made-up machine: a temporary directory with the files that a test names.
+//! A fake machine for tests: a temporary directory with the given files.
 
 use crate::Root;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Removed with all that is in it when dropped.
+/// Removed with its content when dropped.
 pub(crate) struct Machine(PathBuf);
 
 impl Machine {
-    /// A machine with these files: path below the root, text.
+    /// Creates a machine with these files: path below the root, and text.
     pub(crate) fn with(files: &[(&str, &str)]) -> Machine {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("throng-host-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

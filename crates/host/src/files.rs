@@ -6,22 +6,22 @@ use std::fs;
 /// The limits on open files, innermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// `RLIMIT_NOFILE` now; a process may raise it to `hard`. `u64::MAX`: unlimited.
+    /// `RLIMIT_NOFILE`, soft; a process may raise it to `hard`. `u64::MAX`: unlimited.
     pub soft: u64,
-    /// The most that this process may set. Each descriptor table, and each ring's table of direct
-    /// descriptors, is held to it, but not their sum.
+    /// The maximum that this process may set. It applies to each descriptor table, and to each ring's table of direct descriptors, but
+    /// not to their sum.
     pub hard: u64,
-    /// The most that `hard` may be set to by an administrator (`fs.nr_open`).
+    /// The maximum that an administrator may set `hard` to (`fs.nr_open`).
     pub nr_open: u64,
-    /// Open files of the whole machine, direct descriptors included (`fs.file-max`); does not bind a
-    /// process with `CAP_SYS_ADMIN`.
+    /// Maximum number of open files of the whole machine, including direct descriptors (`fs.file-max`). Does not bind a process with
+    /// `CAP_SYS_ADMIN`.
     pub file_max: u64,
-    /// How many of those are taken (`fs.file-nr`).
+    /// Number of open files of the whole machine (`fs.file-nr`).
     pub file_used: u64,
 }
 
 impl OpenFiles {
-    /// Files that the machine as a whole may still open.
+    /// Number of files that the machine may still open.
     pub fn free(&self) -> u64 {
         self.file_max.saturating_sub(self.file_used)
     }
@@ -61,20 +61,19 @@ pub(crate) fn io_uring_disabled(root: &Root) -> Option<u8> {
     root.number("proc/sys/kernel/io_uring_disabled")
 }
 
-/// Open descriptors of a process's main table, without direct descriptors of io_uring and tables that other threads
-/// unshared. `None`: another user's process, not readable.
+/// Number of open descriptors in a process's main table, without direct descriptors of io_uring and without tables that threads have
+/// unshared. `None`: not readable, such as for another user's process.
 pub(crate) fn open_descriptors(root: &Root, process: &str) -> Option<u64> {
     table_size(root, process).or_else(|| table_count(root, process, usize::MAX))
 }
 
-/// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is zero. `table`: `PID` or
-/// `PID/task/TID`.
+/// The number of descriptors by the size of `/proc/PID/fd`, which is 0 before Linux 6.2. `table`: `PID` or `PID/task/TID`.
 pub(crate) fn table_size(root: &Root, table: &str) -> Option<u64> {
     let size = fs::metadata(root.path(format!("proc/{table}/fd"))).ok()?.len();
     (root.is_real() && size > 0).then_some(size)
 }
 
-/// Counts them one by one, up to `most`.
+/// Counts descriptors one by one, up to `most`.
 pub(crate) fn table_count(root: &Root, table: &str, most: usize) -> Option<u64> {
     Some(fs::read_dir(root.path(format!("proc/{table}/fd"))).ok()?.take(most).count() as u64)
 }
@@ -136,7 +135,7 @@ mod tests {
         assert_eq!(open_descriptors(&machine.root(), "42"), Some(2));
         assert_eq!(open_descriptors(&machine.root(), "7"), None);
         let file = fs::File::open("/proc/self/stat").unwrap();
-        // The other tests of this process open and close files meanwhile: only a lower bound holds.
+        // Other tests in this process open and close files meanwhile, so that only a lower bound holds.
         assert!(open_descriptors(&Root::real(), "self").unwrap() >= 4);
         drop(file);
     }

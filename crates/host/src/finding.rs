@@ -8,11 +8,11 @@ use std::fmt;
 pub enum Severity {
     /// The run cannot succeed here: it is refused.
     Refuse,
-    /// The run may suffer: a warning, and it continues.
+    /// The run may suffer: a warning is printed, and the run continues.
     Warn,
-    /// It suffices.
+    /// The limit suffices.
     Fine,
-    /// It could not be read and is not judged.
+    /// The limit could not be read and is not judged.
     Unknown,
 }
 
@@ -21,9 +21,9 @@ pub enum Severity {
 pub struct Finding {
     /// The limit's name: `open files`.
     pub what: &'static str,
-    /// What there is: `65,536 allowed`.
+    /// The present value: `65,536 allowed`.
     pub value: String,
-    /// What the run needs: `1,000,032 needed`; empty if that is not an amount.
+    /// The needed value: `1,000,032 needed`; empty if it is not an amount.
     pub needed: String,
     /// The fix: a command line, with a trailing comment for what no command can do. Empty if nothing needs fixing.
     pub fix: String,
@@ -41,17 +41,17 @@ pub(crate) struct Fix {
 }
 
 impl Fix {
-    /// A command that the user has to run.
+    /// A command for the user to run.
     pub(crate) fn manual(severity: Severity, command: impl Into<String>) -> Fix {
         Fix { severity, command: command.into(), repairs: Vec::new() }
     }
 
-    /// One kernel setting.
+    /// A change of a kernel setting.
     pub(crate) fn setting(severity: Severity, name: &'static str, value: impl ToString) -> Fix {
         Fix::repair(severity, Repair::setting(name, value))
     }
 
-    /// One change.
+    /// A single change.
     pub(crate) fn repair(severity: Severity, repair: Repair) -> Fix {
         Fix::repairs(severity, vec![repair])
     }
@@ -90,7 +90,7 @@ impl fmt::Display for Finding {
             write!(f, ", {}", self.needed)?;
         }
         if !self.fix.is_empty() {
-            // Where no command can do it, it is a comment of a shell.
+            // A fix without a command is written as a shell comment.
             write!(f, ": {}", self.fix.strip_prefix("# ").unwrap_or(&self.fix))?;
         }
         Ok(())

@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 /// Runs ip(8) with these arguments; an error has its output.
 pub type RunIp<'a> = &'a mut dyn FnMut(&[String]) -> io::Result<()>;
 
-/// Why fixes were not applied, or not undone.
+/// Why fixes were not applied or undone.
 #[derive(Debug)]
 pub enum FixError {
-    /// These need privileges that we do not have; nothing was changed.
+    /// These require privileges that the process does not have; nothing was changed.
     Forbidden(Vec<Repair>),
-    /// The file is of another network namespace, whose name is given; nothing was changed.
+    /// The state file belongs to another network namespace, named here; nothing was changed.
     OtherNamespace(PathBuf, String),
-    /// The file is of an earlier boot, with which its changes ended; nothing was changed.
+    /// The state file belongs to an earlier boot, and its changes ended with it; nothing was changed.
     OtherBoot(PathBuf),
     /// The state file, or a folder above it, is not trusted; nothing was changed.
     Untrusted(PathBuf, String),
-    /// Failed, perhaps after some changes: those that were reported are in the file and can be undone.
+    /// Failed, possibly after some changes. Those that were reported are in the state file and can be undone.
     Failed(String),
 }
 
@@ -60,11 +60,11 @@ impl fmt::Display for FixError {
     }
 }
 
-/// Applies the changes, recording each in `file` first, and calls `done` for each. Skips settings that already have the
-/// value. Returns what not even root may change here, as in a container.
+/// Applies the changes, recording each in `file` first, and calls `done` for each. Skips settings that already have the value. Returns
+/// the changes that not even root may make here, for example in a container.
 ///
 /// # Errors
-/// See [`FixError`]; a file of an earlier boot is no error, because nothing of it is left to undo.
+/// See [`FixError`]. A state file of an earlier boot is not an error: none of its changes is left to undo.
 pub fn fix(
     root: &Root,
     file: &Path,
@@ -72,7 +72,7 @@ pub fn fix(
     ip: RunIp,
     done: &mut dyn FnMut(&Repair),
 ) -> Result<Vec<Repair>, FixError> {
-    // First: who may change nothing has no use for a file that cannot be read.
+    // Before the state file is read: without permissions, its content does not matter.
     let (allowed, forbidden): (Vec<Repair>, Vec<Repair>) =
         repairs.iter().cloned().partition(|repair| may(root, repair));
     if !forbidden.is_empty() && !is_root(root) {
@@ -109,7 +109,7 @@ pub enum Undone {
     Restored(Repair),
     /// An address or a route is gone.
     Removed(Repair),
-    /// A setting has neither our value nor the previous one: left unchanged.
+    /// A setting has neither throng's value nor the previous one: left unchanged.
     Left(Repair, String),
 }
 
@@ -125,8 +125,8 @@ impl fmt::Display for Undone {
     }
 }
 
-/// Undoes what [`fix`] recorded in `file`, the last first, calls `done` for each, and removes the file. Skips what was
-/// recorded but never applied, or is already undone, so it may be called again after any failure.
+/// Undoes the changes that [`fix`] recorded in `file`, last one first, calls `done` for each, and removes the file. Skips changes that
+/// were recorded but never made, or are already undone, so that it can be repeated after any failure.
 ///
 /// # Errors
 /// See [`FixError`].
@@ -158,7 +158,7 @@ fn failed(error: io::Error) -> FixError {
     FixError::Failed(error.to_string())
 }
 
-/// Whether we have the rights for it. To open a setting for writing changes nothing.
+/// Whether this process may make the change. Opening a setting for writing changes nothing.
 fn may(root: &Root, repair: &Repair) -> bool {
     const CAP_NET_ADMIN: u32 = 12;
     match repair {

@@ -3,15 +3,15 @@
 use crate::Root;
 use std::path::PathBuf;
 
-/// Of the files that a control group has.
+/// The version of a control group hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     One,
     Two,
 }
 
-/// The groups of a process in which `controller` may limit it, below the mount of their hierarchy: `0::/path` is version 2,
-/// `4:memory:/path` version 1.
+/// The groups of a process in which `controller` may limit it, relative to the mount point of their hierarchy. A line `0::/path` is
+/// version 2, `4:memory:/path` version 1.
 pub(crate) fn groups(root: &Root, process: &str, controller: &str) -> Vec<(Version, PathBuf)> {
     let text = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
     let group = |line: &str| {

@@ -1,4 +1,4 @@
-//! Counters of a Java virtual machine: HotSpot keeps them in a file that other processes can map; `jstat` reads it too
+//! Performance counters of a Java virtual machine. HotSpot keeps them in a file that other processes can map, and that `jstat` reads too
 //! (`hsperfdata`, OpenJDK's `perfMemory.hpp`, version 2).
 
 use std::{
@@ -17,18 +17,18 @@ use units::{Clock, Nanos};
 
 use crate::Root;
 
-/// The magic bytes, and the value that follows for little endian.
+/// The magic bytes, and the value of the next byte for little endian.
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE: u8 = 1;
-/// Of `long`s, as descriptors of the virtual machine have it.
+/// The type `long`, as a JVM type descriptor.
 const LONG: u8 = b'J';
-/// Files are 32 KiB as a rule; of a larger one no more is read.
+/// Maximum number of bytes to read; files usually have 32 KiB.
 const MOST: u64 = 1 << 20;
-/// Where each generation of this policy may grow to the whole heap (G1).
+/// The garbage collector whose generations may each grow to the whole heap (G1).
 const POLICY: &str = "sun.gc.policy.name";
 const ONE_SPACE: &str = "GarbageFirst";
 
-/// The counters of a process; `None`: not a Java virtual machine, started with `-XX:-UsePerfData`, or not readable for us.
+/// The counters of a process. `None`: not a JVM, started with `-XX:-UsePerfData`, or not readable for this user.
 pub(crate) fn sample(root: &Root, pid: u32) -> Option<JvmSample> {
     counters(&file(root, pid)?).map(|counters| counters.sample())
 }
@@ -36,11 +36,11 @@ pub(crate) fn sample(root: &Root, pid: u32) -> Option<JvmSample> {
 /// Timeout of a full collection.
 const COLLECTION: Nanos = Nanos::from_secs(60);
 
-/// Live bytes in the heaps of these Java virtual machines: runs a full collection in each with the JDK's `jcmd`, as the
-/// same user or root, then reads the counters. Stops them for that time.
+/// Live bytes in the heaps of these JVMs. Runs a full collection in each with the JDK's `jcmd`, as the same user or as root, and reads
+/// the counters afterwards. The JVMs are stopped meanwhile.
 ///
 /// # Errors
-/// The error of `jcmd`; or there was no collection, as with `-XX:+DisableExplicitGC`.
+/// The error of `jcmd`; or no collection took place, as with `-XX:+DisableExplicitGC`.
 pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     if pids.is_empty() {
         return Err("no Java virtual machine listens on that port".to_owned());
@@ -60,7 +60,7 @@ pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     Ok(live)
 }
 
-/// The `jcmd` of its own JDK, otherwise the one on the path. Its own only if no user but root and this one can have put it
+/// Runs the `jcmd` of the process's JDK, otherwise the one on the path. The former only if no user but root and this one can have put it
 /// there: a target must not choose what throng runs.
 fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     let program = std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
@@ -92,8 +92,8 @@ fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{} {pid} GC.run: {line}", program.display())) }
 }
 
-/// A file that, with all of its folders, is owned by root or this user and that no other user can write or replace: in a
-/// sticky folder like `/tmp` any user may create files, but only their owner may remove them.
+/// Whether a file and all folders above it are owned by root or this user, and no other user can write or replace it. In a sticky folder
+/// like `/tmp` any user may create files, but only their owner may remove them.
 fn is_trusted(file: &Path) -> bool {
     const STICKY: u32 = 0o1000;
     let own = rustix::process::geteuid().as_raw();
@@ -106,8 +106,8 @@ fn is_trusted(file: &Path) -> bool {
     file.is_file() && file.ancestors().all(is_ours)
 }
 
-/// The file is in the process' own `/tmp`, in a folder with its user's name, and has the number that the process has for
-/// itself.
+/// Reads the counters file. It is in `/tmp` as the process sees it, in a folder with the name of its user, and named by its pid in its
+/// own namespace.
 fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
     let numbers: String = root.field(format!("proc/{pid}/status"), "NSpid:")?;
     let own = numbers.split_whitespace().next_back()?;
@@ -118,7 +118,7 @@ fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
     folders.map(|folder| folder.path().join(own)).find_map(|path| read(&path, owner))
 }
 
-/// A regular file owned by the process' user, as HotSpot itself requires: any user may write to `/tmp`.
+/// Reads a regular file owned by the process's user. HotSpot itself requires this, because any user may write to `/tmp`.
 fn read(path: &Path, owner: u32) -> Option<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
@@ -129,7 +129,7 @@ fn read(path: &Path, owner: u32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Counters by their names, those that are `long`s.
+/// The parsed header of a counters file.
 struct Counters<'a> {
     bytes: &'a [u8],
     is_little: bool,
@@ -139,7 +139,7 @@ struct Counters<'a> {
 
 fn counters(bytes: &[u8]) -> Option<Counters<'_>> {
     let [major, minor, accessible] = [bytes.get(5)?, bytes.get(6)?, bytes.get(7)?];
-    // Not accessible: it is still being written for the first time.
+    // Not accessible: the JVM is still initialising it.
     if !bytes.starts_with(&MAGIC) || (*major, *minor) != (2, 0) || *accessible != 1 {
         return None;
     }
@@ -160,12 +160,12 @@ impl Counters<'_> {
         Some(if self.is_little { u64::from_le_bytes(eight) } else { u64::from_be_bytes(eight) })
     }
 
-    /// Text up to its zero.
+    /// A zero-terminated string.
     fn text(&self, at: usize) -> Option<&str> {
         std::str::from_utf8(self.bytes.get(at..)?.split(|byte| *byte == 0).next()?).ok()
     }
 
-    /// Goes over the entries: name, type, and where the value is.
+    /// Calls `see` for each entry with its name, its type and the position of its value.
     fn each(&self, mut see: impl FnMut(&str, u8, usize)) -> Option<()> {
         let mut at = self.first;
         for _ in 0..self.entries {
@@ -173,7 +173,7 @@ impl Counters<'_> {
             if let Some(name) = self.text(name) {
                 see(name, *self.bytes.get(at + 12)?, at.checked_add(data)?);
             }
-            // An entry of nothing would be read for ever.
+            // An entry of length zero would cause an endless loop.
             at = at.checked_add(len.max(20))?;
         }
         Some(())
@@ -182,11 +182,11 @@ impl Counters<'_> {
     fn sample(&self) -> JvmSample {
         let (mut sample, mut ticks, mut ticks_per_s) = (JvmSample::default(), 0, 0);
         let (mut most, mut is_one_space) = ([0; 2], false);
-        // What cannot be read any further has ended: it was being written.
+        // An incomplete entry is being written: it ends the list.
         let _ = self.each(|name, kind, at| {
             is_one_space |= name == POLICY && self.text(at) == Some(ONE_SPACE);
             let Some(value) = self.long(at).filter(|_| kind == LONG) else { return };
-            // The young generation and the old; what else older machines count as one is not heap.
+            // The young and the old generation. What older versions count as a third one is not heap.
             match name.split('.').collect::<Vec<_>>()[..] {
                 ["sun", "os", "hrt", "frequency"] => ticks_per_s = value,
                 ["sun", "gc", "generation", "0", "maxCapacity"] => most[0] = value,
@@ -287,7 +287,7 @@ mod tests {
             other[at] = byte;
             assert!(counters(&other).is_none(), "{at}");
         }
-        // Cut off anywhere, or with any byte changed, it is read without harm.
+        // Truncated anywhere, or with any byte changed, it is read without a panic.
         for len in 0..whole.len() {
             counters(&whole[..len]).map(|counters| counters.sample());
         }

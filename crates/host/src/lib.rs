@@ -1,7 +1,7 @@
 //! What this machine allows, what it is doing, and whether a run fits it.
 //!
-//! Everything is read from files under a [`Root`]: `/` in reality, a made-up tree in a test. Only [`remote`] opens
-//! sockets, to query the target's host; a [`Watch`] keeps its last sample, and nothing else keeps state.
+//! Everything is read from files under a [`Root`]: `/` in reality, a temporary directory in a test. Only [`remote`] opens sockets, to
+//! query the target's host. Only a [`Watch`], [`Processes`] and [`remote::Poller`] keep state between samples.
 
 mod addresses;
 mod facts;

@@ -1,21 +1,21 @@
-//! Which local process listens on a port: the target, if it runs on this machine.
+//! Finds the local processes that listen on a port: the target, if it runs on this machine.
 
 use crate::{Listener, Root};
 use std::fs;
 use std::path::Path;
 
-/// Those of `holders` that carry the connections: the workers, where a master and its workers share the
-/// socket, else all. A worker is one whose parent holds the socket too.
+/// The processes among `holders` that serve the connections: the workers, if a master and its workers share the socket, otherwise all. A
+/// worker is a holder whose parent is one too.
 pub(crate) fn carriers(root: &Root, holders: &[u32]) -> Vec<u32> {
     let is_worker = |pid: &u32| parent(root, *pid).is_some_and(|parent| holders.contains(&parent));
     let workers: Vec<u32> = holders.iter().copied().filter(is_worker).collect();
     if workers.is_empty() { holders.to_vec() } else { workers }
 }
 
-/// All processes that hold one of these sockets, ascending. Those of other users are seen only by an
-/// administrator; a listener in a ring's table of direct descriptors is not seen at all.
+/// All processes that hold one of these sockets, in ascending order. Processes of other users are visible only to an administrator; a
+/// listener in a ring's table of direct descriptors is not visible at all.
 ///
-/// Threads that have unshared their tables are searched only if no process has a socket in its main one.
+/// Threads with their own file tables are searched only if no process has a socket in its main table.
 pub(crate) fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
     let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     if sockets.is_empty() {
@@ -35,14 +35,14 @@ pub(crate) fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
     holders
 }
 
-/// Whether the process has one of the sockets in its main thread's file table. A process that has none there but holds one
-/// has given its threads their own tables.
+/// Whether the process has one of the sockets in its main thread's file table. A holder without one there has given its threads their own
+/// tables.
 pub(crate) fn holds_in_main_table(root: &Root, pid: u32, listeners: &[Listener]) -> bool {
     let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     holds_any(root, &main_table(pid), &sockets)
 }
 
-/// The name of a process, 15 letters at most; empty if it cannot be read.
+/// The name of a process, at most 15 bytes; empty if it cannot be read.
 pub(crate) fn program(root: &Root, pid: u32) -> String {
     root.read(format!("proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
@@ -51,21 +51,21 @@ fn main_table(pid: u32) -> String {
     format!("proc/{pid}/fd")
 }
 
-/// The entries of a directory that are numbers: processes, or threads.
+/// The numeric entries of a directory: processes or threads.
 pub(crate) fn numbers(root: &Root, directory: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(root.path(directory)) else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// A listener is among the first descriptors of a server, so that a match is found long before the
-/// connections in the table are gone through.
+/// Whether a file table contains one of the sockets. Servers open listeners early, so that a match is found before the connections in the
+/// table are searched.
 fn holds_any(root: &Root, table: &str, sockets: &[String]) -> bool {
     let Ok(descriptors) = fs::read_dir(root.path(table)) else { return false };
     let mut links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     links.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
 }
 
-/// The second field after the command's name in proc_pid_stat(5).
+/// The parent process: field 4 of proc_pid_stat(5), counted from the end of the command's name.
 fn parent(root: &Root, pid: u32) -> Option<u32> {
     let stat = root.read(format!("proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
@@ -121,9 +121,9 @@ mod tests {
     fn a_worker_goes_before_its_master() {
         let socket: &[&str] = &["socket:[70]"];
         check(8080, &[(10, 1, socket), (11, 10, socket), (12, 10, socket)], &[10, 11, 12], Some(11));
-        // Numbers wrap around: a worker's may be the smaller one.
+        // Pids wrap around: a worker may have the lower number.
         check(8080, &[(900, 1, socket), (3, 900, socket)], &[3, 900], Some(3));
-        // Servers side by side, as with one listener each on a shared port.
+        // Independent servers, such as with one listener each on a shared port.
         check(8080, &[(20, 1, socket), (21, 1, &["socket:[72]"])], &[20, 21], Some(20));
     }
 

@@ -1,5 +1,5 @@
-//! Errors in the target's logs during the run: its standard output and error, and the files that it appends to; regular
-//! files only, and at most a few KiB of each per sample.
+//! Error messages in the target's logs during the run: its standard output and error, and the files that it appends to. Only regular
+//! files are read, and at most a few KiB of each per sample.
 
 mod reader;
 
@@ -17,22 +17,22 @@ use samples::{LogKind, LogLine};
 use crate::Root;
 pub(crate) use reader::LogReader;
 
-/// Logs are among the first descriptors of a server.
+/// Maximum descriptor number to check: a server opens its logs early.
 const MAX_DESCRIPTORS: u32 = 128;
-/// Limits: processes, and files in total.
+/// Maximum number of processes, and of files in total.
 const MAX_PROCESSES: usize = 8;
 const MAX_FILES: usize = 16;
-/// Bytes read of a file per sample: from where the last sample ended, and up to its end.
+/// Maximum bytes of a file per sample: this much after the end of the last sample, and this much before the end of the file.
 const PIECE: u64 = 4 << 10;
-/// A line is cut off here.
+/// Maximum length of a quoted line, in characters.
 const MAX_LETTERS: usize = 200;
 
-/// The patterns of each kind of line; the first match wins. Case does not matter.
+/// The patterns of each kind of line, in lower case; the first match wins. The comparison ignores case.
 const SAID: &[(&str, LogKind)] = &[
     ("unable to create native thread", LogKind::Threads),
     ("unable to create new native thread", LogKind::Threads),
     ("can't start new thread", LogKind::Threads),
-    // Of a JVM, but outside its heap.
+    // In a JVM, but outside its heap.
     ("direct buffer memory", LogKind::Memory),
     ("outofdirectmemoryerror", LogKind::Memory),
     ("outofmemoryerror: metaspace", LogKind::Memory),
@@ -48,7 +48,7 @@ const SAID: &[(&str, LogKind)] = &[
     ("enomem", LogKind::Memory),
     ("worker_connections are not enough", LogKind::Connections),
     ("limiting connections", LogKind::Connections),
-    // Apache, and PHP-FPM.
+    // Apache and PHP-FPM.
     ("reached maxrequestworkers", LogKind::Connections),
     ("reached pm.max_children", LogKind::Connections),
     ("limiting requests", LogKind::Error),
@@ -64,7 +64,8 @@ const SAID: &[(&str, LogKind)] = &[
     ("traceback (most recent call last)", LogKind::Error),
 ];
 
-/// What names a client that has gone, as throng does after a timeout and at the end of a run: an error that follows from it is no cause.
+/// Patterns for a client that has disconnected, as throng does after a timeout and at the end of a run. Errors that follow from it are
+/// not the cause.
 const CLIENT_GONE: [&str; 13] = [
     "broken pipe",
     "brokenpipe",
@@ -81,20 +82,20 @@ const CLIENT_GONE: [&str; 13] = [
     "context canceled",
 ];
 
-/// A plain file that is written to.
+/// A regular file that a process writes to.
 #[derive(Debug)]
 struct Open {
     /// `/proc/PID/fd/N`: the name that it was opened with, even if it was renamed.
     link: PathBuf,
-    /// Where it was then: used once the process has ended.
+    /// Its path at that time; used after the process has ended.
     path: PathBuf,
     name: String,
-    /// Which file that was.
+    /// Device and inode, to recognise a replaced file.
     is: (u64, u64),
     read: u64,
 }
 
-/// The logs of some processes from a moment on.
+/// The logs of some processes from a point in time on.
 #[derive(Debug)]
 struct Logs {
     root: Root,
@@ -103,14 +104,14 @@ struct Logs {
 }
 
 impl Logs {
-    /// What is in them now is not read.
+    /// Skips the present content of the logs.
     fn from_now_on(root: &Root, pids: impl Iterator<Item = u32>) -> Logs {
         let mut logs = Logs { root: root.clone(), files: Vec::new(), found: Vec::new() };
         logs.open(pids);
         logs
     }
 
-    /// Adds the files that these processes have opened since.
+    /// Adds the files that these processes have opened meanwhile.
     fn open(&mut self, pids: impl Iterator<Item = u32>) {
         let mut known: HashSet<(u64, u64)> = self.files.iter().map(|open| open.is).collect();
         for pid in pids.take(MAX_PROCESSES) {
@@ -128,15 +129,15 @@ impl Logs {
         }
     }
 
-    /// Opened for writing alone: a database is read too.
+    /// Whether it was opened for writing only. A database, for example, is read too.
     fn is_written(&self, pid: u32, fd: u32) -> bool {
         let octal: Option<String> = self.root.field(format!("proc/{pid}/fdinfo/{fd}"), "flags:");
         let flags = octal.and_then(|octal| u32::from_str_radix(&octal, 8).ok());
-        // A terminal's redirection of a shell may be open for both.
+        // Standard streams may be open for both, if a shell redirected a terminal.
         flags.is_some_and(|flags| flags & 0b11 == OFlags::WRONLY.bits() || fd <= 2 && flags & 0b11 != 0)
     }
 
-    /// The first line of each kind that was written since it began.
+    /// The first line of each kind written since the start.
     fn sample(&mut self) -> &[LogLine] {
         for open in &mut self.files {
             let Some(text) = open.written() else { continue };
@@ -153,13 +154,13 @@ impl Logs {
 }
 
 impl Open {
-    /// What was written since the last sample, without the middle if it is long.
+    /// The text written since the last sample, without the middle if it is long. `None` if there is none.
     fn written(&mut self) -> Option<String> {
-        // A process that has ended has no descriptors any more, and its last words are what matters most.
+        // A process that has ended has no descriptors, but its last lines matter most.
         let place = if self.link.exists() { &self.link } else { &self.path };
         let size = std::fs::metadata(place).ok()?.size();
         if size < self.read {
-            // It was emptied, to begin again.
+            // The file was truncated.
             self.read = 0;
         }
         if size == self.read {
@@ -187,8 +188,8 @@ fn kind(line: &str) -> Option<LogKind> {
     SAID.iter().find(|(said, _)| line.contains(said)).map(|(_, kind)| *kind)
 }
 
-/// Whether the error of the first of these lines is of a client that has gone: it, what is indented after it, or the line after that
-/// says so, which is where Python and Node.js name the error.
+/// Whether the error in the first of these lines is about a client that has disconnected: that line, the indented ones after it, or the
+/// next one contains a pattern. Python and Node.js name the error there.
 fn is_of_client(lines: &[&str]) -> bool {
     let is_inner = |line: &&&str| line.is_empty() || line.starts_with([' ', '\t']);
     let inner = lines.iter().skip(1).take_while(is_inner).count();
@@ -198,7 +199,7 @@ fn is_of_client(lines: &[&str]) -> bool {
     })
 }
 
-/// As it may be shown on a terminal: cut off, and what would steer it or turn its direction escaped.
+/// Makes a line safe for a terminal: truncated, with control and bidirectional characters escaped.
 fn plain(line: &str) -> String {
     let steers = |c: char| {
         c.is_control()
@@ -295,7 +296,7 @@ mod tests {
         std::fs::remove_file(&descriptor).unwrap();
         let heap = (LogKind::Heap, "FATAL ERROR: JavaScript heap out of memory".to_owned());
         assert_eq!(said(&mut logs), std::slice::from_ref(&heap));
-        // Another file of its name is none of it.
+        // Another file with the same name is ignored.
         let path = machine.root().path("err");
         std::fs::rename(&path, machine.root().path("err.1")).unwrap();
         machine.write(
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(logs.files.iter().map(|open| open.read).collect::<Vec<_>>(), [30]);
         append(&machine, "data", "too many open files\n");
         append(&machine, "read", "too many open files\n");
-        // A busy access log: its beginning and its end are read.
+        // A busy access log: the beginning and the end of new text are read.
         let noise = "GET / 200\n".repeat(20_000);
         append(
             &machine,
@@ -352,7 +353,7 @@ mod tests {
         );
         let kinds: Vec<LogKind> = said(&mut logs).into_iter().map(|(kind, _)| kind).collect();
         assert_eq!(kinds, [LogKind::Memory, LogKind::Heap]);
-        // Emptied, and written to again.
+        // Truncated, and written to again.
         machine.write("out", "emfile\n");
         assert_eq!(said(&mut logs).len(), 3);
     }

@@ -1,4 +1,4 @@
-//! How much memory there is, and how much of it a run may still take.
+//! Total and available memory, by the machine and by control groups.
 
 use crate::Root;
 use crate::groups::{Version, groups};
@@ -6,13 +6,13 @@ use crate::root::unexpected;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Memory, in bytes: the machine's own figures, lowered to what a control group leaves of them.
+/// Memory, in bytes: the figures of the machine, lowered by the limits of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// `MemTotal`, or the smallest control-group limit above this process.
     pub total: u64,
-    /// `MemAvailable`, or the smallest remainder under such a limit. The kernel returns memory late after a large run, so
-    /// read this right before a run instead of relying on what is free in theory.
+    /// `MemAvailable`, or the smallest remainder under such a limit. The kernel frees memory late after a large run, so that it must be
+    /// read right before a run.
     pub available: u64,
 }
 
@@ -25,8 +25,8 @@ pub fn memory(root: &Root) -> io::Result<Memory> {
     Ok(group_limits(root, "self").into_iter().fold(memory_of_all(root)?, Memory::tighter))
 }
 
-/// The least room that control groups leave another process, bytes; `None` where it is in the same groups as this one,
-/// or none of them has a limit.
+/// The smallest remainder under control group limits of another process, in bytes; `None` if it is in the same groups as this process, or
+/// none has a limit.
 pub(crate) fn memory_left_to(root: &Root, pid: u32) -> Option<u64> {
     let groups = |process: &str| root.read(format!("proc/{process}/cgroup")).ok();
     let theirs = groups(&pid.to_string())?;
@@ -36,8 +36,8 @@ pub(crate) fn memory_left_to(root: &Root, pid: u32) -> Option<u64> {
     group_limits(root, &pid.to_string()).iter().map(|limit| limit.available).min()
 }
 
-/// Processes in these control groups that the OOM killer killed (`memory.events`, kernel document
-/// `admin-guide/cgroup-v2`; version 1: `memory.oom_control`).
+/// Processes in these control groups killed by the OOM killer (`memory.events`, kernel document `admin-guide/cgroup-v2`; version 1:
+/// `memory.oom_control`).
 pub(crate) fn group_oom_kills(root: &Root, groups: &[(Version, PathBuf)]) -> u64 {
     let kills = |(version, group): &(Version, PathBuf)| {
         let Hierarchy { mount, events, .. } = Hierarchy::of(*version);
@@ -46,25 +46,24 @@ pub(crate) fn group_oom_kills(root: &Root, groups: &[(Version, PathBuf)]) -> u64
     groups.iter().filter_map(kills).max().unwrap_or(0)
 }
 
-/// The control groups in which the memory of `pid` may be limited: a process that has ended has none any more.
+/// The control groups in which the memory of `pid` may be limited. Must be read while the process exists.
 pub(crate) fn memory_groups(root: &Root, pid: u32) -> Vec<(Version, PathBuf)> {
     groups(root, &pid.to_string(), CONTROLLER)
 }
 
-/// The machine's own figures, whatever the control groups leave.
+/// The figures of the machine, without control groups.
 ///
 /// # Errors
-/// As [`memory`].
+/// See [`memory`].
 pub(crate) fn memory_of_all(root: &Root) -> io::Result<Memory> {
     let text = root.read("proc/meminfo")?;
     let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
     Ok(Memory { total: field("MemTotal")?, available: field("MemAvailable")? })
 }
 
-/// Memory that the kernel holds for itself, bytes: all but what is free, the page cache, and the anonymous memory of
-/// all processes, so that what others on this machine take and give does not count. Unlike `MemAvailable` it does not
-/// call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
-/// `None` where it cannot be read.
+/// Memory used by the kernel itself, in bytes: everything except free memory, the page cache, and the anonymous memory of processes, so
+/// that other processes do not matter. Unlike `MemAvailable`, it counts reclaimable slabs as used: they contain the inodes of sockets.
+/// `None` if it cannot be read.
 pub fn kernel_memory(root: &Root) -> Option<u64> {
     let text = root.read("proc/meminfo").ok()?;
     let field = |name: &str| kib_field(&text, name);
@@ -72,7 +71,7 @@ pub fn kernel_memory(root: &Root) -> Option<u64> {
     Some(field("MemTotal")?.saturating_sub(other))
 }
 
-/// The slabs that the kernel calls reclaimable, bytes. `MemAvailable` has nearly all of them, also the inodes of sockets that are open.
+/// Reclaimable slabs, in bytes. `MemAvailable` contains nearly all of them, including the inodes of open sockets.
 pub fn slab_reclaimable(root: &Root) -> Option<u64> {
     kib_field(&root.read("proc/meminfo").ok()?, "SReclaimable")
 }
@@ -83,23 +82,23 @@ impl Memory {
     }
 }
 
-/// A `Name:   123 kB` line, in bytes.
+/// The value of a line `Name:   123 kB`, in bytes.
 pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What limits memory, among the controllers of control groups.
+/// The controller that limits memory.
 const CONTROLLER: &str = "memory";
 
-/// The file names of one control-group version.
+/// The file names of one control group version.
 struct Hierarchy {
     mount: &'static str,
     limit: &'static str,
     usage: &'static str,
-    /// Row of `memory.stat` with the page cache that the kernel drops before it refuses an allocation.
+    /// Field of `memory.stat` with the page cache that the kernel drops before it refuses an allocation.
     reclaimable: &'static str,
-    /// Where the kernel counts the processes it killed.
+    /// The file with the number of OOM kills.
     events: &'static str,
 }
 
@@ -118,8 +117,8 @@ const V2: Hierarchy = Hierarchy {
     events: "memory.events",
 };
 
-/// Each limit that binds a process: its own group's, and those of all groups above it. A container may
-/// see its own group as the root of the mount, where only the last of these paths exists.
+/// All limits that apply to a process: of its group, and of all groups above it. A container may see its own group as the root of the
+/// mount, where only the last of these paths exists.
 fn group_limits(root: &Root, process: &str) -> Vec<Memory> {
     let mut limits = Vec::new();
     for (version, group) in groups(root, process, CONTROLLER) {
@@ -136,8 +135,7 @@ impl Hierarchy {
         }
     }
 
-    /// `None` where the group has no limit (version 2 writes `max`; version 1 a number so large that it
-    /// lowers nothing).
+    /// `None` if the group has no limit. Version 2 writes `max` then; version 1 a huge number, which lowers nothing.
     fn limit_of(&self, root: &Root, group: &Path) -> Option<Memory> {
         let directory: PathBuf = Path::new(self.mount).join(group);
         let total: u64 = root.number(directory.join(self.limit))?;
@@ -196,13 +194,13 @@ mod tests {
         let used = "sys/fs/cgroup/a/b/memory.current";
         with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "2048000\n")], (8000, 6000));
         with_group("0::/a/b\n", &[(own, "max\n"), (used, "2048000\n")], (16000, 12000));
-        // A full group leaves nothing; one that is over its limit no less than nothing.
+        // A full group leaves nothing, and so does one that exceeds its limit.
         with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "8192000\n")], (8000, 0));
         with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "9192000\n")], (8000, 0));
-        // What the group holds as page cache can be had back.
+        // The group's page cache can be reclaimed.
         let stat = ("sys/fs/cgroup/a/b/memory.stat", "anon 5\ninactive_file 1024000\nactive_file 9\n");
         with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "2048000\n"), stat], (8000, 7000));
-        // A roomy group does not raise what the machine has.
+        // A generous group does not raise the machine's figures.
         with_group("0::/a/b\n", &[(own, "99999999999\n"), (used, "0\n")], (16000, 12000));
     }
 
@@ -215,7 +213,7 @@ mod tests {
             ("sys/fs/cgroup/a/memory.current", "9216000"),
         ];
         with_group("0::/a/b\n", &files, (8000, 1000));
-        // In a container the group's own path is not there, only the root of what was mounted.
+        // In a container the group's path does not exist, only the root of the mount.
         let root = [("sys/fs/cgroup/memory.max", "4096000"), ("sys/fs/cgroup/memory.current", "1024000")];
         with_group("0::/docker/0123\n", &root, (4000, 3000));
     }

@@ -1,11 +1,10 @@
-//! The kernel's own counters of what TCP does on this machine.
+//! The kernel's TCP counters.
 
 use crate::Root;
 use samples::{NetCounters, SockStat};
 
-/// Reads `/proc/net/sockstat`, and `sockstat6` where there is one: the kernel counts sockets that are used by family, and
-/// one that listens on `::` takes connections of both.
-/// `None`: the file cannot be read, or has no `TCP` line.
+/// Reads `/proc/net/sockstat`, and `sockstat6` if it exists: the kernel counts sockets in use by family, and one that listens on `::`
+/// serves both families. `None`: the file cannot be read, or has no `TCP` line.
 pub(crate) fn sock_stat(root: &Root) -> Option<SockStat> {
     let line: String = root.field("proc/net/sockstat", "TCP:")?;
     let value = |name: &str| {
@@ -27,7 +26,7 @@ pub(crate) fn net_counters(root: &Root) -> Option<NetCounters> {
     let netstat = root.read("proc/net/netstat").ok()?;
     let tcp = Group::new(&snmp, "Tcp:")?;
     let ext = Group::new(&netstat, "TcpExt:")?;
-    // A name and a value in each line; without IPv6 there is no such file.
+    // One name and value per line; the file does not exist without IPv6.
     let unreachable_of_6: Option<u64> = root.field("proc/net/snmp6", "Icmp6InDestUnreachs");
     Some(NetCounters {
         attempt_fails: tcp.value("AttemptFails"),
@@ -50,8 +49,8 @@ pub(crate) fn net_counters(root: &Root) -> Option<NetCounters> {
     })
 }
 
-/// Packets that the firewall dropped because its table was full, of all processors: the column `drop` of
-/// `/proc/net/stat/nf_conntrack`, in hexadecimal. `None`: it tracks nothing.
+/// Packets dropped because the connection tracking table was full, summed over all processors: the column `drop` of
+/// `/proc/net/stat/nf_conntrack`, in hexadecimal. `None`: connection tracking is not active.
 pub(crate) fn conntrack_drops(root: &Root) -> Option<u64> {
     let text = root.read("proc/net/stat/nf_conntrack").ok()?;
     let mut lines = text.lines();
@@ -60,7 +59,7 @@ pub(crate) fn conntrack_drops(root: &Root) -> Option<u64> {
     Some(drops.sum())
 }
 
-/// A pair of lines, names and values in the same order: `Tcp: A B` over `Tcp: 1 2`.
+/// A pair of lines with names and values in the same order: `Tcp: A B` over `Tcp: 1 2`.
 struct Group<'a> {
     names: &'a str,
     values: &'a str,
@@ -166,7 +165,7 @@ mod tests {
             retrans_fails: 16,
         };
         check_counters(SNMP, NETSTAT, Some(all));
-        // An older kernel has fewer.
+        // An older kernel has fewer counters.
         let few = NetCounters { attempt_fails: 4, listen_drops: 7, ..NetCounters::default() };
         check_counters("Tcp: AttemptFails\nTcp: 4\n", "TcpExt: ListenDrops\nTcpExt: 7\n", Some(few));
         check_counters("Tcp: AttemptFails\n", NETSTAT, None);

@@ -1,4 +1,4 @@
-//! Which ports may be dialled from, as far as this machine decides it.
+//! The local ports that may be used for dialling, as far as this machine limits them, and its listeners.
 
 use crate::Root;
 use plan::PortFacts;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 
-/// Reads the facts of this network namespace (kernel document `networking/ip-sysctl`); the listeners are passed in.
+/// Reads the port settings of this network namespace (kernel document `networking/ip-sysctl`).
 pub fn port_facts(root: &Root, listeners: &[Listener]) -> PortFacts {
     let mut listening: Vec<u16> = listeners.iter().map(|l| l.port).collect();
     listening.sort_unstable();
@@ -19,54 +19,54 @@ pub fn port_facts(root: &Root, listeners: &[Listener]) -> PortFacts {
     }
 }
 
-/// `net.ipv4.ip_local_port_range`, first and last.
+/// `net.ipv4.ip_local_port_range`: first and last port.
 pub(crate) fn local_range(root: &Root) -> Option<(u16, u16)> {
     let range = root.setting("net.ipv4.ip_local_port_range").ok()?;
     let (first, last) = range.split_once(' ')?;
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// `8080` or `9148-9200`
+/// A port or a range: `8080` or `9148-9200`.
 fn parse_span(text: &str) -> Option<(u16, u16)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// A TCP socket that listens.
+/// A listening TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// At this address, or at all (unspecified).
+    /// Its address; unspecified: all addresses.
     pub address: IpAddr,
-    /// At this port.
+    /// Its port.
     pub port: u16,
-    /// It takes no IPv4 though it listens at all addresses of IPv6, where that is known.
+    /// It listens at all IPv6 addresses but does not accept IPv4, as far as known.
     pub is_only_ipv6: bool,
-    /// What `/proc/PID/fd` calls it: `socket:[inode]`.
+    /// The inode in `/proc/PID/fd`: `socket:[inode]`.
     pub inode: u64,
-    /// Connections that may wait to be accepted, where it is known.
+    /// Maximum length of its accept queue; `None`: unknown.
     pub backlog: Option<u64>,
-    /// Connections that wait now, where it is known.
+    /// Connections in its accept queue now; `None`: unknown.
     pub waiting: Option<u64>,
-    /// SYNs and last segments of handshakes that it has dropped so far, where it is known: as a rule because its queue was full.
+    /// SYNs and final ACKs of handshakes that it has dropped so far, usually because its queue was full; `None`: unknown.
     pub dropped: Option<u64>,
 }
 
-/// All of this network namespace as `/proc/net` has them, IPv4 and IPv6, without backlogs, and without
-/// whether one of IPv6 takes IPv4. The kernel goes through all sockets of the machine for it: seconds where there are millions.
+/// All listeners of this network namespace, IPv4 and IPv6, from `/proc/net`, without backlogs and without the distinction whether an IPv6
+/// listener accepts IPv4. Slow: the kernel walks all sockets of the machine, which takes seconds with millions.
 pub fn listeners(root: &Root) -> Vec<Listener> {
     ["proc/net/tcp", "proc/net/tcp6"].into_iter().flat_map(|file| listeners_in(root, file)).collect()
 }
 
-/// The kernel lists listening sockets first and then the others, of which there may be millions: reading
-/// ends at the first of those (kernel document `networking/proc_net_tcp`).
+/// Reads the listeners of one file. The kernel lists listening sockets first, and then possibly millions of others: reading ends at the
+/// first of those (kernel document `networking/proc_net_tcp`).
 fn listeners_in(root: &Root, file: &str) -> Vec<Listener> {
     let Ok(file) = File::open(root.path(file)) else { return Vec::new() };
     let rows = BufReader::new(file).lines().map_while(Result::ok);
     rows.skip(1).map_while(|row| parse_listener(&row)).collect()
 }
 
-/// `0: 00000000:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1077 …`; state 0A is
-/// LISTEN; `None` for any other.
+/// Parses a row: `0: 00000000:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1077 …`. State 0A is LISTEN; `None` for
+/// other states.
 fn parse_listener(row: &str) -> Option<Listener> {
     const LISTEN: &str = "0A";
     let mut fields = row.split_whitespace();
@@ -85,14 +85,14 @@ fn parse_listener(row: &str) -> Option<Listener> {
     })
 }
 
-/// Words of 32 bits in the byte order of the machine, each in hexadecimal: `0100007F` is 127.0.0.1 on most.
+/// An address in 32-bit words in the machine's byte order, in hexadecimal: `0100007F` is 127.0.0.1 on little endian.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let word = |at: usize| Some(u32::from_str_radix(text.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
     match text.len() {
         8 => Some(IpAddr::from(word(0)?)),
         32 => {
             let words = [word(0)?, word(8)?, word(16)?, word(24)?].concat();
-            // One that binds an IPv4 address through an IPv6 socket listens at that address.
+            // An IPv4 address bound through an IPv6 socket is listened on as IPv4.
             Some(IpAddr::from(<[u8; 16]>::try_from(words).ok()?).to_canonical())
         }
         _ => None,
@@ -132,7 +132,7 @@ mod tests {
         check(&[range], (1024, 65000), &[], &[]);
         check(&[reserved], (32768, 60999), &[(8080, 8080), (9148, 9200)], &[]);
         check(&[("proc/sys/net/ipv4/ip_local_reserved_ports", "\n")], (32768, 60999), &[], &[]);
-        // Row 3 follows a connection: the kernel never writes it there, and it is not read.
+        // Row 3 follows a connection, where the kernel never puts a listener; it is not read.
         check(&[("proc/net/tcp", TCP)], (32768, 60999), &[], &[80, 8080]);
         check(
             &[range, reserved, ("proc/net/tcp", TCP), ("proc/net/tcp6", TCP6)],

@@ -1,7 +1,7 @@
-//! Checks before a run whether this machine can perform it, with fixes. One list of checks: `run` reports those that fail
-//! ([`preflight`]), `doctor` all ([`examine`]).
+//! Checks before a run whether this machine can carry it out, with fixes. There is one list of checks: `run` reports those that fail
+//! ([`preflight`]), `doctor` all of them ([`examine`]).
 //!
-//! What cannot be read is not judged: a container that hides a file is not refused for it.
+//! A limit that cannot be read is not judged: a container that hides a file is not refused for that.
 
 mod places;
 mod process;
@@ -19,91 +19,91 @@ pub use target::target_room;
 pub use tun::tun_refused;
 use units::shell_word;
 
-/// Kernel memory of one end of an idle connection, in bytes. Measured on Linux 6.18: socket, inode, file
-/// and security blob 3,900, slot in a ring's table 23, armed poll 256; together 4,179. The rest, 5 %, is
-/// for what grows with the ports in use (bind buckets and their hash).
+/// Kernel memory of one end of an idle connection, in bytes. Measured on Linux 6.18: socket, inode, file and security blob 3,900, slot in
+/// a ring's table 23, armed poll 256; together 4,179. The remaining 5 % are for structures that grow with the ports in use (bind buckets
+/// and their hash).
 const KERNEL_BYTES_PER_SOCKET: u64 = 4_400;
 
-/// Our own memory for one end, in bytes: a record of 40 and its share of slab, wheel and tables.
+/// throng's memory for one end, in bytes: a record of 40, and its share of slab, timer wheel and tables.
 const USER_BYTES_PER_CONNECTION: u64 = 128;
-/// Our own memory for a connection over a TUN device, in bytes: its records, and what the state machine keeps of it.
+/// throng's memory for a connection over a TUN device, in bytes: its records, and the state of its TCP.
 const TUN_BYTES_PER_CONNECTION: u64 = 96;
-/// What TLS adds at one end: 120 bytes that are kept, and what an allocator does not give back of handshakes. Measured with 12,000
-/// connections: `throng run` 236, `throng serve` 104.
+/// Additional memory for TLS at one end: 120 bytes of state, and memory of handshakes that the allocator does not return. Measured with
+/// 12,000 connections: `throng run` 236, `throng serve` 104.
 const TLS_BYTES: u64 = 256;
-/// What HTTP/2 adds: 56 bytes of the session, and its share of tables that grow by doubling. Measured in the same way: `throng run`
-/// 199 to 271, `throng serve` 77 to 115.
+/// Additional memory for HTTP/2: 56 bytes of session, and a share of tables that grow by doubling. Measured like TLS: `throng run` 199 to
+/// 271, `throng serve` 77 to 115.
 const HTTP2_BYTES: u64 = 256;
 
-/// Descriptors that are no connections: standard streams, listeners, event descriptors, exporters, store.
+/// Descriptors other than connections: standard streams, listeners, event descriptors, exporters, store.
 const OTHER_FILES: u64 = 32;
 
 /// What a run needs of this machine.
 #[derive(Clone, Debug)]
 pub struct Need {
-    /// The target as typed, for the commands of fixes; `None`: no target, loopback is assumed.
+    /// The target as typed, for the command lines of fixes; `None`: no target, loopback is assumed.
     pub target: Option<String>,
-    /// Connections to hold at once.
+    /// Maximum number of concurrent connections.
     pub connections: u64,
-    /// Those that are expected to be open at once: without what is kept for slow responses.
+    /// Expected number of concurrent connections, without those reserved for slow responses.
     pub expected: u64,
-    /// Dials that may be outstanding at once.
+    /// Maximum number of outstanding dials.
     pub dials: u64,
-    /// Shards.
+    /// Number of shards.
     pub threads: u64,
-    /// Addresses to dial from.
+    /// Number of source addresses.
     pub sources: u64,
-    /// The networks to dial from, as given by the user; empty: chosen by throng.
+    /// The networks of source addresses given by the user; empty: chosen by throng.
     pub networks: Vec<Network>,
     /// The device that addresses would be added to (see [`route_device`](crate::route_device)).
     pub device: String,
-    /// Addresses and ports to dial to.
+    /// Number of addresses and ports to dial.
     pub destinations: u64,
-    /// The addresses of these.
+    /// The addresses to dial.
     pub addresses: Vec<IpAddr>,
-    /// Whether they are IPv4; if not, they are IPv6.
+    /// Whether these are IPv4; otherwise they are IPv6.
     pub is_v4: bool,
-    /// Whether the target runs on this machine, so that it has the other end of each connection.
+    /// Whether the target runs on this machine, which then has both ends of each connection.
     pub both_ends_here: bool,
-    /// Those of this machine that listen on the target's ports.
+    /// Listeners of this machine that these dials reach.
     pub listeners: Vec<Listener>,
-    /// The most 4-tuples that sources, ports and destinations give.
+    /// Maximum number of 4-tuples from these sources, ports and destinations.
     pub tuples: u64,
-    /// Whether io_uring works here, and if not, why.
+    /// Whether io_uring is available, or why not.
     pub uring: Result<(), String>,
-    /// What its connections have between the socket and what is measured.
+    /// Protocol layers of its connections, which need memory and CPU time.
     pub layers: Layers,
-    /// Our ends are no sockets of the kernel: they are behind a TUN device.
+    /// throng's ends are not sockets of the kernel, but behind a TUN device.
     pub is_tun: bool,
 }
 
-/// TLS and HTTP/2 of a run's connections, and what else they keep.
+/// TLS and HTTP/2 of a run's connections, and other state that they keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Layers {
-    /// The share of connections with TLS, 0..=1.
+    /// Fraction of connections with TLS, 0..=1.
     pub tls: f64,
-    /// The share of connections with HTTP/2.
+    /// Fraction of connections with HTTP/2, 0..=1.
     pub http2: f64,
-    /// Bytes that a client's connection has on average for what it captures.
+    /// Average bytes per client connection for captured values.
     pub captures: f64,
-    /// The same for messages that the server sends by itself.
+    /// Average bytes per client connection for messages that the server sends unasked.
     pub messages: f64,
-    /// The same for heartbeats, and for PINGs beside requests.
+    /// Average bytes per client connection for heartbeats and PINGs.
     pub beats: f64,
-    /// The handshakes of TLS; none without.
+    /// The TLS handshakes; `None` without TLS.
     pub handshakes: Option<Handshakes>,
-    /// The requests over HTTP/2; none without.
+    /// The requests over HTTP/2; `None` without HTTP/2.
     pub http2_requests: Option<Http2Requests>,
 }
 
 impl Layers {
-    /// Our own memory for a connection on average, bytes, by name; `ends`: how many of its ends are here.
+    /// Average bytes per connection in user space, by layer. `ends`: number of ends on this machine.
     fn bytes(self, ends: u64) -> [(&'static str, u64); 5] {
         let (all, ends) = (|bytes: f64| bytes.ceil() as u64, ends as f64);
         [
             ("TLS", all(self.tls * TLS_BYTES as f64 * ends)),
             ("HTTP/2", all(self.http2 * HTTP2_BYTES as f64 * ends)),
-            // The other end has nothing of these.
+            // Only the client has these.
             ("captured values", all(self.captures)),
             ("messages of the server", all(self.messages)),
             ("heartbeats and PINGs", all(self.beats)),
@@ -116,7 +116,7 @@ impl Need {
         if self.both_ends_here { 2 } else { 1 }
     }
 
-    /// Sockets of this machine for each connection.
+    /// Sockets of this machine per connection.
     fn sockets_each(&self) -> u64 {
         self.ends_here() - u64::from(self.is_tun)
     }
@@ -135,13 +135,13 @@ impl Need {
         ends + layers
     }
 
-    /// What throng itself has of it.
+    /// throng's part of the memory per connection.
     fn user_bytes_per_connection(&self) -> u64 {
         let layers: u64 = self.layers.bytes(1).iter().map(|(_, bytes)| bytes).sum();
         layers + if self.is_tun { TUN_BYTES_PER_CONNECTION } else { USER_BYTES_PER_CONNECTION }
     }
 
-    /// The same for this many connections, dialled as fast as the target takes them.
+    /// The same need with this many connections, dialled as fast as the target accepts them.
     #[must_use]
     pub fn with_connections(self, connections: u64) -> Need {
         Need { connections, expected: connections, dials: connections, ..self }
@@ -155,24 +155,24 @@ impl Need {
         }
     }
 
-    /// Without it, the same arguments would be about sockets.
+    /// Without this flag, the same arguments would refer to sockets.
     fn io(&self) -> &'static str {
         if self.is_tun { "--io tun " } else { "" }
     }
 
-    /// The same question to doctor.
+    /// A `throng doctor` command line for the same target.
     fn doctor(&self, args: &str) -> String {
         let target = self.target.as_deref().map(|target| format!("{} ", shell_word(target)));
         format!("throng doctor {}{}{args}", target.unwrap_or_default(), self.io())
     }
 }
 
-/// The value of a limit, what the run needs of it, and the fix if that is not enough.
+/// The value of a limit, what the run needs of it, and the fix if it is insufficient.
 type Checked = Result<(String, String, Option<Fix>), Skip>;
 
 /// Why a limit is not judged.
 enum Skip {
-    /// It has no part in this run.
+    /// It does not matter for this run.
     Irrelevant,
     /// It cannot be read.
     Unread(&'static str),
@@ -186,7 +186,7 @@ impl From<&'static str> for Skip {
 
 type Check = fn(&Root, &Need) -> Checked;
 
-/// The limits by their names.
+/// The checks, by the names of their limits.
 const CHECKS: &[(&str, Check)] = &[
     ("sources", places::sources),
     ("ports", places::ports),
@@ -214,7 +214,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("target's backlog", target::backlog),
 ];
 
-/// Each limit of this machine against `need`, also those that suffice and those that cannot be read.
+/// All limits of this machine compared with `need`, including sufficient and unreadable ones.
 pub fn examine(root: &Root, need: &Need) -> Vec<Finding> {
     let examined = CHECKS.iter().filter_map(|(what, check)| match check(root, need) {
         Ok((value, needed, fix)) => Some(Finding::new(what, value, needed, fix)),
@@ -231,27 +231,28 @@ pub fn preflight(root: &Root, need: &Need) -> Vec<Finding> {
     findings
 }
 
-/// How many connections a machine can hold, and why no more.
+/// How many connections a machine can hold, and what limits them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// `u64::MAX` where nothing can be read.
+    /// Number of connections; `u64::MAX` if nothing can be read.
     pub connections: u64,
-    /// What ends it: `memory`, `address space`, `ports`, `file table`.
+    /// The limit: `memory`, `address space`, `ports`, `file table`.
     pub limited_by: &'static str,
 }
 
-/// The most connections that memory, address space, 4-tuples and, where it binds us, the machine's file table allow,
-/// whatever `need.connections` says.
+/// The number of connections that memory, address space, 4-tuples and (if it binds this process) the machine's file table allow,
+/// regardless of `need.connections`.
 pub fn capacity(root: &Root, need: &Need) -> Capacity {
     by_memory_or(capacity_beside_memory(root, need), root, need)
 }
 
-/// The most that [`preflight`] does not refuse: the same with the 4-tuples in TIME_WAIT, for which it only warns.
+/// The number of connections that [`preflight`] does not refuse: like [`capacity`], but including the 4-tuples in TIME_WAIT, for which it
+/// only warns.
 pub fn capacity_after_time_wait(root: &Root, need: &Need) -> Capacity {
     by_memory_or(by_files_or_tuples(root, need, need.tuples), root, need)
 }
 
-/// The same were there always enough memory.
+/// Like [`capacity`], but with unlimited memory.
 pub fn capacity_beside_memory(root: &Root, need: &Need) -> Capacity {
     by_files_or_tuples(root, need, need.free_tuples(root))
 }
@@ -261,7 +262,7 @@ fn by_memory_or(beside: Capacity, root: &Root, need: &Need) -> Capacity {
     let memory = Capacity { connections: by_memory, limited_by: "memory" };
     let by_space = process::address_space_room(root, need);
     let space = Capacity { connections: by_space, limited_by: "address space" };
-    // Of equal ones the first.
+    // If several are equal, the first one is named.
     [memory, space, beside].into_iter().min_by_key(|own| own.connections).expect("there are three")
 }
 
@@ -280,9 +281,9 @@ fn by_files_or_tuples(root: &Root, need: &Need, by_ports: u64) -> Capacity {
 }
 
 impl Need {
-    /// The 4-tuples without those in TIME_WAIT. Which of them are ours to use is not known: all may be.
+    /// The 4-tuples minus those in TIME_WAIT. All of the latter are assumed to be among them, since that is unknown.
     fn free_tuples(&self, root: &Root) -> u64 {
-        // Those that a device has are not the kernel's.
+        // TIME_WAIT of connections over a device is not in the kernel.
         let waiting = if self.is_tun { 0 } else { sock_stat(root).map_or(0, |stat| stat.tcp_tw) };
         self.tuples.saturating_sub(waiting)
     }

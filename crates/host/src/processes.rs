@@ -1,4 +1,4 @@
-//! Memory, CPU and threads of some processes together, each sample compared with the previous one.
+//! Memory, CPU time and threads of a group of processes. Each sample is compared with the previous one.
 
 use std::collections::HashMap;
 
@@ -11,35 +11,34 @@ use crate::{
     processors::{allowed, processors_of},
 };
 
-/// Threads that are sampled individually: bounds the cost of a sample.
+/// Maximum number of threads to sample individually; bounds the cost of a sample.
 const MAX_THREADS: usize = 64;
-/// A thread that ran, or was ready to, for this share of the time could hardly have done more.
+/// A thread that ran or was runnable for this fraction of the time counts as saturated.
 const FULL: f64 = 0.95;
-/// Shares over less time than this would be noise: CPU time comes in clock ticks of 10 ms.
+/// Minimum time for shares: CPU time comes in clock ticks of 10 ms, so that shorter periods would be noise.
 const MIN_PERIOD: Nanos = Nanos::from_millis(500);
 
-/// Processes that serve one purpose, and what they had used at the last sample. What those that ended had used stays
-/// in the sums.
+/// Processes that serve one purpose, with their usage at the last sample. The sums include processes that have ended.
 #[derive(Debug)]
 pub struct Processes {
     root: Root,
     alive: Vec<Member>,
     ended: Member,
-    /// Threads at the last sample, and when shares were last computed.
+    /// Thread times at the last sample, and when shares were last computed.
     threads: Threads,
     threads_shared: Threads,
     counts_switches: bool,
     cores: Option<u64>,
     cpus: String,
-    /// When shares were last computed, and the CPU time by then.
+    /// When shares were last computed, and the CPU time at that time.
     sampled: Option<(Nanos, u64)>,
     latest: ProcessSample,
 }
 
-/// By process and thread.
+/// Times by process and thread.
 type Threads = HashMap<(u32, u32), Times>;
 
-/// A process, its memory and its CPU time.
+/// A process with its memory and CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
     pid: u32,
@@ -49,7 +48,7 @@ struct Member {
     is_stopped: bool,
 }
 
-/// What a thread has used and how long it has waited for a processor, nanoseconds.
+/// CPU time of a thread, and the time it waited for a processor, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     cpu_ns: u64,
@@ -58,7 +57,7 @@ struct Times {
 }
 
 impl Times {
-    /// A new thread used all of its time since then.
+    /// The difference to `before`; a new thread counts in full.
     fn since(self, before: Option<&Times>) -> Times {
         let before = before.copied().unwrap_or_default();
         Times {
@@ -69,12 +68,13 @@ impl Times {
     }
 }
 
-/// What changes with every connection: two small files per process, so that it can be sampled several times a second.
+/// The values that change with every connection. They need only two small files per process, so that they can be sampled several times a
+/// second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageSample {
-    /// Alive.
+    /// Number of processes that exist.
     pub processes: u64,
-    /// Their threads.
+    /// Number of their threads.
     pub threads: u64,
     /// Resident memory in bytes, summed.
     pub rss_bytes: u64,
@@ -92,7 +92,7 @@ impl UsageSample {
 }
 
 impl Processes {
-    /// These processes; the limits of the first are taken for all.
+    /// Samples these processes. The limits of the first one apply to all.
     pub fn new(root: &Root, pids: &[u32]) -> Processes {
         let first = pids.first().map(ToString::to_string);
         Processes {
@@ -109,22 +109,22 @@ impl Processes {
         }
     }
 
-    /// This process; also counts how often its threads were put off their processors.
+    /// Samples this process. Also counts involuntary context switches of its threads.
     pub fn own(root: &Root) -> Processes {
         Processes { counts_switches: true, ..Processes::new(root, &[std::process::id()]) }
     }
 
-    /// Those alive at the last sample.
+    /// The processes that existed at the last sample.
     pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         self.alive.iter().map(|member| member.pid)
     }
 
-    /// Memory of each of those.
+    /// The memory of each of these processes.
     pub(crate) fn memory(&self) -> impl Iterator<Item = ProcessMemory> + '_ {
         self.alive.iter().map(|member| ProcessMemory { pid: member.pid, rss_bytes: member.rss_bytes })
     }
 
-    /// Watches one more, if it is not watched yet.
+    /// Adds a process, if it is not included yet.
     pub(crate) fn add(&mut self, pid: u32) {
         if !self.pids().any(|known| known == pid) {
             self.alive.push(Member { pid, ..Member::default() });
@@ -156,7 +156,7 @@ impl Processes {
         sum
     }
 
-    /// The full sample; shares cover the time since the previous one, if that is long enough ago.
+    /// Takes a complete sample. Shares refer to the time since they were last computed, if that is long enough.
     pub fn sample(&mut self, now: Nanos) -> ProcessSample {
         let usage_sample = self.usage_sample();
         let threads = self.thread_times();
@@ -205,9 +205,9 @@ impl Processes {
         times
     }
 
-    /// Threads in uninterruptible sleep (waiting for a disk, for example) at the last sample.
+    /// Number of threads in uninterruptible sleep (for example, waiting for a disk) at the last sample.
     fn blocked(&self) -> u64 {
-        // For throng itself its lag shows this.
+        // Not needed for throng itself, whose lag shows it.
         if self.counts_switches {
             return 0;
         }
@@ -216,7 +216,7 @@ impl Processes {
         self.threads.keys().filter_map(stat).filter(blocked).count() as u64
     }
 
-    /// What each thread used, and wanted, of the time since shares were last computed.
+    /// Computes what each thread used and wanted since shares were last computed.
     fn share(&mut self, elapsed: Option<Nanos>, threads: &Threads) {
         let (mut busiest_ns, mut wanted_ns, mut full) = (0, 0, 0);
         for (thread, time) in threads {
@@ -232,7 +232,7 @@ impl Processes {
         self.latest.busiest_wanted = share(wanted_ns);
     }
 
-    /// `/proc/PID/task/TID/schedstat` has nanoseconds; a kernel without it has clock ticks in `stat`.
+    /// Reads `/proc/PID/task/TID/schedstat`, in nanoseconds; without it, `stat`, in clock ticks.
     fn times(&self, pid: u32, tid: u32) -> Option<Times> {
         let task = format!("proc/{pid}/task/{tid}");
         let switches = || self.root.field(format!("{task}/status"), "nonvoluntary_ctxt_switches:");
@@ -246,11 +246,11 @@ impl Processes {
     }
 }
 
-/// In the flags of proc_pid_stat(5): the process is on its way out (`PF_EXITING` of the kernel's `sched.h`). Its memory and its
-/// sockets are freed between this and the state of a zombie, which takes time where there are many.
+/// Flag in proc_pid_stat(5) of a process that is exiting (`PF_EXITING` in the kernel's `sched.h`). Its memory and sockets are freed
+/// before it becomes a zombie, which takes time if there are many.
 const EXITING: u64 = 0x4;
 
-/// Of proc_pid_stat(5).
+/// Fields of proc_pid_stat(5).
 struct Stat {
     user_ns: u64,
     system_ns: u64,
@@ -259,13 +259,13 @@ struct Stat {
 }
 
 impl Stat {
-    /// `None`: no such process, a zombie, or one that is exiting.
+    /// `None`: no such process, a zombie, or a process that is exiting.
     fn read(root: &Root, pid: u32) -> Option<Stat> {
         Stat::parse(&root.read(format!("proc/{pid}/stat")).ok()?)
     }
 
-    /// The second field, the command's name, may contain blanks and brackets: count from the last `)`, after which field 3
-    /// begins.
+    /// Parses the file. The second field, the command's name, may contain blanks and parentheses, so fields are counted from the last
+    /// `)`, after which field 3 begins.
     fn parse(text: &str) -> Option<Stat> {
         const BEFORE: usize = 3;
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().take(20).collect();
@@ -283,7 +283,7 @@ impl Stat {
     }
 }
 
-/// The second number of `/proc/PID/statm` (proc_pid_statm(5)), in bytes; newer kernels (6.16) add it up exactly.
+/// Resident memory in bytes, the second field of `/proc/PID/statm` (proc_pid_statm(5)). It is exact since Linux 6.16.
 fn resident(root: &Root, pid: u32) -> u64 {
     let text = root.read(format!("proc/{pid}/statm")).unwrap_or_default();
     let pages: u64 = text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
@@ -351,7 +351,7 @@ mod tests {
         let machine = two();
         let mut processes = Processes::new(&machine.root(), &[5, 6]);
         assert_eq!(processes.usage_sample().processes, 2);
-        // PF_EXITING besides others, in any state.
+        // PF_EXITING together with other flags, in any state.
         for (flags, expected) in [(4_194_304, 2), (4_194_304 + 8, 2), (4_194_304 + 4, 1)] {
             let text = format!("6 (a) b) R 1 1 1 0 -1 {flags} 1 0 0 0 9 3 7 8 20 0 3 0 147 3 9\n");
             machine.write("proc/6/stat", &text);
@@ -373,19 +373,19 @@ mod tests {
         thread(&machine, 6, 8, 400_000_000, 1_000);
         let second = processes.sample(Nanos(2 * SECOND));
         assert!((second.cores_used - 1.5).abs() < 1e-9, "{second:?}");
-        // It ran for 0.6 of the second, and was ready to for 0.38 more.
+        // It ran for 0.6 of the second, and was runnable for another 0.38.
         assert!((second.busiest_thread - 0.6).abs() < 1e-9, "{second:?}");
         assert!((second.busiest_wanted - 0.98).abs() < 1e-9, "{second:?}");
         let waited_ns = second.run_queue_wait_ns - first.run_queue_wait_ns;
         assert_eq!((second.threads_full, waited_ns), (1, 380_001_000));
-        // Too soon for new shares: the previous ones are kept, the rest is updated.
+        // Too soon for new shares: the previous ones are kept, other values are updated.
         stat(&machine, 6, 'S', 17, 3);
         thread(&machine, 5, 5, 1_700_000_001, 57 + 380_000_000);
         let soon = processes.sample(Nanos(2 * SECOND + SECOND / 10));
         assert_eq!((soon.cores_used, soon.busiest_thread), (second.cores_used, second.busiest_thread));
         assert_eq!(soon.cpu_user_ns, second.cpu_user_ns + 10 * TICK);
         assert_eq!(soon.run_queue_wait_ns, second.run_queue_wait_ns + 7);
-        // Over a second and a half: since the last sample with shares.
+        // A second and a half after the last sample with shares.
         let later = processes.sample(Nanos(3 * SECOND));
         assert!((later.cores_used - 0.1).abs() < 1e-9 && later.busiest_thread < 1e-6, "{later:?}");
     }

@@ -1,4 +1,4 @@
-//! How many processors this process may use.
+//! The processors of this machine, and how many of them a process may use.
 
 use crate::Root;
 use crate::groups::{Version, groups};
@@ -6,38 +6,38 @@ use samples::CpuQuota;
 use std::path::{Path, PathBuf};
 use units::{Nanos, cpu_list};
 
-/// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
-/// ones, at least one. `None` where the affinity cannot be read.
+/// The number of processors that this process may use: by its affinity, or by the lowest CPU quota of its control groups, rounded down,
+/// at least one. `None` if the affinity cannot be read.
 ///
-/// Reads `Cpus_allowed_list` (proc_pid_status(5)), `cpu.max` (kernel document `admin-guide/cgroup-v2`) and
-/// `cpu.cfs_quota_us` (`scheduler/sched-bwc`).
+/// Reads `Cpus_allowed_list` (proc_pid_status(5)), `cpu.max` (kernel document `admin-guide/cgroup-v2`) and `cpu.cfs_quota_us`
+/// (`scheduler/sched-bwc`).
 pub(crate) fn processors(root: &Root) -> Option<u64> {
     processors_of(root, "self")
 }
 
-/// The same for another process.
+/// The number of processors that another process may use.
 pub(crate) fn processors_of(root: &Root, process: &str) -> Option<u64> {
     let quota = quotas(root, process).into_iter().map(|(cores, _)| cores).fold(f64::INFINITY, f64::min);
-    // Whole ones, rounded down.
+    // Rounded down to whole processors.
     Some(count(&allowed(root, process)?)?.min((quota as u64).max(1)))
 }
 
-/// Those that a process may run on, as the kernel writes them: `0-3,8`.
+/// The processors that a process may run on, in the kernel's format: `0-3,8`.
 pub(crate) fn allowed(root: &Root, process: &str) -> Option<String> {
     root.field(format!("proc/{process}/status"), "Cpus_allowed_list:")
 }
 
-/// `0-3,8` are five.
+/// The number of processors in a list: five for `0-3,8`.
 fn count(list: &str) -> Option<u64> {
     cpu_list(list).map(|spans| spans.iter().map(|(first, last)| last - first + 1).sum())
 }
 
-/// How many the machine has switched on.
+/// Number of processors of the machine that are online.
 pub fn processors_online(root: &Root) -> Option<u64> {
     count(root.read("sys/devices/system/cpu/online").ok()?.trim())
 }
 
-/// Time of all processors of the machine so far, in ticks of the kernel.
+/// CPU time of all processors of the machine since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTime {
     busy: u64,
@@ -45,20 +45,20 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// The share of the time since `then` in which they were busy, from 0 to 1; `None` where no time has passed.
+    /// The busy fraction of the time since `then`, from 0 to 1; `None` if no time has passed.
     pub fn share_since(self, then: CpuTime) -> Option<f64> {
         let all = self.all.checked_sub(then.all).filter(|all| *all > 0)?;
         Some((self.busy.saturating_sub(then.busy) as f64 / all as f64).min(1.0))
     }
 }
 
-/// CPU time that this process has used so far, all its threads together.
+/// CPU time used by this process, with all its threads.
 pub fn own_cpu_time() -> Nanos {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The first line of `/proc/stat` (proc_stat(5)): all but `idle` and `iowait` is busy, and `guest` is in `user` already.
+/// Reads the first line of `/proc/stat` (proc_stat(5)). All but `idle` and `iowait` is busy; `guest` is already included in `user`.
 pub fn cpu_time(root: &Root) -> Option<CpuTime> {
     let line: String = root.field("proc/stat", "cpu ")?;
     let times: Vec<u64> = line.split_whitespace().map_while(|time| time.parse().ok()).take(8).collect();
@@ -67,7 +67,7 @@ pub fn cpu_time(root: &Root) -> Option<CpuTime> {
     Some(CpuTime { busy: all - idle, all })
 }
 
-/// The smallest quota of the groups above a process, with the periods of that group (`cpu.stat`).
+/// The lowest quota of a process's groups, with the periods of that group (`cpu.stat`).
 pub(crate) fn cpu_quota(root: &Root, process: &str) -> Option<CpuQuota> {
     let smallest = quotas(root, process).into_iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
     let (cores, folder) = smallest?;
@@ -75,7 +75,7 @@ pub(crate) fn cpu_quota(root: &Root, process: &str) -> Option<CpuQuota> {
     Some(CpuQuota { cores, periods: count("nr_periods "), throttled: count("nr_throttled ") })
 }
 
-/// Processors that each group above a process leaves, and where that group is.
+/// The quota of each group of a process, in processors, with the group's folder.
 fn quotas(root: &Root, process: &str) -> Vec<(f64, PathBuf)> {
     let mut quotas = Vec::new();
     for (version, group) in groups(root, process, "cpu") {
@@ -87,14 +87,14 @@ fn quotas(root: &Root, process: &str) -> Vec<(f64, PathBuf)> {
     quotas
 }
 
-/// `200000 100000`: quota and period in µs; `max 100000` is no limit.
+/// Quota and period in µs: `200000 100000`; `max 100000` is no limit.
 fn version_2(root: &Root, folder: PathBuf) -> Option<(f64, PathBuf)> {
     let text = root.read(folder.join("cpu.max")).ok()?;
     let (quota, period) = text.trim().split_once(' ')?;
     of_period(quota.parse().ok()?, period.parse().ok()?).map(|cores| (cores, folder))
 }
 
-/// A quota of -1 is no limit.
+/// Quota and period in two files; a quota of -1 is no limit.
 fn version_1(root: &Root, folder: PathBuf) -> Option<(f64, PathBuf)> {
     let quota: u64 = root.number(folder.join("cpu.cfs_quota_us"))?;
     of_period(quota, root.number(folder.join("cpu.cfs_period_us"))?).map(|cores| (cores, folder))

@@ -17,7 +17,7 @@ pub use token::Token;
 
 use units::Nanos;
 
-/// The longest that one side waits for the other, connecting apart.
+/// Maximum time that one side waits for the other, excluding the connection setup.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 /// Idle timeout of a connection.
 const KEPT: Nanos = Nanos::from_secs(60);

@@ -1,31 +1,31 @@
-//! Changes of this machine that mend a finding. All of them end with the next boot.
+//! Changes of this machine that fix a finding. All of them end with the next boot.
 
 use plan::Network;
 use std::fmt;
 use std::net::IpAddr;
 
-/// One change. Prints as the command line that does it.
+/// A change. Displays as the command line that makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// A kernel setting, `net.core.somaxconn`, gets this value.
+    /// Set a kernel setting, such as `net.core.somaxconn`.
     Setting {
         /// Its name, with dots.
         name: String,
-        /// The new value; several numbers with one blank between them.
+        /// The new value; several numbers are separated by one blank.
         value: String,
     },
-    /// A device gets one more address.
+    /// Add an address to a device.
     Address {
-        /// Which.
+        /// The address.
         address: IpAddr,
-        /// `lo`, `eth0`.
+        /// The device: `lo`, `eth0`.
         device: String,
     },
-    /// A network becomes local as a whole (AnyIP): for more addresses than a device should list.
+    /// Make a whole network local (AnyIP), where a device would have too many addresses.
     Route(Network),
 }
 
-/// All settings that are ever changed: with a right to run throng as root comes no right to change others.
+/// All settings that throng may change. The list limits what a user who may run throng as root can do with it.
 const SETTINGS: [&str; 13] = [
     "fs.file-max",
     "fs.nr_open",
@@ -43,13 +43,13 @@ const SETTINGS: [&str; 13] = [
 ];
 
 impl Repair {
-    /// One kernel setting, of those that may be changed.
+    /// A change of a kernel setting in [`SETTINGS`].
     pub(crate) fn setting(name: &str, value: impl ToString) -> Repair {
         assert!(is_setting(name), "{name} is missing in the list of settings that may be changed");
         Repair::Setting { name: name.to_owned(), value: value.to_string() }
     }
 
-    /// Whether it is a change that is ever made: a known setting to numbers, or a device by a name that is one.
+    /// Whether this is a change that throng makes: a known setting with numbers, or a device with a valid name.
     pub(crate) fn is_known(&self) -> bool {
         match self {
             Repair::Setting { name, value } => is_setting(name) && is_numbers(value),
@@ -62,14 +62,14 @@ impl Repair {
         }
     }
 
-    /// The arguments of ip(8) that make the change (`add`) or take it back (`del`); `None` where it is none of addresses.
+    /// The arguments of ip(8) that make the change (`add`) or undo it (`del`); `None` for a setting.
     pub(crate) fn ip(&self, verb: &str) -> Option<Vec<String>> {
         let args = match self {
             Repair::Setting { .. } => return None,
             Repair::Address { address: IpAddr::V4(address), device } => {
                 format!("addr {verb} {address}/32 dev {device}")
             }
-            // Without the search for duplicates the address may be used at once (RFC 4862, 5.4).
+            // Without duplicate address detection, the address is usable at once (RFC 4862, section 5.4).
             Repair::Address { address: IpAddr::V6(address), device } if verb == "add" => {
                 format!("addr add {address}/128 dev {device} nodad")
             }
@@ -90,24 +90,24 @@ impl fmt::Display for Repair {
     }
 }
 
-/// Those of one device that are ever changed: before and after its name.
+/// Settings of a single device that throng may change: the parts before and after its name.
 const DEVICE_SETTINGS: [(&str, &str); 2] =
     [("net.ipv4.conf.", ".forwarding"), ("net.ipv6.conf.", ".accept_ra")];
 
-/// One of those that are ever changed: of the list, or of a device.
+/// Whether this setting may be changed: in the list, or of a device.
 fn is_setting(name: &str) -> bool {
     let device = |(before, after)| name.strip_prefix(before)?.strip_suffix(after);
     SETTINGS.contains(&name) || DEVICE_SETTINGS.into_iter().filter_map(device).any(is_device)
 }
 
-/// A device by a name that has no part of a path.
+/// Whether this is the name of a device, without any part of a path.
 pub(crate) fn is_device(name: &str) -> bool {
     (1..16).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         && !matches!(name, "all" | "default")
 }
 
-/// Numbers with one blank between them.
+/// Whether the text consists of numbers separated by single blanks.
 pub(crate) fn is_numbers(text: &str) -> bool {
     text.split(' ').all(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
@@ -125,7 +125,7 @@ mod tests {
             ("net.ipv4.conf.eth0.100.forwarding", false),
             ("net.ipv4.conf../x.forwarding", false),
             ("net.ipv4.conf..forwarding", false),
-            // Which device forwards IPv6 is not asked by the kernel: all do, or none.
+            // For IPv6 the kernel ignores which device forwards: all do or none does.
             ("net.ipv6.conf.eth0.forwarding", false),
             ("net.ipv6.conf.all.forwarding", true),
             ("net.ipv6.conf.eth0.accept_ra", true),

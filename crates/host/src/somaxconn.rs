@@ -1,4 +1,4 @@
-//! The longest accept queue.
+//! The maximum length of accept queues.
 
 use crate::Root;
 

@@ -1,12 +1,12 @@
-//! Whether this machine was suspended.
+//! Detects that this machine was suspended, by comparing two clocks.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// This process was interrupted between two reads that are further apart, nanoseconds.
+/// Maximum time between the reads of both clocks, in nanoseconds; a longer one means that this process was interrupted.
 const APART: i64 = 100_000_000;
 
-/// How far CLOCK_BOOTTIME, which goes on while the machine is suspended, is ahead of CLOCK_MONOTONIC, which stands still then
-/// (clock_gettime(2)), nanoseconds; in a time namespace by a constant more or less. `None`: the two were not read at once.
+/// By how much CLOCK_BOOTTIME, which includes suspensions, is ahead of CLOCK_MONOTONIC, which does not (clock_gettime(2)), in
+/// nanoseconds. A time namespace adds a constant. `None`: the process was interrupted between the reads.
 pub fn boot_time_ahead_ns() -> Option<i64> {
     let read = |clock| {
         let time = clock_gettime(clock);

@@ -1,5 +1,4 @@
-//! Threads that end while their process continues: an accept thread ended by an exception leaves a process that looks
-//! healthy.
+//! Detects threads that end while their process continues: if an exception ends an accept thread, the process still looks healthy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +6,12 @@ use samples::TargetSample;
 
 use crate::{Root, listener::numbers};
 
-/// Limits: processes, and threads in total, each a small file per sample.
+/// Maximum number of processes, and of threads in total; each thread costs a small file per sample.
 const MAX_PROCESSES: usize = 8;
 const MAX_THREADS: usize = 128;
-/// If one has ended, this many of the remaining ones are read for their names.
+/// If a thread has ended: maximum number of remaining threads whose names are read.
 const MAX_SUCCESSORS: usize = 1024;
-/// A runtime's own, which come and go as it sees fit: the beginnings of their names.
+/// Beginnings of the names of a runtime's own threads, which come and go at any time.
 const OF_RUNTIMES: &[&str] = &[
     "C1 Compiler",
     "C2 Compiler",
@@ -24,19 +23,19 @@ const OF_RUNTIMES: &[&str] = &[
     "Sweeper",
 ];
 
-/// Threads that were there at first, with their names.
+/// The threads at the beginning, with their names.
 #[derive(Debug)]
 pub(crate) struct Threads(BTreeMap<(u32, u32), String>);
 
 impl Threads {
-    /// Those there now, by process and thread.
+    /// Notes the present threads of these processes.
     pub(crate) fn from_now_on(root: &Root, pids: impl Iterator<Item = u32>) -> Threads {
         let threads = pids.take(MAX_PROCESSES).flat_map(|pid| tasks(root, pid)).take(MAX_THREADS);
         Threads(threads.filter_map(|thread| Some((thread, name(root, thread)?))).collect())
     }
 
-    /// Names of those that have ended since in a process that lives on and has no other thread of that name, those that sound
-    /// like accepting first.
+    /// Names of threads that have ended in a process that continues and has no other thread with the same name. Names that suggest
+    /// accepting come first.
     pub(crate) fn gone(&self, root: &Root) -> Vec<String> {
         let lives = |thread: &(u32, u32)| is_alive(root, *thread);
         let (left, ended): (Vec<_>, Vec<_>) = self.0.iter().partition(|(thread, _)| lives(thread));
@@ -68,7 +67,7 @@ fn tasks(root: &Root, pid: u32) -> Vec<(u32, u32)> {
     threads.into_iter().map(|tid| (pid, tid)).collect()
 }
 
-/// Not ended, nor a first thread that has ended before the others: it stays until they have (state `Z`).
+/// Whether the thread exists. The first thread of a process remains as a zombie (state `Z`) until the others have ended.
 fn is_alive(root: &Root, (pid, tid): (u32, u32)) -> bool {
     if pid != tid {
         return root.path(format!("proc/{pid}/task/{tid}")).exists();
@@ -77,7 +76,7 @@ fn is_alive(root: &Root, (pid, tid): (u32, u32)) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X', 'x']))
 }
 
-/// As the kernel has it: 15 letters at most.
+/// The name of a thread that exists, at most 15 bytes as the kernel stores it.
 fn name(root: &Root, (pid, tid): (u32, u32)) -> Option<String> {
     let name = root.read(format!("proc/{pid}/task/{tid}/comm")).ok()?;
     is_alive(root, (pid, tid)).then(|| name.trim_end_matches('\n').replace(char::is_control, "?"))
@@ -117,7 +116,7 @@ mod tests {
         check(|machine| end(machine, 8), &["http-nio-8080-A"]);
         let both = |machine: &Machine| [8, 10].into_iter().for_each(|tid| end(machine, tid));
         check(both, &["http-nio-8080-A", "pool-1-thread-2"]);
-        // The first thread of a process stays as a zombie.
+        // The first thread of a process remains as a zombie.
         check(|machine| thread(machine, 5, "java", 'Z'), &[]);
         let both = |machine: &Machine| {
             thread(machine, 5, "java", 'Z');
@@ -129,7 +128,7 @@ mod tests {
     #[test]
     fn threads_that_a_runtime_ends_or_replaces_are_not_reported() {
         check(|machine| end(machine, 7), &[]);
-        // Another has its name, or it has another name.
+        // Another thread has its name, or it was renamed.
         let replaced = |machine: &Machine| {
             end(machine, 9);
             thread(machine, 900, "pool-1-thread-1", 'S');

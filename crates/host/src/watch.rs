@@ -1,4 +1,4 @@
-//! The target on this machine, and the machine itself, once a second.
+//! Samples the target on this machine, and the machine itself, once a second.
 
 use std::path::PathBuf;
 
@@ -18,14 +18,14 @@ use crate::{
     threads::Threads,
 };
 
-/// The interval of searching for children.
+/// Interval of the search for child processes.
 const REFRESH: Nanos = Nanos::from_secs(10);
-/// Number of threads whose file tables are read, if each has its own.
+/// Maximum number of threads whose file tables are read, if each has its own.
 const MAX_TABLES: usize = 64;
-/// If the kernel does not report the size of a table (before 6.2), it is counted this often and up to this many.
+/// If the kernel does not report the size of a table (before 6.2), descriptors are counted at this interval, up to `MAX_COUNTED`.
 const RECOUNT: Nanos = Nanos::from_secs(5);
 const MAX_COUNTED: usize = 20_000;
-/// Depth of the search for children: a master, its workers, and theirs.
+/// Depth of the search for children: a master, its workers, and their children.
 const GENERATIONS: usize = 3;
 /// Maximum number of processes.
 const MAX_PROCESSES: usize = 256;
@@ -35,22 +35,22 @@ const MAX_PROCESSES: usize = 256;
 pub struct Watch {
     root: Root,
     ports: Vec<u16>,
-    /// The process to name: with a master and workers, the first worker. `None`: there is none, or it is another user's.
+    /// The process to name; with a master and workers, the first worker. `None`: no process, or one of another user.
     pid: Option<u32>,
     command: String,
-    /// Its control groups, as long as it is there to ask.
+    /// Its control groups, read while it exists.
     groups: Vec<(Version, PathBuf)>,
     processes: Processes,
     refreshed: Nanos,
-    /// Those among them that are Java virtual machines.
+    /// The Java virtual machines among the processes.
     jvms: Vec<u32>,
-    /// Threads of the holders have tables of files of their own.
+    /// The threads of these processes have their own file tables.
     own_tables: bool,
-    /// When descriptors had to be counted last, and how many there were.
+    /// The last count of descriptors, with its time.
     counted: Option<(Nanos, Option<u64>)>,
-    /// Those that were there at first.
+    /// The threads at the beginning.
     threads: Threads,
-    /// What is written to its logs, where that is read.
+    /// Reads its logs, if requested.
     logs: Option<LogReader>,
 }
 
@@ -60,7 +60,7 @@ impl Watch {
         let here: Vec<Listener> = listeners.iter().filter(|l| ports.contains(&l.port)).copied().collect();
         let holders = listener_pids(root, &here);
         let pid = carriers(root, &holders).first().copied();
-        // The first is the one reported: its limits and control group are taken for all.
+        // The first process is the one named: its limits and control group apply to all.
         let mut ordered: Vec<u32> = pid.into_iter().collect();
         ordered.extend(holders.iter().copied().filter(|holder| Some(*holder) != pid));
         let mut watch = Watch {
@@ -82,25 +82,24 @@ impl Watch {
         watch
     }
 
-    /// Reads what it writes to its logs from now on, too.
+    /// Also reads its logs from now on.
     #[must_use]
     pub fn with_logs(mut self) -> Watch {
         self.logs = Some(LogReader::from_now_on(&self.root, self.processes.pids().collect()));
         self
     }
 
-    /// Whether a process was found, and one is left.
+    /// Whether a process was found and at least one still exists.
     pub fn is_alive(&self) -> bool {
         self.processes.pids().next().is_some()
     }
 
-    /// Memory and CPU time of all its processes; `None` where none was found.
+    /// Memory and CPU time of all its processes; `None` if none was found.
     pub fn usage_sample(&mut self) -> Option<UsageSample> {
         self.pid.map(|_| self.processes.usage_sample())
     }
 
-    /// All that there is to see of the target. `listeners` with their queues, fresh, as netlink has them; empty where
-    /// it is forbidden.
+    /// A complete sample of the target. `listeners`: with their current queues, from netlink; empty if that is forbidden.
     pub fn sample(&mut self, now: Nanos, listeners: &[Listener]) -> Option<TargetSample> {
         let pid = self.pid?;
         if now.since(self.refreshed) >= REFRESH {
@@ -127,7 +126,7 @@ impl Watch {
         })
     }
 
-    /// As they were at the last sample, this one first.
+    /// The processes as of the last sample, this one first.
     fn each(&self, first: u32) -> Vec<ProcessMemory> {
         let mut each: Vec<ProcessMemory> = self.processes.memory().collect();
         each.sort_unstable_by_key(|own| (own.pid != first, own.pid));
@@ -145,7 +144,7 @@ impl Watch {
         all.reduce(|sum, one| sum.plus(&one))
     }
 
-    /// Workers that were born since.
+    /// Adds child processes created meanwhile.
     fn refresh(&mut self) {
         let mut parents: Vec<u32> = self.processes.pids().collect();
         for _ in 0..GENERATIONS {
@@ -175,13 +174,13 @@ impl Watch {
             return count;
         }
         let count = |table: &String| table_count(&self.root, table, MAX_COUNTED);
-        // At the bound the number is unknown.
+        // If the maximum was reached, the number is unknown.
         let most = tables.iter().filter_map(count).max().filter(|most| *most < MAX_COUNTED as u64);
         self.counted = Some((now, most));
         most
     }
 
-    /// Tables of files, as paths below `/proc`.
+    /// File tables, as paths below `/proc`.
     fn tables(&self) -> Vec<String> {
         let of_process = |pid: u32| match self.own_tables {
             true => {
@@ -194,8 +193,8 @@ impl Watch {
     }
 }
 
-/// Children of a process that run the same program: workers. Others, such as what a shell or a test started beside its
-/// server, do not serve the target.
+/// Children of a process that run the same program, that is, workers. Others, such as processes that a shell or a test started besides
+/// its server, do not serve the target.
 fn children(root: &Root, parent: u32) -> Vec<u32> {
     let program = |pid: u32| std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
     let tasks = format!("proc/{parent}/task");
@@ -203,11 +202,11 @@ fn children(root: &Root, parent: u32) -> Vec<u32> {
     let text: String = lists.filter_map(|tid| root.read(format!("{tasks}/{tid}/children")).ok()).collect();
     let Some(own) = program(parent).filter(|_| !text.trim().is_empty()) else { return Vec::new() };
     let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
-    // A server and a run of ours may be one's parent and child; we are never the target.
+    // A server and throng may have the same parent, or be parent and child; throng is never the target.
     pids.filter(|pid| *pid != std::process::id() && program(*pid).as_ref() == Some(&own)).collect()
 }
 
-/// The machine as connections feel it. What cannot be read is zero, or `None`.
+/// Samples the machine. Unreadable values are zero or `None`.
 pub fn host_sample(root: &Root) -> HostSample {
     let number = |file: &str| root.number(format!("proc/sys/net/netfilter/{file}"));
     let tcp_mem = root.read("proc/sys/net/ipv4/tcp_mem").unwrap_or_default();
@@ -225,7 +224,7 @@ pub fn host_sample(root: &Root) -> HostSample {
     }
 }
 
-/// Processes that the OOM killer has killed since the machine started, also those in control groups.
+/// Number of processes killed by the OOM killer since boot, including those in control groups.
 pub fn oom_kills(root: &Root) -> u64 {
     root.field("proc/vmstat", "oom_kill ").unwrap_or(0)
 }
@@ -287,7 +286,7 @@ mod tests {
         let listeners = [listener(80, 70, 0, 511)];
         let mut watch = Watch::new(&machine.root(), &[80], &listeners);
         assert_eq!(watch.sample(Nanos::ZERO, &[]).unwrap().process.processes, 3);
-        // A worker born later is found, but not at once.
+        // A worker created later is found, but not at once.
         process(&machine, 33, 30, "/usr/bin/node", &[], "");
         machine.write("proc/30/task/30/children", "31 33");
         assert_eq!(watch.sample(Nanos::from_secs(1), &[]).unwrap().process.processes, 3);

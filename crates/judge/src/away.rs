@@ -1,10 +1,10 @@
-//! Agents that were away when full load began, and came back: what was measured is not of the load that was planned.
+//! Agents of a fleet that were lost, or away and came back: figures from such a run do not describe the planned load, or only with a note.
 
 use samples::{AgentState, AgentSummary, Kind, Summary, Verdict};
 use units::{Count, Nanos};
 
-/// Why the figures are not of full load; `began`: connections open when it began without a lost worker, and those wanted. An agent that
-/// is still lost is a reason of its own.
+/// Why the figures do not describe full load. `began`: connections open when full load began without a lost worker, and the number wanted.
+/// An agent that is still lost is reported separately.
 pub(super) fn began_without(began: Option<(u64, u64)>, s: &Summary) -> Option<String> {
     let (open, wanted) = began.filter(|_| s.verdict != Verdict::Interrupted)?;
     let is_back = |agent: &&AgentSummary| agent.away_s > 0.0 && agent.state != AgentState::Lost;
@@ -16,18 +16,18 @@ pub(super) fn began_without(began: Option<(u64, u64)>, s: &Summary) -> Option<St
     (!agents.is_empty()).then(|| format!("full load began with {open} of {wanted}: {}", agents.join(", ")))
 }
 
-/// Whether an agent was not there for some of the load that was its part, whoever took it over: what it held then was closed.
+/// Whether an agent did not carry its part for some of the load, so that its connections were closed, even if others took the part over.
 pub(super) fn was_missing(agent: &AgentSummary) -> bool {
     agent.state == AgentState::Lost || agent.away_s > 0.0 || agent.why.is_some()
 }
 
-/// Whether an agent was lost, and nothing else than timeouts was counted: they are its own, as far as is known.
+/// Whether an agent was lost and only timeouts were counted: then they are attributed to the loss.
 pub(super) fn has_only_timeouts_of_the_lost(s: &Summary) -> bool {
     let is_lost = |agent: &AgentSummary| agent.state == AgentState::Lost;
     s.agents.iter().any(is_lost) && s.faults.iter().all(|f| f.count == 0 || f.kind == Kind::Timeout)
 }
 
-/// What the figures do not show of agents that were away or lost: who, for how long, and what of the load was missing or is not counted.
+/// Notes on agents that were away or lost: which, for how long, and what part of the load was missing or is not counted.
 pub(super) fn notes(s: &Summary) -> Vec<String> {
     s.agents.iter().flat_map(|agent| notes_of(agent, s)).collect()
 }
@@ -43,7 +43,7 @@ fn notes_of(agent: &AgentSummary, s: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     let away = format!("agent {id} was away for {}", brief(*away_s));
     if *away_s > 0.0 && !is_lost && *sealed && !s.reasons.iter().any(|reason| reason.contains(&away)) {
-        // A turn that was late for most of the time: it did nothing then. One that was cut off went on.
+        // If the event loop stalled for most of the time away, the agent did nothing; otherwise it was cut off and went on.
         let meanwhile = match stall_us / 1e6 {
             still_s if 2.0 * still_s >= *away_s => format!(
                 "it stalled for {}: requests due in that time were sent late, or not at all",
@@ -131,7 +131,7 @@ mod tests {
         check(Some((30, 1_060)), Verdict::Fail, &away, Some(why));
         check(Some((30, 1_060)), Verdict::Invalid, &away, Some(why));
         check(Some((30, 1_060)), Verdict::Interrupted, &away, None);
-        // Away later, or not come back: that is another reason.
+        // Away later, or not back: reported by other means.
         check(None, Verdict::Pass, &away, None);
         check(Some((30, 1_060)), Verdict::Fail, &[(AgentState::Done, 0.0), (AgentState::Lost, 3.0)], None);
     }

@@ -1,44 +1,44 @@
-//! What a cause is, and what finding one says.
+//! What a cause is, and how a finding becomes a [`Limit`].
 
 use samples::{Cause as Name, Certainty, Limit, Side};
 
 use crate::case::Case;
 use record::signs::Sign;
 
-/// A cause: where the evidence for it is, and what is said of it. It looks at the case alone, and never at what other causes find: which
-/// of several is the one that stopped a run is decided once, for all of them (`resolve`).
+/// A possible cause of a run's limit: how to detect it, and how to describe it. A cause looks at the case alone, never at other causes:
+/// which of several findings is reported is decided in one place (`resolve`).
 pub(crate) trait Cause: Sized {
-    /// Its own name, of which others know.
+    /// Identifier, used by the `YIELDS_TO` of other causes.
     const ID: &'static str;
-    /// What it is about.
+    /// The side and name that are reported.
     const OF: (Side, Name);
-    /// The names of what explains it: where one of these is found, too, this one follows from that.
+    /// Identifiers (separated by spaces) of causes that explain this one: if one of them is found as well, this cause is its consequence.
     const YIELDS_TO: &'static str = "";
 
-    /// What helps, where that is always the same.
+    /// The fix, if it is always the same.
     const FIX: &'static str = "";
 
-    /// The numbers, where there is evidence.
+    /// Looks for evidence; `None` if there is none.
     fn find(case: &Case) -> Option<Found<Self>>;
 
-    /// What it is about, where that depends on what was found.
+    /// The side and name that are reported, if they depend on what was found.
     fn of(&self) -> (Side, Name) {
         Self::OF
     }
 
-    /// The one line.
+    /// The one-line sentence of the report.
     fn sentence(&self) -> String;
 
-    /// What was seen.
+    /// The numbers that support it.
     fn detail(&self, case: &Case) -> String;
 
-    /// What helps, in this case.
+    /// The fix in this case.
     fn fix(&self, _: &Case) -> String {
         Self::FIX.to_owned()
     }
 }
 
-/// The numbers of a cause, and how sure it is.
+/// A cause with its numbers, its certainty, and the time when it began.
 pub(crate) struct Found<C> {
     cause: C,
     certainty: Certainty,
@@ -46,26 +46,26 @@ pub(crate) struct Found<C> {
     began: Began,
 }
 
-/// When what was found began.
+/// How to determine when a finding began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Began {
     Unknown,
-    /// When this was seen.
+    /// When this sign was first seen.
     Seen(Sign),
-    /// With the silence, or the stop, that it is.
+    /// With the longest time without responses, or with the stop of the target's process.
     Silence,
     Stop,
-    /// With what it makes fail.
+    /// With the faults that it explains.
     Failing,
 }
 
 impl<C> Found<C> {
-    /// A counter, a state or words that show the cause itself; `at`: connections then.
+    /// The cause itself was observed: a counter, a state or a message. `at`: connections open at that time.
     pub(crate) fn seen(cause: C, at: u64) -> Found<C> {
         Found { cause, certainty: Certainty::Seen, at, began: Began::Unknown }
     }
 
-    /// It follows from what all that failed have in common.
+    /// The cause follows from what all failures have in common.
     pub(crate) fn inferred(cause: C, at: u64) -> Found<C> {
         Found { certainty: Certainty::Inferred, ..Found::seen(cause, at) }
     }
@@ -79,7 +79,7 @@ impl<C> Found<C> {
     }
 }
 
-/// A cause of the list.
+/// A row of the table of causes.
 pub(crate) struct Entry {
     #[cfg(test)]
     pub(crate) id: &'static str,
@@ -88,7 +88,7 @@ pub(crate) struct Entry {
     pub(crate) find: fn(&Case) -> Option<Finding>,
 }
 
-/// What was found, in words.
+/// A finding, ready to be reported.
 pub(crate) struct Finding {
     pub(crate) id: &'static str,
     pub(crate) yields_to: &'static str,
@@ -108,12 +108,12 @@ impl Entry {
     }
 }
 
-/// What a cause finds, in words.
+/// Runs a cause's detection and describes its finding.
 pub(crate) fn find<C: Cause>(case: &Case) -> Option<Finding> {
     C::find(case).map(|found| finding(found, case))
 }
 
-/// The same of what was found.
+/// Describes what a cause has found.
 pub(crate) fn finding<C: Cause>(found: Found<C>, case: &Case) -> Finding {
     let Found { cause, certainty, at, began } = found;
     let ((side, name), first_seen_s) = (cause.of(), None);

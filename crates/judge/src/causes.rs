@@ -1,4 +1,5 @@
-//! All causes. A new one: its file here, its line in the list, and its records in `corpus/`.
+//! All causes. A new cause needs a file here, a line in the table, and records in `corpus/`. Each file says what its cause looks like in
+//! the evidence; none refers to the findings of another.
 
 use samples::{Cause as Name, Certainty, Detail, Kind, LogKind, Side, Stage};
 use units::{Count, Nanos};
@@ -69,7 +70,7 @@ pub(crate) mod turns_away;
 pub(crate) mod unacknowledged;
 pub(crate) mod worker_ended;
 
-/// In any order.
+/// The order does not matter.
 pub(crate) static CAUSES: &[Entry] = &[
     Entry::of::<age_limit::AgeLimit>(),
     Entry::of::<black_hole::BlackHole>(),
@@ -128,9 +129,9 @@ pub(crate) static CAUSES: &[Entry] = &[
     Entry::of::<worker_ended::WorkerEnded>(),
 ];
 
-/// What raises a limit of each source address.
+/// Raises a limit per source address.
 const BY_SOURCE: &str = "raise its limit on connections of one source address (limit_conn, src_conn_cnt), or dial from several (--sources)";
-/// What needs less memory.
+/// Reduces the memory in use.
 const FEWER: &str = "hold fewer connections";
 const MORE_MEMORY: &str = "give it more memory (MemoryMax= of its unit)";
 const WORKERS: &str = "check the number of its workers or threads, and what they wait for: locks, or what it calls (gdb -p, jstack)";

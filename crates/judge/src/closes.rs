@@ -1,4 +1,4 @@
-//! Connections that the target ends: whether it said why, and what those that it ended had in common.
+//! Connections that were ended: by whom, whether a reason was given, and how to avoid it.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ use crate::{
 };
 use record::hops::Sender;
 
-/// Who ended connections.
+/// Who ended the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Target,
     Path,
     /// A firewall of this machine.
     Here,
-    /// Resets do not say who sent them, unless it was seen how far they had come.
+    /// The sender of resets is unknown, unless their distance was seen.
     TargetOrPath,
 }
 
 impl By {
     pub(crate) fn of(case: &Case) -> By {
         let c = &case.summary.connections;
-        // Neither a router nor a firewall closes connections, nor does either end those that are open because it refuses others.
+        // Routers and firewalls do not close connections, nor do they end open connections when they refuse others.
         let may_be_of_the_path = match case.kind {
             Some(Kind::Reset) => case.faults_of(Side::Target, Kind::Closed) == 0,
             Some(Kind::Refused) => c.held > 0 && c.dropped == 0,
@@ -53,7 +53,7 @@ impl By {
 }
 
 impl By {
-    /// How it is seen that it is not the target, and what helps; none where it may be.
+    /// The evidence that it is not the target, and the fix; `None` if it may be the target.
     pub(crate) const fn elsewhere(self) -> Option<(&'static str, &'static str)> {
         match self {
             By::Path => {
@@ -76,17 +76,17 @@ impl fmt::Display for By {
     }
 }
 
-/// Whether connections ended, and the target did not say why: neither so, nor by the status of its responses.
+/// Whether connections were ended without a reason given, by a code or by the status of responses.
 pub(crate) fn is_unannounced(case: &Case) -> bool {
     case.trouble == Trouble::Lost && case.detail.is_none() && statuses::explaining(case).is_none()
 }
 
-/// Whether they were neither idle nor new: a limit on connections ends idle ones, or new ones.
+/// Whether they were in use, neither idle nor new: a limit on connections ends idle or new ones.
 pub(crate) fn is_in_use(case: &Case) -> bool {
     case.stage == Some(Stage::Exchange) && case.evidence.losses.had_responses
 }
 
-/// The same while a response was due. Of HTTP/2 each stream counts.
+/// Whether a response was due on them. Not for HTTP/2, where each stream counts as one.
 pub(crate) fn is_instead(case: &Case) -> bool {
     is_in_use(case) && !case.evidence.subject.is_http2
 }
@@ -95,8 +95,8 @@ pub(crate) const fn how(kind: Kind) -> &'static str {
     if matches!(kind, Kind::Reset) { "reset" } else { "closed" }
 }
 
-/// How connections outlast an idle timeout: it has to be above the longest pause between two requests, which may be far longer than the
-/// silence after which they were closed, where that is known.
+/// The fix that lets connections outlast an idle timeout: it must exceed the longest pause between two requests, which may be much longer
+/// than the `silence` after which connections were closed (zero if unknown).
 pub(crate) fn outlast(case: &Case, silence: Nanos) -> String {
     let (pause, flag) = (case.evidence.subject.longest_pause, case.evidence.subject.pause_flag.as_deref());
     if pause.max(silence) == Nanos::ZERO {
@@ -112,7 +112,7 @@ pub(crate) fn outlast(case: &Case, silence: Nanos) -> String {
     }
 }
 
-/// A pause that is clearly shorter.
+/// A pause that is clearly shorter, as a flag's value.
 fn well_below(silence: Nanos) -> String {
     match silence.0 / Nanos::from_secs(1).0 {
         0 | 1 => "100ms".to_owned(),
@@ -120,5 +120,5 @@ fn well_below(silence: Nanos) -> String {
     }
 }
 
-/// What raises a limit on connections.
+/// Raises a limit on connections.
 pub(crate) const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";

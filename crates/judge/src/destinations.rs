@@ -1,4 +1,4 @@
-//! Each destination separately, and which of them the faults belong to.
+//! Figures by destination, and the destinations that most faults belong to.
 
 use plan::Plan;
 use samples::{Cause, DestinationSummary, Limit, Side, Tick};
@@ -6,14 +6,14 @@ use units::Count;
 
 use record::{rows::rows, tolerances::NEARLY_ALL};
 
-/// Of a plan with several destinations, in the plan's order.
+/// The summaries of a plan's destinations, in its order; empty with only one destination.
 pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
     let counted = totals.destinations.iter();
     rows(plan).zip(counted).map(|((first, last), own)| DestinationSummary::new(first, last, own)).collect()
 }
 
-/// The fewest destinations that have nearly all faults, and the others: none where they are most of all, unless no connection to any of them
-/// was opened.
+/// The fewest destinations with nearly all faults, and the others. `None` if they are more than half of all (unless no connection to them
+/// was opened), or if the others serve nothing.
 pub(super) fn at_fault(
     all: &[DestinationSummary],
 ) -> Option<(Vec<&DestinationSummary>, Vec<&DestinationSummary>)> {
@@ -31,10 +31,10 @@ pub(super) fn at_fault(
     (total > 0 && are_clear && serve).then_some((sorted, rest))
 }
 
-/// More are not named one by one.
+/// Maximum number of destinations that are named individually.
 const MAX_NAMED: usize = 3;
 
-/// Names the destinations that have nearly all faults, where others serve without.
+/// Adds the destinations with nearly all faults to a limit, if the others serve.
 pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let Some((bad, rest)) = at_fault(all) else { return };
     let names = match bad.len() {

@@ -1,4 +1,5 @@
-//! The evidence besides counts: plain values, so that tests can construct any case.
+//! Evidence for the limiting factor, apart from counts: plain values, so that tests can construct any case. `gather` fills it from the
+//! record; the causes read it.
 
 use std::net::SocketAddr;
 
@@ -19,193 +20,192 @@ pub(super) mod times;
 pub(crate) use pattern::Pattern;
 pub(crate) use timeline::Timeline;
 
-/// What a search makes larger.
+/// The quantity that a search increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Connections held.
     Connections,
-    /// Connections that arrive in a second.
+    /// Connections that arrive per second.
     Arrival,
-    /// Connections dialled at once.
+    /// Connections dialled at the same time.
     Burst,
-    /// Requests a second.
+    /// Requests per second.
     Rate,
     /// Another number of the scenario.
     Number,
 }
 
-/// What the hosts showed.
+/// Evidence from the hosts, and from what faults, losses and times have in common.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    /// What the plan asks of the target.
+    /// What the plan does to the target.
     pub(crate) subject: Subject,
-    /// What a search makes larger, if it is a step of one.
+    /// The quantity that the search increases, if this is a step of a search.
     pub(crate) search: Option<By>,
-    /// Whether that has served a smaller load.
+    /// Whether a smaller load passed in that search.
     pub(crate) has_passed: bool,
     /// This host.
     pub(crate) here: Host,
-    /// The target's: this one too if both ends are here; `None` if not observed.
+    /// The target's host: the same as `here` if both ends are on it; `None` if it is not observed.
     pub(crate) there: Option<Host>,
-    /// Most connections that waited in the target's fullest accept queue, and how many may.
+    /// Maximum length of the target's fullest accept queue, and its limit.
     pub(crate) accept_queue: Option<Fill>,
-    /// The longest queue that the kernel of its host allows (`net.core.somaxconn`), where that is this one.
+    /// The longest accept queue that the kernel allows (`net.core.somaxconn`), if the target is on this host.
     pub(crate) somaxconn: Option<u64>,
-    /// The name of its process; empty if that is not seen.
+    /// Command name of the target's process; empty if it is not seen.
     pub(crate) program: String,
-    /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
+    /// Arrivals that were waiting when the load ended, if their number had grown from the beginning on.
     pub(crate) backlog: Option<u64>,
-    /// The same where those count, too, that timed out before, while the others were served later and later.
+    /// As `backlog`, also counting requests that had timed out earlier, if the others were served later and later.
     pub(crate) outpaced: Option<u64>,
-    /// What responses to requests by a rate have to do with each other, where some that were due were never sent.
+    /// How responses delay each other, for a request rate of which some requests were due and never sent.
     pub(crate) queueing: Queueing,
-    /// The first of these of requests by a rate, with those that waited for a connection.
+    /// As `backlog`, for requests at a rate, including those that were waiting for a connection.
     pub(crate) rate_backlog: Option<u64>,
-    /// Of a step of a search by rate whose connections carry one request at a time.
+    /// Only in a step of a search by rate whose connections carry one request at a time.
     pub(crate) paced: Option<Paced>,
-    /// Of each population whose connections were all closed as announced, and none opened again, what is said of it.
+    /// One sentence for each population whose connections were all closed as announced and never opened again.
     pub(crate) stranded: Vec<String>,
-    /// Connections that had no response while the others had many, of each population that has any.
+    /// For each population: connections that had no response while others had many.
     pub(crate) starved: Vec<Starved>,
-    /// Connections in the target's accept queues then, where that can be seen.
+    /// Connections in the target's accept queues at the end of the load; `None` if unknown.
     pub(crate) queued_at_end: Option<u64>,
-    /// Of those, the ones that throng had given up before.
+    /// The part of `queued_at_end` that throng had already given up.
     pub(crate) given_up_at_end: u64,
-    /// What the target's listeners dropped in this run because their queue was full, where that can be seen.
+    /// SYNs and handshakes that the target's listeners dropped in this run because their queue was full; 0 if unknown.
     pub(crate) queue_drops: u64,
-    /// Connections that the target accepted in a second while others waited, if that was steady.
+    /// Connections that the target accepted per second while others waited, if that rate was steady.
     pub(crate) accepts_per_s: Option<f64>,
-    /// Whether its accept queue was empty again and again meanwhile.
+    /// Whether the target's accept queue was empty most of the time in between.
     pub(crate) queue_empties: bool,
-    /// Connections that arrive in a second, where the load is arrivals at one rate.
+    /// Connections that arrive per second, if the load consists of arrivals at a constant rate.
     pub(crate) arrivals_per_s: Option<f64>,
-    /// The target's processes, where they were seen: on this host, or through `throng observe`.
+    /// The target's processes, if observed: on this host, or through `throng observe`.
     pub(crate) target: Option<TargetSeen>,
-    /// Ourselves at full load, where that was long enough.
+    /// throng's process at full load, if full load was long enough.
     pub(crate) own: Option<OwnSeen>,
-    /// Connections open at the end of the hold, here and by the target's host.
+    /// Connections open at the end of the hold, counted at both ends.
     pub(crate) both_sides: Option<BothSides>,
-    /// What the losses have in common.
+    /// What the lost connections have in common.
     pub(crate) losses: Pattern,
     /// Connections that were opened after the first dial that timed out had begun.
     pub(crate) opened_beside: u64,
-    /// From what silence of their connections on requests failed, while others did not.
+    /// The silence of a connection from which on requests failed, while requests on other connections did not.
     pub(crate) failing_silence: Option<Nanos>,
-    /// How often slow responses came all at once, on every connection.
+    /// How often slow responses came on all connections at once.
     pub(crate) pauses: Option<u64>,
-    /// What the target answered in the experiments after the load.
+    /// Results of the experiments after the load.
     pub(crate) answers: Answers,
-    /// How long a dial or a request may wait for a response.
+    /// How long a dial or request may wait for a response.
     pub(crate) timeout: Nanos,
-    /// What has no response has not waited for that long: the run ended before.
+    /// Unanswered requests have not waited for the whole timeout, because the run ended before.
     pub(crate) is_cut_short: bool,
     /// Responses at full load that took far longer than the others.
     pub(crate) slow_part: Option<SlowPart>,
-    /// The same of each population, and of each step of those that have several, by the names of both.
+    /// As `slow_part`, by population, and by step where a population has several.
     pub(crate) slow_parts: Vec<((String, Option<String>), SlowPart)>,
     /// The longest time in which no connection received a response.
     pub(crate) stall: Option<Stall>,
-    /// The population that it was of, where there are several.
+    /// The population with that stall, if there are several populations.
     pub(crate) stall_of: Option<String>,
-    /// The seconds of the run in which the slow ones came, where they have the time in common.
+    /// The seconds of the run in which the slow responses came, if they are concentrated in a few.
     pub(crate) slow_seconds: Vec<u64>,
-    /// How long the target stood still for a garbage collection when responses were slowest; zero where it did not, or that is not known.
+    /// How long a garbage collection stopped the target when responses were slowest; 0 if it did not, or if unknown.
     pub(crate) pause: Nanos,
-    /// A process of the target was stopped while something failed: from and until, seconds of the run.
+    /// When a process of the target was stopped while something failed: from and until, in seconds of the run.
     pub(crate) stopped: Option<(f64, f64)>,
-    /// Connections that only the kernel had accepted at the end.
+    /// Connections that only the kernel had accepted at the end, not the target's process.
     pub(crate) unaccepted: u64,
-    /// Of those, the ones of which it is not known whose they are.
+    /// The part of `unaccepted` whose population is unknown.
     pub(crate) unattributed: u64,
-    /// Connections that existed at throng's end only then, where that can be seen.
+    /// Connections that existed only at throng's end; `None` if unknown.
     pub(crate) missing: Option<u64>,
-    /// Connections that had no response, lost ones among them.
+    /// Connections that never had a response, including lost ones.
     pub(crate) unserved: u64,
-    /// Connections that were in the target's accept queue for a good part of a second or longer.
+    /// Connections that stood in the target's accept queue for a large part of a second or longer.
     pub(crate) stood: u64,
-    /// What TCP knew of connections that waited.
+    /// TCP state of the connections that were waiting.
     pub(crate) segments: record::segments::Segments,
-    /// Not one byte ever came, and connections were closed in reply to what was sent on them.
+    /// The target never sent a byte, and closed connections in reply to data.
     pub(crate) is_mute: bool,
-    /// Responses of HTTP/1.1 and TCP that began, and were not complete.
+    /// Responses of HTTP/1.1 and TCP that began and were not completed.
     pub(crate) unended: u64,
-    /// What the target said in words, of each kind of fault.
+    /// Texts that the target sent, by kind of fault.
     pub(crate) words: Vec<Words>,
     /// Whether all of the wrong texts were messages.
     pub(crate) wrong_messages: bool,
-    /// Whether the target accepts TLS, if that was tested.
+    /// Whether the target accepts TLS; `None` if that was not tested.
     pub(crate) speaks_tls: Option<bool>,
     /// The ICMP message that rejects dials, and its sender.
     pub(crate) rejection: Option<Rejection>,
-    /// Who has sent the resets, where that was seen.
+    /// The host that sent the resets, if known.
     pub(crate) resets_by: Option<Sender>,
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
-    /// The target's managed heap, where it had no room left.
+    /// The target's managed heap, if it was full.
     pub(crate) heap: Option<FullHeap>,
-    /// The first destination of several that was listened at, and is not any more.
+    /// The first of several destinations that had a listener and lost it.
     pub(crate) deserted: Option<SocketAddr>,
-    /// Threads of the target that have ended.
+    /// Threads of the target that ended during the run.
     pub(crate) threads_gone: Vec<String>,
-    /// Errors that the target has logged.
+    /// Errors in the target's log.
     pub(crate) log: Vec<LogLine>,
-    /// Responses of each second, or of a few of a long run: when it began, seconds of the run, and how many.
+    /// Start (in seconds of the run) and number of responses of each second; of a few seconds each in a long run.
     pub(crate) answered: Vec<(f64, u64)>,
-    /// Responses per second in that third of the full load in which they were fewest.
+    /// Responses per second in the slowest third of full load.
     pub(crate) least_per_s: Option<f64>,
-    /// When things began.
+    /// When signs and faults began.
     pub(crate) timeline: Timeline,
 }
 
-/// What is to be judged, besides the summary.
+/// What the verdict depends on, besides the summary.
 pub(crate) struct Facts<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) evidence: &'a Evidence,
-    /// Of the plan's populations.
+    /// In the order of the plan's populations.
     pub(crate) populations: &'a [PopulationRecord],
     pub(crate) interrupted: Option<&'a str>,
 }
 
-/// What a rate asks of its connections.
+/// How much a request rate demands of its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Paced {
-    /// Without the probe's.
+    /// Requests due per second, without the probe's.
     pub(crate) due_per_s: f64,
-    /// What a response takes where no queue is before it: the lowest median of the loads that passed before; where none did, the
-    /// shortest of this one.
+    /// Response time without queueing: the lowest median of the loads that passed before, or the minimum of this load if none did.
     pub(crate) response: Nanos,
 }
 
-/// How responses take longer while others are awaited.
+/// How response times depend on the requests that are outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Queueing {
-    /// They do not: the first ones took as long as all others, or it is not known.
+    /// They do not: the first responses took as long as the later ones, or it is unknown.
     #[default]
     None,
-    /// The first ones were quick, and those that came together later took equally long: they wait in line.
+    /// The first responses were fast, and later ones that came together took equally long: a FIFO queue.
     InLine,
-    /// Some were quick: their times differ, or they wait in another order.
+    /// Some were fast, but times vary: the queue has another order, or there is none.
     Unclear,
 }
 
-/// No connection of a population received a response for a while, though throng was on time.
+/// A time in which no connection of a population received a response, though throng was on time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stall {
-    /// Seconds of the run.
+    /// Start, in seconds of the run.
     pub(crate) from_s: f64,
     pub(crate) until_s: f64,
-    /// How often there was one.
+    /// How often this happened.
     pub(crate) count: u64,
-    /// Responses came again.
+    /// Responses came again after it.
     pub(crate) is_over: bool,
-    /// What half of the responses took from its beginning on, microseconds.
+    /// Median latency from its beginning on, in microseconds.
     pub(crate) usual_us: f64,
     pub(crate) state: State,
-    /// Its place in the plan.
+    /// Index of the population in the plan.
     pub(crate) population: u16,
 }
 
-/// In what state the target's process was meanwhile.
+/// The state of the target's process during a stall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Not observed.
@@ -215,80 +215,80 @@ pub(crate) enum State {
     Blocked,
     Collecting,
     Cpu,
-    /// It waited for something.
+    /// It was waiting for something.
     Idle,
-    /// None of these, or not observed, and many segments of the run were sent again: perhaps they did not get there.
+    /// None of these, or not observed, and many segments of the run were retransmitted: perhaps they never arrived.
     Unreached,
 }
 
-/// The processors that throng and the target have in common, where they may use no others.
+/// The processors that throng and the target share, if neither may use others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shared {
-    /// As the kernel writes them: `0-3`.
+    /// In the kernel's list format: `0-3`.
     pub(crate) list: String,
-    /// Share of them that each end used at full load.
+    /// Share of these processors that throng used at full load.
     pub(crate) own: f64,
     pub(crate) target: f64,
-    /// The same of both together, with the time for which their threads were ready to run.
+    /// Demand of both ends: time running and time ready to run.
     pub(crate) wanted: f64,
 }
 
-/// Figures of a host that affect connections.
+/// Counters of a host that affect connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host {
     /// TCP events of its network namespace during the run.
     pub(crate) net: NetCounters,
     /// Processes killed by the OOM killer during the run.
     pub(crate) oom_kills: u64,
-    /// Most connections that its firewall tracked at once.
+    /// Maximum number of connections that its firewall tracked at once, and the size of the table.
     pub(crate) conntrack: Option<Fill>,
-    /// Packets dropped because that table was full; `None`: not counted.
+    /// Packets dropped because that table was full; `None` if not counted.
     pub(crate) conntrack_drops: Option<u64>,
 }
 
-/// A target that was seen.
+/// The target's processes, as observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TargetSeen {
     pub(crate) pid: u32,
     /// It ended before the run did.
     pub(crate) ended: bool,
-    /// Processes of its control group killed by the OOM killer.
+    /// Processes of its cgroup killed by the OOM killer.
     pub(crate) oom_kills: u64,
-    /// Most open files, and its limit.
+    /// Maximum number of open files, and its limit.
     pub(crate) open_files: Option<Fill>,
-    /// Time that its busiest thread ran or was ready to in the seconds in which responses failed or were slow (their
-    /// median), where that is known.
+    /// Time that its busiest thread ran or was ready to run, as a share of a second: the median over the seconds in which responses failed
+    /// or were slow; `None` if unknown.
     pub(crate) cpu_thread: Option<f64>,
-    /// Processors that all of its threads used together in those (their median).
+    /// Processors used by all of its threads together: the median over the same seconds.
     pub(crate) cores_used: f64,
-    /// The same where that was one, second after second, though it may use more.
+    /// As `cores_used`, if that was one processor second after second although the process may use more.
     pub(crate) one_processor: Option<f64>,
-    /// CPU in those as a share of the processors that it may use.
+    /// `cores_used` as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
-    /// Whether its control group has a limit on memory.
+    /// Whether its cgroup has a memory limit.
     pub(crate) has_memory_limit: bool,
-    /// The CPU quota of its control group, cores, and the share of its periods at full load in which it had used that up.
+    /// The CPU quota of its cgroup in cores, and the share of periods at full load in which it was exhausted.
     pub(crate) quota: Option<(f64, f64)>,
-    /// Requests timed out while nearly all others had their responses in a small part of that time: they did not wait for a processor.
+    /// Requests timed out while nearly all others were answered in a small part of the timeout: those did not wait for a processor.
     pub(crate) serves_others: bool,
 }
 
-/// Our own process at full load.
+/// throng's process at full load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnSeen {
     /// CPU time as a share of what the shards' threads could have had.
     pub(crate) cpu_share: f64,
-    /// The same with the time that they waited for a processor: what they would have used.
+    /// As `cpu_share`, including the time that the threads waited for a processor: what they would have used.
     pub(crate) demand: f64,
 }
 
 impl Evidence {
-    /// Whether connections are known to exist at throng's end only.
+    /// Whether connections are known to exist only at throng's end.
     pub(super) fn has_missing(&self) -> bool {
         self.missing.is_some_and(|missing| missing > 0)
     }
 
-    /// From the samples of a run with this many shards.
+    /// The evidence from the samples of a run with `threads` shards.
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
         let Observation { target, host, target_host, own, .. } = &observed.seen;
         let (mut here, accepts) = (host.as_ref().map(Host::seen).unwrap_or_default(), &observed.accepts);
@@ -341,7 +341,7 @@ impl TargetSeen {
             ended: process.processes.last == 0,
             oom_kills: target.group_oom_kills.total(),
             open_files: Fill::of(target.open_files.map(|files| files.max), target.open_files_limit),
-            // A wait is reported when it is over: it may belong to the previous second.
+            // A wait is reported when it is over, so it may belong to the previous second.
             cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
             cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),
             has_memory_limit: target.memory_available.is_some(),
@@ -349,7 +349,7 @@ impl TargetSeen {
                 .cpu_quota
                 .filter(|_| target.quota_periods.hold > 0)
                 .map(|cores| (cores, target.quota_throttled.hold as f64 / target.quota_periods.hold as f64)),
-            // Both are of the seconds in which something failed.
+            // `add_times` replaces these by the values of the seconds in which something failed.
             cores_used,
             one_processor: None,
             serves_others: false,
@@ -358,7 +358,7 @@ impl TargetSeen {
 }
 
 impl OwnSeen {
-    /// `over`: time at full load; none where that was too short.
+    /// `over`: duration of full load; `None` if that was too short.
     fn seen(own: &ProcessSeen, over: Nanos, threads: u32) -> Option<OwnSeen> {
         let threads = u64::from(threads.max(1));
         let share = |ns: u64, threads: u64| (ns as f64 / (over.0 * threads) as f64).min(1.0);
@@ -388,12 +388,12 @@ mod tests {
 
     #[test]
     fn our_share_is_of_what_our_threads_could_have() {
-        // Times of two samples, milliseconds, with CPU and wait times by then.
+        // Time of a sample in milliseconds, with CPU time and wait time up to it.
         type At = (u64, u64, u64);
         let check = |first: At, last: At, threads: u32, expected: Option<(f64, f64)>| {
             let mut observed =
                 Observed { held_for: Nanos::from_millis(last.0 - first.0), ..Observed::default() };
-            // What the ramp took does not count.
+            // The ramp does not count.
             observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own(0, 0));
             observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own(first.1, first.2));
             observed.seen.see_here(Phase::Hold, &HostSample::default(), &own(last.1, last.2));

@@ -1,6 +1,6 @@
-//! Experiments: where two causes look alike in what the load saw, the target is asked after the load. The table says which pairs of
-//! causes each experiment distinguishes; [`asks`] which of them are open after a run; [`answers`](crate::answers) the outcomes of those that were made. Pure:
-//! `run` makes them.
+//! Experiments: where two causes look alike in the evidence from the load, throng tests the target after the load. [`PAIRS`] lists the
+//! pairs of causes that each experiment distinguishes, [`asks`] selects the experiments whose pair is undecided after a run, and
+//! [`answers`](crate::answers) holds the outcomes. Pure: `run` performs the experiments.
 
 use plan::Plan;
 use samples::{Cause, Certainty, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
@@ -15,36 +15,36 @@ use record::{
     tolerances::CONFIGURED as SET,
 };
 
-/// All experiments of a run together take no longer.
+/// Maximum time for all experiments of a run together.
 pub const MOST: Nanos = Nanos::from_secs(10);
-/// Before the one dial after a pause: a limit by rate is mostly one by the second.
+/// Pause before a dial that tests for a rate limit; most rate limits are per second.
 pub const PAUSE: Nanos = Nanos::from_secs(1);
-/// One more user waits this long for a connection and a response: longer than until a SYN is sent again.
+/// How long one more user waits for a connection and a response: longer than the retransmission of a SYN takes.
 const USER: Nanos = Nanos::from_millis(1_500);
-/// Where responses are slow: for all of them.
+/// The same where responses are slow: the time for all of them.
 const SLOW_USER: Nanos = Nanos::from_millis(2_500);
-/// To start one user and to end it.
+/// Time to start and stop one user.
 const OVERHEAD: Nanos = Nanos::from_millis(400);
-/// A connection is watched for this part longer than the time after which others were closed: that time is known to a tenth, and servers
-/// check their clocks now and then.
+/// Factor between the time for which a connection is watched and the time after which others were closed: that time is known to a tenth,
+/// and servers check their timers periodically.
 const LONGER: f64 = 1.3;
-/// A busy connection is used this often in that time.
+/// How often a busy connection is used in that time.
 const USES: u64 = 4;
 
 /// Two causes that an experiment distinguishes.
 #[derive(Debug)]
 pub struct Pair {
-    /// By which experiment.
+    /// The experiment.
     pub experiment: Experiment,
-    /// A cause, and the answer that means it.
+    /// A cause, and the outcome that indicates it.
     pub one: (&'static str, &'static str),
-    /// The other cause, and the answer that means that.
+    /// The other cause, and the outcome that indicates that one.
     pub other: (&'static str, &'static str),
-    /// Whether the run leaves it open which of the two it is.
+    /// Whether the run leaves it undecided which of the two it is.
     is_open: fn(&Run) -> bool,
 }
 
-/// All of them, in the order in which they are made. The table in `docs/reference/experiments.md` is this one, by test.
+/// All pairs, in the order in which experiments are performed. A test compares the table in `docs/reference/experiments.md` with this one.
 pub const PAIRS: &[Pair] = &[
     Pair {
         experiment: Tls,
@@ -114,7 +114,7 @@ pub const PAIRS: &[Pair] = &[
     },
 ];
 
-/// Causes of connections that are turned away which leave open how: what only correlates, and a limit whose scope is not known.
+/// Causes that leave undecided how connections are turned away: correlations, and limits of unknown scope.
 const OPEN: [Cause; 11] = [
     Cause::AcceptQueue,
     Cause::Closed,
@@ -129,10 +129,10 @@ const OPEN: [Cause; 11] = [
     Cause::WrongAnswer,
 ];
 
-/// Statuses of a server that turns requests away: Too Many Requests, and those of gateways without a server.
+/// Statuses of servers that turn requests away: 429 Too Many Requests, and those of gateways without a backend.
 const AWAY: [u16; 4] = [429, 502, 503, 504];
 
-/// A run that has ended, and the preliminary judgement of it.
+/// A run that has ended, with its preliminary judgement.
 struct Run<'a> {
     plan: &'a Plan,
     record: &'a Record,
@@ -140,25 +140,25 @@ struct Run<'a> {
     pattern: Pattern,
 }
 
-/// An experiment to be made.
+/// An experiment to perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Which one.
+    /// The experiment.
     pub experiment: Experiment,
-    /// The causes that it is to distinguish: the index of its row in [`PAIRS`].
+    /// Index in [`PAIRS`] of the causes to distinguish.
     pub pair: usize,
-    /// The population whose connections it makes one more of.
+    /// The population whose behaviour the additional user has.
     pub population: u16,
-    /// How long one more user is waited for, or watched.
+    /// How long to wait for the additional user, or how long to watch the connection.
     pub time: Nanos,
 }
 
-/// The experiments that distinguish what is open after a run, in the order in which they are to be made. None where all went well, where the
-/// run was interrupted or is not valid, and on a fleet, whose way to the target is not the coordinator's; there, and in steps of a search,
-/// only TLS is asked for ([`asks_for_tls`]).
+/// The experiments that distinguish what is undecided after a run, in the order in which they are performed. None if the run passed, was
+/// interrupted or is invalid, and none on a fleet, as the coordinator's path to the target differs from the agents'; there, and in steps of
+/// a search, only TLS is tested ([`asks_for_tls`]).
 pub fn asks(plan: &Plan, record: &Record, summary: &Summary) -> Vec<Ask> {
     if asks_for_tls(record) {
-        // It has never sent a byte: what else it may lack does not matter before that is known.
+        // The target never sent a byte: nothing else matters before that is explained.
         return vec![Ask { experiment: Tls, pair: 0, population: 0, time: SLOW_USER }];
     }
     if summary.verdict != Verdict::Fail || !record.agents.is_empty() {
@@ -193,7 +193,7 @@ impl Run<'_> {
         Ask { experiment, pair, population: self.worst(), time: time.unwrap_or(USER) }
     }
 
-    /// The population of which most failed; of equals the first.
+    /// The population with the most faults; the first of several.
     fn worst(&self) -> u16 {
         let failed = |own: usize| self.record.populations[own].totals.faults.total();
         let all = 0..self.record.populations.len();
@@ -204,8 +204,8 @@ impl Run<'_> {
         self.summary.faults.iter().filter(|fault| fault.side != Side::Host && fault.count > 0)
     }
 
-    /// Whether some were served and others turned away, and it is not known how: in their dials and handshakes, without a response, or with
-    /// a status that says so.
+    /// Whether some connections were served and others turned away for an unknown reason: in their dials and handshakes, without a
+    /// response, or with a status for it.
     fn turned_away(&self) -> bool {
         let has_statuses = || self.summary.requests.status.keys().any(|status| AWAY.contains(status));
         let is_away = |fault: &FaultCount| match fault.kind {
@@ -217,14 +217,14 @@ impl Run<'_> {
         self.is_open() && (self.faults().any(is_away) || self.summary.requests.unanswered > 0)
     }
 
-    /// Whether there is a path to the target, and its host is not seen.
+    /// Whether the target is reached over a network and its host is not observed.
     fn is_far(&self) -> bool {
         let observed = &self.record.observed;
         let is_seen = observed.both_here || observed.seen.target_host.is_some();
         !is_seen && self.plan.populations.iter().all(|own| !own.target.is_loopback())
     }
 
-    /// Whether the target was reached, and no response, or not all of it, came in time.
+    /// Whether the target was reached, and a response did not come completely in time.
     fn has_no_response(&self) -> bool {
         let is_late = |fault: &FaultCount| fault.kind == Kind::Timeout && fault.stage != Stage::Dial;
         self.faults().any(is_late)
@@ -240,7 +240,7 @@ impl Run<'_> {
         self.faults().any(|fault| matches!(fault.kind, Kind::Reset | Kind::Closed))
     }
 
-    /// Whether the target served something, and what limited it was not seen.
+    /// Whether the target served something, and what limited it is not certain.
     fn is_open(&self) -> bool {
         let counts = &self.record.totals.counts;
         let was_served = counts.answered > counts.wrong || counts.opened > 0 && counts.sent == 0;
@@ -254,7 +254,7 @@ impl Run<'_> {
         self.plan.populations.iter().any(plan::Population::has_replies)
     }
 
-    /// Whether responses took too long or did not come in time, for a reason that was not seen.
+    /// Whether responses took too long or did not come in time, for an unknown reason.
     fn is_slow(&self) -> bool {
         let failed = self.summary.thresholds.iter().filter(|threshold| threshold.fails());
         let mut of_time =
@@ -267,25 +267,25 @@ impl Run<'_> {
         };
         let is_late = |fault: &FaultCount| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout);
         let is_unknown = self.summary.limit.as_ref().is_none_or(is_open);
-        // What is not served is late for that reason, unless it was sent on connections that are.
+        // If connections were turned away, that is the reason for the delay, unless requests were sent on connections that are served.
         let is_slow = (of_time.next().is_some() || carries_too_few) && !self.turned_away();
         is_unknown && self.has_replies() && (is_slow || self.faults().any(is_late))
     }
 
-    /// The age at which connections were closed that had all received the same number of responses, more than one.
+    /// The age at which connections were closed, if they had all received the same number of responses, more than one.
     fn age_or_requests(&self) -> Option<Nanos> {
         let has_several = self.pattern.responses.is_some_and(|n| n > 1);
         self.record.losses.constant_age().filter(|age| *age >= SET && has_several && self.are_closed())
     }
 
-    /// The age at which all connections were closed in one moment, as they had been opened.
+    /// The age at which all connections were closed at one moment, if they had been opened at one moment, too.
     fn age_or_moment(&self) -> Option<Nanos> {
         let is_open = self.pattern.is_one_moment && self.age_or_silence().is_none() && self.lost();
         self.record.losses.constant_age().filter(|age| *age >= SET && is_open)
     }
 
-    /// The time for which connections had been silent when they were closed, where that was their age, too, or they all were closed in one
-    /// moment; and they can be used meanwhile.
+    /// The silence after which connections were closed, if it equals their age or all were closed at one moment, and if connections can be
+    /// used in the meantime.
     fn age_or_silence(&self) -> Option<Nanos> {
         let may_be_age = self.pattern.age.is_some() || self.pattern.is_one_moment;
         let silence = self.pattern.silence.filter(|time| *time >= SET && may_be_age);
@@ -294,18 +294,18 @@ impl Run<'_> {
 }
 
 impl Ask {
-    /// For how long it takes at the most.
+    /// Maximum time that the experiment takes.
     pub fn longest(&self) -> Nanos {
         let before = if self.experiment == Pause { PAUSE } else { Nanos::ZERO };
         before + self.time + OVERHEAD
     }
 
-    /// How often a busy connection is used.
+    /// Interval at which a busy connection is used.
     pub fn every(&self) -> Nanos {
         Nanos((self.time.0 as f64 / LONGER) as u64 / USES)
     }
 
-    /// The causes that it distinguishes.
+    /// The causes to distinguish, as text.
     pub fn why(&self) -> String {
         let Pair { one, other, .. } = &PAIRS[self.pair];
         format!("{}, or {}", one.0, other.0)

@@ -1,4 +1,4 @@
-//! Gathers what a run showed: the evidence for its verdict and its limit.
+//! Gathers the evidence for the verdict and the limit from the record of a run.
 
 use plan::{Load, Plan, Population};
 use samples::{Fault, Kind, SlowPart};
@@ -18,8 +18,8 @@ use record::{
     tolerances::{HALF, QUARTER},
 };
 
-/// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
-/// load was raised, by stages or by the user, more may wait for that alone.
+/// Requests waiting at the end, summed over populations with a growing backlog: arrivals (`arrives`), or others. `None` if the load was
+/// changed by stages or the user, because that alone lets more wait.
 fn backlog(plan: &Plan, r: &Record, arrives: bool, of: fn(&Backlog) -> Option<u64>) -> Option<u64> {
     if changes(plan, r) {
         return None;
@@ -28,12 +28,13 @@ fn backlog(plan: &Plan, r: &Record, arrives: bool, of: fn(&Backlog) -> Option<u6
     own.filter_map(|(_, measured)| of(&measured.backlog)).reduce(|all, own| all + own)
 }
 
-/// Whether the load is changed, by stages or by the user.
+/// Whether the load changes, by stages or by the user.
 fn changes(plan: &Plan, r: &Record) -> bool {
     plan.stages.len() > 1 || !r.commands.is_empty()
 }
 
-/// Connections that arrive in a second, where all of the load does, at one rate. Half of the probe's requests are on new ones.
+/// Connections that arrive per second, if the whole load consists of arrivals at constant rates. Half of the probe's requests use new
+/// connections.
 fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
     if changes(plan, r) {
         return None;
@@ -46,8 +47,8 @@ fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
     Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))
 }
 
-/// How responses to requests at a rate were slowed down by each other, where all connections waited for one: of the population that missed
-/// most, as their number is a limit there.
+/// How responses at a rate delayed each other, while all connections were waiting for one. Judged by the population that missed most
+/// requests, because its number of connections is a limit.
 fn queueing(r: &Record) -> Queueing {
     let missed = |own: &&PopulationRecord| own.totals.counts.missed;
     let Some(own) = r.populations.iter().max_by_key(missed) else { return Queueing::None };
@@ -56,21 +57,21 @@ fn queueing(r: &Record) -> Queueing {
     if counts.missed == 0 || counts.answered_at_load == 0 || own.held == 0 || at_load_s <= 0.0 {
         return Queueing::None;
     }
-    // Little's law, of connections that are never free.
+    // Little's law for connections that are never free.
     let each_s = own.held as f64 * at_load_s / counts.answered_at_load as f64;
     let most = Nanos((HALF * each_s * 1e9) as u64);
     let quick = [&totals.latency, &totals.ramp_latency].map(|times| times.count_within(Nanos::ZERO, most));
     if (quick.iter().sum::<u64>() as f64) < QUARTER * own.held as f64 {
         return Queueing::None;
     }
-    // Times count from when requests were due: from one to the next, they grow by what is not served.
+    // Times start when requests were due: within a tick they grow by the part that is not served.
     let served = counts.answered_at_load as f64 / (counts.sent + counts.missed) as f64;
     let grows_s = (1.0 - served.min(1.0)) * own.backlog.period().secs_f64();
     let is_equal = |spread: Nanos| spread.secs_f64() <= HALF * each_s + grows_s;
     if own.backlog.spread().is_some_and(is_equal) { Queueing::InLine } else { Queueing::Unclear }
 }
 
-/// Whether texts were wrong, and all of them messages.
+/// Whether there were wrong texts, and only in messages.
 fn wrong_messages(plan: &Plan, r: &Record) -> bool {
     let is_wrong = |(fault, n): (Fault, u64)| fault.kind == Kind::WrongBody && n > 0;
     let met = |(_, measured): &(&Population, &PopulationRecord)| measured.totals.faults.iter().any(is_wrong);
@@ -78,7 +79,7 @@ fn wrong_messages(plan: &Plan, r: &Record) -> bool {
     wrong.peek().is_some() && wrong.all(|(own, _)| !own.target.scheme.has_requests())
 }
 
-/// Responses that were far slower than the others of the same population, or the same step.
+/// The slow parts of responses, by population and by step.
 fn slow_parts(plan: &Plan, r: &Record) -> Vec<((String, Option<String>), SlowPart)> {
     let populations = plan.populations.iter().zip(&r.populations);
     let of_populations =
@@ -89,7 +90,7 @@ fn slow_parts(plan: &Plan, r: &Record) -> Vec<((String, Option<String>), SlowPar
     of_populations.chain(of_steps).filter_map(|(name, times)| Some((name, times.slow_part()?))).collect()
 }
 
-/// What the hosts showed, when, and what the losses have in common; `subject`: what the plan asks of the target.
+/// The evidence of a run; `subject`: the plan's part of it.
 pub(super) fn gather(plan: &Plan, r: &Record, subject: Subject) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
     let mut evidence = Evidence {
@@ -124,7 +125,7 @@ pub(super) fn gather(plan: &Plan, r: &Record, subject: Subject) -> Evidence {
     evidence
 }
 
-/// How long those have waited that had no response in time, and would have waited where all had one; of several populations, the longest.
+/// How long requests without a response waited: the longest timeout of the populations with timeouts, or of all populations.
 fn timeout(plan: &Plan, r: &Record) -> Nanos {
     let has_waited = |(_, measured): &(&Population, &PopulationRecord)| {
         let is_one = |(fault, n): (Fault, u64)| fault.kind == Kind::Timeout && n > 0;
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(gather(&plan, &r, Subject::default()).timeout, Nanos::from_secs(60));
     }
 
-    /// 20 connections at 200 requests a second, of which 100 have a response, each of these times later than the one before.
+    /// 20 connections at 200 requests per second, of which 100 are answered; response times grow by 100 ms per tick.
     #[test]
     fn a_queue_is_distinguished_from_slow_and_from_varied_responses() {
         let check = |quick_ms: u64, spread_ms: u64, expected: Queueing| {
@@ -178,7 +179,7 @@ mod tests {
             r.populations[0].totals.counts.missed = 0;
             assert_eq!(queueing(&r), Queueing::None);
         };
-        // Each connection has a response in 200 ms.
+        // Each connection gets a response every 200 ms.
         check(10, 95, Queueing::InLine);
         check(10, 400, Queueing::Unclear);
         check(200, 95, Queueing::None);

@@ -1,5 +1,4 @@
-//! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
-//! the other side?
+//! Whether the figures can be trusted: was throng itself slow, and do the counts agree with each other and with the target's host?
 
 use plan::{DEFAULT_MAX_LAG, Figure, Plan, Population, Threshold};
 use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
@@ -12,23 +11,23 @@ use super::{
 };
 use record::{ends::BothSides, tolerances::NEARLY_ALL};
 
-/// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
+/// Maximum lag as a share of the latency, besides `--max-lag`: with more, the latency is not the target's alone.
 const LAG_SHARE: f64 = 0.05;
-/// The counts of both ends may differ by this many, and by this share: some connections come and go between the two counts.
+/// Tolerance between the counts of both ends, absolute and as a share: some connections open or close between the two counts.
 const ENDS_DIFFER: u64 = 10;
 const ENDS_DIFFER_SHARE: f64 = 0.001;
-/// Tolerance between outstanding requests and rate × latency.
+/// Tolerance between outstanding requests and rate × latency, as a share.
 const LITTLE: f64 = 0.05;
 
-/// Dials that we could not make: then the target is not judged.
+/// Dials that this machine failed to make: then the target cannot be judged.
 pub(super) fn undialled(s: &Summary) -> Option<String> {
     let ours = s.faults.iter().filter(|f| f.side == Side::Host && f.stage == Stage::Dial);
     let n: u64 = ours.map(|f| f.count).sum();
     (n > 0).then(|| format!("{} could not be dialled by this machine", Count(n).of("connection")))
 }
 
-/// Requests that went out, or responses that were read, too late for their latency to be the target's: at the 99th percentile,
-/// and at those above it by which latency is judged.
+/// Reports lag: requests that were sent, or responses that were read, too late for their latency to be the target's. Checked at p99, and at
+/// the higher percentiles that thresholds judge.
 pub(super) fn late(s: &Summary, judged: &[&str], max_lag: Nanos) -> Option<String> {
     type Of = fn(&Quantiles) -> f64;
     const AT: [(&str, Of); 4] =
@@ -41,12 +40,12 @@ pub(super) fn late(s: &Summary, judged: &[&str], max_lag: Nanos) -> Option<Strin
     late.map(|(name, lag, allowed)| format!("throng was late: lag {name} {}", beyond(lag, max_lag, allowed)))
 }
 
-/// The lag that is allowed beside this latency, microseconds.
+/// The maximum lag for a latency, both in microseconds.
 fn allowed(max_lag: Nanos, latency_us: f64) -> f64 {
     (max_lag.0 as f64 / 1e3).max(LAG_SHARE * latency_us)
 }
 
-/// A lag, the smaller one that is allowed, and where that comes from: with enough digits for the two to differ, and none to be zero.
+/// Text for a lag, its limit and where the limit comes from, with enough digits for the two to differ and for none to be zero.
 fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
     let from = if allowed_us > max_lag.0 as f64 / 1e3 {
         "5 % of the latency, more than --max-lag"
@@ -54,15 +53,15 @@ fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
         "--max-lag"
     };
     let in_ms = |digits: usize| [lag_us, allowed_us].map(|us| format!("{:.digits$} ms", us / 1e3));
-    // Times are of nanoseconds: no more digits than these are known.
+    // Times are measured in nanoseconds: more digits are not known.
     let is_shown = |ms: &str| allowed_us == 0.0 || ms.contains(|c: char| ('1'..='9').contains(&c));
     let differ = (1..=6).map(in_ms).find(|[lag, allowed]| lag != allowed && is_shown(allowed));
     let [lag, allowed] = differ.unwrap_or_else(|| in_ms(6));
     format!("{lag} > {allowed} ({from})")
 }
 
-/// Adds throng's own lag to times that failed a threshold, where `--max-lag` allows one that would be too much by default: it is part of
-/// them, and may be why they failed.
+/// Mentions throng's lag beside times that failed a threshold, if `--max-lag` allows more than the default does: the lag is part of these
+/// times, and may be why they failed.
 pub(super) fn name_own_lag(plan: &Plan, s: &mut Summary) {
     let lag = s.lag_us.p99;
     let is_allowed = late(s, &[], plan.max_lag).is_none();
@@ -82,7 +81,7 @@ pub(super) fn name_own_lag(plan: &Plan, s: &mut Summary) {
     }
 }
 
-/// Agents that were late, whatever all of them were together: each has a share whose latency is not the target's.
+/// Agents that were late even if the fleet as a whole was not: the latency of their share is not the target's.
 pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
     let allowed = allowed(max_lag, s.latency_us.p99);
     let all: u64 = s.agents.iter().map(|agent| agent.wanted).sum();
@@ -99,7 +98,8 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
     s.agents.iter().filter_map(late).collect()
 }
 
-/// A judged time whose result depends on how long the target took while throng stalled, or on dials that were late for that.
+/// The reason why a threshold on a time cannot be judged: throng stalled (or was late to dial), and the threshold may be met or not within
+/// the resulting range of the value.
 pub(crate) fn unsure(
     facts: &Facts,
     threshold: &Threshold,
@@ -119,8 +119,8 @@ pub(crate) fn unsure(
     })
 }
 
-/// How many dials a stall of throng has delayed, of those whose connect times a figure is of, and the longest delay. Connect times count
-/// from when a dial was due, and the lag of requests knows nothing of it.
+/// Number of dials that a stall of throng delayed, within the scope of a figure of connect time, and the longest delay. Connect time starts
+/// when the dial was due, and the lag of requests does not include it.
 fn late_dials(facts: &Facts, figure: &Figure) -> (u64, Nanos) {
     let of = figure.population();
     let path = figure.of_population().map_or(figure.path.as_str(), |(_, below)| below);
@@ -134,7 +134,7 @@ fn late_dials(facts: &Facts, figure: &Figure) -> (u64, Nanos) {
     })
 }
 
-/// Our threads had no processor to spare at full load.
+/// The reason, if throng's threads had no spare CPU at full load.
 pub(super) fn saturated(e: &Evidence) -> Option<String> {
     let OwnSeen { cpu_share, demand } = e.own.filter(|own| own.demand >= NEARLY_ALL)?;
     Some(if cpu_share >= NEARLY_ALL {
@@ -148,11 +148,12 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
     })
 }
 
-/// TLS handshakes that timed out while our threads had no processor to spare during the ramp: half of a handshake is our own work.
+/// The reason, if TLS handshakes timed out while throng's threads had no spare CPU during the ramp: throng does half of the work of a
+/// handshake.
 pub(super) fn late_handshakes(s: &Summary) -> Option<String> {
     let timed_out = s.faults.iter().filter(|f| f.stage == Stage::Tls && f.kind == Kind::Timeout);
     let n: u64 = timed_out.map(|f| f.count).sum();
-    // Of a fleet this process is the coordinator.
+    // In a fleet this process is the coordinator, which does no handshakes.
     let own = s.observed.own.as_ref().filter(|_| n > 0 && s.agents.is_empty())?;
     let over_ns = s.ramp_s * 1e9 * f64::from(s.threads.max(1));
     let used = (own.cpu_user_ns.ramp + own.cpu_system_ns.ramp) as f64;
@@ -168,25 +169,25 @@ pub(super) fn late_handshakes(s: &Summary) -> Option<String> {
     })
 }
 
-/// Whether throng was late by enough for a dial or a request to run into its timeout, or was without a processor.
+/// Whether throng was late enough to cause a timeout of a dial or request, or had no spare CPU.
 pub(super) fn is_too_slow(s: &Summary, e: &Evidence) -> bool {
     saturated(e).is_some() || is_of_timeout(e, s.lag_us.max.max(s.generator.stall_us))
 }
 
-/// Whether time that throng lost is long enough for a dial or a request to run into its timeout.
+/// Whether the time that throng lost is long enough to cause a timeout.
 pub(super) fn is_of_timeout(e: &Evidence, lost_us: f64) -> bool {
     let timeout_us = e.timeout.0 as f64 / 1e3;
     timeout_us > 0.0 && 2.0 * lost_us >= timeout_us
 }
 
-/// Whether the next request follows the response immediately, in all populations.
+/// Whether in all populations each response is immediately followed by the next request.
 pub(super) fn is_closed_loop(plan: &Plan) -> bool {
     plan.populations.iter().all(Population::is_closed_loop)
 }
 
-/// Connections that we think open, and the target's host does not. `missing`: how many these are, where each was looked for.
-/// `gone_since`: otherwise, how many were lost after the load had ended, as by a timeout, or closed for others that waited: they were
-/// counted here, and may have been gone when the others were counted there.
+/// Reports connections that throng counts as open and the target's host does not. `missing`: their number, if each connection was looked
+/// for. `gone_since`: otherwise, the number of connections that were lost or closed after the load had ended; they were counted here, and
+/// may have been gone when the target's host was counted.
 pub(super) fn half_open(both: Option<BothSides>, missing: Option<u64>, gone_since: u64) -> Option<String> {
     let BothSides { here, there } = both?;
     let missing = missing.unwrap_or_else(|| here.saturating_sub(there + gone_since));
@@ -200,26 +201,26 @@ pub(super) fn half_open(both: Option<BothSides>, missing: Option<u64>, gone_sinc
     })
 }
 
-/// Little's law (J. D. C. Little, 1961): requests under way are rate × latency. `under_way`: their mean at full load.
-/// Where it fails by more than the ends of the measurement explain, a count or a clock is wrong.
+/// Little's law (J. D. C. Little, 1961): outstanding requests = rate × latency. `under_way`: mean of the outstanding requests at full load.
+/// If the equation fails by more than the edges of the measurement explain, a count or a clock is wrong.
 pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
     if s.duration_s <= 0.0 || s.latency_us.count == 0 || under_way <= 0.0 {
         return None;
     }
-    // While a connection is dialled again its next request is due, and not yet under way.
+    // While a connection is redialled, its next request is due and not yet outstanding.
     if s.connections.redialled as f64 > LITTLE * s.requests.answered as f64 {
         return None;
     }
-    // What had no response was under way as long as it was waited for, and has no latency.
+    // Requests without a response were outstanding until their timeout, and have no latency.
     if s.latency_us.censored.is_some() {
         return None;
     }
-    // What a lost agent did waits until others take it over, and is not under way meanwhile.
+    // The requests of a lost agent are not outstanding until other agents take them over.
     if s.agents.iter().any(|agent| agent.state == AgentState::Lost) {
         return None;
     }
     let expected = s.requests.per_s * s.latency_us.mean / 1e6;
-    // What was under way at either end is in one figure and not in the other.
+    // Requests outstanding at either end are included in only one of the figures.
     let edges = 2.0 * s.latency_us.max / 1e6 / s.duration_s;
     let differs = (expected / under_way - 1.0).abs() > LITTLE + edges;
     differs.then(|| {
@@ -247,7 +248,7 @@ mod tests {
         check(10.1, 1.0, true);
         check(49.0, 1_000.0, false);
         check(51.0, 1_000.0, true);
-        // A stall that only the longest of all felt matters where that is judged.
+        // A stall that only the longest latency includes matters if the maximum is judged.
         let mut s = Summary::default();
         (s.lag_us.max, s.latency_us.max) = (1e6, 2e6);
         assert_eq!(
@@ -256,7 +257,7 @@ mod tests {
         );
         let seen = "throng was late: lag max 1000.0 ms > 100.0 ms (5 % of the latency, more than --max-lag)";
         assert_eq!(late(&s, &["max"], DEFAULT_MAX_LAG).as_deref(), Some(seen));
-        // A limit of the user's own.
+        // A limit set by the user.
         let mut s = Summary::default();
         s.lag_us.p99 = 40_000.0;
         let seen = "throng was late: lag p99 40.0 ms > 30.0 ms (--max-lag)";
@@ -299,7 +300,7 @@ mod tests {
         let why = "45.0 ms, including throng's own lag (p99 26.0 ms), without which it may have been met";
         check(50, 26.0, failing, [why, "7"]);
         check(50, 26.0, ["latency.p99 < 50ms", "held > 7"], ["45.0 ms", "7"]);
-        // By default that much is nothing to speak of, and more is why the run is invalid.
+        // A lag below the default limit is not mentioned, and a lag above the limit makes the run invalid.
         check(50, 9.0, failing, ["45.0 ms", "7"]);
         check(10, 14.0, failing, ["45.0 ms", "7"]);
     }
@@ -363,7 +364,7 @@ mod tests {
         check(100, 89, true);
         check(1_000_000, 999_000, false);
         check(1_000_000, 998_999, true);
-        // Others may be connected there too.
+        // The target's host may count other clients' connections, too.
         check(100, 5_000, false);
         assert_eq!(half_open(None, Some(50), 0), None);
     }
@@ -389,7 +390,7 @@ mod tests {
         };
         assert!(is_one(Some(41), 41), "it was lost after the load had ended because it never was");
         assert!(!is_one(None, 41));
-        // They are closed between the two counts, as by a timeout of idle connections, or completed before the end.
+        // Connections closed between the two counts, as by an idle timeout, or completed before the end.
         assert!(!is_one(Some(0), 0) && !is_one(Some(10), 0));
     }
 

@@ -1,5 +1,5 @@
-//! What the slow, the wrong and the missing have in common: each dimension of [`Shares`] is tested for whether they are spread over it as
-//! the others are. The statistics are in `docs/decisions/0058-what-the-slow-have-in-common.md`.
+//! What slow, wrong and missing responses have in common. For each dimension of [`Shares`] a test of homogeneity decides whether they are
+//! distributed over it as the other responses are. The statistics are described in `docs/decisions/0058-what-the-slow-have-in-common.md`.
 
 use plan::Plan;
 use samples::{
@@ -19,18 +19,19 @@ use record::{
 };
 use words::Words;
 
-/// The probability that anything is said of a run in which nothing is in common (the family-wise error rate).
+/// Family-wise error rate: the probability of any statement about a run in which nothing is in common.
 const ERROR: f64 = 0.001;
-/// What fewer have in common may be chance in one of many dimensions.
+/// With fewer responses, a common property may be chance in one of the many dimensions.
 const ENOUGH: u64 = 20;
-/// And so much larger is their share that has it than that of the others: of two equal destinations one has all of them.
+/// Minimum difference between the share of bad responses and the share of other responses in the chosen buckets. With two equal
+/// destinations, one of which has all bad responses, it is 0.5.
 const CLEAR: f64 = 0.45;
-/// As clear as each other: the first of these says it best.
+/// Differences in clarity below this count as equal: the first trait in the table is reported.
 const EQUALLY_CLEAR: f64 = 0.1;
-/// And this share of them is nearly none.
+/// A share below this counts as nearly none.
 const NEARLY_NONE: f64 = 0.05;
 
-/// What is tested. Of those that are equally clear the first is said.
+/// A property that is tested. Of equally clear ones the first is reported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trait {
     Of(Dimension),
@@ -65,16 +66,16 @@ impl Trait {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Share {
     bad: Bad,
-    /// Of the slow, the octave from which on they are.
+    /// For slow responses: the octave from which on a response counts as slow.
     edge: usize,
     count: u64,
     of: u64,
-    /// The times of the slow: the shortest, the middle one, the longest.
+    /// Times of the slow responses: minimum, median and maximum.
     times: [Nanos; 3],
 }
 
 impl Share {
-    /// The bad ones of these, and the others.
+    /// Number of bad responses among these outcomes, and of the others.
     fn split(&self, outcomes: &Outcomes) -> (u64, u64) {
         let (bad, all) = match self.bad {
             Bad::Slow => (outcomes.from(self.edge), outcomes.timed()),
@@ -85,23 +86,23 @@ impl Share {
     }
 }
 
-/// A dimension in which the bad ones may differ from the others.
+/// A dimension in which the bad responses may differ from the others.
 #[derive(Clone, Debug, PartialEq)]
 struct Candidate {
     of: Share,
     by: Trait,
     p: f64,
-    /// Each bucket: bad ones, and others.
+    /// For each bucket: bad responses, and others.
     buckets: Vec<(u64, u64)>,
-    /// The fewest buckets with nearly all bad ones.
+    /// The fewest buckets that contain nearly all bad responses.
     chosen: Vec<usize>,
-    /// The share of the bad ones in them, and that of the others.
+    /// The share of all bad responses in these buckets, and the share of all others.
     caught: f64,
     beside: f64,
 }
 
 impl Candidate {
-    /// Whether the chosen buckets are all of those in use from the first on, or up to the last.
+    /// Whether the chosen buckets are exactly those in use from the first on, or exactly those up to the last.
     fn reaches(&self) -> (bool, bool) {
         let used = self.buckets.iter().enumerate().filter(|(_, (bad, others))| bad + others > 0);
         let used: Vec<usize> = used.map(|(at, _)| at).collect();
@@ -111,13 +112,13 @@ impl Candidate {
         (is_run && used.first() == first, is_run && used.last() == last)
     }
 
-    /// How much clearer than chance.
+    /// How much clearer than chance: 0 to 1.
     fn gain(&self) -> f64 {
         self.caught - self.beside
     }
 }
 
-/// What they have in common, for each of the slow, the wrong and the missing that there are.
+/// What the slow, the wrong and the missing responses have in common, for each of these three.
 pub(crate) fn in_common(plan: &Plan, shares: &Shares, totals: &Tick, started: Nanos) -> Vec<InCommon> {
     let bad = bad_shares(&shares.all.all(), totals);
     let tested = significant(&bad, shares);
@@ -132,7 +133,7 @@ pub(crate) fn in_common(plan: &Plan, shares: &Shares, totals: &Tick, started: Na
     bad.iter().filter_map(clearest).chain(all_late).collect()
 }
 
-/// From what silence of their connections on requests failed or had no response, while others came after less.
+/// The minimum silence of a connection after which requests failed or had no response, while requests after a shorter silence did not.
 pub(crate) fn failing_silence(shares: &Shares, totals: &Tick) -> Option<Nanos> {
     let bad = bad_shares(&shares.all.all(), totals);
     let is_it = |one: &&Candidate| {
@@ -143,7 +144,7 @@ pub(crate) fn failing_silence(shares: &Shares, totals: &Tick) -> Option<Nanos> {
     first.map(breakdown::from_cell)
 }
 
-/// How often slow responses came all at once, on every connection; none where they did not.
+/// How often slow responses came on all connections at once; `None` if they did not.
 pub(crate) fn pauses(shares: &Shares, totals: &Tick) -> Option<u64> {
     let slow: Vec<Share> =
         bad_shares(&shares.all.all(), totals).into_iter().filter(|of| of.bad == Bad::Slow).collect();
@@ -154,7 +155,7 @@ pub(crate) fn pauses(shares: &Shares, totals: &Tick) -> Option<u64> {
     tested.iter().find(is_it).map(|one| moment::episodes(one, &shares.bins).len() as u64)
 }
 
-/// Whether nearly all connections have one, where several are looked at.
+/// Whether nearly all sampled connections have a bad response, if several are sampled.
 fn is_on_every_connection(one: &Candidate, shares: &Shares) -> bool {
     let rows = shares.all.buckets(Dimension::Connection).iter().map(|row| one.of.split(row));
     let used = rows.clone().filter(|(bad, others)| bad + others > 0).count();
@@ -162,7 +163,7 @@ fn is_on_every_connection(one: &Candidate, shares: &Shares) -> bool {
     used > 1 && hit as f64 >= NEARLY_ALL * used as f64
 }
 
-/// Where to look for the cause of slow responses: at a share of all, or at all of them.
+/// Advice on where to look for the cause of slow responses: at a share of them, or at all of them.
 pub(crate) fn where_to_look(summary: &Summary, are_all: bool) -> Option<String> {
     let is_it = |one: &&InCommon| one.of == Bad::Slow && (one.share > 0.5) == are_all;
     let InCommon { dimension, sentence, .. } = summary.in_common.iter().find(is_it)?;
@@ -173,7 +174,7 @@ pub(crate) fn where_to_look(summary: &Summary, are_all: bool) -> Option<String> 
     Some(format!("{start}: {sentence}"))
 }
 
-/// Shares that are large enough to be tested.
+/// The kinds of bad responses that are frequent enough to be tested.
 fn bad_shares(all: &Outcomes, totals: &Tick) -> Vec<Share> {
     let none = Share { bad: Bad::Slow, edge: 0, count: 0, of: 0, times: [Nanos::ZERO; 3] };
     let counted = |share: Share| {
@@ -187,8 +188,8 @@ fn bad_shares(all: &Outcomes, totals: &Tick) -> Vec<Share> {
     all.filter(|share| share.count >= ENOUGH && share.count < share.of).collect()
 }
 
-/// The octave from which on responses are slow ones, and how long these took. Between them and the others there is a factor of four: a
-/// power of two lies in it.
+/// The octave from which on responses are slow, and the times of the slow ones. A factor of four separates them from the others, so a power
+/// of two lies in between.
 fn edge(totals: &Tick, part: SlowPart) -> Option<(usize, [Nanos; 3])> {
     let latency = &totals.latency;
     let slow = (part.share * latency.count() as f64).round() as u64;
@@ -199,8 +200,8 @@ fn edge(totals: &Tick, part: SlowPart) -> Option<(usize, [Nanos; 3])> {
     Some((edge, [fastest, part.slow, latency.max()]))
 }
 
-/// The same where the times of the slow ones are spread, or a few others lie between: the octave before them has nearly none, and half of
-/// them are four times as long as half of the others.
+/// As `edge`, where the times of the slow responses are spread, or a few others lie in between: the octave before them is nearly empty, and
+/// their median is at least four times that of the others.
 fn valley(all: &Outcomes, totals: &Tick) -> Option<(usize, [Nanos; 3])> {
     let timed = all.timed() as f64;
     let at = |rank: f64| totals.latency.quantile(rank / timed);
@@ -216,7 +217,7 @@ fn valley(all: &Outcomes, totals: &Tick) -> Option<(usize, [Nanos; 3])> {
     Some((edge, [at(timed - slow + 0.5), at(timed - slow / 2.0), totals.latency.max()]))
 }
 
-/// None where it cannot be tested: there is one bucket only, or few of them are in any.
+/// `None` if a test is impossible: there is only one bucket, or few bad responses are in any.
 fn candidate(by: Trait, of: Share, shares: &Shares) -> Option<Candidate> {
     let connections = by_connection(&of, &shares.all);
     let moments = by_moment(&of, shares);
@@ -241,8 +242,8 @@ fn candidate(by: Trait, of: Share, shares: &Shares) -> Option<Candidate> {
     Some(if by == Trait::Moment { moment::weighed(one, &shares.bins) } else { one })
 }
 
-/// How much more the connections differ in their bad ones than by chance. All are in groups at random; where they are few, each is seen by
-/// itself.
+/// How much more the bad responses vary between connections than by chance. Connections are assigned to groups at random; if there are few
+/// connections, each is counted separately.
 fn by_connection(of: &Share, all: &Breakdown) -> Dispersion {
     let sum = |dimension| all.buckets(dimension).iter().map(Outcomes::all).sum::<u64>();
     let each_is_seen = sum(Dimension::Connection) as f64 >= NEARLY_ALL * sum(Dimension::Group) as f64;
@@ -250,7 +251,7 @@ fn by_connection(of: &Share, all: &Breakdown) -> Dispersion {
     dispersion(&all.buckets(dimension).iter().map(|one| of.split(one)).collect::<Vec<_>>())
 }
 
-/// The same of moments.
+/// The same between moments.
 fn by_moment(of: &Share, shares: &Shares) -> Dispersion {
     dispersion(&shares.bins.iter().map(|(_, one)| of.split(one)).collect::<Vec<_>>())
 }
@@ -259,8 +260,8 @@ fn dispersion(groups: &[(u64, u64)]) -> Dispersion {
     Homogeneity::of(groups).map_or(Dispersion::INDEPENDENT, |groups| groups.dispersion())
 }
 
-/// The fewest buckets that have nearly all bad ones, those with the largest shares of them first; the share of the bad ones in these,
-/// and that of the others.
+/// The fewest buckets that contain nearly all bad responses, by descending share of bad ones; the share of all bad responses in these
+/// buckets, and the share of all others.
 fn chosen(buckets: &[(u64, u64)]) -> (Vec<usize>, f64, f64) {
     let share = |at: &usize| buckets[*at].0 as f64 / (buckets[*at].0 + buckets[*at].1).max(1) as f64;
     let mut order: Vec<usize> = (0..buckets.len()).filter(|at| buckets[*at].0 > 0).collect();
@@ -279,7 +280,7 @@ fn chosen(buckets: &[(u64, u64)]) -> (Vec<usize>, f64, f64) {
     (chosen, sum.0 as f64 / all.0.max(1) as f64, sum.1 as f64 / all.1.max(1) as f64)
 }
 
-/// All dimensions by which these differ from the others, whether clearly or not.
+/// All traits by which bad responses differ significantly from the others, clearly or not.
 fn significant(bad: &[Share], shares: &Shares) -> Vec<Candidate> {
     let each = bad.iter().flat_map(|of| TRAITS.iter().filter_map(|by| candidate(*by, *of, shares)));
     let mut tested = each.collect();
@@ -287,7 +288,8 @@ fn significant(bad: &[Share], shares: &Shares) -> Vec<Candidate> {
     tested
 }
 
-/// S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+/// Holm's correction for multiple tests: S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+/// Statistics 6, 1979.
 fn keep_significant(tested: &mut Vec<Candidate>) {
     let mut ps: Vec<f64> = tested.iter().map(|one| one.p).collect();
     ps.sort_by(f64::total_cmp);

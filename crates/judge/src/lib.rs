@@ -1,4 +1,8 @@
-//! What a run means: the summary, the verdict, and what stopped it.
+//! Judges a run from its [`Record`] alone: the summary, the verdict, and the limiting factor. Pure: no clock, no I/O, so a stored record
+//! gives the same summary again.
+//!
+//! The order is fixed: `gather` collects the evidence, `measured` computes the figures, and `pronounce` adds thresholds, verdict, limit and
+//! notes, each from the results of the step before.
 
 use std::collections::BTreeMap;
 
@@ -59,12 +63,12 @@ use evidence::{Evidence, Paced};
 use gather::gather;
 use subject::Subject;
 
-/// The summary of a run.
+/// Judges a complete run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
     judged(plan, r, gather(plan, r, Subject::of(plan)))
 }
 
-/// The summary of a run that could not be judged: what was measured, as far as that can be put together.
+/// The summary of a run whose judgement panicked: the figures, or only the plan's basics if computing the figures panics too.
 pub fn unjudged(plan: &Plan, r: &Record) -> Summary {
     let least = || {
         let figures = Figures { target: plan.text.clone(), threads: r.threads, ..Figures::default() };
@@ -73,7 +77,7 @@ pub fn unjudged(plan: &Plan, r: &Record) -> Summary {
     caught(|| measured(plan, r, r.ended)).unwrap_or_else(least)
 }
 
-/// Why throng itself has failed on an agent whose part no other took over.
+/// The failure message of the first agent on which throng itself failed, unless another agent took over its part.
 pub fn failed_agent(r: &Record) -> Option<String> {
     r.agents.iter().filter(|agent| agent.taken_over_by.is_empty()).find_map(|agent| {
         let why = agent.why.as_ref()?.strip_prefix(FAILED)?;
@@ -81,21 +85,21 @@ pub fn failed_agent(r: &Record) -> Option<String> {
     })
 }
 
-/// The summary of a step of a search: no fix asks for what the search does itself. `has_passed`: a smaller load did; `unloaded`: the lowest
-/// median latency of those that did.
+/// Judges one step of a search. Fixes do not suggest a smaller load, because the search varies the load itself. `has_passed`: a smaller
+/// load passed; `unloaded`: the lowest median latency among the loads that passed.
 pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: Option<Nanos>) -> Summary {
     let paced = paced(plan, r, unloaded).filter(|_| by == By::Rate);
     judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..gather(plan, r, Subject::of(plan)) })
 }
 
-/// The time after which connections were closed that nothing was sent on, if it was the same for all, and may be a configured one. Those that
-/// were closed as others were opened made room for them.
+/// The target's apparent idle timeout: the silence after which connections were closed, if it was the same for all and is long enough to be
+/// configured. `None` if connections were closed to make room for new ones.
 pub fn idle_timeout(r: &Record) -> Option<Nanos> {
     let pattern = evidence::Pattern::of(r, false);
     pattern.silence.filter(|time| *time >= tolerances::CONFIGURED && !pattern.is_surplus)
 }
 
-/// None where it is not one population whose connections carry one request at a time.
+/// `None` unless the run has exactly one population, at a request rate and without concurrent requests per connection.
 fn paced(plan: &Plan, r: &Record, unloaded: Option<Nanos>) -> Option<Paced> {
     let [own] = &plan.populations[..] else { return None };
     let rate = own.load.rate().filter(|_| own.load.is_paced() && own.streams.is_none())?;
@@ -117,19 +121,20 @@ fn judged(plan: &Plan, r: &Record, evidence: Evidence) -> Summary {
     summary
 }
 
-/// What is said where a search comes to a limit of this machine: `ports: 676 free, 1,000 needed`.
+/// The message for a search that reaches a limit of this machine; `what`: `ports: 676 free, 1,000 needed`.
 pub fn not_enough_here(what: String) -> String {
     format!("this machine does not have enough {what}")
 }
 
-/// Of the JSON.
+/// Version of the summary's JSON.
 const SCHEMA: &str = "throng.summary/1";
 
-/// What only the end of a run has.
+/// Sections of the summary that are known only when the run has ended.
 const AT_END: [&str; 6] =
     ["generator", "target_cost", "kernel_bytes_per_connection", "cost", "observed", "rig"];
 
-/// Thresholds, judged by what was measured until `ended`; those on what only the end has are left out.
+/// Judges the thresholds by the figures up to `ended`, while the run continues. Thresholds on figures that only the end of a run provides
+/// are left out.
 pub fn thresholds_so_far(plan: &Plan, r: &Record, ended: Nanos) -> Vec<ThresholdResult> {
     let is_known = |threshold: &&Threshold| {
         let first = threshold.figure.path.split('.').next();
@@ -139,7 +144,7 @@ pub fn thresholds_so_far(plan: &Plan, r: &Record, ended: Nanos) -> Vec<Threshold
     thresholds::judge(&known, &measured(plan, r, ended))
 }
 
-/// A run in figures, of which nothing is judged yet.
+/// The figures of a run, before anything is judged.
 fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     let populations: BTreeMap<String, PopulationSummary> = plan
         .populations
@@ -153,7 +158,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     let mut figures = Figures {
         target: plan.text.clone(),
         threads: r.threads,
-        // One population's ramps, or the longest.
+        // Several populations ramp at the same time: the longest ramp counts.
         ramp_s: populations.values().map(|p| p.ramp_s).fold(0.0, f64::max),
         duration_s: populations.values().map(|p| p.duration_s).fold(0.0, f64::max),
         elapsed_s: elapsed.secs_f64(),
@@ -188,7 +193,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         },
         failing_s: r.moments.failing().map(Nanos::secs_f64),
         planned_s: plan.hold().filter(|_| r.is_deserted).map(Nanos::secs_f64),
-        // What is still to be judged.
+        // Verdict, reasons and limit are judged later.
         ..Summary::default()
     }
 }
@@ -197,7 +202,7 @@ fn per_second(n: u64, time: Nanos) -> f64 {
     if time == Nanos::ZERO { 0.0 } else { n as f64 / time.secs_f64() }
 }
 
-/// A population in figures.
+/// The figures of one population.
 fn population(
     plan: &Plan,
     nth: u16,
@@ -233,27 +238,27 @@ fn population(
     PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
 }
 
-/// What is the same of a population and of all together: faults and times.
+/// The figures that a population and the whole run compute in the same way: faults and times.
 fn times(totals: &Tick) -> Figures {
     let mut figures = Figures { faults: totals.faults.clone().into(), ..Figures::default() };
     figures.set_times(totals);
     figures
 }
 
-/// Whether the target of a population has the clock of whoever measures. Containers and network namespaces of this host have.
+/// Whether timestamps of a population's target come from the clock of this host, as those of containers and network namespaces on it do.
 fn has_own_clock(population: &Population, r: &Record) -> bool {
     let is_here = r.observed.both_here || r.is_translated;
     population.target.is_loopback() || is_here && r.agents.is_empty()
 }
 
-/// Messages that servers sent by themselves; `has_clock`: times in them are of our clock.
+/// The figures of messages that servers sent unprompted. `has_clock`: the timestamps in them are by this host's clock.
 fn pushes(totals: &Tick, elapsed: Nanos, has_clock: bool) -> PushFigures {
     let is_known = has_clock && totals.delay.count() > 0;
     let clock_offset_us = is_known.then_some(0.0);
     PushFigures { clock_offset_us, ..PushFigures::new(&totals.pushes, elapsed.secs_f64()) }
 }
 
-/// Latency by step, where there are several, of those of which a request was due.
+/// Latency by step, if the population has several steps; steps without a due request are left out.
 fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
     if population.step_names().len() < 2 {
         return BTreeMap::new();
@@ -270,7 +275,7 @@ fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTree
     own.filter_map(step).collect()
 }
 
-/// All populations together: counts are sums, rates those of each at its own full load.
+/// The figures of all populations together: counts are sums, and the rate is the sum of each population's rate at its full load.
 fn together(
     r: &Record,
     populations: &BTreeMap<String, PopulationSummary>,
@@ -300,7 +305,7 @@ fn together(
     (connections, requests)
 }
 
-/// Thresholds, verdict and limit, each from the results before it.
+/// Adds thresholds, verdict and limit to the summary, each computed from the results before it.
 fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
     summary.thresholds = thresholds::judge(&plan.thresholds, summary);
     thresholds::leave_held_open(&plan.thresholds, &mut summary.thresholds, r.unattributed);
@@ -309,7 +314,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let facts = evidence::Facts { plan, evidence, populations, interrupted: r.interrupted.as_deref() };
     verdict::pronounce(&facts, summary);
     if let Some(why) = away::began_without(r.began_short, summary) {
-        // After what makes it invalid already.
+        // Reasons that already make the run invalid come first.
         let place = usize::from(summary.verdict == Verdict::Invalid);
         summary.reasons.insert(place, why);
         summary.verdict = Verdict::Invalid;
@@ -317,7 +322,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     summary.reasons.extend(gave_up(plan, summary));
     let scope = Scope::of(&plan.thresholds, summary);
     summary.limit = limit::limit(summary, evidence, scope);
-    // The destinations of a population are not counted by themselves.
+    // Destinations are counted for the whole run, not per population.
     if let Some(limit) = summary.limit.as_mut().filter(|_| scope.population.is_none()) {
         destinations::name(limit, &summary.destinations);
     }
@@ -333,12 +338,12 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     summary.headline = summary.sentence();
 }
 
-/// Why nothing is reported of the target's process.
+/// Note for a target whose process cannot be observed from this network namespace.
 const TRANSLATED: &str = "note: the target's address is local, but its ends of the connections are not in \
 this network namespace (a published container port, or other address translation), so its process and \
 accept queue cannot be observed from here; run throng observe there";
 
-/// Why the adaptive ramp did not dial all connections by itself.
+/// Why the adaptive ramp had to dial the remaining connections at a fixed rate; `None` if it did not.
 fn gave_up(plan: &Plan, summary: &Summary) -> Option<String> {
     let forced = summary.connections.forced;
     let deadline = plan.stages.iter().filter_map(|stage| plan.ramp_deadline(stage)).min()?;

@@ -1,5 +1,5 @@
-//! The limit of a run: side, cause, number of connections and fix. Of all causes for which there is evidence the one that explains the
-//! others, or else was there first; where there is none, what was seen.
+//! The limit of a run: side, cause, number of connections and fix. All causes in `CAUSES` look for evidence; `resolve` picks the finding
+//! that explains the others or began first. Without a finding, `seen` describes what was observed.
 
 use samples::{Cause as Name, Certainty, Limit, LogKind, Side, Summary, Verdict};
 
@@ -13,7 +13,7 @@ use crate::{
     trouble::Trouble,
 };
 
-/// The limit of a run with a verdict; none if nothing went wrong.
+/// The limit of a judged run; `None` if nothing went wrong.
 pub(crate) fn limit(summary: &Summary, evidence: &Evidence, scope: Scope) -> Option<Limit> {
     let is_bad =
         matches!(summary.verdict, Verdict::Fail | Verdict::Invalid) && summary.incomplete().is_none();
@@ -21,8 +21,8 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence, scope: Scope) -> Opt
     if case.trouble == Trouble::None && !is_bad {
         return None;
     }
-    // What is missing with an agent needs no other cause: without one, that is what the verdict says. The same goes for a threshold on
-    // what the run has none of.
+    // A lost agent explains what is missing, and the verdict names it; the same goes for a threshold on a figure that the run does not
+    // have.
     let is_said = |limit: &Limit| match limit.cause {
         Name::Unknown => summary.lost_agents().is_some() || case.is_unmeasured(),
         Name::Timeout => away::has_only_timeouts_of_the_lost(summary),
@@ -34,14 +34,14 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence, scope: Scope) -> Opt
 fn what_stopped(case: &Case) -> Limit {
     let found = || CAUSES.iter().filter_map(|cause| (cause.find)(case));
     let limit = resolve::first(case, found().collect());
-    // Their order decides nothing.
+    // The order of the table must not decide between two causes.
     #[cfg(test)]
     assert_eq!(limit, resolve::first(case, found().rev().collect()), "two causes are equally first");
     let limit = limit.unwrap_or_else(|| seen::seen(case));
     in_its_words(case, in_its_log(case, limit))
 }
 
-/// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.
+/// The probable next limit of a run that passed, in case the criteria become stricter; `None` if unknown.
 pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     let case = Case::of(summary, evidence, Scope::default());
     let saturated =
@@ -51,10 +51,10 @@ pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     Some(limit).filter(|limit| limit.cause != Name::Unknown)
 }
 
-/// Warnings of a run that passed, each with its fix.
+/// Warnings for a run that passed, each with its fix.
 pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
     let overflow = queue::overflow_warning(summary, evidence);
-    // An overflow drops SYNs, too.
+    // An overflow of the queue drops SYNs, too.
     let syns = match overflow {
         Some(_) => None,
         None => syn_loss_warning(&Case::of(summary, evidence, Scope::default())),
@@ -69,7 +69,7 @@ fn syn_loss_warning(case: &Case) -> Option<String> {
     Some(format!("warning: {}", limit.sentence_with_fix()))
 }
 
-/// Adds the target's log line for this cause, which makes it certain.
+/// Adds the target's log line that matches this cause, which makes the cause certain.
 fn in_its_log(case: &Case, mut limit: Limit) -> Limit {
     use Name::{AcceptQueue, Closed, Ended, Refused, Stall, Thread, Timeout};
     let kinds: &[LogKind] = match limit.cause {
@@ -88,7 +88,7 @@ fn in_its_log(case: &Case, mut limit: Limit) -> Limit {
     let Some(line) = kinds.iter().find_map(|kind| case.logged(*kind)) else { return limit };
     limit.detail += &format!("; its log: {} ({})", line.line, line.file);
     limit.certainty = match line.kind {
-        // An error of any kind, at the time: one explanation of several no more.
+        // A general error at the right time is one explanation among several.
         LogKind::Error if limit.certainty == Certainty::Guess => Certainty::Inferred,
         LogKind::Error => limit.certainty,
         _ => Certainty::Seen,
@@ -96,7 +96,7 @@ fn in_its_log(case: &Case, mut limit: Limit) -> Limit {
     limit
 }
 
-/// The limit with what the target said in words before its fix, unless it has them already.
+/// Puts the text that the target sent before the fix, unless the fix contains it already.
 fn in_its_words(case: &Case, mut limit: Limit) -> Limit {
     let words = case.words().filter(|words| limit.side != Side::Host && !limit.fix.contains(&words.text));
     if let Some(sentence) = words.and_then(|words| words.sentence(case.detail)) {
@@ -105,9 +105,9 @@ fn in_its_words(case: &Case, mut limit: Limit) -> Limit {
     limit
 }
 
-/// How much a limit explains; of several runs against a target, the one that explains most is what stopped them. Most, that
-/// the target is gone; least, that nothing is known. What follows from the kind of fault alone, and what a busy moment of
-/// this machine may do, gives way to what was seen. What is used up explains why a processor is busy, and why none accepts.
+/// How much a limit explains, from 0 to 4. Of several runs against a target, the limit that explains most is reported. A target that has
+/// ended explains most, an unknown cause nothing. A cause inferred from the kind of fault alone, or from a busy moment of this machine,
+/// ranks below what was observed; an exhausted resource ranks above a busy processor or a slow accept, which follow from it.
 pub fn weight(limit: &Limit) -> u8 {
     use Name::{
         Closed, ConnectionLimit, Cpu, Denied, Ended, Memory, OpenFiles, Refused, Saturated, Timeout, Unknown,
@@ -124,14 +124,14 @@ pub fn weight(limit: &Limit) -> u8 {
     }
 }
 
-/// Whether nothing is listening: if another run was served before, the target is gone.
+/// Whether nothing is listening. If another run was served before, the target has ended.
 pub fn is_nobody(limit: &Limit) -> bool {
     (limit.cause, limit.at_connections) == (Name::Refused, 0)
 }
 
-/// The limit of a search whose target served loads before it [was not there](is_nobody).
+/// The limit of a search whose target served earlier loads and then [was gone](is_nobody).
 pub fn gone(limit: Limit) -> Limit {
-    // Where a listener was seen, others refuse the dials.
+    // If a listener was seen, something else refuses the dials.
     let fix = match limit.certainty {
         Certainty::Seen => {
             "it served smaller loads before: check whether it has ended, and its log".to_owned()

@@ -1,12 +1,12 @@
-//! What makes the accept queue of a server longer.
+//! The setting that makes a server's accept queue longer.
 //!
-//! Its length is the smaller one of two numbers: the backlog that the server passes to listen(2), and `net.core.somaxconn` at that
-//! time. To raise only the larger one changes nothing.
+//! The length is the smaller of two numbers: the backlog that the server passes to listen(2), and `net.core.somaxconn` at that time.
+//! Raising only the larger one has no effect.
 
 /// `net.core.somaxconn` of Linux since 5.4.
 pub const USUAL_SOMAXCONN: u64 = 4_096;
 
-/// What sets the backlog of a server, by how the names of its processes begin; `%` stands for the number.
+/// The setting for the backlog by prefix of the server's process name; `%` is replaced by the number.
 const SETTINGS: &[(&str, &str)] = &[
     ("nginx", "nginx: listen … backlog=%"),
     ("haproxy", "HAProxy: backlog %"),
@@ -14,12 +14,12 @@ const SETTINGS: &[(&str, &str)] = &[
     ("node", "Node.js: server.listen({ backlog: % })"),
     ("gunicorn", "gunicorn: --backlog %"),
     ("uvicorn", "uvicorn: --backlog %"),
-    // Started by their interpreters, they have its name.
+    // Started by an interpreter, whose name the process has.
     ("python", "gunicorn and uvicorn: --backlog %"),
     ("puma", PUMA),
     ("ruby", PUMA),
     ("java", "Java: %, the second argument of ServerSocket or of HttpServer.create"),
-    // Programs in Go and our own servers pass the largest number that is allowed.
+    // Go programs and throng's servers use the maximum that is allowed.
     ("caddy", AS_IT_STARTS),
     ("traefik", AS_IT_STARTS),
     ("throng", AS_IT_STARTS),
@@ -28,8 +28,8 @@ const SETTINGS: &[(&str, &str)] = &[
 const PUMA: &str = "puma: -b 'tcp://…?backlog=%'";
 const AS_IT_STARTS: &str = "it takes net.core.somaxconn when it starts";
 
-/// What to raise for longer queues of the server that this program is (the name of its process, empty if it is not known): its own
-/// backlog, `net.core.somaxconn` or both, each to a number. A command, if there is one, and what to do then.
+/// How to make the queue of this program longer (`program`: process name, empty if unknown): raise its backlog to `own`,
+/// `net.core.somaxconn`, or both. Returns a command, if there is one, and what to do afterwards.
 pub fn longer_queue(program: &str, own: Option<u64>, somaxconn: Option<u64>) -> (Option<String>, String) {
     let command = somaxconn.map(|most| format!("sysctl -w net.core.somaxconn={most}"));
     let Some(own) = own.map(|own| own.to_string()) else { return (command, "restart the target".to_owned()) };

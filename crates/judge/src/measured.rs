@@ -1,4 +1,4 @@
-//! What the judge reads of a run, as the store has it: the plan, and what was measured. With it, any later version gives its own verdict.
+//! The stored form of a run for the judge: plan and record. It lets a later version judge the run by its rules.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -13,27 +13,27 @@ use record::Record;
 /// A run that has ended.
 #[derive(Deserialize, Serialize)]
 struct Measured<R> {
-    /// What the user named.
+    /// The target as the user named it.
     target: String,
-    /// As a scenario file, without its secrets.
+    /// The plan as a scenario file, without secrets.
     plan: String,
-    /// Of a probe that a scenario file cannot have: it upgrades a WebSocket, as the load does.
+    /// Rate of a probe that a scenario file cannot express, because it upgrades to WebSocket as the load does.
     probe: Option<Rate>,
-    /// What sentences need of the plan, files and secrets of which are not here; none in the first records, whose plans have neither.
+    /// The subject of the plan, because its files and secrets are not stored; `None` in the oldest records, whose plans have neither.
     subject: Option<Subject>,
-    /// Addresses of the names in it.
+    /// Addresses of the host names in the plan.
     addresses: BTreeMap<String, Vec<IpAddr>>,
-    /// Columns of the tables that it reads.
+    /// Columns of the tables that the plan reads.
     tables: BTreeMap<String, TableHead>,
-    /// The last samples, which the observation in the record has only as sums and extremes.
+    /// The last samples; the record's observation contains only sums and extremes.
     latest: Samples,
     record: R,
 }
 
-/// A run that has ended, to be stored: JSON, which [`rejudge`] reads.
+/// Serialises an ended run as JSON for [`rejudge`].
 ///
 /// # Errors
-/// The reason; a mistake of throng's.
+/// The reason; only for a bug in throng.
 pub fn stored(plan: &Plan, record: &Record) -> Result<String, String> {
     let targets = plan.populations.iter().chain(plan.probe.iter().flat_map(|probe| &probe.populations));
     let address = |own: &Population| {
@@ -55,10 +55,10 @@ pub fn stored(plan: &Plan, record: &Record) -> Result<String, String> {
     serde_json::to_string(&measured).map_err(|e| e.to_string())
 }
 
-/// The summary of a stored run, by the rules of this version.
+/// Judges a stored run by the rules of this version.
 ///
 /// # Errors
-/// The text was not stored by a version that stored all that is needed; with the reason.
+/// The text is no stored run, or its version did not store enough; with the reason.
 pub fn rejudge(measured: &str) -> Result<Summary, String> {
     let Measured { target, plan, probe, subject, addresses, tables, latest, mut record }: Measured<Record> =
         serde_json::from_str(measured).map_err(|e| e.to_string())?;
@@ -76,7 +76,7 @@ pub fn rejudge(measured: &str) -> Result<Summary, String> {
     Ok(judged(&plan, &record, gather(&plan, &record, subject)))
 }
 
-/// The first figure of two summaries that is not the same.
+/// The first figure that differs between two summaries, as text.
 pub fn difference(one: &Summary, other: &Summary) -> Option<String> {
     let [one, other] = [one, other].map(|summary| serde_json::to_value(summary).unwrap_or_default());
     let keys = one.as_object()?.iter();

@@ -1,4 +1,4 @@
-//! What of a run may be throng's own doing, and not the target's.
+//! throng's own part in the result: deviations that throng may have caused, so that the target is not judged by them.
 
 use plan::Threshold;
 use samples::{FaultCount, Kind, Side, Summary, ThresholdResult};
@@ -11,30 +11,31 @@ use crate::{
     sent,
 };
 
-/// What throng may have caused itself, where it was late or could not dial; by default nothing.
+/// What throng may have caused, if it was late or could not dial; by default nothing.
 #[derive(Debug, Default)]
 pub(crate) struct OwnPart {
-    /// Why the figures do not describe the target.
+    /// Why the figures do not describe the target; `None` if they do.
     pub(crate) why: Option<String>,
-    /// Whether throng was late by enough for timeouts.
+    /// Whether throng was late enough to cause timeouts.
     pub(crate) is_slow: bool,
     /// Requests that were due and not sent.
     pub(crate) missed: u64,
-    /// Connections that may have failed by that, or were not dialled.
+    /// Connections that may have failed because of throng, or were not dialled.
     pub(crate) connections: u64,
-    /// The same of requests, including those on these connections.
+    /// Requests that may have failed because of throng, including those on such connections.
     pub(crate) requests: u64,
-    /// Of each threshold, whether its result may be due to that.
+    /// For each threshold, whether its result may be due to throng.
     pub(crate) thresholds: Vec<bool>,
 }
 
 impl OwnPart {
-    /// Whether a fault may be throng's own doing: slowness explains timeouts, but no closes, resets or wrong responses.
+    /// Whether a fault may be throng's: slowness explains timeouts, but no closes, resets or wrong responses.
     pub(crate) fn explains(&self, fault: &FaultCount) -> bool {
         self.why.is_some() && (fault.side == Side::Host || self.is_slow && fault.kind == Kind::Timeout)
     }
 
-    /// Whether a threshold that is not met would be, had all this gone well; or not be, of those that ask for failures.
+    /// Whether the result of a failed threshold would change if everything attributed to throng had succeeded (or failed, for thresholds
+    /// that require failures).
     fn decides(&self, threshold: &Threshold, result: &ThresholdResult, json: &Value) -> bool {
         let figure = &threshold.figure;
         let is_of_connections = figure.path.contains("connections.");
@@ -48,7 +49,7 @@ impl OwnPart {
     }
 }
 
-/// Throng's own part in what is to be judged.
+/// Determines throng's own part in the results.
 pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
     let json = serde_json::to_value(s).expect("a summary has only plain fields");
     let results = || facts.plan.thresholds.iter().zip(&s.thresholds);
@@ -56,7 +57,7 @@ pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
         results().map(|(threshold, result)| unsure(facts, threshold, result, &json)).collect();
     let not_dialled = undialled(s).or_else(|| sent::undialled(facts)).or_else(|| late_handshakes(s));
     let is_late = not_dialled.is_none().then(|| too_late(facts, s)).flatten();
-    // Of all times, or only of some.
+    // Whether all times are affected, or only some.
     let is_all = not_dialled.is_some() || is_late.is_some();
     let why = not_dialled.or_else(|| unsure.iter().flatten().next().cloned()).or(is_late);
     if why.is_none() {
@@ -68,7 +69,7 @@ pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
     own.connections = faults + sent::arrivals_missed(facts);
     own.requests = faults + s.requests.missed + if is_slow { s.requests.unanswered } else { 0 };
     let thresholds = results().zip(&unsure).map(|((threshold, result), unsure)| {
-        // Where too many have no time at all, how long the others took decides nothing.
+        // If too many requests have no time at all, the times of the others do not matter.
         let lacks = !result.pass && samples::lacks(&json, &threshold.figure.path, own.requests);
         let is_void = is_all && is_timed(threshold) && !lacks;
         unsure.is_some() || is_void || !result.pass && own.decides(threshold, result, &json)
@@ -83,17 +84,17 @@ fn is_timed(threshold: &Threshold) -> bool {
     is_rate || threshold.figure.is_latency
 }
 
-/// Why throng was too late, or without a processor, for what is judged.
+/// Why throng was too late, or short of CPU, for the figures that are judged.
 fn too_late(facts: &Facts, s: &Summary) -> Option<String> {
     let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
     let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
-    // A rate that was reached nevertheless counts; for one that was not, the cause is ambiguous.
+    // A rate that was reached counts; if it was not, the cause is ambiguous.
     let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
     let percentiles: Vec<&str> = judged()
         .filter(|(threshold, _)| threshold.figure.is_latency)
         .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
         .collect();
-    // A closed loop without CPU to spare is late by its nature: its rate is reported as a lower bound.
+    // A closed loop without spare CPU is necessarily late: its rate is reported as a lower bound.
     let judges_all = s.thresholds.is_empty() && !s.requests.lower_bound;
     let is_timed = judges_latency || misses_rate;
     let late = late(s, &percentiles, facts.plan.max_lag).filter(|_| is_timed || judges_all);

@@ -1,21 +1,21 @@
-//! Requests that were due, by a rate or at an interval, while all connections waited for a response.
+//! Requests that were due, at a rate or at an interval, and not sent because all connections were waiting for a response.
 
 use samples::Figures;
 use units::Count;
 
 use crate::{away, case::Case, trouble::Trouble};
 
-/// What is known of them.
+/// Figures of a population that missed requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Missed {
-    /// The population that missed most, of several.
+    /// The population that missed most, if there are several.
     pub(crate) population: Option<String>,
     pub(crate) held: u64,
-    /// With those that the target had closed.
+    /// Connections, including those that the target had closed.
     pub(crate) all: u64,
     pub(crate) sent: u64,
     pub(crate) missed: u64,
-    /// Responses per second, and the shortest of them, microseconds.
+    /// Responses per second; `least_us`: the shortest response time in microseconds.
     pub(crate) answered_per_s: f64,
     pub(crate) least_us: f64,
     pub(crate) time_s: f64,
@@ -31,15 +31,15 @@ impl Missed {
     }
 }
 
-/// What keeps all connections waiting for another reason.
+/// Causes that keep all connections waiting for another reason.
 pub(crate) const YIELDS_TO: &str = "cpu open-files heap target-stopped silent throng-too-slow throng-stopped shared-processors starved \
     slow-accept syn-loss queue-slowed-dials queue-unaccepted queue-overflowed queue-standing \
     probe-turned-away";
 
-/// None where something else went wrong, or none was missed.
+/// `None` if something else went wrong, or no request was missed.
 pub(crate) fn missed(case: &Case) -> Option<Missed> {
     let s = case.summary;
-    // Of several populations, others have no part in it.
+    // With several populations, the others do not matter.
     let is_one = s.populations.len() < 2;
     let named = if is_one { None } else { case.populations().max_by_key(|(_, own)| own.requests.missed) };
     let own: &Figures = named.map_or(&s.figures, |(_, own)| &own.figures);
@@ -47,7 +47,7 @@ pub(crate) fn missed(case: &Case) -> Option<Missed> {
     if case.trouble != Trouble::None || missed == 0 || sent == 0 || held == 0 || own.duration_s <= 0.0 {
         return None;
     }
-    // The connections of an agent that was not there carried nothing, and what was due on them was missed.
+    // The connections of an absent agent carried nothing, and its due requests were missed.
     if s.agents.iter().any(away::was_missing) {
         return None;
     }
@@ -59,18 +59,18 @@ pub(crate) fn missed(case: &Case) -> Option<Missed> {
         missed,
         answered_per_s: own.requests.per_s,
         least_us: own.latency_us.min,
-        // The ramps of a rate have requests too.
+        // The ramps of a rate have requests, too.
         time_s: if case.evidence.subject.has_stages { own.elapsed_s } else { own.duration_s },
     })
 }
 
-/// Whether each connection has messages at an interval, and awaits the reply to one before it sends the next.
+/// Whether each connection sends messages at an interval, and awaits each reply before it sends the next.
 pub(crate) fn is_by_interval(case: &Case) -> bool {
     let subject = &case.evidence.subject;
     subject.pause_flag.as_deref() == Some("--ping") && subject.rate.is_none()
 }
 
-/// What is said of connections that carry fewer requests per second than are due.
+/// The sentence for connections that carry fewer requests per second than are due.
 pub(crate) fn too_few(held: u64, carried: f64, due: f64) -> String {
     format!(
         "too few connections: {} carried {} of the {} requests that were due each second",

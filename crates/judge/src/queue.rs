@@ -1,4 +1,7 @@
-//! The target's accept queue: full, standing, or emptied slowly.
+//! The target's accept queue as a limit: it is full, connections stay in it, or it is emptied slowly.
+//!
+//! A full queue is a cause only if it could be longer: if the target cannot keep up with arrivals, no queue is long enough, and its pace or
+//! CPU is the cause.
 
 use samples::{Kind, Stage, Summary};
 use units::{Count, Nanos};
@@ -18,7 +21,7 @@ use record::{
 };
 use samples::NetCounters;
 
-/// Queues of this length are advised where that of Linux is too short.
+/// The queue length that is recommended where the usual maximum of Linux is too short.
 const LONG: u64 = 65_535;
 
 pub(crate) const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
@@ -28,17 +31,17 @@ pub(crate) const THREADS: &str = "make it accept in more threads or worker proce
 /// Why connections wait in the queue, or do not get into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
-    /// Only the kernel had accepted some at the end.
+    /// Some connections were accepted only by the kernel at the end.
     Unaccepted,
-    /// It overflowed so often.
+    /// It overflowed this many times.
     Overflowed(u64),
     /// Connections were stuck in it, though it was not full.
     Standing,
 }
 
-/// Where more arrive all the time than it has CPU for, or accepts, no queue is long enough: that is the cause, and the queue is none. So it is
-/// where connections that pause use up its CPU, and the others wait in a queue, full or not; unless some are served all the time, and the
-/// others not at all.
+/// The queue as the cause of the limit. `None` if more connections arrive than the target can accept or has CPU for, because then no queue
+/// is long enough; nor if connections that pause use up its CPU while others wait, unless some connections are always served and others
+/// never.
 pub(crate) fn limits(case: &Case) -> Option<Queued> {
     let (found, e) = (waits(case)?, case.evidence);
     let pauses = e.subject.longest_pause > Nanos::ZERO && e.starved.is_empty();
@@ -52,20 +55,20 @@ pub(crate) fn limits(case: &Case) -> Option<Queued> {
     (!is_outpaced).then_some(found)
 }
 
-/// The same, whatever keeps the target from accepting them.
+/// How connections wait in the queue, for whatever reason the target does not accept them.
 pub(crate) fn waits(case: &Case) -> Option<Queued> {
     let e = case.evidence;
     let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
     let overflown = overflows(case.summary, e);
-    // A few that are in it at the end remain from an overflow: that is why the others were not accepted.
+    // A few connections that are still queued at the end are left over from an overflow, which is why the others were not accepted.
     let is_more = 2 * e.unaccepted >= case.count || overflown.is_none();
-    // Those that the overflow has kept out altogether are more of it than those that are in the queue.
+    // If the overflow kept out more connections than are queued, it is the better explanation.
     let missing = e.missing.filter(|missing| *missing > 0 && overflown.is_some());
     let are_more_in_it = e.unaccepted > 0 && missing.is_none_or(|missing| e.unaccepted >= missing);
     if are_more_in_it && (may_be && is_more || case.trouble == Trouble::None) {
         return Some(Queued::Unaccepted);
     }
-    // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
+    // An overflow also causes resets, because the peer believed it was connected; it causes no closes.
     let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
     let are_only_missing = case.trouble == Trouble::None && missing.is_some();
     if !are_only_missing && (!may_be || !fits) {
@@ -79,13 +82,13 @@ pub(crate) fn is_full(e: &Evidence) -> bool {
     e.accept_queue.is_some_and(Fill::is_full)
 }
 
-/// ` of 511`, where that is known.
+/// ` of 511`, if known.
 pub(crate) fn backlog(e: &Evidence) -> String {
     let queue = e.accept_queue.filter(|queue| queue.limit > 0);
     queue.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)))
 }
 
-/// What makes its queue longer: the smaller one of its own backlog and somaxconn is to be raised. Where one of them is not seen, both.
+/// The fix that makes the queue longer: raise the smaller one of its backlog and somaxconn, or both if one is unknown.
 pub(crate) fn longer(e: &Evidence) -> String {
     let backlog = e.accept_queue.map(|queue| queue.limit).filter(|limit| *limit > 0);
     let (Some(backlog), Some(most)) = (backlog, e.somaxconn) else {
@@ -104,8 +107,7 @@ pub(crate) fn longer(e: &Evidence) -> String {
     }
 }
 
-/// What full queues of listeners have dropped: ListenDrops has what the other two count, and more (tcp_listendrop() in
-/// linux/net/ipv4).
+/// Connections dropped by full listener queues. ListenDrops includes the other two counters, and more (tcp_listendrop() in linux/net/ipv4).
 pub(crate) fn dropped(net: NetCounters) -> u64 {
     net.listen_drops.max(net.listen_overflows + net.syn_queue_drops)
 }
@@ -114,8 +116,8 @@ pub(crate) fn dropped(net: NetCounters) -> u64 {
 fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
     let net = e.there?.net;
     let lost = if e.queue_drops > 0 { e.queue_drops } else { dropped(net) };
-    // The counters cover all listeners: another one's overflow is not of this queue, if it can be seen. A burst may be over
-    // between two samples; but each of its dials that timed out has overflown a queue.
+    // The counters cover all listeners of the host: an overflow is attributed to this queue only if it may have been full. A burst can be
+    // over between two samples, but then each timed-out dial has overflowed a queue.
     let dials = s.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
     let timed_out: u64 = dials.map(|f| f.count).sum();
     let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
@@ -125,9 +127,9 @@ fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
     (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
 }
 
-/// Whether what its listeners dropped is why requests timed out: those on connections of which the last segment of the handshake was
-/// dropped never have a response, and each of them was dropped once or more. Of those that still waited at the end it is known whether
-/// the target has them.
+/// Whether drops by its listeners explain the timeouts: a connection whose final handshake segment was dropped never gets a response, and
+/// each such connection was dropped at least once. For connections that were still waiting at the end it is known whether the target has
+/// them.
 fn drops_explain(s: &Summary, e: &Evidence) -> bool {
     let exchanges = s.faults.iter().filter(|f| f.stage != Stage::Dial && f.kind == Kind::Timeout);
     let timed_out: u64 = exchanges.map(|f| f.count).sum();
@@ -138,14 +140,14 @@ fn drops_explain(s: &Summary, e: &Evidence) -> bool {
     waited > 0 && e.queue_drops >= waited && 2 * e.unserved >= waited
 }
 
-/// The same where dials came through when their SYNs were sent again.
+/// As `overflows`, including overflows after which dials succeeded when their SYN was retransmitted.
 pub(crate) fn overflows_of_slow_dials(s: &Summary, e: &Evidence) -> Option<u64> {
     let net = e.there?.net;
     let seen = overflows(s, e).filter(|lost| *lost > 0);
     seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SYN_AGAIN_US))
 }
 
-/// The same as a warning, of a run that passes.
+/// The warning about overflows for a run that passes.
 pub(crate) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
     let lost = overflows_of_slow_dials(s, e)?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
@@ -172,9 +174,9 @@ pub(crate) fn slow_accept(per_s: f64, arrive: Option<f64>) -> String {
     }
 }
 
-/// What helps where it accepts at its own pace.
+/// The fix if the target accepts at its own, limited pace.
 pub(crate) fn own_pace_fix(e: &Evidence, pace: f64) -> String {
-    // None in a search for how fast dials may be.
+    // A search for the rate of dials has no flag for it.
     let flag = match e.search {
         Some(By::Arrival | By::Burst) => None,
         _ if e.subject.arrives => Some("--arrive"),
@@ -186,7 +188,7 @@ pub(crate) fn own_pace_fix(e: &Evidence, pace: f64) -> String {
     }
 }
 
-/// Connections accepted in a second, where that is a limit: fewer than arrive, or others waited for most of the time.
+/// Connections accepted per second, if that is a limit: fewer than arrive, or others were waiting most of the time.
 pub(crate) fn limiting_pace(e: &Evidence) -> Option<f64> {
     let is_limit = |rate: &f64| match e.arrivals_per_s {
         Some(arrive) => *rate < NEARLY_ALL * arrive,
@@ -195,19 +197,19 @@ pub(crate) fn limiting_pace(e: &Evidence) -> Option<f64> {
     e.accepts_per_s.filter(is_limit)
 }
 
-/// More and more that came faster than the target served them waited all the time.
+/// A growing number of connections or requests waited, because they came faster than the target served them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outrun {
-    /// Connections in the accept queue at the end, and of those the ones that throng had given up.
+    /// Connections in the accept queue at the end, and the number of them that throng had given up.
     Queued { count: u64, given_up: u64 },
-    /// Connections that waited for a response at the end of arrivals.
+    /// Connections waiting for a response when arrivals ended.
     Served { count: u64 },
-    /// Requests by a rate that waited at its end, for a connection or a response.
+    /// Requests at a rate that were waiting when the load ended, for a connection or a response.
     Rate { count: u64, connections: u64 },
 }
 
-/// In a step of a search for how fast connections, or requests on `connections`, may come: more and more waited all the time, and had their
-/// responses only once no more came. That is not sustained, however long the queue is that takes them.
+/// For a step of a search by arrival or rate: the growing backlog, whose requests were answered only once no more came. Such a load is not
+/// sustained, however long the queue is.
 pub(crate) fn outrun(e: &Evidence, connections: u64) -> Option<Outrun> {
     match e.search {
         Some(By::Arrival) => e.backlog.map(|waiting| outrun_by(e, waiting)),
@@ -216,14 +218,15 @@ pub(crate) fn outrun(e: &Evidence, connections: u64) -> Option<Outrun> {
     }
 }
 
-/// The same as a warning, of a run that passes: each had its response, once no more came.
+/// The warning about a growing backlog, for a run that passes because every request was answered once no more came.
 pub(crate) fn outrun_warning(e: &Evidence) -> Option<String> {
     let outrun = e.backlog.map(|waiting| outrun_by(e, waiting)).filter(|_| e.search.is_none())?;
     let command = &e.subject.search_by_arrival;
     Some(format!("warning: {}; search the rate that it sustains ({command})", outrun.sentence()))
 }
 
-/// Those that are accepted as fast as they arrive may be in the queue for a moment, and wait for something else.
+/// Attributes a backlog to the accept queue only if connections are not accepted as fast as they arrive: otherwise they are queued for a
+/// moment only and wait for something else.
 fn outrun_by(e: &Evidence, waiting: u64) -> Outrun {
     let keeps_up = e.accepts_per_s.is_some() && limiting_pace(e).is_none();
     let given_up = e.given_up_at_end;
@@ -234,7 +237,8 @@ fn outrun_by(e: &Evidence, waiting: u64) -> Outrun {
     }
 }
 
-/// The same as what stopped a run that does not pass: as many may time out as come too fast, and then no more and more wait.
+/// The growing backlog as the limit of a run that fails. Timeouts are included: once as many time out as come too fast, the backlog stops
+/// growing.
 pub(crate) fn outpaced(case: &Case) -> Option<Outrun> {
     let e = case.evidence;
     let outrun = match e.search {
@@ -244,7 +248,7 @@ pub(crate) fn outpaced(case: &Case) -> Option<Outrun> {
     outrun.filter(|_| case.is_waiting())
 }
 
-/// How that is seen.
+/// The evidence, as text.
 pub(crate) const fn more(e: &Evidence) -> &'static str {
     match e.search {
         None => "more waited, or had timed out, in each part of the load than in the one before",

@@ -1,5 +1,5 @@
-//! Which of several causes stopped a run: not one that follows from another that was found, too; of the others the most certain, and of
-//! equally certain ones the first.
+//! Selects the one cause that is reported from all findings. A finding that is the consequence of another finding is dropped; among the
+//! rest the most certain wins, then the earliest, then the first in the table.
 
 use samples::{Cause as Name, Certainty, Limit};
 
@@ -9,17 +9,17 @@ use crate::{
 };
 use record::signs::Sign;
 
-/// Maximum of consequences that are named.
+/// Maximum number of consequences named in the report.
 const MAX_NAMED: usize = 3;
 
-/// A finding and when it began: the second of the run, and whether it was so when things began to fail.
+/// A finding and when it began: the second of the run, and whether it was present when things began to fail.
 struct Dated {
     finding: Finding,
     began: Option<(f64, bool)>,
     how: How,
 }
 
-/// What stopped it of all that was found.
+/// The finding to report, as a limit; `None` without findings.
 pub(crate) fn first(case: &Case, found: Vec<Finding>) -> Option<Limit> {
     let all: Vec<Dated> = found.into_iter().map(|finding| Dated::new(case, finding)).collect();
     let causes = all.iter().filter(|one| !all.iter().any(|other| other.explains(one)));
@@ -32,7 +32,7 @@ pub(crate) fn first(case: &Case, found: Vec<Finding>) -> Option<Limit> {
     Some(limit)
 }
 
-/// `; first seen in second 3, followed by: accept queue (second 5)`, where anything was.
+/// `; first seen in second 3, followed by: accept queue (second 5)`; empty if nothing followed.
 fn consequences(all: &[Dated], cause: Name, at_s: f64) -> String {
     let dated = all.iter().filter_map(|one| Some((second(one.began?.0), one.finding.limit.cause)));
     let mut after: Vec<(u64, Name)> =
@@ -47,23 +47,23 @@ fn consequences(all: &[Dated], cause: Name, at_s: f64) -> String {
     }
 }
 
-/// Samples are a second apart: what was seen in the same one began at the same time, as far as is known.
+/// The second of the run. Samples are a second apart, so findings in the same second began at the same time, as far as is known.
 fn second(at_s: f64) -> u64 {
     at_s.max(0.0).ceil() as u64
 }
 
-/// How what was found explains what failed, the best explanation first.
+/// How well a finding explains the failures, the best explanation first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum How {
-    /// All was well until then: whatever else there was did no harm.
+    /// The target ended while all was well: nothing else can have done harm.
     Ended,
-    /// It was there when things began to fail.
+    /// Present when things began to fail.
     WasThere,
-    /// When it began is not known.
+    /// Its beginning is unknown.
     Perhaps,
-    /// It was there before the load, as the run before may have left it.
+    /// Present before the load, perhaps left over from the run before.
     LeftOver,
-    /// It was seen at other times only.
+    /// Seen only at other times.
     Later,
 }
 
@@ -91,7 +91,7 @@ impl Dated {
         Dated { finding, began, how }
     }
 
-    /// Whether another one follows from this: nothing follows from what began after it.
+    /// Whether the other finding is a consequence of this one. A cause cannot begin after its consequence.
     fn explains(&self, other: &Dated) -> bool {
         let is_before = match (self.began, other.began) {
             (Some(_), Some(_)) => self.order() <= other.order(),
@@ -104,7 +104,7 @@ impl Dated {
         (self.how, self.began.map_or(0, |(at_s, _)| second(at_s)))
     }
 
-    /// The most certain, then the earliest first.
+    /// Sort key: the most certain first, then the best explanation, then the earliest.
     fn rank(&self) -> (u8, (How, u64)) {
         let uncertainty = match self.finding.limit.certainty {
             Certainty::Seen => 0,

@@ -1,13 +1,13 @@
-//! Numbers and times as sentences have them.
+//! Wording of numbers and times in sentences.
 
 use units::{Count, Nanos};
 
-/// Where to look for what stands between.
+/// Advice for trouble on the path.
 pub(crate) const FIREWALLS: &str =
     "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
-/// The same on this machine.
+/// Advice for trouble with this machine's firewall.
 pub(crate) const OWN_FIREWALL: &str = "check this host's firewall (nft list ruleset, iptables -L -v)";
-/// Where to look if only some fail.
+/// Advice if only some fail.
 pub(crate) const ONE_OF_SOME: &str =
     "others succeeded at the same time: check each of its backends, and any proxy before them";
 
@@ -21,17 +21,17 @@ pub(crate) fn some(n: u64, what: &str) -> String {
     Count(n).of(what)
 }
 
-/// Of which there are as many, together.
+/// `800 dials and requests`, counted together.
 pub(crate) fn dials_and_requests(n: u64) -> String {
     format!("{} {}", Count(n), Count(n).one_or("dial or request", "dials and requests"))
 }
 
-/// ` after 10 s`, where that is known.
+/// ` after 10 s`; empty if unknown.
 pub(crate) fn after(timeout: Nanos) -> String {
     if timeout == Nanos::ZERO { String::new() } else { format!(" after {}", tenths(timeout)) }
 }
 
-/// ` within 10 s`, where that is known.
+/// ` within 10 s`; empty if unknown.
 pub(crate) fn within(timeout: Nanos) -> String {
     if timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(timeout)) }
 }
@@ -48,7 +48,7 @@ pub(crate) fn nth(n: u64) -> String {
     format!("{}{ending}", Count(n))
 }
 
-/// To a tenth of a second, for it is not known better.
+/// Rounded to a tenth of a second, because it is not known more exactly.
 pub(crate) fn tenths(time: Nanos) -> String {
     let tenths = (time.0 + 50_000_000) / 100_000_000;
     if tenths.is_multiple_of(10) {

@@ -1,4 +1,5 @@
-//! What was seen, where the evidence shows no cause: what went wrong most of all, how often, and how.
+//! Describes what was observed when no cause was found: the most frequent trouble, its number and its circumstances. Its certainty says how
+//! much the observation alone proves.
 
 use samples::{Cause as Name, Certainty, Kind, Limit, Side};
 use units::Count;
@@ -17,7 +18,7 @@ mod waiting;
 mod whose;
 mod wrong;
 
-/// In words: certainty, what it is about, the one line, what was seen, and where to look.
+/// An observation in words: certainty, side and name, sentence, detail, and where to look.
 pub(crate) struct Seen {
     certainty: Certainty,
     of: (Side, Name),
@@ -28,14 +29,14 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Of the target's side.
+    /// An observation on the target's side.
     fn target(certainty: Certainty, cause: Name, at: u64, words: [String; 3]) -> Seen {
         let [sentence, detail, fix] = words;
         Seen { certainty, of: (Side::Target, cause), at, sentence, detail, fix }
     }
 }
 
-/// What was seen, from the most specific to the least.
+/// The most specific observation that applies.
 pub(crate) fn seen(case: &Case) -> Limit {
     let failed = match case.trouble {
         Trouble::Refused => Some(refused::refused(case)),
@@ -54,7 +55,7 @@ pub(crate) fn seen(case: &Case) -> Limit {
     Limit { side, cause, at_connections: at, certainty, first_seen_s, sentence, detail, fix }
 }
 
-/// Connections were closed in their handshakes, and none was set up.
+/// TLS handshakes failed, and no connection was opened.
 fn without_tls(case: &Case) -> Option<Seen> {
     let (what, fix) = tls::failed(case).filter(|_| case.opened() == 0)?;
     let sentence = format!("{} failed: {what}{}", case.n().of("TLS handshake"), case.detail.suffix());
@@ -62,7 +63,7 @@ fn without_tls(case: &Case) -> Option<Seen> {
     Some(Seen::target(Certainty::Seen, Name::Tls, case.left(), [sentence.clone(), sentence, fix]))
 }
 
-/// ICMP messages whose sender is not known, or a firewall of this machine.
+/// Dials rejected by ICMP messages of an unknown sender, or by a firewall of this machine.
 fn not_let_through(case: &Case) -> Seen {
     let (n, at) = (case.n(), case.peak());
     if case.kind == Some(Kind::Denied) {
@@ -75,7 +76,7 @@ fn not_let_through(case: &Case) -> Seen {
             fix: "check this host's firewall".to_owned(),
         };
     }
-    // Nothing else is on the way.
+    // Loopback has no other host on the path.
     if case.evidence.subject.is_loopback {
         let since = case.since();
         return Seen {
@@ -102,13 +103,13 @@ fn not_let_through(case: &Case) -> Seen {
     }
 }
 
-/// How many of all that went wrong are of the kind that most are; nothing where all are.
+/// `, N of them`: how many of all failures have this kind; empty if all have.
 fn of_them(case: &Case, kind: Kind, all: Count) -> String {
     let same: u64 = case.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
     if same < all.0 { format!(", {} of them", Count(same)) } else { String::new() }
 }
 
-/// Faults of one kind as a [`Seen`] of the target, with whose they are and the statuses that came beside them.
+/// Completes an observation about the target with the part of the run that it concerns, and with unexpected statuses.
 fn finish(case: &Case, certainty: Certainty, cause: Name, words: [String; 3]) -> Seen {
     let [sentence, detail, fix] = words;
     let words = against::beside(case, [whose::name(case, sentence), detail, fix]);

@@ -1,4 +1,4 @@
-//! Whether all came about that was due: connections, requests by a rate, and a number of either.
+//! Whether everything that was due took place: connections, requests at a rate, and planned numbers of either.
 
 use plan::Population;
 use samples::{AgentState, Summary};
@@ -8,11 +8,11 @@ use super::{evidence::Facts, honesty};
 use crate::By;
 use record::PopulationRecord;
 
-/// Populations of which another number of requests was sent, or came, than theirs; and whether that is a failure: where the time is limited
-/// too, it may end before the number is there.
+/// Populations that sent another number of requests, or had another number of arrivals, than planned; and whether that is a failure. It is
+/// none if the plan also limits the time, which may end first.
 pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
     let is_alone = facts.populations.len() == 1;
-    // What an agent sends after its last report is sent by those that take over its part, too.
+    // Requests that an agent sent after its last report are sent again by those that take over its part.
     let may_repeat = s.agents.iter().any(|agent| agent.state == AgentState::Lost);
     let of = |(population, measured): (&Population, &PopulationRecord)| {
         let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
@@ -41,13 +41,13 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
     (reasons, ends_early)
 }
 
-/// The time was over before the number was there.
+/// The reason if the time ended before the number was reached.
 fn ended(measured: &PopulationRecord, came: u64, wanted: u64, what: &str) -> String {
     let at_load = measured.at_load.secs_f64();
     format!("ended after {at_load:.1} s with {} of {}", Count(came), Count(wanted).of(what))
 }
 
-/// Populations that fell short of their connections.
+/// Populations with too few connections.
 pub(super) fn too_few(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let is_burst = facts.evidence.search == Some(By::Burst);
@@ -59,19 +59,19 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
     let reasons =
         facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
             let counts = &measured.totals.counts;
-            // How many come without an end is not known before.
+            // The number of arrivals without an end is not known in advance.
             population.load.wanted()?;
             let (there, excused, done) = match population.comes_and_goes() {
-                // Those that still had calls to make when the time was over had only to make those due by then.
+                // Arrivals that still had calls to make at the end of the time only had to make those due by then.
                 true if has_end => {
                     let ended = counts.finished + counts.dropped + counts.closed;
                     let opened = counts.opened + counts.redialled;
                     (counts.finished, opened.saturating_sub(ended), "completed all their calls")
                 }
                 true => (counts.finished, 0, "completed all their calls"),
-                // A burst that was not opened was never there to be held.
+                // Connections of a burst that were not opened could not be held.
                 false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),
-                // Closes with an announcement are the server's policy, and those after a number of calls the plan's: no losses.
+                // Closes by announcement are the server's policy, and those after a number of calls the plan's: these are no losses.
                 false => (measured.held, measured.disconnected + counts.done, "held"),
             };
             let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
@@ -83,7 +83,7 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
     reasons.chain(unattributed).collect()
 }
 
-/// Connections that were due: of those that come and go fewer than planned, where the time ended before their number.
+/// Connections that were due: fewer than planned for arrivals, if the time ended before their number.
 fn due(facts: &Facts, population: &Population, measured: &PopulationRecord) -> u64 {
     match population.comes_and_goes() && facts.plan.hold().is_some() {
         true => measured.wanted.min(measured.arrivals_due()),
@@ -91,26 +91,26 @@ fn due(facts: &Facts, population: &Population, measured: &PopulationRecord) -> u
     }
 }
 
-/// Arrivals that were due and not dialled when the load ended, because throng came to them too late: then the target is not judged.
+/// The reason if arrivals were due and not dialled when the load ended, because throng was late: then the target is not judged.
 pub(super) fn undialled(facts: &Facts) -> Option<String> {
     let n = arrivals_missed(facts);
     let were = Count(n).were("connection");
     (n > 0).then(|| format!("{were} due but not dialled before the load ended: throng was late"))
 }
 
-/// Arrivals that were due and not dialled.
+/// Number of arrivals that were due and not dialled.
 pub(super) fn arrivals_missed(facts: &Facts) -> u64 {
     let all = facts.plan.populations.iter().zip(facts.populations);
     all.filter(|(own, _)| own.comes_and_goes()).map(|(_, measured)| measured.totals.counts.undialled).sum()
 }
 
-/// Requests that were due by a rate and not sent.
+/// The reason if requests at a rate were due and not sent.
 pub(super) fn missed(facts: &Facts, s: &Summary) -> Option<String> {
     let n = s.requests.missed.saturating_sub(arrivals_missed(facts));
     let were = Count(n).were("request");
     let is_late = honesty::late(s, &[], facts.plan.max_lag).is_some();
     let why = match (s.planned_s, is_late) {
-        // All were lost, and that ended the run.
+        // The loss of all connections ended the run.
         (Some(_), _) => "no connection was left",
         (None, true) => "throng was late, or no connection became free in time",
         (None, false) => "no connection became free in time",
@@ -132,7 +132,7 @@ mod tests {
         check_until(Hold::Forever, (sent, withdrawn), lost, (expected, sent < withdrawn + 1_000));
     }
 
-    /// After 12.34 seconds at full load.
+    /// With 12.34 seconds at full load.
     fn check_until(
         hold: Hold,
         (sent, withdrawn): (u64, u64),
@@ -162,7 +162,7 @@ mod tests {
         let note =
             "note: 1,003 requests sent instead of 1,000: what lost agents had not reported was sent again";
         check(1_003, 0, true, &[note]);
-        // Messages that are only listened for are no requests of the number.
+        // Messages that are only received do not count as requests.
         check(1_003, 0, false, &[]);
     }
 

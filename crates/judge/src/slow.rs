@@ -1,11 +1,11 @@
-//! Responses that are far slower than all others.
+//! A part of the responses that is far slower than all others.
 
 use samples::{SlowPart, ThresholdResult};
 use units::percent;
 
 use crate::{case::Case, trouble::Trouble};
 
-/// Responses that are far slower than the others, where a threshold on latency failed by them, and nothing else is wrong.
+/// The slow part of responses, if it makes a latency threshold fail and nothing else is wrong.
 pub(crate) fn part(case: &Case) -> Option<SlowPart> {
     let part = case.slow().filter(|_| case.trouble == Trouble::None)?;
     let slow_us = part.slow.0 as f64 / 1e3;

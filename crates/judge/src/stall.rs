@@ -1,4 +1,4 @@
-//! A time without any response: whether it stands out, and what the target did meanwhile.
+//! Stalls: a time without any response, whether it is exceptional, and what the target did then.
 
 use samples::{Figures, Quantiles, Summary};
 use units::{Count, Nanos};
@@ -9,18 +9,18 @@ use crate::{
 };
 use record::tolerances::{STANDS_OUT, TICK_S};
 
-/// The longest response, microseconds.
+/// The longest response time in microseconds.
 pub(crate) fn longest_us(times: &Quantiles, ramp: &Quantiles) -> f64 {
     times.max.max(ramp.max)
 }
 
-/// The figures of the population that was silent: others may have had responses meanwhile, and have times of their own.
+/// The figures of the silent population: others may have had responses, and have other times.
 fn whose<'a>(s: &'a Summary, e: &Evidence) -> &'a Figures {
     let own = e.stall_of.as_ref().and_then(|name| s.populations.get(name));
     own.map_or(&s.figures, |own| &own.figures)
 }
 
-/// The silence, if it is one, with what the target did meanwhile; and for how many seconds requests waited.
+/// The stall, if it is exceptional, with the target's state; and for how many seconds requests waited.
 pub(crate) fn of(case: &Case) -> Option<(Stall, f64)> {
     let (s, e) = (whose(case.summary, case.evidence), case.evidence);
     let stall = case.stall().filter(|stall| is_one(s, e, stall))?;
@@ -32,15 +32,15 @@ pub(crate) fn of(case: &Case) -> Option<(Stall, f64)> {
     Some((Stall { state, ..stall }, until_s - from_s))
 }
 
-/// Segments sent again, SYNs apart: of each connection that waits, a few in each second (RFC 6298); of every tenth, more than a path
-/// usually loses in between.
+/// Whether segments other than SYNs were retransmitted: a waiting connection retransmits a few times per second (RFC 6298). Retransmissions
+/// on one connection in ten are more than a path usually loses.
 fn were_sent_again(s: &Figures, e: &Evidence) -> bool {
     let again = e.here.net.retrans_segs.saturating_sub(e.here.net.syn_retrans);
     again >= 3.max(s.connections.held / 10) && !e.subject.is_loopback
 }
 
-/// Whether it stands out, and the waiting requests got their responses afterwards, as far as their timeout let them wait: else it is a
-/// request without a response.
+/// Whether the silence is exceptional, and waiting requests were answered afterwards, unless they timed out. Otherwise it is a request
+/// without a response.
 fn is_one(s: &Figures, e: &Evidence, stall: &Stall) -> bool {
     let length_us = (stall.until_s - stall.from_s) * 1e6;
     let waited_us = match e.timeout {
@@ -51,7 +51,8 @@ fn is_one(s: &Figures, e: &Evidence, stall: &Stall) -> bool {
     stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50.max(stall.usual_us)
 }
 
-/// From when until when: the request that waited longest waited from its beginning to its end, or nearly.
+/// Start and end of the stall in seconds: it is extended to the waiting time of the request that waited longest, if that exceeds it by at
+/// most two ticks.
 fn times(s: &Figures, stall: &Stall) -> (f64, f64) {
     let longest_us = longest_us(&s.latency_us, &s.ramp_latency_us);
     let beyond_s = longest_us / 1e6 - (stall.until_s - stall.from_s);
@@ -59,7 +60,7 @@ fn times(s: &Figures, stall: &Stall) -> (f64, f64) {
     (stall.from_s - each_s, stall.until_s + each_s)
 }
 
-/// The same as a warning, of a run that passes.
+/// The warning about a stall for a run that passes.
 pub(crate) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
     let case = Case::of(s, e, Scope::default());
     let (stall, _) = of(&case)?;
@@ -86,7 +87,7 @@ pub(crate) fn describe(case: &Case, stall: &Stall) -> String {
     )
 }
 
-/// What the target did meanwhile.
+/// What the target did during the stall.
 pub(crate) const fn doing(state: State) -> &'static str {
     match state {
         State::Unseen => "",

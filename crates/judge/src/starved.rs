@@ -1,5 +1,5 @@
-//! Connections that had no response while the others had many: those of a server that serves only some at a time, such as one with a
-//! thread for each connection, and keeps to these as long as they send.
+//! Starved connections: they had no response while others had many. Typical for a server that serves a fixed number of connections at a
+//! time, such as one with a thread per connection, and stays with these as long as they send.
 
 use std::fmt;
 
@@ -9,39 +9,39 @@ use units::{Count, Nanos};
 
 use record::{PopulationRecord, Record, tolerances::FEW};
 
-/// A smaller share of all may be chance: a target that loses a few first requests serves all at a time.
+/// Minimum share of starved connections, as 1/n: less may be chance, if a target loses a few first requests.
 const SHARE: u64 = 100;
-/// A response that takes long is no pattern: they waited for a second or longer, and as long as this many responses to each of the
-/// others took, which had as many or more.
+/// A single slow response is no pattern: starved connections waited for at least `LEAST`, and at least as long as `MANY` responses took on
+/// the other connections, each of which had at least as many responses.
 const MANY: u64 = 10;
 const LEAST: Nanos = Nanos::from_secs(1);
 
-/// Those of a population.
+/// The starved connections of one or more populations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Starved {
-    /// The populations that are judged together, where there are several.
+    /// The populations that were judged together; empty if the run has only one.
     pub(crate) names: Vec<String>,
     pub(crate) count: u64,
-    /// The others, and the responses that they had at full load.
+    /// Connections that were served, and their responses at full load.
     pub(crate) served: u64,
     pub(crate) responses: u64,
-    /// Not all of those others were served at a time: some may have been closed for the rest.
+    /// The served connections were possibly not served at the same time: some may have been closed to make room.
     pub(crate) in_turns: bool,
 }
 
-/// Of each population that has any; of several at the same destinations together, where their requests can be compared.
+/// The starved connections of each population. Populations with the same destinations are judged together if their requests are comparable.
 pub(super) fn starved(plan: &Plan, r: &Record) -> Vec<Starved> {
-    // How long each waited is not known where the user changed the load, or an agent was lost; nor whose the connections are that the
-    // steps before have left, where there are several populations.
+    // Unknown cases: if the user changed the load or an agent was lost, the waiting times are unknown; if a search has several populations,
+    // it is unknown which of them the connections of earlier steps belong to.
     let is_lost = r.agents.iter().any(|agent| agent.state == AgentState::Lost);
-    // An interrupted run may have ended in the ramp of a later stage, where those that had just opened had sent nothing.
+    // An interrupted run may have ended in the ramp of a later stage, before new connections sent anything.
     let is_cut = r.interrupted.is_some() && plan.stages.len() > 1;
     let is_alone = plan.populations.len() == 1;
     if !r.commands.is_empty() || is_lost || is_cut || r.losses.before > 0 && !is_alone {
         return Vec::new();
     }
     let last = plan.stages.last().map_or(Nanos::NEVER, |stage| stage.hold.time());
-    // Connections of a later stage may have nothing to send yet, unless each sends at once.
+    // Connections of a later stage may have nothing to send yet, unless each sends immediately.
     let is_judged = |population: &Population| {
         goes_on(population) && (population.is_closed_loop() || plan.stages.len() == 1)
     };
@@ -65,7 +65,7 @@ pub(super) fn starved(plan: &Plan, r: &Record) -> Vec<Starved> {
     found
 }
 
-/// As reasons of a verdict.
+/// The reasons for the verdict.
 pub(super) fn reasons(starved: &[Starved]) -> Vec<String> {
     let reason = |own: &Starved| match own.names.is_empty() {
         false => format!("{}: {own}", own.names.join(" and ")),
@@ -74,32 +74,32 @@ pub(super) fn reasons(starved: &[Starved]) -> Vec<String> {
     starved.iter().map(reason).collect()
 }
 
-/// What a population has in it.
+/// One population's contribution to the judgement.
 struct Share<'a> {
     population: &'a Population,
-    /// Connections that had no response, those that had, and their responses at full load.
+    /// Connections that had no response, connections that had one, and responses at full load.
     count: u64,
     served: u64,
     responses: u64,
-    /// Requests under way on a connection.
+    /// Requests outstanding on each connection.
     streams: u64,
-    /// How long those without a response have waited at least, and the seconds that one took.
+    /// Minimum time that connections without a response have waited, and the time per response in seconds.
     waited: Nanos,
     took_s: f64,
-    /// Requests and handshakes that had no response, and those whose response took long.
+    /// Requests and handshakes without a response, and those whose response took long.
     lost: u64,
     slow: u64,
-    /// Of those that had none, as many as connections without a response may have had at most.
+    /// Maximum number of lost requests that connections without a response can account for.
     own_lost: u64,
     is_paced: bool,
-    /// Responses to what was due before full load, or came after it.
+    /// Responses to requests due before full load, or received after it.
     beside: u64,
     in_turns: bool,
 }
 
 impl<'a> Share<'a> {
-    /// `last`: how long the last stage lasts, for which those that it opened have waited; `before`: connections that the steps of a
-    /// search before this one have left. None where they cannot be told apart.
+    /// `last`: duration of the last stage, for which the connections it opened have waited; `before`: connections left by earlier steps of
+    /// a search. `None` if the two groups cannot be distinguished.
     fn of(
         population: &'a Population,
         measured: &PopulationRecord,
@@ -109,7 +109,7 @@ impl<'a> Share<'a> {
         let (totals, counts) = (&measured.totals, &measured.totals.counts);
         let served = totals.served + before.saturating_sub(counts.finished);
         let responses = counts.answered_at_load;
-        // Of those that were there before, some may have been closed with an announcement and dialled again.
+        // Connections of earlier steps may have been closed by announcement and redialled.
         let is_unsure = before > 0 && counts.closed > 0;
         if is_unsure || hangs_at_one(totals) {
             return None;
@@ -118,7 +118,7 @@ impl<'a> Share<'a> {
         let (count, lost) = silent(totals, dials_again);
         let streams = population.streams.map_or(1, u64::from);
         let is_paced = population.load.is_paced();
-        // The first message of each is due within one interval.
+        // The first message of each connection is due within one interval.
         let begins_within = match &population.activity {
             Activity::Ping { every, .. } if !is_paced => *every,
             _ => Nanos::ZERO,
@@ -126,10 +126,10 @@ impl<'a> Share<'a> {
         let waited = measured.at_load.min(last).since(begins_within).min(population.timeout);
         let took_s = match is_paced || population.is_closed_loop() {
             true => measured.at_load.secs_f64() * (served * streams) as f64 / responses.max(1) as f64,
-            // They pause between two requests.
+            // Connections pause between two requests.
             false => totals.latency.quantile(0.5).secs_f64(),
         };
-        // Each waits for the timeout, and then again on the connection that is dialled instead.
+        // Each starved connection waits for the timeout, and then again on the connection that replaces it.
         let rounds = match dials_again {
             true => 1 + (measured.ramp.0 + measured.at_load.0) / population.timeout.0.max(1),
             false => 1,
@@ -147,33 +147,33 @@ impl<'a> Share<'a> {
             own_lost: count * streams * rounds,
             is_paced,
             beside: counts.answered.saturating_sub(responses),
-            // A thread whose number of requests is sent makes room for the connections of those that have not begun.
+            // A thread that has sent its number of requests makes room for connections that have not begun.
             in_turns: population.requests.is_some() && measured.threads > 1,
         })
     }
 
-    /// Whether those that were served show how long what this population sends first takes.
+    /// Whether this population's served connections show how long the other population's first request takes.
     fn shows(&self, other: &Share) -> bool {
         let is_served = self.served > 0 && self.responses >= MANY * self.served * self.streams;
         is_served && begins_alike(&self.population.activity, &other.population.activity)
     }
 }
 
-/// Requests and handshakes whose response took about as long as others have waited for theirs. Where there are any, some connections begin
-/// with such a response, and none is kept waiting; or the target is busy with what all of them sent first.
+/// Requests and handshakes whose response took about as long as starved connections have waited. If there are any, connections may simply
+/// begin with a slow response, or the target is busy with the first requests of all of them.
 fn slow(totals: &Tick, waited: Nanos, is_paced: bool) -> u64 {
     let count_slow = |times: &Latency| times.count_within(Nanos(waited.0 / 2), Nanos::NEVER);
     let handshakes = [&totals.tls, &totals.tls_resumed, &totals.handshake];
     let exchanges = [&totals.latency, &totals.ramp_latency];
-    // By a rate latency includes the wait for a free connection; but then more is under way at the end.
+    // At a rate, latency includes the wait for a free connection; in that case more requests are outstanding at the end.
     match is_paced {
         true => handshakes.into_iter().map(count_slow).sum(),
         false => handshakes.into_iter().chain(exchanges).map(count_slow).sum(),
     }
 }
 
-/// Those of one server among which some have no response: what a population sends may take long by nature, unless the same is
-/// seen to be fast on other connections, whichever population these are of.
+/// The populations of one server that can be judged together. A request may be slow by nature, so the same first request must have been
+/// fast on other connections, of any population.
 fn comparable<'a>(there: &'a [Share<'a>]) -> Vec<&'a Share<'a>> {
     let is_shown = |own: &Share| there.iter().any(|other| other.shows(own));
     let is_part = |own: &Share| {
@@ -184,7 +184,7 @@ fn comparable<'a>(there: &'a [Share<'a>]) -> Vec<&'a Share<'a>> {
     there.iter().filter(|own| own.count + own.served > 0 && is_shown(own) && is_part(own)).collect()
 }
 
-/// Whether connections send the same first.
+/// Whether connections send the same first request or message.
 fn begins_alike(one: &Activity, other: &Activity) -> bool {
     match (one, other) {
         (Activity::Ping { text: one, .. }, Activity::Ping { text: other, .. }) => one == other,
@@ -201,12 +201,12 @@ fn begins_alike(one: &Activity, other: &Activity) -> bool {
 }
 
 impl Starved {
-    /// Whether a backend or a worker that does not respond, one of several, may have them all: it has no more than the others together.
+    /// Whether one unresponsive backend or worker of several may have all of them: they are not more than the others together.
     pub(crate) fn may_be_of_one(&self) -> bool {
         self.count <= self.served
     }
 
-    /// ` of population users`, where there are several.
+    /// ` of population users`, if there are several populations.
     pub(crate) fn of_population(&self) -> String {
         let names = self.names.join(" and ");
         if names.is_empty() { String::new() } else { format!(" of population {names}") }
@@ -222,7 +222,7 @@ impl Starved {
         format!("the target serves {}{served}{} at a time", self.at_most(), self.of_population())
     }
 
-    /// The same where this many of the others wait in the accept queue.
+    /// The same sentence if this many of the starved connections wait in the accept queue.
     pub(crate) fn of_which_queued(&self, queued: u64) -> String {
         match queued.min(self.count) {
             queued if queued >= self.count => format!(
@@ -240,7 +240,7 @@ impl Starved {
         }
     }
 
-    /// All of these together, if they are.
+    /// The starved connections of these populations together; `None` if the evidence is insufficient.
     fn of(shares: &[&Share]) -> Option<Starved> {
         let sum = |of: fn(&Share) -> u64| shares.iter().map(|own| of(own)).sum::<u64>();
         let (count, served) = (sum(|own| own.count), sum(|own| own.served));
@@ -268,20 +268,21 @@ impl Starved {
     }
 }
 
-/// Connections opened that had no response, or no handshake before it, and requests and handshakes that had none. Of those that are dialled
-/// again (`dials_again`) the ones that had none on any of their dials; without those whose handshakes failed, which were never open.
+/// Connections without any response (including those whose handshake timed out), and requests and handshakes without a response. If
+/// connections are redialled (`dials_again`), only those without a response on any of their dials count, and failed handshakes do not,
+/// because such connections were never open.
 fn silent(totals: &Tick, dials_again: bool) -> (u64, u64) {
     let counts = &totals.counts;
     let sum = |is_one: fn(Fault) -> bool| -> u64 {
         totals.faults.iter().filter(|(fault, _)| is_one(*fault)).map(|(_, n)| n).sum()
     };
-    // What was closed or reset before its first response is another thing.
+    // Connections closed or reset before the first response have another cause.
     let ended = sum(|fault| {
         matches!(fault.stage, Stage::Exchange | Stage::Hold)
             && fault.kind != Kind::Timeout
             && !fault.kind.is_wrong_response()
     });
-    // A server of TLS 1.3 refuses a client after its handshake: such a connection was open, unlike those that failed.
+    // A TLS 1.3 server rejects a client after the client's handshake is complete: such a connection was open, unlike failed ones.
     let before = sum(|fault| matches!(fault.stage, Stage::Dial | Stage::Tls | Stage::Handshake));
     let refused = before.saturating_sub(counts.failed);
     let shaking =
@@ -292,19 +293,19 @@ fn silent(totals: &Tick, dials_again: bool) -> (u64, u64) {
     (count, timed_out + counts.unanswered + shaking)
 }
 
-/// Whether all connections to one destination of several have no response.
+/// Whether all connections to one of several destinations have no response.
 fn hangs_at_one(totals: &Tick) -> bool {
     totals.destinations.iter().any(|own| own.sent > 0 && own.answered == 0)
 }
 
-/// Whether each connection that is held begins with the same request, and repeats it as long as the load lasts.
+/// Whether each held connection begins with the same request, and repeats it during the whole load.
 fn goes_on(population: &Population) -> bool {
-    // One that is dialled when it is needed is not held.
+    // Connections that are dialled on demand are not held.
     let is_held = !population.comes_and_goes() && !matches!(population.reconnect, Reconnect::OnDemand { .. });
     let repeats = match &population.activity {
         Activity::Idle => false,
         Activity::Ping { .. } => true,
-        // A request that is not repeated, or is one of several, may be slow by nature, as a login or a long poll is.
+        // A request that is not repeated, or is one of several, may be slow by nature, such as a login or a long poll.
         Activity::Steps { steps, then: Then::Again(0) } => steps.first().is_some_and(|step| {
             let is_request = matches!(
                 step.act,

@@ -1,11 +1,11 @@
-//! Statuses of responses that are not expected.
+//! Unexpected statuses of responses.
 
 use samples::{FaultCount, Kind, Stage};
 use units::{Count, Status};
 
 use crate::case::Case;
 
-/// More statuses are not named.
+/// Maximum number of statuses that are named.
 const MAX_STATUSES: usize = 3;
 
 /// `404 × 208,232, 503 × 12`
@@ -17,8 +17,8 @@ pub(crate) fn counted(statuses: &[(u16, u64)]) -> String {
     shown.collect::<Vec<_>>().join(", ") + &more
 }
 
-/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: those of refused upgrades, whatever they are; where
-/// requests are counted with them, without the statuses that these expect.
+/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: statuses of refused upgrades, all of them if only upgrades
+/// were counted; otherwise without the statuses that requests expect.
 pub(crate) fn unexpected(case: &Case, is_upgrade: bool) -> Vec<(u16, u64)> {
     let refused = |f: &&FaultCount| (f.stage, f.kind) == (Stage::Handshake, Kind::WrongStatus);
     let refused: u64 = case.faults.iter().filter(refused).map(|f| f.count).sum();
@@ -29,14 +29,14 @@ pub(crate) fn unexpected(case: &Case, is_upgrade: bool) -> Vec<(u16, u64)> {
     statuses
 }
 
-/// Whether other responses had the right status: more than a tenth. In a step of a search only new connections may have sent anything.
+/// Whether more than a tenth of responses had an expected status. In a step of a search, possibly only new connections sent anything.
 pub(crate) fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
     let all: u64 = case.statuses().map(|(_, n)| n).sum();
     let wrong: u64 = unexpected.iter().map(|(_, n)| n).sum();
     case.evidence.has_passed || wrong * 10 < all * 9
 }
 
-/// Unexpected statuses that about as many responses had as went wrong otherwise: they say why, and not what became of connections.
+/// Unexpected statuses, if at least half as many responses have them as failures were counted: then they explain the ends of connections.
 pub(crate) fn explaining(case: &Case) -> Option<Vec<(u16, u64)>> {
     let statuses = unexpected(case, false);
     let count = total(&statuses);

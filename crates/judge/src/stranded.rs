@@ -1,12 +1,12 @@
-//! Whether a load has stopped by itself, for its connections were closed as announced and not opened again.
+//! Stranded populations: their load stopped by itself, because their connections were closed by announcement and not opened again.
 
 use plan::{Plan, Population, Reconnect};
 
 use record::PopulationRecord;
 
-/// Closed loops that had something to send, and loads that are the connections themselves, which had no connection at the end or between the
-/// first ones and that: one reason for each population. Closes with an announcement are no losses, and between two dials there may be no
-/// connection; but what was measured then is not what was planned. `is_early`: that ended the load.
+/// One reason for each stranded population: it had more to send (a closed loop), or its connections are the load, but none was open at the
+/// end, and none was redialled. Closes by announcement are no losses, but the figures then do not describe the planned load. `is_early`:
+/// that ended the load.
 pub(super) fn stranded(plan: &Plan, populations: &[PopulationRecord], is_early: bool) -> Vec<String> {
     let is_alone = populations.len() == 1;
     let of = |(population, measured): (&Population, &PopulationRecord)| {
@@ -38,7 +38,7 @@ mod tests {
     };
     use record::fixture::plan;
 
-    /// Of a hundred connections, all were closed as announced after three responses each, but for `change`.
+    /// A hundred connections, all closed by announcement after three responses each, modified by `change`.
     fn check(
         thresholds: &[&str],
         requests: Option<u64>,
@@ -72,15 +72,15 @@ mod tests {
         let stopped = ["no connection was open at the end, and none was opened again"];
         check(&[], None, |_| {}, (Verdict::Fail, &stopped));
         check(&["latency.p99 < 50ms"], None, |_| {}, (Verdict::Fail, &stopped));
-        // Whether that is allowed is judged.
+        // A threshold says whether that is allowed.
         check(&["held >= 0%"], None, |_| {}, (Verdict::Pass, &stopped));
-        // All of a number have been sent.
+        // The planned number of requests has been sent.
         check(&[], Some(300), |_| {}, (Verdict::Pass, &[]));
         check(&[], None, |it| it.totals.counts.withdrawn = 301, (Verdict::Fail, &stopped));
-        // A connection for each request: at one time or another there is none.
+        // A connection for each request: sometimes none is open.
         check(&[], None, |it| it.totals.counts.redialled = 200, (Verdict::Pass, &[]));
         check(&[], None, |it| (it.held, it.disconnected) = (1, 99), (Verdict::Pass, &[]));
-        // None is wanted.
+        // No connection is wanted.
         check(&[], None, |it| (it.wanted, it.disconnected) = (0, 0), (Verdict::Pass, &[]));
     }
 }

@@ -1,9 +1,9 @@
-//! Whether servers allowed as many streams on a connection as were wanted.
+//! Whether servers allowed as many HTTP/2 streams per connection as wanted.
 
 use plan::Population;
 use samples::{StreamLimit, Summary, Tick};
 
-/// What a server allowed on each connection of a population, if that was fewer than wanted.
+/// The limit of streams on each connection of a population; `None` if there was none.
 pub(super) fn limit(population: &Population, totals: &Tick) -> Option<StreamLimit> {
     let (wanted, allowed) = (population.streams?.into(), totals.streams_allowed?);
     Some(StreamLimit { wanted, allowed })

@@ -1,4 +1,5 @@
-//! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
+//! The part of the plan that judgements and sentences need: the target's address, the commands that reproduce a request or search a load,
+//! and properties of the load.
 
 use std::borrow::Cow;
 
@@ -11,53 +12,53 @@ mod search;
 
 pub use search::find_command;
 
-/// Of a plan.
+/// The subject of one plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Subject {
-    /// Of the only destination; empty where there are several.
+    /// Address of the only destination; empty if there are several.
     pub(crate) address: String,
-    /// Whether all destinations are on loopback, where no router is.
+    /// Whether all destinations are loopback addresses, which no router separates from throng.
     pub(crate) is_loopback: bool,
-    /// What sends the request that the plan sends, or its upgrade, where it sends only one.
+    /// The curl command for the plan's only request or upgrade; `None` if it sends several.
     pub(crate) curl: Option<String>,
-    /// The variables of the shell in it, each with what it stands for; empty where there is none.
+    /// The shell variables in `curl`, each with its meaning; empty without variables.
     pub(crate) variables: String,
-    /// What searches the largest load that meets a threshold, for each that smaller loads may meet, by its text.
+    /// For each threshold that a smaller load may meet: its text, and the command that searches the largest load that meets it.
     pub(crate) searches: Vec<(String, String)>,
-    /// What searches the rate of arrivals that is sustained.
+    /// The command that searches the sustained rate of arrivals.
     pub(crate) search_by_arrival: String,
-    /// Whether it is a scenario file's, by the names and steps that a command line does not have.
+    /// Whether the plan comes from a scenario file, recognised by names and steps that a command line does not have.
     pub(crate) is_scenario: bool,
-    /// Whether messages are sent, and replies expected.
+    /// Whether connections exchange messages instead of requests.
     pub(crate) has_messages: bool,
     /// Whether all connections arrive at a rate.
     pub(crate) arrives: bool,
-    /// The rate of requests, or of connections that arrive, that a command line asks for; none of a scenario file.
+    /// The rate of requests or arrivals given on the command line; `None` for a scenario file.
     pub(crate) rate: Option<Rate>,
-    /// Whether no connection that the target closes is dialled again.
+    /// Whether connections closed by the target are never redialled.
     pub(crate) never_redials: bool,
-    /// Whether HTTP/2 is spoken.
+    /// Whether connections use HTTP/2.
     pub(crate) is_http2: bool,
-    /// Whether several requests are under way on a connection at a time.
+    /// Whether connections have several outstanding requests at a time.
     pub(crate) has_streams: bool,
-    /// Whether connections of HTTP/2 send PINGs.
+    /// Whether HTTP/2 connections send PINGs.
     pub(crate) has_pings: bool,
-    /// Whether calls of gRPC are made.
+    /// Whether gRPC calls are made.
     pub(crate) is_grpc: bool,
-    /// Whether requests or upgrades have a header with credentials, those of the URL among them.
+    /// Whether requests or upgrades have a header with credentials, including those from the URL.
     pub(crate) sends_credentials: bool,
     /// Whether the load changes: it has several stages.
     pub(crate) has_stages: bool,
-    /// Whether connections have a client certificate to present.
+    /// Whether connections can present a client certificate.
     pub(crate) has_certificate: bool,
-    /// The longest time between two things that a connection does, as planned; zero in a closed loop, and at a rate.
+    /// The longest planned pause of a connection; zero in a closed loop and at a rate.
     pub(crate) longest_pause: Nanos,
-    /// The mean time from a response to the next request, where each connection sends one at a time and does nothing else.
+    /// The mean pause from a response to the next request, if each connection sends one request at a time and nothing else.
     pub(crate) mean_pause: Option<Nanos>,
-    /// The flag that makes it shorter, where there is one.
+    /// The flag that shortens the pause; `None` if there is none.
     pub(crate) pause_flag: Option<Cow<'static, str>>,
-    /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
+    /// The statuses that requests expect, without duplicates; `None` stands for 200 to 299, and for OK of gRPC.
     statuses: Vec<Option<u16>>,
 }
 
@@ -121,13 +122,13 @@ impl Subject {
         }
     }
 
-    /// What searches the largest load that meets this threshold, if smaller loads may.
+    /// The command that searches the largest load that meets this threshold; `None` if no smaller load can meet it.
     pub(crate) fn search(&self, threshold: &str) -> Option<&str> {
         let found = self.searches.iter().find(|(text, _)| text == threshold);
         found.map(|(_, command)| command.as_str())
     }
 
-    /// Whether no request of the plan expects it.
+    /// Whether no request of the plan expects this status.
     pub(crate) fn is_unexpected(&self, status: u16) -> bool {
         let accepts = |expected: &Option<u16>| match expected {
             Some(expected) => *expected == status,
@@ -137,23 +138,23 @@ impl Subject {
     }
 }
 
-/// Whether its connections send PINGs of HTTP/2, alone or beside requests.
+/// Whether connections send HTTP/2 PINGs, alone or beside requests.
 fn sends_pings(population: &Population) -> bool {
     let alone = matches!(population.activity, Activity::Ping { .. });
     population.keep_alive.is_some() || alone && population.target.scheme.has_requests()
 }
 
-/// Whether its connections send a login or a cookie.
+/// Whether connections send a login or a cookie.
 fn sends_credentials(population: &Population) -> bool {
     let is_one = |(name, _): &(String, Text)| CREDENTIALS.iter().any(|own| name.eq_ignore_ascii_case(own));
     let of_upgrade = population.headers.iter();
     of_upgrade.chain(requests(population).flat_map(|request| &request.headers)).any(is_one)
 }
 
-/// Header fields that say who sends them.
+/// Header fields that carry credentials.
 const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// The longest time between two things that one of its connections does.
+/// The longest pause between two actions of one connection.
 pub fn longest_pause(population: &Population) -> Nanos {
     match &population.activity {
         Activity::Steps { steps, .. } => {
@@ -172,7 +173,7 @@ fn mean_pause(population: &Population) -> Option<Nanos> {
     (sends_one && think.max > Nanos::ZERO).then_some(Nanos((think.min.0 + think.max.0) / 2))
 }
 
-/// The flag of its pause; none where it does several things, as in a scenario file.
+/// The flag for the pause; `None` for connections with several steps, as in a scenario file.
 fn pause_flag(population: &Population) -> Option<Cow<'static, str>> {
     match &population.activity {
         Activity::Steps { steps, .. } if steps.len() == 1 => Some("--think".into()),
@@ -235,7 +236,7 @@ mod tests {
         );
     }
 
-    /// What curl adds by itself is left out, unless the plan sends it.
+    /// Header fields that curl adds by default are suppressed, unless the plan sends them.
     #[test]
     fn the_command_adds_nothing() {
         let resolve = |_: &str| Err("no names here".to_owned());
@@ -258,7 +259,7 @@ mod tests {
              -H \"Cookie: $COOKIE\" --data-raw hi",
             "$X_KEY (header X-Key) and $COOKIE (header Cookie)",
         );
-        // Nor does it leave anything out.
+        // Fields that throng sends are not left out, either.
         let flags = Flags::new("http://127.0.0.1:81/").with(&flag::METHOD, "PUT");
         let put = Subject::of(&plan::from_flags(&flags, &environment).expect("it is right")).curl;
         let expected = "curl -i -X PUT -H User-Agent: -H Accept: -H 'Content-Length: 0' http://127.0.0.1:81/";

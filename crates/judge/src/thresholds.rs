@@ -1,11 +1,11 @@
-//! Thresholds against the summary, as its JSON has it.
+//! Judges thresholds against the summary's JSON.
 
 use plan::Threshold;
 use samples::{Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, percent};
 
-/// How each went, in their order.
+/// The result of each threshold, in order.
 pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<ThresholdResult> {
     if thresholds.is_empty() {
         return Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
     judged.collect()
 }
 
-/// The value in the bound's unit; none where there was nothing to measure.
+/// The measured value in the bound's unit; `None` if nothing was measured.
 fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     let figure = &threshold.figure;
     let value = samples::judged(json, &figure.path)?;
@@ -36,7 +36,7 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     }
 }
 
-/// What is in a number of faults, which no list of them has: ` (3 and 4 requests without a response)`.
+/// The composition of a number of faults: ` (3 and 4 requests without a response)`.
 fn among(threshold: &Threshold, json: &Value) -> String {
     let path = &threshold.figure.path;
     let without = samples::without_fault(json, path).filter(|n| *n > 0.0);
@@ -47,7 +47,7 @@ fn among(threshold: &Threshold, json: &Value) -> String {
     })
 }
 
-/// What a single population has held is not known where `unattributed` connections that are not accepted may be of any.
+/// Leaves thresholds on the held connections of one population undecided, if `unattributed` connections may belong to any population.
 pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [ThresholdResult], unattributed: u64) {
     let are_of_one =
         |Threshold { figure, .. }: &Threshold| figure.is_of_held() && figure.population().is_some();
@@ -61,7 +61,7 @@ pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [Threshold
     }
 }
 
-/// Why a time has no value: the share of what never ended, which is longer than any bound.
+/// Why a time has no value: the share of events that never ended, which count as longer than any bound.
 fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
     let path = &threshold.figure.path;
     let share = percent(samples::censored_share(json, path)?);
@@ -70,17 +70,17 @@ fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
         return Some(format!("{share} not received by all"));
     }
     let missing = match path.starts_with("probe.") {
-        // Refused dials end at once.
+        // Refused dials end immediately.
         _ if is_of(&["connect_us."]) => "connection",
         _ if is_of(&["tls_us.", "tls_resumed_us.", "handshake_us."]) => "handshake",
-        // A wrong response to the probe is none.
+        // A wrong response to the probe counts as none.
         true => "correct response in time",
         false => "response in time",
     };
     Some(format!("{share} had no {missing}"))
 }
 
-/// Why a step has no time: its requests were due in the ramp, whose times are others.
+/// Why a step has no time: all of its requests were due in the ramp.
 fn in_the_ramp(threshold: &Threshold, json: &Value) -> Option<String> {
     let (of, quantile) = threshold.figure.path.split_once(".latency_us.")?;
     let (_, step) = of.split_once(".steps.")?;
@@ -99,7 +99,7 @@ mod tests {
     use record::fixture::fault;
     use samples::{Kind, Stage};
 
-    /// (measured, pass)
+    /// Checks (measured value, pass).
     fn check(expr: &str, expected: (Option<f64>, bool)) {
         let mut s = Summary::default();
         (s.connections.wanted, s.connections.held, s.connections.failed) = (1_000, 999, 1);
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(result.shown, "7 (3 and 4 requests without a response)");
     }
 
-    /// No error is a measured rate of them; nothing attempted is none.
+    /// Without errors the rate is 0; without attempts there is no rate.
     #[test]
     fn without_an_error_their_rate_is_zero() {
         let check = |count: u64, of: u64, expected: Option<f64>| {
@@ -183,7 +183,7 @@ mod tests {
         check(0, 0, None);
     }
 
-    /// Percentiles of responses only are not judged.
+    /// Percentiles that include responses only are not judged.
     #[test]
     fn requests_without_a_response_are_longer_than_any_bound() {
         let check = |answered: u64, without: u64, expr: &str, expected: (bool, bool)| {
@@ -206,7 +206,7 @@ mod tests {
         check(999, 1, "latency.min < 50ms", (true, true));
         check(0, 5, "latency.p50 < 50ms", (false, false));
         check(1_000, 0, "latency.max < 50ms", (true, true));
-        // Nor is it a way to show that something is slow.
+        // Nor does it prove that something is slow.
         check(900, 100, "latency.p99 > 1ms", (false, false));
     }
 
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(judge(&[threshold], &Summary::default())[0].value, None);
     }
 
-    /// With a wrong place for the number, nothing is known of what was lost.
+    /// If the number is read from a wrong place, losses are unknown.
     #[test]
     fn of_messages_without_a_number_none_is_known_to_be_lost() {
         let check = |numbered: u64, expr: &str, expected: (Option<f64>, bool)| {
@@ -302,7 +302,7 @@ mod tests {
         population
     }
 
-    /// Every number of a summary can be named in a threshold.
+    /// Every number of a summary can be used in a threshold.
     #[test]
     fn every_number_has_a_name() {
         let mut s = Summary::default();

@@ -1,4 +1,4 @@
-//! Thresholds that ask for more throughput than the load gives.
+//! Thresholds that require more throughput than the load offers.
 
 use plan::Threshold;
 use samples::Summary;
@@ -6,11 +6,10 @@ use samples::Summary;
 use crate::{case::Case, trouble::Trouble};
 use record::tolerances::NEARLY_ALL;
 
-/// Figures of which a larger load has more, as long as the target serves it.
+/// Figures that grow with the load, as long as the target serves it.
 const THROUGHPUT: [&str; 3] = ["requests.per_s", "requests.bytes_in_per_s", "requests.bytes_out_per_s"];
 
-/// How many times the throughput of a run its failed thresholds ask for, and the first of them; none where one asks for
-/// something else.
+/// By which factor the failed thresholds exceed the run's throughput, and the first of them; `None` if any requires something else.
 pub(crate) fn wanted(s: &Summary) -> Option<(f64, Threshold)> {
     let failed = s.thresholds.iter().filter(|result| !result.pass);
     let wanted: Option<Vec<(f64, Threshold)>> = failed
@@ -27,11 +26,11 @@ pub(crate) fn wanted(s: &Summary) -> Option<(f64, Threshold)> {
     wanted.into_iter().next().map(|(_, first)| (most, first))
 }
 
-/// The same where all that was due was answered, and nothing else failed: the rate is too low for them.
+/// The same if everything due was answered and nothing else failed: the rate is too low for the thresholds.
 pub(crate) fn too_little(case: &Case) -> Option<(f64, Threshold)> {
     let (r, subject) = (case.requests(), &case.evidence.subject);
     let rate = subject.rate.filter(|_| case.trouble == Trouble::None && case.evidence.search.is_none())?;
-    // Each connection that arrives may send several.
+    // Each arriving connection may send several requests.
     let is_reached = subject.arrives || r.per_s >= rate.per_s_f64() * NEARLY_ALL;
     let is_all = r.sent > 0 && r.answered >= r.sent && r.missed == 0;
     wanted(case.summary).filter(|_| is_reached && is_all)

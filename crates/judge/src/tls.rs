@@ -1,11 +1,11 @@
-//! What kept TLS from being set up, in the words of a browser, and which flag helps.
+//! Why TLS could not be set up, in the words that browsers use, and which flag helps.
 
 use plan::Scheme;
 use samples::{Kind, Stage};
 
 use crate::{case::Case, subject::Subject};
 
-/// What is wrong with most handshakes, and what to do about it.
+/// The problem with most handshakes, and the fix.
 pub(crate) fn failed(case: &Case) -> Option<(&'static str, &'static str)> {
     match case.kind.filter(|_| case.stage == Some(Stage::Tls))? {
         Kind::NoProtocol => Some(no_protocol(&case.evidence.subject)),
@@ -13,12 +13,12 @@ pub(crate) fn failed(case: &Case) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// A fix with the scheme that the target would have without TLS.
+/// The fix with the scheme that this target has without TLS.
 pub(crate) fn in_place_of(fix: &str, target: &str) -> String {
     Scheme::without_tls(target).map_or_else(|| fix.to_owned(), |plain| fix.replace(ANY_PLAIN, &plain))
 }
 
-/// The protocol that was offered, which the target does not speak: one is offered, so that no run is measured with the other.
+/// The offered protocol, which the target does not support. Only one is offered, so that no run is measured with the other.
 fn no_protocol(subject: &Subject) -> (&'static str, &'static str) {
     let no_http2 = "the target does not offer HTTP/2 (ALPN h2)";
     match (subject.is_grpc, subject.is_http2) {
@@ -28,10 +28,10 @@ fn no_protocol(subject: &Subject) -> (&'static str, &'static str) {
     }
 }
 
-/// What a target may begin with whose connections are not secured.
+/// Schemes without TLS, as they appear in fixes.
 const ANY_PLAIN: &str = "http://, ws:// or tcp://";
 
-/// What is wrong, and what to do about it.
+/// The problem and the fix for one kind of fault.
 pub(crate) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         Kind::UnknownIssuer => (

@@ -1,11 +1,11 @@
-//! Kinds of what goes wrong.
+//! Kinds of trouble, into which faults are classified.
 
 use samples::{FaultCount, Kind, Side, Stage};
 
-/// What went wrong most of all. Of equals the first: our own doing before others', what is refused before what is only slow.
+/// The most frequent trouble of a run. Of equally frequent ones the first counts: throng's before others', refusals before slowness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trouble {
-    /// Nothing did, and yet the run is not as it should be.
+    /// Nothing went wrong, and yet the run fails.
     None,
     /// Dials that this machine could not make.
     Ours,
@@ -15,7 +15,7 @@ pub(crate) enum Trouble {
     /// Connections closed or reset by the peer.
     Lost,
     WrongAnswer,
-    /// No way, or not let through.
+    /// No route, or not permitted.
     Path,
     Other,
 }
@@ -25,7 +25,7 @@ pub(crate) fn trouble_of(fault: &FaultCount) -> Trouble {
         (_, Kind::AddressInUse | Kind::NoMemory | Kind::OpenFiles) => Trouble::Ours,
         (_, Kind::Unreachable | Kind::Denied) => Trouble::Path,
         (Side::Host, _) => Trouble::Ours,
-        // Of an open connection it is a stream that was refused.
+        // On an open connection a stream was refused.
         (_, Kind::Refused) if fault.stage == Stage::Dial => Trouble::Refused,
         (_, Kind::Timeout) => Trouble::Waiting,
         (_, Kind::Reset | Kind::Closed) => Trouble::Lost,
@@ -34,7 +34,7 @@ pub(crate) fn trouble_of(fault: &FaultCount) -> Trouble {
     }
 }
 
-/// Whether it is a response, and a wrong one. A connection that ends because of a response is counted with that response.
+/// Whether it is a wrong response. A connection that ends because of a response is counted with that response.
 pub(crate) fn is_response(fault: &FaultCount) -> bool {
     let is_other = matches!(fault.stage, Stage::Tls | Stage::Hold) || fault.kind == Kind::Refused;
     !is_other && trouble_of(fault) == Trouble::WrongAnswer

@@ -1,4 +1,7 @@
-//! Pass, fail, invalid, interrupted: and why.
+//! The verdict of a run (pass, fail, invalid, interrupted) and the reasons for it.
+//!
+//! `own_part` determines which deviations throng itself caused. These make a run invalid rather than failed, because the target cannot be
+//! judged by them.
 
 use plan::{Population, Threshold};
 use samples::{AgentState, AgentSummary, Summary, Verdict};
@@ -16,7 +19,7 @@ use crate::{
 };
 use record::{LOST_WORKER, PopulationRecord};
 
-/// Sets the verdict and the reasons for it, and which thresholds are not judged because throng was late.
+/// Sets the verdict, its reasons, and which thresholds cannot be judged because throng was late.
 pub(super) fn pronounce(facts: &Facts, s: &mut Summary) {
     let own = own_part(facts, s);
     s.unreliable = own.why.clone();
@@ -26,7 +29,7 @@ pub(super) fn pronounce(facts: &Facts, s: &mut Summary) {
     (s.verdict, s.reasons) = verdict(facts, s, &own);
 }
 
-/// The verdict and the reasons for it, the weightiest first; warnings last.
+/// The verdict and its reasons, the most important first; warnings last.
 fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) {
     let mut reasons = failed_thresholds(s);
     let c = &s.connections;
@@ -46,7 +49,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     if let Some(probe) = s.probe.as_ref().filter(|_| probe_failed > 0) {
         reasons.push(format!("probe: {} failed{}", Count(probe_failed).of("request"), probe.failed_by()));
     }
-    // Where the server closes by announcement, some come and go between the two counts.
+    // If the server closes connections by announcement, some change between the two counts.
     let is_held = c.closed == 0 && c.finished == 0;
     let gone =
         c.dropped_in_drain + facts.populations.iter().map(|own| own.totals.counts.ended_after).sum::<u64>();
@@ -55,7 +58,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     reasons.extend(disagree.clone());
     if let [measured] = facts.populations
         && honesty::is_closed_loop(facts.plan)
-        // Else they are why: their requests are outstanding, and have no latency.
+        // Starved connections explain a deviation from Little's law: their requests are outstanding and have no latency.
         && facts.evidence.starved.is_empty()
     {
         reasons.extend(honesty::littles_law(s, measured.under_way()));
@@ -89,7 +92,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
         None => {
             reasons.extend(honesty::late(s, &[], facts.plan.max_lag).map(|why| format!("warning: {why}")))
         }
-        // What the target did wrong it did, however late throng was.
+        // A fault of the target is one, however late throng was.
         Some(why) if fails => reasons.push(format!("times are not reliable: {why}")),
         Some(why) => {
             reasons.insert(0, why.clone());
@@ -99,7 +102,7 @@ fn verdict(facts: &Facts, s: &Summary, own: &OwnPart) -> (Verdict, Vec<String>) 
     (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
 }
 
-/// Whether a threshold is not met, or something went wrong that the judged figures do not cover.
+/// Whether a threshold is not met, or something went wrong that no threshold covers.
 fn fails_otherwise(facts: &Facts, s: &Summary, own: &OwnPart, is_unserved: bool) -> bool {
     let missed = s.thresholds.iter().any(|result| result.fails());
     let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
@@ -108,13 +111,13 @@ fn fails_otherwise(facts: &Facts, s: &Summary, own: &OwnPart, is_unserved: bool)
     missed || !own.is_slow && is_lacking || is_deserted(facts, own)
 }
 
-/// Whether something that was due did not take place, other than by throng's own doing. As the books balance, all else is answered, has a
+/// Whether something that was due did not happen, except for what throng caused. As the books balance, everything else was answered, has a
 /// fault, or was lost with an agent.
 fn are_missing(s: &Summary, own: &OwnPart) -> bool {
     s.requests.missed > own.missed || s.connections.given_up > 0
 }
 
-/// Why nothing that was counted can be relied on: a mistake of throng's.
+/// The reason why no count is reliable, which is a bug in throng; `None` if all books balance.
 fn unbalanced(facts: &Facts) -> Option<String> {
     let all = facts.populations.iter().find(|measured| !measured.totals.imbalance.is_none())?;
     let accounts =
@@ -133,7 +136,7 @@ fn interruption(whom: &str, lost: Option<&AgentSummary>) -> String {
     }
 }
 
-/// What went wrong; of faults that are counted together once.
+/// The reasons for all faults, without duplicates: several faults may be counted together.
 fn faults(facts: &Facts, s: &Summary) -> Vec<String> {
     let mut reasons = Vec::new();
     let case = Case::of(s, facts.evidence, Scope::default());
@@ -145,8 +148,8 @@ fn faults(facts: &Facts, s: &Summary) -> Vec<String> {
     reasons
 }
 
-/// Requests of the probe that failed. Of a search those that were due at this step's full load: what the step before it left waiting
-/// fails in this one.
+/// Failed requests of the probe. In a search only those due at this step's full load: requests left over from the step before fail in this
+/// one.
 fn probes_failed(facts: &Facts, s: &Summary) -> u64 {
     let Some(probe) = &s.probe else { return 0 };
     match facts.evidence.search {
@@ -155,7 +158,7 @@ fn probes_failed(facts: &Facts, s: &Summary) -> u64 {
     }
 }
 
-/// Its share is missing from the figures.
+/// The message for a lost agent, whose share is missing from the figures.
 fn lost_agent(agent: &AgentSummary) -> String {
     let AgentSummary { id, wanted, lost_with, why, taken_over_by, .. } = agent;
     let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -171,13 +174,13 @@ fn lost_agent(agent: &AgentSummary) -> String {
     }
 }
 
-/// Figures that say how many connections may be lost. What was opened, or how many there were at the most, does not.
+/// Figures whose thresholds limit how many connections may be lost. The numbers of opened connections and of the peak do not.
 const LOSSES: [&str; 5] =
     ["faults", "errors.count", "connections.held", "connections.dropped", "connections.closed"];
-/// The same of those that none of was ever opened.
+/// The same for populations without any opened connection.
 const FAILURES: [&str; 4] = ["faults", "errors.count", "connections.held", "connections.failed"];
 
-/// The thresholds on figures of this population, or of all together; without one, of any.
+/// The thresholds on this population or on the whole run; `of`: `None` for all thresholds.
 fn thresholds_of<'a>(
     facts: &'a Facts,
     of: Option<&'a Population>,
@@ -188,14 +191,14 @@ fn thresholds_of<'a>(
     facts.plan.thresholds.iter().filter(is_of)
 }
 
-/// Whether one of them is on one of these figures.
+/// Whether one of these thresholds is on one of these figures.
 fn judges(facts: &Facts, figures: &[&str], of: Option<&Population>) -> bool {
     let is_one = |path: &str| figures.iter().any(|figure| path.ends_with(*figure));
     thresholds_of(facts, of).any(|threshold| is_one(&threshold.figure.path))
 }
 
-/// Whether the connections of a population are all lost, or none was ever opened, and no threshold says how many may be: what is judged
-/// is not what was planned.
+/// Whether a population lost all of its connections, or never opened one, and no threshold allows it: then the figures describe another
+/// load than the planned one.
 fn is_deserted(facts: &Facts, own: &OwnPart) -> bool {
     let is_lost = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
@@ -211,12 +214,12 @@ fn is_deserted(facts: &Facts, own: &OwnPart) -> bool {
     facts.plan.populations.iter().zip(facts.populations).any(is_lost)
 }
 
-/// Whether the requests of a population had no response at all, and no threshold asks for that: what the thresholds are on may be as it
-/// should (connections held, none wrong), but nothing shows that there is a server.
+/// Whether the requests of a population had no response at all, and no threshold allows it. All thresholds may be met (connections held, no
+/// wrong response), but nothing shows that there is a server.
 fn is_silent(facts: &Facts, own: &OwnPart) -> bool {
     let is_it = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
-        // Of a step of a search, some may be under way still.
+        // In a step of a search, some requests may still be under way.
         counts.without_response() > own.requests
             && counts.answered + counts.messages == 0
             && !thresholds_of(facts, Some(population))
@@ -225,7 +228,7 @@ fn is_silent(facts: &Facts, own: &OwnPart) -> bool {
     facts.plan.populations.iter().zip(facts.populations).any(is_it)
 }
 
-/// Whether a threshold is on outcomes, and having none is what meets it: `errors > 99%`, `answered == 0`; where none was `opened`, also
+/// Whether a threshold is on outcomes, and only met if there are none: `errors > 99%`, `answered == 0`; if no connection was opened, also
 /// `opened == 0`.
 fn asks_for_failure(threshold: &Threshold, opened: u64) -> bool {
     const WRONG: [&str; 7] = [
@@ -246,20 +249,20 @@ fn asks_for_failure(threshold: &Threshold, opened: u64) -> bool {
     }
 }
 
-/// Requests that nothing became of.
+/// The reason for requests without an outcome.
 fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     if s.requests.unanswered > 0 {
         let (unanswered, sent) = (Count(s.requests.unanswered), Count(s.requests.sent).of("request"));
         return Some(format!("{unanswered} of {sent} had no response when the run ended"));
     }
-    // Some may have met announced closes, and count as not sent.
+    // Requests that met an announced close count as not sent.
     let sent: u64 = facts.populations.iter().map(|measured| measured.totals.counts.sent).sum();
     let sent = if s.requests.sent > 0 { s.requests.sent } else { sent };
     let is_silent = sent > 0 && s.requests.answered == 0 && s.requests.messages == 0;
     is_silent.then(|| format!("none of {} had a response", Count(sent).of("request")))
 }
 
-/// Thresholds that failed, and after them those that were not met and are not judged.
+/// Failed thresholds, followed by those that were not met and cannot be judged.
 fn failed_thresholds(s: &Summary) -> Vec<String> {
     let not_met = |unreliable: bool| {
         s.thresholds.iter().filter(move |result| !result.pass && result.unreliable == unreliable)

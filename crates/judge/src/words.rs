@@ -1,27 +1,27 @@
-//! What the target said in words: of each kind of fault, the first line that explains it, from the samples of errors.
+//! Texts from the target: for each kind of fault, the first line of an error sample that explains it.
 
 use samples::{Detail, ErrorSample, ErrorSamples, Fault, Kind, Stage};
 
-/// Words that came with a kind of fault.
+/// The text that came with a kind of fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     stage: Stage,
     kind: Kind,
     /// `it says`, `it begins with`, `it redirects to`
     verb: &'static str,
-    /// Quoted; secrets masked, cut where it is long.
+    /// Quoted, with secrets masked, and truncated.
     pub(crate) text: String,
-    /// Whether it is for people to read.
+    /// Whether people can read it.
     is_text: bool,
-    /// Whether it is of HTTP/1.
+    /// Whether it is an HTTP/1 response.
     pub(crate) is_http: bool,
 }
 
-/// Octets that are quoted.
+/// Maximum number of bytes quoted.
 const MOST_SHOWN: usize = 100;
 
 impl Words {
-    /// Those of each kind of fault, where there are any.
+    /// The texts by kind of fault.
     pub(super) fn of(samples: &ErrorSamples) -> Vec<Words> {
         let mut all: Vec<Words> = Vec::new();
         for sample in samples.iter() {
@@ -43,17 +43,17 @@ impl Words {
         all
     }
 
-    /// Those of this kind of fault.
+    /// The text for this kind of fault.
     pub(super) fn find(all: &[Words], stage: Stage, kind: Kind) -> Option<&Words> {
         all.iter().find(|words| (words.stage, words.kind) == (stage, kind))
     }
 
-    /// Whether they name inactivity as the reason: `idle_timeout`, `max_idle`, `session idle`.
+    /// Whether it gives inactivity as the reason: `idle_timeout`, `max_idle`, `session idle`.
     pub(super) fn are_of_idleness(&self) -> bool {
         self.text.to_ascii_lowercase().contains("idle")
     }
 
-    /// As a sentence, where they are for people to read: `it redirects to "/login" (more redirects than are followed)`.
+    /// A sentence, if people can read it: `it redirects to "/login" (more redirects than are followed)`.
     pub(super) fn sentence(&self, detail: Detail) -> Option<String> {
         let why = if detail.is_of_redirect() { detail.suffix() } else { String::new() };
         (self.is_text && !self.is_http).then(|| format!("{} {}{why}", self.verb, self.text))

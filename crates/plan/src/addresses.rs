@@ -1,34 +1,30 @@
-//! The 4-tuples: from which address and port to dial which destination, so that no two shards ever take the
-//! same.
+//! 4-tuples: the source address and port for each dial, such that no two shards ever use the same 4-tuple.
 //!
-//! The kernel's own choice collapses once half of the local ports towards one destination are used; therefore
-//! each source is named here. Pure arithmetic: a shard counts through its share of all (address, port) pairs
-//! and stores only where it is.
+//! The kernel's automatic choice becomes slow once half of the local ports towards a destination are in use, so each source is chosen here.
+//! Pure arithmetic: a shard counts through its share of all (address, port) pairs, and stores only its position.
 
 use crate::{Network, Ports, TupleShare, part::greatest_common_divisor};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Blocks of 256 addresses in 127.0.0.0/8, without 127.0.0.0/24: there live the host's own services and their
-/// clients.
+/// Blocks of 256 addresses in 127.0.0.0/8, without 127.0.0.0/24, which the host's services and their clients use.
 const LOOPBACK_BLOCKS: u64 = (1 << 16) - 1;
-/// Addresses of a block that we use: not x.x.x.0, not x.x.x.255.
+/// Number of addresses used per block: without x.x.x.0 and x.x.x.255.
 const PER_BLOCK: u64 = 254;
-/// Pairs beyond this are never reached (a million dials a second for twelve days); the limit keeps all sums
-/// within 64 bits.
+/// Maximum number of pairs, never reached (a million dials per second for twelve days); keeps all sums within 64 bits.
 const MAX_PAIRS: u64 = 1 << 40;
 
-/// The local addresses to dial from.
+/// The pool of local addresses to dial from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourcePool {
-    /// All of 127.0.0.0/8 but 127.0.0.0/24 and last octets 0 and 255: 16,645,890 addresses. Enough that no (address, port)
-    /// is ever used for two destinations.
+    /// 127.0.0.0/8 without 127.0.0.0/24 and last bytes 0 and 255: 16,645,890 addresses. Enough that no (address, port) pair is used for two
+    /// destinations.
     Loopback4,
-    /// These; all of one family, none twice.
+    /// These networks; of one family, without duplicates.
     Listed(Vec<Network>),
 }
 
 impl SourcePool {
-    /// How many addresses.
+    /// Number of addresses.
     pub fn count(&self) -> u64 {
         match self {
             SourcePool::Loopback4 => LOOPBACK_BLOCKS * PER_BLOCK,
@@ -43,62 +39,61 @@ impl FromIterator<IpAddr> for SourcePool {
     }
 }
 
-/// One connection's place: the local end, and which of the target's destinations is the other.
+/// The ends of one connection: the local one, and the target's destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tuple {
-    /// Bind to this.
+    /// Address to bind to.
     pub from: SocketAddr,
-    /// Connect to the destination of this index.
+    /// Index of the destination to connect to.
     pub destination: u32,
 }
 
-/// The 4-tuples of one shard, an endless sequence: it starts again after the last. Different shards of the same pool, ports
-/// and `start`, with tuple shares of one split, never share one, and together they have all. On loopback ports vary
-/// fastest, then addresses; of a listed pool both vary together, so that even few connections come from all of its
-/// addresses, and many addresses do not share one port (the kernel searches all sockets bound to it).
+/// The 4-tuples of one shard, an endless sequence that starts again after the last. Shards with the same pool, ports and `start`, and with
+/// tuple shares of one split, never share a tuple, and together have all. On loopback, ports vary fastest, then addresses. In a listed pool
+/// both vary together, so that even few connections use all addresses, and many addresses do not share one port (the kernel searches all
+/// sockets bound to it).
 ///
-/// The pairs of a destination are dealt out to the shards in turn, like cards. What is left over when they do
-/// not divide evenly goes to the shards after those that the previous destination favoured: so the shares of equal
-/// shares differ by at most one in total, as do [`crate::Part`]s.
+/// The pairs of a destination are dealt to the shards in turn, like cards. Pairs left over from an uneven division go to the shards after
+/// those that got them for the previous destination. Therefore the totals of equal shares differ by at most one, as the [`crate::Part`]s
+/// do.
 #[derive(Clone, Debug)]
 pub struct Tuples {
     pool: Pool,
     ports: Vec<u16>,
-    /// Of those at the end that come from inside the local range.
+    /// Number of ports at the end of the list that are inside the local range.
     inside: usize,
-    /// Pairs of address and port that are this process's.
+    /// Number of (address, port) pairs of this process.
     pairs: u64,
-    /// Addresses, and steps after which address and port together come around.
+    /// Number of addresses; `cycle`: number of steps after which an (address, port) pair would repeat.
     addresses: u64,
     cycle: u64,
-    /// The pair that comes first.
+    /// Offset of the first pair.
     start: u64,
     tuple_share: TupleShare,
     destinations: u32,
     /// The destination whose turn it is.
     turn: u32,
-    /// One for each destination, or a single one where no pair serves two.
+    /// One per destination, or a single one if no pair is used for two destinations.
     cursors: Vec<Cursor>,
-    /// Tuples not given out yet, of all cursors.
+    /// Tuples not used yet, over all cursors.
     fresh: u64,
 }
 
-/// The shard's position among the pairs of a destination.
+/// The shard's position among the pairs of one destination.
 #[derive(Clone, Debug)]
 struct Cursor {
-    /// The first pair of its share, extrapolated one turn back: the pattern repeats from here.
+    /// First pair of its share, extrapolated one turn back: the pattern repeats from here.
     first: u64,
-    /// The next pair, counted from `start`; beyond all pairs where the shard has none.
+    /// Next pair, counted from `start`; beyond all pairs if the shard has none.
     next: u64,
-    /// Pairs not yet given out.
+    /// Pairs not used yet.
     fresh: u64,
 }
 
 impl Tuples {
-    /// The share of a shard with this tuple share. `numbers`: the numbers of its destinations: a destination that several shards have
-    /// must have the same number in all of them. `start` is a salt that moves the first address and port:
-    /// take it from the clock or the process, not from the run's seed, so that a run repeated at once does
-    /// not meet its own TIME_WAITs; it must be the same for all shards.
+    /// The tuples of a shard with this share. `numbers`: numbers of its destinations; a destination must have the same number in all
+    /// shards. `start`: a salt that shifts the first address and port. It must be the same for all shards, and come from the clock or the
+    /// process, not from the run's seed, so that a run repeated immediately does not collide with its TIME_WAITs.
     pub fn new(
         pool: SourcePool,
         ports: Ports,
@@ -139,25 +134,23 @@ impl Tuples {
         tuples
     }
 
-    /// How many different tuples there are that have not been given out yet; of a new sequence, all of this
-    /// shard's.
+    /// Number of distinct tuples that have not been used yet; for a new sequence, all of this shard's.
     pub fn count(&self) -> u64 {
         self.cursors.iter().map(|cursor| cursor.fresh).sum()
     }
 
-    /// Whether there are tuples that have not been given out yet.
+    /// Whether there are unused tuples.
     pub(crate) fn is_fresh(&self) -> bool {
         self.fresh > 0
     }
 
-    /// Whether it has one for this destination; `fresh`: one that has not been given out yet.
+    /// Whether there is a tuple for this destination; `fresh`: an unused one.
     pub(crate) fn has(&self, destination: u32, fresh: bool) -> bool {
         let cursor = &self.cursors[self.cursor_of(destination)];
         if fresh { cursor.fresh > 0 } else { cursor.next < self.pairs }
     }
 
-    /// The next one; destinations take turns. While there are tuples that were never given out, it is one of
-    /// them. Panics where this shard has none at all, which the preflight refuses.
+    /// The next tuple; destinations take turns. Unused tuples come first. Panics if this shard has no tuples, which the preflight prevents.
     #[expect(clippy::should_implement_trait, reason = "it never ends: an Option would only be unwrapped")]
     pub fn next(&mut self) -> Tuple {
         for _ in 0..self.destinations {
@@ -171,8 +164,8 @@ impl Tuples {
         panic!("{:?} dials, and has no tuple of {} pairs", self.tuple_share, self.pairs);
     }
 
-    /// Another source for this destination: to dial again, or after EADDRINUSE or EADDRNOTAVAIL. Panics where
-    /// this shard has no tuple towards it; after [`Tuples::next`] gave one, it has.
+    /// Another source for this destination: for a redial, or after EADDRINUSE or EADDRNOTAVAIL. Panics if this shard has no tuple for it;
+    /// after [`Tuples::next`] returned one, it has.
     pub fn next_to(&mut self, destination: u32) -> SocketAddr {
         let index = self.cursor_of(destination);
         let TupleShare { width, of, .. } = self.tuple_share;
@@ -193,17 +186,17 @@ impl Tuples {
         SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
     }
 
-    /// The numbers of a pair's address and port.
+    /// Indices of the address and port of a pair.
     fn split(&self, pair: u64) -> (u64, u64) {
         let ports = self.ports.len() as u64;
         match self.pool {
             Pool::Loopback4 => (pair / ports, pair % ports),
-            // A diagonal through the table of addresses and ports; where it would come around, the next one.
+            // A diagonal through the table of addresses and ports; where it would close, the next diagonal.
             Pool::Listed(_) => (pair % self.addresses, (pair + pair / self.cycle) % ports),
         }
     }
 
-    /// Whether it is this shard, of all that share the tuples, that dials this destination from there.
+    /// Whether this shard, of all that share the tuples, dials this destination from there.
     pub fn has_source(&self, from: SocketAddr, destination: u32) -> bool {
         let index = self.cursor_of(destination);
         let is_own = |pair: u64| {
@@ -213,10 +206,10 @@ impl Tuples {
         self.pair(from).filter(|pair| *pair < self.pairs).is_some_and(is_own)
     }
 
-    /// The number of an address and port among the pairs of this process: the inverse of what [`Tuples::next_to`] does with it.
+    /// The index of an address and port among the pairs of this process: the inverse of [`Tuples::next_to`].
     fn pair(&self, from: SocketAddr) -> Option<u64> {
         let address = self.pool.place_of(from.ip())?;
-        // Both parts ascend.
+        // Both parts are ascending.
         let (outside, inside) = self.ports.split_at(self.ports.len() - self.inside);
         let port = match outside.binary_search(&from.port()) {
             Ok(place) => place,
@@ -225,14 +218,14 @@ impl Tuples {
         self.tuple_share.process.place_of(self.joined(address, port as u64))
     }
 
-    /// The pair with these numbers of address and port: the inverse of [`Tuples::split`].
+    /// The pair with these indices of address and port: the inverse of [`Tuples::split`].
     fn joined(&self, address: u64, port: u64) -> u64 {
         let ports = self.ports.len() as u64;
         if let Pool::Loopback4 = self.pool {
             return address * ports + port;
         }
-        // Of the diagonals, the one that has this port in the column of this address; how often the address has come before on
-        // it follows from the Chinese remainder theorem.
+        // Selects the diagonal that has this port in the column of this address. The Chinese remainder theorem then gives the number of
+        // times that the address has occurred on it before.
         let shared = greatest_common_divisor(self.addresses, ports);
         let diagonal = (port + shared - address % shared) % shared;
         let ahead = (port + ports - diagonal + ports - address % ports) % ports;
@@ -245,7 +238,7 @@ impl Tuples {
         if self.cursors.len() == 1 { 0 } else { destination as usize }
     }
 
-    /// The remainders of the previous destinations decide which shard comes first.
+    /// The remainders of previous destinations determine which shard comes first.
     fn cursor(&self, number: u32) -> Cursor {
         let (of, from) = (u64::from(self.tuple_share.of), u64::from(self.tuple_share.from));
         let leftover = self.pairs % of;
@@ -261,19 +254,18 @@ impl Tuples {
 }
 
 impl Cursor {
-    /// The position of a pair in its turn, counted from the shard's first.
+    /// Position of a pair in its turn, relative to the shard's first.
     fn place(&self, pair: u64, of: u32) -> u64 {
         (pair + u64::from(of) - self.first) % u64::from(of)
     }
 
-    /// The shard's first pair: its turn may have begun before the first one of all.
+    /// The shard's first pair; its turn may have begun before the first pair of all.
     fn beginning(&self, tuple_share: TupleShare) -> u64 {
         if self.place(0, tuple_share.of) < u64::from(tuple_share.width) { 0 } else { self.first }
     }
 }
 
-/// The number by which `a` has to be multiplied to leave 1 modulo `m`, with which it has no common divisor (the extended algorithm of
-/// Euclid). Of `m` = 1: 0.
+/// The inverse of `a` modulo `m`, which must be coprime (extended Euclidean algorithm); 0 for `m` = 1.
 fn inverse(a: u64, m: u64) -> u64 {
     let (mut rest, mut factor) = ((m as i64, (a % m) as i64), (0_i64, 1_i64));
     while rest.1 > 0 {
@@ -284,12 +276,12 @@ fn inverse(a: u64, m: u64) -> u64 {
     factor.0.rem_euclid(m as i64) as u64
 }
 
-/// Saturates; of 0 and anything 0.
+/// Saturates; 0 if one of the numbers is 0.
 fn least_common_multiple(a: u64, b: u64) -> u64 {
     (a / greatest_common_divisor(a, b).max(1)).saturating_mul(b)
 }
 
-/// A [`SourcePool`] that finds its n-th address quickly.
+/// A [`SourcePool`] with fast access to its n-th address.
 #[derive(Clone, Debug)]
 enum Pool {
     Loopback4,

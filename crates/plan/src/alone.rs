@@ -1,4 +1,4 @@
-//! The plan of one connection, or a few, that do what those of a population do: for a question to the target after a load.
+//! Plans of one or a few connections that act like those of a population. After a load they are used as experiments on the target.
 
 use units::{Nanos, Spans};
 
@@ -7,30 +7,30 @@ use crate::{
     Then,
 };
 
-/// Requests of one user: one may be slow for it is the first on its connection.
+/// Requests per user. More than one, because the first on a connection may be slow for that reason alone.
 const REQUESTS: u64 = 3;
-/// Users where it counts whether they are served: where the target serves some and not others, at random, four alike here and four of the
-/// other kind there are one chance in 250 at the most.
+/// Users where it matters whether the target serves them. If it serves users at random, the probability that all four of one experiment are
+/// served and all four of another are not is at most 1/4⁴, about 1 in 250.
 const USERS: u32 = 4;
-/// What every host accepts (RFC 9293, section 3.7.1).
+/// The segment size that every host accepts (RFC 9293, section 3.7.1).
 const SMALL_SEGMENT: u16 = 536;
 
-/// What one connection does.
+/// What a connection does in an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// Its first requests, one right after the other; where it has none it is open. A few connections do so.
+    /// Sends its first requests back to back; without requests, just stays open. A few connections do this at once.
     Served,
-    /// The same of one connection, and a response is waited for as long as all may take, for a target may be busy still with what the load has
-    /// given up.
+    /// Like [`Alone::Served`] with one connection, but waits for a response as long as the whole experiment may take: the target may still
+    /// be busy with requests that the load gave up.
     Awaited,
-    /// Its steps once, and nothing from then on.
+    /// Runs its steps once, then stays silent.
     Silent,
-    /// A request, or a message, each time that this has passed.
+    /// Sends a request or message at this interval.
     Busy(Nanos),
 }
 
 impl Alone {
-    /// Connections.
+    /// Number of connections.
     pub const fn users(self) -> u32 {
         match self {
             Alone::Served => USERS,
@@ -40,8 +40,8 @@ impl Alone {
 }
 
 impl Plan {
-    /// The plan of so few connections of this population, which lasts for `time` at the most, and waits for no dial and no response longer
-    /// than that. It is not dialled again, and nothing is judged by it.
+    /// A plan of a few connections of this population, for at most `time`, which also bounds the wait for a dial or response. No connection
+    /// is dialled again, and no threshold is judged.
     pub fn alone(&self, population: u16, does: Alone, time: Nanos) -> Plan {
         let own = self.populations[usize::from(population)].alone(does, time);
         let stage = Stage {
@@ -70,19 +70,19 @@ impl Plan {
         }
     }
 
-    /// The same with small segments in both directions. The kernel interface for which that is implemented is epoll.
+    /// The same plan with small segments in both directions. Only epoll implements that.
     #[must_use]
     pub fn in_small_segments(self) -> Plan {
         Plan { max_segment: Some(SMALL_SEGMENT), io: IoChoice::Epoll, ..self }
     }
 
-    /// The same from this address.
+    /// The same plan, dialled from this address.
     #[must_use]
     pub fn dialled_from(self, source: std::net::IpAddr) -> Plan {
         Plan { sources: Sources::Listed(vec![Network::from(source)]), ..self }
     }
 
-    /// The same to this address.
+    /// The same plan, dialled to this address.
     #[must_use]
     pub fn dialled_to(mut self, at: std::net::SocketAddr) -> Plan {
         self.populations.iter_mut().for_each(|own| own.target.destinations = vec![at]);
@@ -91,7 +91,7 @@ impl Plan {
 }
 
 impl Population {
-    /// Whether a response, or a reply, is awaited for anything that its connections send.
+    /// Whether its connections await a response or reply to anything they send.
     pub fn has_replies(&self) -> bool {
         match &self.activity {
             Activity::Idle => false,

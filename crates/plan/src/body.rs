@@ -1,4 +1,4 @@
-//! The content of a request, and the message of a call of gRPC.
+//! Contents of requests, and messages of gRPC calls.
 
 use crate::Text;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -7,48 +7,48 @@ use std::fmt;
 /// The content of a request, or a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// As written, with variables.
+    /// Text with variables.
     Text(Text),
-    /// What a file contains; a binary message.
+    /// The content of a file; as a message it is binary.
     File(Content),
-    /// A binary message that was written as hex digits.
+    /// A binary message, written as hex digits.
     Hex(Vec<u8>),
-    /// A binary message that was written as base64.
+    /// A binary message, written as base64.
     Base64(Vec<u8>),
 }
 
-/// A file that is sent, or that says what is.
+/// A file that is sent, or that determines what is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Its name, as typed.
+    /// Name, as typed.
     pub file: String,
-    /// What it contains; empty until it has been read.
+    /// Content; empty until it has been read.
     pub bytes: Vec<u8>,
 }
 
-/// What makes a request a call of gRPC.
+/// The gRPC call of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Call {
-    /// The response has any number of messages; if not, one.
+    /// Whether the response has any number of messages; otherwise exactly one.
     pub is_streaming: bool,
-    /// The message, encoded; empty until the files have been read that say what it is.
+    /// The encoded message; empty until the files that determine it have been read.
     pub message: Vec<u8>,
 }
 
-/// What the calls of a population share.
+/// Settings shared by the gRPC calls of a population.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grpc {
-    /// The descriptors of its methods and messages, which are given as JSON then: a FileDescriptorSet.
+    /// A FileDescriptorSet with the methods and messages, which are then written as JSON.
     pub protoset: Option<Content>,
-    /// Without descriptors: responses have any number of messages.
+    /// Without descriptors: whether responses have any number of messages.
     pub is_streaming: bool,
 }
 
-/// Octets of the longest content.
+/// Maximum length of a content in bytes.
 pub const LONGEST_BODY: usize = 16 << 20;
 
 impl Content {
-    /// A file that has not been read.
+    /// A file that has not been read yet.
     pub(crate) fn named(file: &str) -> Result<Content, String> {
         match file {
             "" => Err("no file; use message.bin".to_owned()),
@@ -58,7 +58,7 @@ impl Content {
 }
 
 impl Body {
-    /// How many numbers it draws.
+    /// Number of random numbers it draws.
     pub(crate) fn numbers(&self) -> usize {
         match self {
             Body::Text(text) => text.numbers(),
@@ -74,7 +74,7 @@ impl Body {
         }
     }
 
-    /// Octets of the longest that it can give.
+    /// Maximum length in bytes.
     pub fn max_len(&self) -> usize {
         match self {
             Body::Text(text) => text.max_len(),
@@ -88,7 +88,7 @@ impl Body {
         !matches!(self, Body::Text(_))
     }
 
-    /// Its octets, where they are always the same.
+    /// Its bytes, if they are always the same.
     pub fn fixed(&self) -> Option<&[u8]> {
         match self {
             Body::Text(text) => text.fixed_text().map(str::as_bytes),
@@ -97,7 +97,7 @@ impl Body {
         }
     }
 
-    /// Writes one to the front of `out`, which must have room for it; how many octets.
+    /// Writes it to the start of `out`, which must have enough room, and returns the length.
     pub fn write(&self, values: &mut crate::Values, out: &mut [u8]) -> usize {
         match self {
             Body::Text(text) => text.write(values, out),
@@ -109,7 +109,7 @@ impl Body {
     }
 }
 
-/// Digits in pairs, with blanks between them or without.
+/// Decodes pairs of hex digits, with or without whitespace.
 pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Option<Vec<u8>> = text
         .chars()
@@ -124,12 +124,12 @@ pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// RFC 4648 section 4, with its padding.
+/// Decodes base64 with padding (RFC 4648 section 4).
 pub(crate) fn from_base64(text: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode(text).map_err(|_| format!("not base64; use AP8=: {text:?}"))
 }
 
-/// The text as one writes it, or the name of the file.
+/// Prints the text as written, or the name of the file.
 impl fmt::Display for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,51 +1,51 @@
-//! What a connection keeps of a response, for the requests and messages that follow: `{ token = { json = "/access_token" } }`.
+//! Captures: values of a response that a connection stores for later requests and messages: `{ token = { json = "/access_token" } }`.
 
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt;
 
-/// Octets of the longest value that is captured: a cookie may have as many (RFC 6265 section 6.1).
+/// Maximum length of a captured value in bytes, which is that of a cookie (RFC 6265 section 6.1).
 pub const LONGEST_VALUE: usize = 4_096;
 
-/// Octets of all cookies of a connection, with their attributes.
+/// Maximum length of all cookies of a connection in bytes, including attributes.
 pub const LONGEST_JAR: usize = 8_192;
 
-/// Variables that a population captures: each has a place of 16 bits, and two octets of each connection.
+/// Maximum number of variables of a population: each has a 16-bit index, and takes two bytes per connection.
 pub(crate) const MOST_VARIABLES: usize = 64;
 
-/// Octets of the longest pointer or expression.
+/// Maximum length of a pointer or expression in bytes.
 pub(crate) const LONGEST_PLACE: usize = 1_024;
 
-/// Tokens of the longest pointer.
+/// Maximum number of tokens in a pointer.
 const DEEPEST: usize = 32;
 
 /// A value that a step captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// Of its variable.
+    /// Name of its variable.
     pub name: String,
-    /// Its place among the variables of the population.
+    /// Index among the variables of the population.
     pub nth: u16,
-    /// Where it stands.
+    /// Its location in the response.
     pub from: From,
-    /// A later path begins with it: it is a URL, kept as the path and query to which it leads from the URL of the request.
+    /// Whether a later path begins with it: then it is a URL, stored as path and query after resolving it against the request's URL.
     pub is_link: bool,
 }
 
-/// Where a value stands in a response.
+/// The location of a value in a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum From {
     /// At this JSON pointer of the content (RFC 6901).
     Json(String),
     /// In this header field, the first of its name.
     Header(String),
-    /// In the cookie of this name, as Set-Cookie sets it.
+    /// In the cookie with this name, as set by Set-Cookie.
     Cookie(String),
-    /// The first group of this expression, or all that it matches, at its first place in the content.
+    /// The first group of this expression (or the whole match), at its first match in the content.
     Regex(String),
 }
 
 impl From {
-    /// The key in a scenario file, and its value.
+    /// Key and value in a scenario file.
     pub fn written(&self) -> (&'static str, &str) {
         match self {
             From::Json(pointer) => ("json", pointer),
@@ -55,7 +55,7 @@ impl From {
         }
     }
 
-    /// Whether it is of the head of a response, which a message has not.
+    /// Whether it is in the head of a response, which messages do not have.
     pub(crate) fn is_of_head(&self) -> bool {
         matches!(self, From::Header(_) | From::Cookie(_))
     }
@@ -68,7 +68,7 @@ impl fmt::Display for From {
     }
 }
 
-/// RFC 6901 section 3.
+/// Checks a JSON pointer (RFC 6901 section 3).
 pub(crate) fn pointer(text: &str) -> Result<String, String> {
     let is_escaped = |(at, _): (usize, &str)| matches!(text.as_bytes().get(at + 1), Some(b'0' | b'1'));
     let tokens = text.matches('/').count();
@@ -86,10 +86,10 @@ pub(crate) fn pointer(text: &str) -> Result<String, String> {
     }
 }
 
-/// A regular expression over octets, of at most a mebibyte when compiled.
+/// Compiles a regular expression over bytes, limited to one mebibyte when compiled.
 ///
 /// # Errors
-/// Why it is none, in one line.
+/// Why it is invalid, in one line.
 pub fn compile(expression: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(expression).unicode(false).size_limit(1 << 20).build();
     built.map_err(|why| {
@@ -97,15 +97,15 @@ pub fn compile(expression: &str) -> Result<Regex, String> {
     })
 }
 
-/// The values that a connection has captured, concatenated: 24 octets, and what they are.
+/// The values that a connection has captured, concatenated: 24 bytes plus the values.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
-    /// The lengths of the values, two octets each, then the values.
+    /// The lengths of the values (two bytes each), followed by the values.
     bytes: Vec<u8>,
 }
 
 impl Captured {
-    /// The value of a variable; empty while it has none. `variables`: how many the population has.
+    /// The value of a variable; empty if it has none. `variables`: number of variables of the population.
     pub fn value(&self, nth: u16, variables: usize) -> &str {
         if self.bytes.is_empty() {
             return "";
@@ -115,10 +115,10 @@ impl Captured {
         str::from_utf8(bytes).expect("only texts are set")
     }
 
-    /// Replaces a value. Allocates where all values together are longer than they ever were.
+    /// Sets a value. Allocates only if all values together exceed their previous maximum length.
     ///
     /// # Panics
-    /// It is longer than [`LONGEST_VALUE`].
+    /// The value is longer than [`LONGEST_VALUE`].
     pub fn set(&mut self, nth: u16, variables: usize, value: &str) {
         assert!(value.len() <= LONGEST_VALUE, "a captured value: {} octets", value.len());
         if self.bytes.is_empty() {
@@ -138,7 +138,7 @@ impl Captured {
         u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]).into()
     }
 
-    /// Octets that are allocated for them.
+    /// Number of bytes allocated for the values.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

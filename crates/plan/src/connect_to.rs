@@ -1,21 +1,21 @@
-//! Where a target is dialled instead: `--connect-to HOST1:PORT1:HOST2:PORT2`, as curl has it.
+//! Another address to dial than the target's: `--connect-to HOST1:PORT1:HOST2:PORT2`, with the syntax of curl.
 
-/// Requests for one host and port go to another; what they say of the host stays.
+/// Sends requests for one host and port to another; Host header and TLS server name stay those of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectTo {
     /// As typed.
     pub(crate) text: String,
-    /// The host and the port that it is for, each empty for any.
+    /// Host and port that the rule applies to; each empty for any.
     from: [String; 2],
-    /// The host and the port to dial, each empty for the target's own.
+    /// Host and port to dial; each empty to keep the target's.
     to: [String; 2],
 }
 
 impl ConnectTo {
-    /// `HOST1:PORT1:HOST2:PORT2`, or `HOST2:PORT2` for any host and port.
+    /// Parses `HOST1:PORT1:HOST2:PORT2`, or `HOST2:PORT2` for any host and port.
     ///
     /// # Errors
-    /// It is neither.
+    /// The text has neither form.
     pub(crate) fn parse(text: &str) -> Result<ConnectTo, String> {
         let parts: Vec<String> = split(text).into_iter().map(unbracketed).collect();
         let (from, to) = match parts.as_slice() {
@@ -33,14 +33,14 @@ impl ConnectTo {
         }
     }
 
-    /// Whether it is for this host, without brackets, and port.
+    /// Whether the rule applies to this host, without brackets, and port.
     pub(crate) fn is_for(&self, host: &str, port: u16) -> bool {
         let [own_host, own_port] = &self.from;
         let is_host = own_host.is_empty() || own_host.eq_ignore_ascii_case(host);
         is_host && (own_port.is_empty() || own_port.parse() == Ok(port))
     }
 
-    /// What is dialled for this host and port: a host without brackets, and a port as text.
+    /// The host, without brackets, and the port to dial in place of these.
     pub(crate) fn dialled<'a>(&'a self, host: &'a str, port: &'a str) -> (&'a str, &'a str) {
         let [own_host, own_port] = &self.to;
         let or = |own: &'a String, other| if own.is_empty() { other } else { own.as_str() };
@@ -54,7 +54,7 @@ fn wrong(text: &str) -> String {
     )
 }
 
-/// The parts between colons, of which those in brackets are none.
+/// The parts between colons; colons within brackets do not count.
 fn split(text: &str) -> Vec<&str> {
     let mut in_brackets = false;
     text.split(|c| {

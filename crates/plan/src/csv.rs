@@ -1,56 +1,56 @@
-//! Tables of values: CSV by RFC 4180.
+//! Tables of values for a scenario: CSV by RFC 4180. A machine of a fleet holds only the rows that it uses; [`TableHead`] describes a table
+//! whose values are elsewhere.
 
 use std::sync::Arc;
 
 use units::Count;
 
-/// A table of the scenario, read.
+/// A table of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Csv {
-    /// What `{csv NAME.COLUMN}` calls it.
+    /// Its name in `{csv NAME.COLUMN}`.
     pub name: String,
     /// The file as typed.
     pub file: String,
-    /// In the file's order; shared by all texts that use them.
+    /// The columns in the file's order; shared by all texts that use them.
     pub columns: Vec<Arc<Column>>,
 }
 
-/// The most rows of a table whose values are elsewhere: their count comes from outside, and the numbers of all must fit into
-/// memory.
+/// Most rows of a table whose values are elsewhere: the number comes from outside, and all row numbers must fit into memory.
 const MOST_ROWS: u32 = 1 << 26;
 
-/// A column of a [`Csv`]: at least one row.
+/// A column of a [`Csv`], with at least one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// `users.id`.
+    /// Its full name: `users.id`.
     name: String,
     /// Rows of the table.
     rows: u32,
-    /// The rows that are here, ascending; none, where all are.
+    /// The rows that are present, ascending; `None`: all.
     only: Option<Vec<u32>>,
-    /// The values that are here, concatenated.
+    /// The values that are present, concatenated.
     text: String,
     /// Where each value ends in `text`.
     ends: Vec<usize>,
-    /// Octets of the table's longest value.
+    /// Octets of the longest value in the whole table.
     max_len: usize,
 }
 
-/// A table without its values.
+/// The shape of a table, without its values.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TableHead {
     /// Rows after the header line.
     pub rows: u32,
-    /// The name of each column, and the octets of its longest value.
+    /// Name of each column, and octets of its longest value.
     pub columns: Vec<(String, usize)>,
 }
 
-/// A file that a scenario names, or what is known of it.
+/// A file that a scenario names, or what is known about it.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Its text.
     Text(String),
-    /// A table whose values are elsewhere.
+    /// The shape of a table whose values are elsewhere.
     Head(TableHead),
 }
 
@@ -65,10 +65,10 @@ impl Column {
         self.max_len = self.max_len.max(value.len());
     }
 
-    /// The same table's, with these values, which are those of these rows, ascending.
+    /// The same column with the given values, which belong to `rows`, ascending.
     ///
     /// # Errors
-    /// A value is longer than the table's longest.
+    /// A value is longer than the longest of the table, or the numbers of values and rows differ.
     pub(crate) fn with_rows(
         &self,
         rows: Vec<u32>,
@@ -87,12 +87,12 @@ impl Column {
         &self.name
     }
 
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub(crate) fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// The column's own name.
+    /// The column's name without that of the table.
     pub(super) fn short_name(&self) -> &str {
         self.name.split_once('.').map_or(&self.name, |(_, column)| column)
     }
@@ -100,7 +100,7 @@ impl Column {
     /// The value in a row, from 0; wraps around after the last row.
     ///
     /// # Panics
-    /// The row is not [here](crate::Rows).
+    /// The row is not [present](crate::Rows).
     pub fn value(&self, row: u64) -> &str {
         let row = (row % u64::from(self.rows)) as u32;
         let nth = match &self.only {
@@ -115,25 +115,25 @@ impl Column {
         &self.text[start..self.ends[nth]]
     }
 
-    /// All values that are here, each with its row, from 0.
+    /// All values that are present, each with its row, from 0.
     pub(super) fn values(&self) -> impl Iterator<Item = (u32, &str)> {
         let row = |nth: usize| self.only.as_ref().map_or(nth as u32, |rows| rows[nth]);
         (0..self.ends.len()).map(move |nth| (row(nth), self.nth(nth)))
     }
 
-    /// Octets of the table's longest value.
+    /// Octets of the longest value in the whole table.
     pub(super) fn max_len(&self) -> usize {
         self.max_len
     }
 }
 
 impl Csv {
-    /// One that cannot be read: what its columns are is not known.
+    /// A stand-in for a table that cannot be read: its columns are unknown.
     pub(super) fn unread(name: &str) -> Csv {
         Csv { name: name.to_owned(), file: String::new(), columns: Vec::new() }
     }
 
-    /// The column of this name. Of a table that cannot be read each may be one: that it cannot be is the mistake.
+    /// The column of this name. An unread table accepts any name, so that only the unreadable file is reported.
     pub(super) fn column(&self, name: &str) -> Option<Arc<Column>> {
         if self.columns.is_empty() {
             let mut column = Column { rows: 1, ..Column::new(format!("{}.{name}", self.name)) };
@@ -143,8 +143,8 @@ impl Csv {
         self.columns.iter().find(|column| column.short_name() == name).cloned()
     }
 
-    /// Parses the text of a file. Its first record names the columns, and all others have as many fields. The error has the
-    /// line and the fix.
+    /// Parses the text of a file. The first record names the columns; all others must have as many fields. The error has the line and the
+    /// fix.
     pub(super) fn parse(name: &str, file: &str, text: &str) -> Result<Csv, String> {
         let mut records = Records { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
         let titles = records.next_record()?.filter(|titles| titles != &[""]);
@@ -200,7 +200,7 @@ impl Csv {
         Csv { name: name.to_owned(), file: file.to_owned(), columns: columns.map(Arc::new).collect() }
     }
 
-    /// The same without its values.
+    /// The shape of the table.
     pub fn head(&self) -> TableHead {
         let column = |column: &Arc<Column>| (column.short_name().to_owned(), column.max_len);
         let rows = self.columns.first().map_or(0, |column| column.rows);
@@ -208,15 +208,15 @@ impl Csv {
     }
 }
 
-/// What is left of the text.
+/// The text that is still to be parsed.
 struct Records<'t> {
     rest: &'t str,
-    /// Of the next record, from 1.
+    /// Line of the next record, from 1.
     line: usize,
 }
 
 impl Records<'_> {
-    /// The fields of the next record; none at the end.
+    /// The fields of the next record; `None` at the end.
     fn next_record(&mut self) -> Result<Option<Vec<String>>, String> {
         if self.rest.is_empty() {
             return Ok(None);

@@ -1,14 +1,14 @@
-//! Environment variables in the texts of a plan: named there, and read by the process that reads the plan.
+//! Environment variables in the texts of a plan: `{env NAME}` names them there, and the process that reads the plan looks them up.
 
 use std::collections::BTreeSet;
 
 use crate::{LONGEST_VALUE, Plan, Variable, rows};
 
 impl Plan {
-    /// Gives the environment variables in its texts their values; those that `find` does not know are left as they are.
+    /// Sets the values of environment variables in the plan's texts; a variable that `find` does not know is left unset.
     ///
     /// # Errors
-    /// A value is not allowed where it is used; it is not in the message.
+    /// A value is not allowed where it is used. The message does not contain it.
     pub fn set_env(&mut self, find: impl Fn(&str) -> Option<String>) -> Result<(), String> {
         for (text, place) in rows::texts(self) {
             for variable in text.env_mut() {
@@ -24,7 +24,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The environment variables in its texts, each once, that have no value.
+    /// The environment variables in its texts that have no value, each once.
     pub fn missing_env(&mut self) -> Vec<String> {
         let variables = rows::texts(self).flat_map(|(text, _)| text.env_mut());
         let missing: BTreeSet<String> =

@@ -1,43 +1,42 @@
-//! The check of a response: `status=200,length=$1`.
+//! Checks of a response: `status=200,length=$1`.
 
 use std::fmt;
 
 use crate::{Capture, MAX_NUMBERS, Scheme};
 use units::{Count, Status};
 
-/// What a response is checked for, in addition to complete framing; all of it must hold.
+/// What a response is checked for, besides complete framing; all checks must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// HTTP: this status code (200..=599); where none is given, any 2xx will do. gRPC: this one (0..=16), which there always is.
+    /// HTTP: this status (200..=599); `None`: any 2xx. gRPC: this status (0..=16), always set.
     pub status: Option<u16>,
-    /// This many octets of content (RFC 9110 section 6.4); where none is given, any number.
+    /// This many bytes of content (RFC 9110 section 6.4); `None`: any number.
     pub length: Option<ExpectedLength>,
-    /// HTTP: fields, each with a text that its value contains.
+    /// HTTP: fields, each with a text that its value must contain.
     pub headers: Vec<(String, String)>,
-    /// A text that the content, or the message, contains.
+    /// A text that the content or message must contain.
     pub body: Option<String>,
-    /// WebSocket, TCP: the very message that was sent.
+    /// WebSocket, TCP: the message must equal the one that was sent.
     pub echo: bool,
-    /// Values in the content, which is JSON, each by its pointer (RFC 6901): a text without its quotes, or a number, `true`, `false`
-    /// or `null` as it is written.
+    /// Values in JSON content by pointer (RFC 6901): a text without quotes, or a number, `true`, `false` or `null` as written.
     pub json: Vec<(String, String)>,
-    /// What is kept of it, and must be there.
+    /// Values to capture, which must exist.
     pub captures: Vec<Capture>,
-    /// WebSocket: messages that are not right are passed over, until one is.
+    /// WebSocket: ignore messages until one passes.
     pub skip: bool,
 }
 
-/// The expected length of a response's content. Prints as one writes it.
+/// The expected length of a response's content. Prints as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedLength {
-    /// A fixed number of octets.
+    /// A fixed number of bytes.
     Fixed(u64),
-    /// As many as the number that the request drew at this index: `$1` is 0.
+    /// The random number of the request with this index: `$1` is index 0.
     Drawn(usize),
 }
 
 impl ExpectedLength {
-    /// The same where it is known when the response arrives: only the first random numbers of a request are kept.
+    /// Checks that it is still known when the response arrives: only the first random numbers of a request are stored.
     pub(crate) fn kept(self) -> Result<ExpectedLength, String> {
         match self {
             ExpectedLength::Drawn(MAX_NUMBERS..) => {
@@ -47,7 +46,7 @@ impl ExpectedLength {
         }
     }
 
-    /// Octets expected in the response to a request with these random `numbers`.
+    /// The expected number of bytes in response to a request with these random `numbers`.
     pub fn of(self, numbers: &[u64]) -> u64 {
         match self {
             ExpectedLength::Fixed(length) => length,
@@ -66,8 +65,8 @@ impl fmt::Display for ExpectedLength {
 }
 
 impl Expectation {
-    /// Reads `status=200`, `length=512`, `length=$1`, or both with a comma. `numbers` is how many the target
-    /// draws; none where that is not known, because the target is a mistake itself.
+    /// Parses `status=200`, `length=512`, `length=$1`, or both with a comma. `numbers`: how many random numbers the target draws; `None` if
+    /// unknown because the target itself is invalid.
     pub(crate) fn parse(text: &str, scheme: Scheme, numbers: Option<usize>) -> Result<Expectation, String> {
         let mut expect = Expectation::default();
         for item in text.split(',') {
@@ -95,7 +94,7 @@ pub(crate) fn status(text: &str, scheme: Scheme) -> Result<u16, String> {
     if scheme.has_calls() {
         return Status::parse_grpc(text).map(|status| status.0).map_err(|why| why.to_string());
     }
-    // An informational response (1xx) is never the final one: RFC 9110 section 15.2.
+    // An informational response (1xx) is never final: RFC 9110 section 15.2.
     let code = text.parse().ok().filter(|code| (200..=599).contains(code));
     code.ok_or_else(|| format!("{text:?} is not a status; use 200 to 599"))
 }
@@ -144,7 +143,7 @@ mod tests {
         check("", Err("unknown check \"\"; use status=200,length=$1"));
     }
 
-    /// Against a target that draws two numbers.
+    /// For a target that draws two numbers.
     fn check(text: &str, expected: Result<(Option<u16>, Option<ExpectedLength>), &str>) {
         let read =
             Expectation::parse(text, Scheme::Http, Some(2)).map(|expect| (expect.status, expect.length));

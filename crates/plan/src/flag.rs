@@ -1,5 +1,5 @@
-//! Every flag of `throng run`, once: parser, help and reference, the key of a scenario file of the same name with its schema, and
-//! which verb refuses it all follow from this table. What a value means is read in `flags.rs` and `outputs.rs`.
+//! The table of all flags of `throng run`. Parser, help, reference, the keys of a scenario file with their schema, and the verbs that
+//! refuse a flag all follow from it. Values are parsed in `flags.rs` and `outputs.rs`.
 
 use crate::key::Kind::{Number, OneOf, Pairs, Text, TextOrTable, Texts, Truth};
 use crate::key::{ANSWER, Key, Kind, PROBE as PROBE_TABLE};
@@ -11,23 +11,23 @@ pub use group::Group;
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Without its dashes. [`TARGET`] has none.
+    /// Name without dashes. [`TARGET`] is positional.
     pub name: &'static str,
-    /// Its letter, where it has one.
+    /// Its one-letter form, if any.
     pub short: Option<char>,
     /// How many values it takes.
     pub takes: Takes,
-    /// What help calls its value.
+    /// Name of its value in the help.
     pub value: &'static str,
-    /// What it is about.
+    /// Subject of the flag.
     pub role: Role,
-    /// Where help lists it.
+    /// Heading under which the help lists it.
     pub group: Group,
     /// Its help text.
     pub help: &'static str,
-    /// The same in a line, where it is one of those that the short help has.
+    /// Its one-line help, if the short help has it.
     pub brief: Option<&'static str>,
-    /// The same in a scenario file.
+    /// The equivalent key of a scenario file, if any.
     pub(crate) key: Option<Key>,
 }
 
@@ -63,48 +63,48 @@ pub enum Role {
     View,
 }
 
-/// The flags that mean something only where connections are secured.
+/// The flags that apply only to connections with TLS.
 pub(crate) const OF_TLS: [&Flag; 7] = [&INSECURE, &CACERT, &CERT, &KEY, &SNI, &TLS, &NO_RESUME];
 
-/// The flags that mean something only for gRPC.
+/// The flags that apply only to gRPC.
 pub(crate) const OF_GRPC: [&Flag; 2] = [&PROTOSET, &SERVER_STREAMING];
 
 impl Role {
-    /// Whether it is about [`crate::Outputs`], and not about the plan.
+    /// Whether it concerns [`crate::Outputs`], not the plan.
     pub fn is_output(self) -> bool {
         matches!(self, Role::Export | Role::View)
     }
 
-    /// Whether it is about the plan.
+    /// Whether it concerns the plan.
     pub fn is_of_plan(self) -> bool {
         !self.is_output() && self != Role::Place
     }
 
-    /// Whether two runs that differ in it have the same load, applied in the same way.
+    /// Whether two runs that differ only in it have the same load, applied in the same way.
     pub fn keeps_load(self) -> bool {
         self == Role::Judgement || self.is_output()
     }
 }
 
 impl Flag {
-    /// The flag of this name, as typed: `target`, `--think`, `-c`.
+    /// Finds a flag as typed: `target`, `--think`, `-c`.
     pub fn named(arg: &str) -> Option<&'static Flag> {
         let is_it = |flag: &&&Flag| flag.place() == arg || flag.short.is_some_and(|c| arg == format!("-{c}"));
         FLAGS.iter().find(is_it).copied()
     }
 
-    /// A number that it takes, where it takes one.
+    /// An example value, if it takes a number.
     pub fn example(&self) -> Option<&'static str> {
         let key = self.key.filter(|key| matches!(key.kind, Kind::Number))?;
         Some(key.example.trim_matches('"'))
     }
 
-    /// As messages name it.
+    /// Its name in messages.
     pub fn place(&self) -> String {
         if self.name == TARGET.name { self.name.to_owned() } else { format!("--{}", self.name) }
     }
 
-    /// As a scenario file has it.
+    /// Its key in a scenario file. Only for flags that have one.
     pub(crate) const fn in_file(&self) -> Key {
         self.key.expect("a flag that a scenario file has as a key")
     }
@@ -125,7 +125,7 @@ impl Flag {
         Flag { takes, ..self }
     }
 
-    /// A scenario file has it by the same name.
+    /// Adds the key of the same name in scenario files.
     const fn key(self, kind: Kind, example: &'static str, about: &'static str) -> Flag {
         self.key_as(self.name, kind, example, about)
     }

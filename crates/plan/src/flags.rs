@@ -1,4 +1,4 @@
-//! The flags of a command line as typed. Those of the load are read as the top level of a scenario file is ([`crate::from_flags`]).
+//! The flags of a command line as typed. Those of the load are read like the top level of a scenario file ([`crate::from_flags`]).
 
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::target::Resolve;
@@ -8,49 +8,49 @@ use std::net::IpAddr;
 
 mod place;
 
-/// The flags of a command line as typed: the name of each with its value, in the order in which they were given.
+/// Flags as typed: name and value of each, in the order given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags(Vec<(&'static str, String)>);
 
 impl Flags {
-    /// A target alone.
+    /// Just a target.
     pub fn new(target: impl ToString) -> Flags {
         Flags::default().with(&flag::TARGET, target)
     }
 
-    /// With one more value of a flag.
+    /// Adds a value of a flag.
     #[must_use]
     pub fn with(mut self, flag: &Flag, value: impl ToString) -> Flags {
         self.0.push((flag.name, value.to_string()));
         self
     }
 
-    /// With this value of a flag that was not given.
+    /// Adds a value of a flag unless the flag was given.
     #[must_use]
     pub fn or(self, flag: &Flag, value: impl ToString) -> Flags {
         if self.get(flag).is_some() { self } else { self.with(flag, value) }
     }
 
-    /// Without a flag.
+    /// Removes a flag.
     #[must_use]
     pub fn without(mut self, flag: &Flag) -> Flags {
         self.0.retain(|(name, _)| *name != flag.name);
         self
     }
 
-    /// Without those that say which machines apply the load: each of these makes a plan of the rest.
+    /// Removes the flags that choose the machines which apply the load: each machine plans from the rest.
     #[must_use]
     pub fn without_place(mut self) -> Flags {
         self.0.retain(|(name, _)| !FLAGS.iter().any(|flag| flag.name == *name && flag.role == Role::Place));
         self
     }
 
-    /// The value of a flag; of one that takes none, an empty text.
+    /// The first value of a flag; empty for a flag without a value.
     pub fn get(&self, flag: &Flag) -> Option<&str> {
         self.all(flag).next()
     }
 
-    /// Each value of a flag, with its number among all of them.
+    /// Each value of a flag, with its place among all flags.
     pub(crate) fn places(&self, flag: &Flag) -> impl Iterator<Item = (usize, &str)> {
         let all = self.0.iter().enumerate().map(|(at, (name, value))| (at, *name, value.as_str()));
         let name = flag.name;
@@ -63,7 +63,7 @@ impl Flags {
         self.0.iter().filter(move |(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
 
-    /// All of them, as they would be typed: each name with its value.
+    /// Name and value of each flag, as it would be typed.
     pub fn pairs(&self) -> Vec<(String, String)> {
         self.0.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
@@ -71,7 +71,7 @@ impl Flags {
     /// The flags of these [pairs](Flags::pairs).
     ///
     /// # Errors
-    /// A name that is no flag's.
+    /// A name is not that of a flag.
     pub fn from_pairs(pairs: &[(String, String)]) -> Result<Flags, String> {
         let known = |name: &str| FLAGS.iter().find(|flag| flag.name == name).map(|flag| flag.name);
         let flag = |(name, value): &(String, String)| Some((known(name)?, value.clone()));
@@ -79,7 +79,7 @@ impl Flags {
         pairs.iter().map(read).collect::<Result<_, _>>().map(Flags)
     }
 
-    /// A mistake for each flag that was given, where `why` refuses it with this value.
+    /// A mistake for each given flag that `why` refuses because of a value.
     pub fn refused(&self, why: impl Fn(&Flag, &str) -> Option<String>) -> Vec<Mistake> {
         let mut reader = FlagReader::new(self);
         for flag in FLAGS {
@@ -91,7 +91,7 @@ impl Flags {
     }
 }
 
-/// The arguments of a command line that define the load: each flag with its value, sorted.
+/// The arguments that define the load: each flag with its value, sorted.
 pub fn load_args(args: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = args.iter().peekable();
@@ -115,13 +115,13 @@ pub fn load_args(args: &[String]) -> Vec<String> {
     found
 }
 
-/// Facts of the machine for the planner; an argument, so that a test needs no machine.
+/// Facts about the machine that the planner needs; passed in, so that tests need no real machine.
 pub struct Environment<'a> {
     /// Processors that this process may use.
     pub cores: u32,
-    /// A random number, used where `--seed` is absent.
+    /// Random number that is the seed unless `--seed` is given.
     pub seed: u64,
-    /// Resolves a name; the error is a short reason.
+    /// Resolves a host name; the error is a short reason.
     pub resolve: &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>,
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Reads flags, and keeps what is wrong with them.
+/// Reads flags and collects their mistakes.
 pub(crate) struct FlagReader<'f> {
     flags: &'f Flags,
     pub(crate) mistakes: Vec<Mistake>,
@@ -151,7 +151,7 @@ impl<'f> FlagReader<'f> {
         FlagReader { flags, mistakes: Vec::new() }
     }
 
-    /// Flags beside a scenario file, which defines what each connection does.
+    /// Flags next to a scenario file, which alone defines what each connection does.
     pub(crate) fn beside_a_scenario(flags: &'f Flags) -> FlagReader<'f> {
         let why = || "cannot be used with a scenario file; set it in the file".to_owned();
         let mistakes = flags.refused(|flag, _| (flag.role == Role::Work).then(why));
@@ -162,7 +162,7 @@ impl<'f> FlagReader<'f> {
         self.flags.get(flag)
     }
 
-    /// The value of a flag; the default if it is absent or invalid (then it is not used).
+    /// The value of a flag; `default` if it is absent or invalid. A mistake is reported, so the default does not come into use.
     pub(crate) fn read<T, E: fmt::Display>(
         &mut self,
         flag: &Flag,
@@ -172,7 +172,7 @@ impl<'f> FlagReader<'f> {
         self.given(flag, parse).unwrap_or(default)
     }
 
-    /// The value of a flag; none where it is absent or a mistake.
+    /// The value of a flag; `None` if it is absent or invalid.
     pub(crate) fn given<T, E: fmt::Display>(
         &mut self,
         flag: &Flag,
@@ -181,7 +181,7 @@ impl<'f> FlagReader<'f> {
         parse(self.get(flag)?).map_err(|why| self.add(flag, why)).ok()
     }
 
-    /// Each value of a flag that is no mistake.
+    /// All valid values of a flag.
     pub(crate) fn all<T, E: fmt::Display>(
         &mut self,
         flag: &Flag,
@@ -194,7 +194,7 @@ impl<'f> FlagReader<'f> {
         self.mistakes.push(Mistake { place: flag.place(), text: why.to_string() });
     }
 
-    /// A flag that was given and must not be here: the mistake ends with its value.
+    /// Reports a flag that must not be given here; the message ends with its value.
     pub(crate) fn refuse(&mut self, flag: &Flag, why: impl fmt::Display) {
         match self.get(flag) {
             Some(_) if flag.takes == Takes::Nothing => self.add(flag, why),
@@ -203,7 +203,7 @@ impl<'f> FlagReader<'f> {
         }
     }
 
-    /// The plan with what is only a flag: who observes the target's host, and its JVM.
+    /// Completes the plan with what only flags can set: the observer of the target's host, and collections of its JVM.
     pub(crate) fn observed(&mut self, plan: Plan, resolve: Resolve) -> Plan {
         let observe = self.observe(resolve);
         let target_gc = self.get(&flag::TARGET_GC).is_some();

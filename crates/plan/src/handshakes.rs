@@ -1,29 +1,29 @@
-//! What a plan asks of processors beyond plain connections: TLS handshakes and HTTP/2 requests, how many and how fast.
+//! The CPU demand of a plan beyond plain connections: number and rate of TLS handshakes and HTTP/2 requests.
 
 use units::Rate;
 
 use crate::{Plan, Population, Ramp, Stage};
 
-/// TLS handshakes of the connections that a plan opens; those of redials are not known before.
+/// TLS handshakes of the connections that a plan opens, without redials, which are not known in advance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Handshakes {
-    /// To reach the largest load: one for each connection that is held.
+    /// Number for the maximum load: one per held connection.
     pub count: u64,
-    /// The most in a second, by a ramp or a rate of arrivals; none where all are made as fast as the target takes them.
+    /// Maximum per second, by ramp or rate of arrivals; `None` if limited only by the target.
     pub per_s: Option<f64>,
 }
 
 /// HTTP/2 requests of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Http2Requests {
-    /// On a connection at once, where these are fewest.
+    /// Concurrent requests per connection; the minimum of all populations.
     pub streams: u16,
-    /// The most in a second, at a rate; none where all are sent as fast as the target responds, or as think time has it.
+    /// Maximum per second, if at a rate; `None` if limited by the target's responses or by think time.
     pub per_s: Option<f64>,
 }
 
 impl Plan {
-    /// Those of its populations over HTTP/2; none where there is none.
+    /// The requests of its HTTP/2 populations; `None` without one.
     pub fn http2_requests(&self) -> Option<Http2Requests> {
         let own = || (0..).zip(&self.populations).filter(|(_, own)| own.streams.is_some());
         let streams = own().filter_map(|(_, own)| own.streams).min()?;
@@ -35,7 +35,7 @@ impl Plan {
         Some(Http2Requests { streams, per_s: (per_s > 0.0).then_some(per_s) })
     }
 
-    /// Those of its secured populations; none where there is none.
+    /// The handshakes of its populations with TLS; `None` without one.
     pub fn handshakes(&self) -> Option<Handshakes> {
         let secured = || (0..).zip(&self.populations).filter(|(_, own)| own.target.secure);
         secured().next()?;
@@ -83,7 +83,7 @@ mod tests {
         check(&one("https://127.0.0.1:1/", "connections = 900"), Some((900, None)));
         check(&one("wss://127.0.0.1:1/", "connections = 900\nramp = \"300/s\""), Some((900, Some(300.0))));
         check(&one("tls://127.0.0.1:1", "connections = 900\nramp = \"3s\""), Some((900, Some(300.0))));
-        // All within less than a second: none is expected faster than in one.
+        // All within less than a second: counted as one second.
         check(&one("tls://127.0.0.1:1", "connections = 900\nramp = \"10ms\""), Some((900, Some(900.0))));
         check(&one("https://127.0.0.1:1/", "arrive = \"70/s\""), Some((0, Some(70.0))));
         let two = "duration = \"1s\"\nramp = \"400/s\"\n[[population]]\nname = \"a\"\ntarget = \"https://127.0.0.1:1/\"\n\

@@ -1,13 +1,13 @@
-//! Header fields as typed, and those that throng sets itself.
+//! Header fields as typed, and the fields that throng sets itself.
 
 use crate::Scheme;
 
-/// The message for a wrong field name.
+/// The error message for an invalid field name.
 pub(crate) fn not_a_field(name: &str) -> String {
     format!("{name:?} is not a header name; use Content-Type")
 }
 
-/// RFC 9110 section 5.6.2: what a method or a field's name is made of.
+/// Whether it is a token (RFC 9110 section 5.6.2), as methods and field names are.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
@@ -15,10 +15,10 @@ pub(crate) fn is_token(text: &str) -> bool {
 /// Fields that frame a request.
 const OF_REQUESTS: [&str; 4] = ["content-length", "transfer-encoding", "upgrade", "expect"];
 
-/// Checks the name of a field that is sent to a target with this scheme.
+/// Checks the name of a field for a target with this scheme.
 ///
 /// # Errors
-/// It is not one, or throng sets it.
+/// It is no field name, or throng sets the field.
 pub(crate) fn check_name(name: &str, scheme: Scheme) -> Result<(), String> {
     if !is_token(name) {
         return Err(not_a_field(name));
@@ -29,10 +29,10 @@ pub(crate) fn check_name(name: &str, scheme: Scheme) -> Result<(), String> {
     }
 }
 
-/// A field as typed, `Name: value`; `Name;` has an empty value, as with curl.
+/// Splits a field as typed: `Name: value`; `Name;` has an empty value, as with curl.
 ///
 /// # Errors
-/// It is neither.
+/// The text is neither.
 pub(crate) fn split(text: &str) -> Result<(&str, &str), String> {
     match text.split_once(':') {
         Some((name, value)) if !value.trim().is_empty() => Ok((name.trim_end(), value.trim())),
@@ -44,7 +44,7 @@ pub(crate) fn split(text: &str) -> Result<(&str, &str), String> {
     }
 }
 
-/// The value of a Host field (RFC 9112 section 3.2): a host, with or without a port.
+/// Checks the value of a Host field (RFC 9112 section 3.2): a host with or without a port.
 ///
 /// # Errors
 /// It is not one.
@@ -57,10 +57,10 @@ pub(crate) fn host(text: &str) -> Result<String, String> {
     }
 }
 
-/// A method (RFC 9110 section 9.1), in upper case: methods are case-sensitive.
+/// Checks a method (RFC 9110 section 9.1), which must be in upper case because methods are case-sensitive.
 ///
 /// # Errors
-/// It is not one, or another protocol follows it.
+/// It is no method, or CONNECT, which another protocol follows.
 pub(crate) fn method(text: &str) -> Result<String, String> {
     if is_token(text) && !text.bytes().any(|b| b.is_ascii_lowercase()) && text != "CONNECT" {
         return Ok(text.to_owned());

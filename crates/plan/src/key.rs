@@ -1,15 +1,15 @@
-//! What a key of a scenario file is: the reader, the JSON schema and the reference come from tables of these.
+//! Keys of scenario files: the parser, the JSON schema and the reference are derived from tables of these.
 
 use Kind::{Number, Pairs, Text, Truth, Values};
 
-/// A table of the file, and its keys.
+/// A table of the scenario file, with its keys.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Its name in the schema.
+    /// Name in the schema.
     pub(crate) name: &'static str,
-    /// Where it is, as people write it.
+    /// Its location, as people write it.
     pub(crate) place: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub(crate) about: &'static str,
     /// In the order in which people would write them.
     pub(crate) keys: &'static [Key],
@@ -18,13 +18,13 @@ pub(crate) struct Table {
 /// A key of a [`Table`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    /// As written.
+    /// Name as written.
     pub(crate) name: &'static str,
     /// The kind of its value.
     pub(crate) kind: Kind,
-    /// What it means, its default last.
+    /// Its meaning, ending with the default.
     pub(crate) about: &'static str,
-    /// A value as written in TOML: the fix of a wrong type, and the example of the schema.
+    /// A value in TOML: the fix for a wrong type, and the example in the schema.
     pub(crate) example: &'static str,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Key {
 pub(crate) enum Kind {
     /// A text.
     Text,
-    /// A number with or without its unit: a text, or a whole number.
+    /// A number with or without unit: a text, or an integer.
     Number,
     /// One of these texts.
     OneOf(&'static [&'static str]),
@@ -41,33 +41,33 @@ pub(crate) enum Kind {
     Truth,
     /// `true`, `false` or a text.
     TruthOrText,
-    /// Texts in brackets.
+    /// An array of texts.
     Texts,
-    /// A table whose keys are the user's, of texts and whole numbers.
+    /// A table with user-defined keys; values are texts and integers.
     Pairs,
-    /// The same, of `true` and `false` too.
+    /// As `Pairs`, also with `true` and `false`.
     Values,
     /// A text in short form, or a table.
     TextOrTable(&'static Table),
     /// An array of tables: `[[name]]`.
     Tables(&'static Table),
-    /// Tables with names of the user: `[key.name]`.
+    /// Tables with user-defined names: `[key.name]`.
     Named(&'static Table),
 }
 
 impl Table {
-    /// The key of this name.
+    /// The key with this name.
     pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 }
 
-/// A key of these.
+/// A key of a table.
 pub(crate) const fn key(name: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Key {
     Key { name, kind, about, example }
 }
 
-/// The check of a response.
+/// The table for checks of a response.
 pub(crate) static ANSWER: Table = Table {
     name: "expect",
     place: "expect",
@@ -119,7 +119,7 @@ pub(crate) static ANSWER: Table = Table {
     ],
 };
 
-/// The probe in a table of its own.
+/// The table for the probe.
 pub(crate) static PROBE: Table = Table {
     name: "probe",
     place: "[probe]",

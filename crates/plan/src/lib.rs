@@ -1,5 +1,6 @@
-//! From flags as typed, or a scenario file, to a resolved [`Plan`], its split into [`Part`]s, and the addresses to dial
-//! from. No clock, no socket, no file: facts of the machine are arguments.
+//! The plan of a run: parses flags or a scenario file, reports all mistakes at once, and resolves defaults to a [`Plan`]. Splits the plan
+//! into [`Part`]s that add up to it, and computes the 4-tuples to dial from. Pure: no clock, socket or file; facts about the machine are
+//! arguments.
 
 mod addresses;
 mod alone;
@@ -106,12 +107,12 @@ mod tests {
         assert_eq!(plan(&[("-c", "1"), ("--probe", "0.001/s")]).places(), 1 + 3);
         assert_eq!(plan(&[("-c", "1"), ("--probe", "10k/s")]).places(), 1 + 2 + 1_024);
 
-        // A dial and two responses of a second each, and half a second between those.
+        // A dial and two responses of one second each, and half a second between the responses.
         let visits = [("--arrive", "100/s"), ("--total", "1m"), ("--calls", "2"), ("--timeout", "1s")];
         let visits = plan(&[&visits[..], &[("--think", "500ms")]].concat());
         assert_eq!(visits.places(), 351);
         assert_eq!(visits.pairs_needed(), 6_000 + 351);
-        // Of a target that takes 100 ms for each of these: 300 ms, and the pause.
+        // A target that takes 100 ms for each of these: 300 ms, and the pause.
         let usual = |plan: &Plan| plan.usually_open(Nanos::from_millis(100));
         assert_eq!(usual(&visits), 81);
         assert_eq!((usual(&held), usual(&probed)), (100_000, 100 + 2 + 3));
@@ -119,7 +120,7 @@ mod tests {
         let few = plan(&[("--arrive", "100/s"), ("--total", "7")]);
         assert_eq!(usual(&few), 7);
         assert_eq!((few.places(), few.pairs_needed()), (7, 7));
-        // As many as come in the time.
+        // As many as arrive in the time.
         let timed = plan(&[("--arrive", "100/s"), ("-d", "5s")]);
         assert!(matches!(timed.populations[0].load, crate::Load::Arrivals { total: None, .. }));
     }

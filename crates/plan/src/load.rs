@@ -1,50 +1,50 @@
-//! The load models: how many connections a population has, and when something is due on them. The one place in this crate
-//! that distinguishes them; in the engine it is the pacer.
+//! Load models: the number of connections of a population, and when something is due on them. In this crate they are distinguished only
+//! here; in the engine, by the pacer.
 
 use units::Rate;
 
-/// How many connections there are, and when something is due on them.
+/// A load model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// This number is held, at least 1; each sends on its own: a closed loop.
+    /// A fixed number of connections, at least 1, each with its own schedule: a closed loop.
     Held {
-        /// At once.
+        /// Number of connections.
         connections: u32,
     },
-    /// This number is held, and their next requests are due at a rate, once all are there: an open loop.
+    /// A fixed number of connections, with requests due at a rate once all are open: an open loop.
     Rate {
-        /// At once, at least 1.
+        /// Number of connections, at least 1.
         connections: u32,
-        /// Requests in a time over all of them; never zero.
+        /// Rate of requests over all connections; never zero.
         rate: Rate,
     },
-    /// New connections come at a rate, and each is closed when it has done what it came for.
+    /// New connections arrive at a rate, and each is closed when it has completed its steps.
     Arrivals {
-        /// Connections in a time; never zero.
+        /// Rate of connections; never zero.
         rate: Rate,
-        /// In all; none is as long as the stages last.
+        /// Total of connections; `None`: until the stages end.
         total: Option<u32>,
     },
 }
 
-/// A load as it is written: the values of its flags, or of its keys in a scenario file.
+/// The load as written: values of flags, or of keys in a scenario file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadKeys {
     /// Connections to hold.
     pub connections: Option<u32>,
-    /// Requests in a time over all of them; never zero.
+    /// Rate of requests over all connections; never zero.
     pub rate: Option<Rate>,
-    /// Connections in a time; never zero.
+    /// Rate of arriving connections; never zero.
     pub arrive: Option<Rate>,
-    /// Connections that arrive in all.
+    /// Total of arriving connections.
     pub total: Option<u32>,
 }
 
-/// Connections to hold, where their number is not given.
+/// Default number of connections to hold.
 pub(crate) const DEFAULT_CONNECTIONS: u32 = 50;
 
 impl LoadKeys {
-    /// The model that has these keys; `arrive` goes before the others.
+    /// The load model for these keys; `arrive` takes precedence.
     pub fn load(self) -> Load {
         let connections = self.connections.unwrap_or(DEFAULT_CONNECTIONS);
         match (self.arrive, self.rate) {
@@ -56,7 +56,7 @@ impl LoadKeys {
 }
 
 impl Load {
-    /// Its keys with their values.
+    /// The keys of this load model, with their values.
     pub fn keys(self) -> LoadKeys {
         let none = LoadKeys::default();
         match self {
@@ -68,29 +68,29 @@ impl Load {
         }
     }
 
-    /// Connections held, or that arrive in all; none where they arrive without end.
+    /// Connections held, or the total of arrivals; `None` for arrivals without a total.
     pub fn wanted(self) -> Option<u32> {
         let LoadKeys { connections, total, .. } = self.keys();
         connections.or(total)
     }
 
-    /// The same; as many as can be counted where they arrive without end.
+    /// As `wanted`; the maximum number for arrivals without a total.
     pub fn connections(self) -> u32 {
         self.wanted().unwrap_or(u32::MAX)
     }
 
-    /// Connections held; none of those that arrive.
+    /// Connections held; 0 for arrivals.
     pub fn held(self) -> u32 {
         self.keys().connections.unwrap_or(0)
     }
 
-    /// The rate at which requests are due, or connections arrive; none where nothing goes by a rate.
+    /// The rate of requests or arrivals; `None` for a closed loop.
     pub fn rate(self) -> Option<Rate> {
         let LoadKeys { rate, arrive, .. } = self.keys();
         rate.or(arrive)
     }
 
-    /// The rate at which connections arrive; none where they are held.
+    /// The rate of arrivals; `None` if connections are held.
     pub fn arrival_rate(self) -> Option<Rate> {
         self.keys().arrive
     }
@@ -100,7 +100,7 @@ impl Load {
         self.keys().rate.is_some()
     }
 
-    /// Whether each held connection sends on its own.
+    /// Whether each held connection has its own schedule.
     pub fn is_closed_loop(self) -> bool {
         matches!(self, Load::Held { .. })
     }

@@ -1,9 +1,9 @@
-//! The user and the password of a URL: basic authentication (RFC 7617).
+//! User and password in a URL: basic authentication (RFC 7617).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// An authority's user, where it has one, and its host (RFC 3986 section 3.2).
+/// Splits an authority into user, if any, and host (RFC 3986, section 3.2).
 pub(crate) fn split(authority: &str) -> (Option<&str>, &str) {
     match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -14,7 +14,7 @@ pub(crate) fn split(authority: &str) -> (Option<&str>, &str) {
 /// The value of the Authorization field for `user:password`, which may be percent-encoded.
 ///
 /// # Errors
-/// An escape that is none, or a control character. The message does not have the text: it is a secret.
+/// An invalid escape, or a control character. The message does not contain the text, because it is secret.
 pub(crate) fn authorization(user: &str) -> Result<String, String> {
     let bytes =
         decoded(user).ok_or("the user or the password has a % without two hexadecimal digits; use %25")?;

@@ -1,9 +1,9 @@
-//! Suggestions for a mistyped name: the nearest one, or all of them.
+//! Suggestions for a mistyped name: the nearest known one, or all of them.
 
 use strsim::osa_distance;
 
-/// The one of `known` that is nearest to `word`: the first that continues it, the one at the least distance, of at most a third
-/// of its letters, or of one, or the longest that `word` continues (`thinktime`).
+/// The name in `known` nearest to `word`: the first that `word` abbreviates; or the one at the least edit distance, at most a third of the
+/// letters of `word` (but 1 to 3); or the longest name that `word` continues, as `thinktime` continues `think`.
 pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let is_begun = word.len() >= SHORTEST_BEGINNING;
     if let Some(whole) = known.clone().find(|candidate| is_begun && candidate.starts_with(word)) {
@@ -16,12 +16,12 @@ pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> 
     if far <= most { Some(candidate) } else { known.filter(begins).max_by_key(|candidate| candidate.len()) }
 }
 
-/// Octets of a word that may be the beginning of a longer one.
+/// Fewest octets of a word that may abbreviate a name.
 const SHORTEST_BEGINNING: usize = 3;
-/// Octets of a name that may be the beginning of a wrong word: shorter ones begin too many.
+/// Fewest octets of a name that a mistyped word may continue: too many words start with a shorter one.
 const SHORTEST_BEGUN: usize = 5;
 
-/// The one of `known` that is nearest to `word`; where none is near, all of them.
+/// The name in `known` nearest to `word`; all of them if none is near.
 pub(crate) fn nearest_or_all<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
     nearest(word, known.clone()).map_or_else(|| one_of(known), str::to_owned)
 }

@@ -14,7 +14,7 @@ pub struct Observe {
 }
 
 impl Observe {
-    /// `http://HOST:PORT`, without a path; uses the first address of a name. The error has the fix.
+    /// Parses `http://HOST:PORT`, without a path; uses the first address of a name. The error has the fix.
     pub(crate) fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Observe, String> {
         let target = Target::parse(text, None, &[], resolve)?;
         let authority = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));

@@ -1,4 +1,4 @@
-//! Where the results of a run go, and what shows it while it lasts.
+//! Where the results of a run go, and what displays it while it lasts.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -18,20 +18,20 @@ pub use format::{Format, Tool};
 pub use influx::Influx;
 pub use post::PostUrl;
 
-/// What a run writes and shows. It is no part of the [`crate::Plan`]: the run is the same without it.
+/// What a run writes and shows. Not part of the [`crate::Plan`]: the load is the same without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
     /// Progress on standard error.
     pub live: Live,
-    /// The format in which the summary is printed, and of which populations.
+    /// Format of the printed summary, and the population that it covers.
     pub format: Format,
     /// The summary as JSON; `-` is standard output.
     pub json: Option<String>,
-    /// Verdict and thresholds as test cases of JUnit.
+    /// Verdict and thresholds as JUnit test cases.
     pub junit: Option<String>,
     /// The file to which a short summary in Markdown is appended.
     pub markdown: Option<String>,
-    /// A folder for all of it.
+    /// Folder for all outputs.
     pub out: Option<String>,
     /// A file for the report.
     pub report: Option<String>,
@@ -39,17 +39,17 @@ pub struct Outputs {
     pub hlog: Option<String>,
     /// A file for the metrics of each second, as CSV.
     pub csv: Option<String>,
-    /// The same as JSON.
+    /// The same, as JSON.
     pub jsonl: Option<String>,
-    /// The same as Parquet.
+    /// The same, as Parquet.
     pub parquet: Option<String>,
-    /// Where Prometheus fetches the metrics.
+    /// Address of the Prometheus endpoint.
     pub prometheus: Option<SocketAddr>,
     /// The live page.
     pub dashboard: Option<Dashboard>,
     /// The InfluxDB to which metrics are pushed.
     pub influx: Option<Influx>,
-    /// The collector to which metrics are pushed.
+    /// OpenTelemetry collector to which metrics are pushed.
     pub otlp: Option<PostUrl>,
     /// Tags of the stored run, each once.
     pub tags: Vec<String>,
@@ -58,9 +58,9 @@ pub struct Outputs {
 /// Progress on standard error while a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Live {
-    /// What suits the terminal, or its absence.
+    /// Chosen by whether there is a terminal.
     Auto,
-    /// The view that fills the terminal, and takes keys.
+    /// Full-screen view, with keys.
     Tui,
     /// One line a second.
     Line,
@@ -75,15 +75,15 @@ pub enum Live {
 pub struct Dashboard {
     /// Where it listens.
     pub at: SocketAddr,
-    /// The file with the token that it requires; none on loopback only.
+    /// File with the token that the page requires; `None` only on loopback.
     pub token_file: Option<String>,
 }
 
 impl Outputs {
-    /// Resolves the flags; all mistakes are reported at once. `populations` are those of the plan; where that has mistakes, none.
+    /// Reads the flags and reports all mistakes at once. `populations` are those of the plan; empty if the plan has mistakes.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// All mistakes.
     pub fn from_flags(
         flags: &Flags,
         populations: &[Population],
@@ -152,17 +152,17 @@ impl FlagReader<'_> {
 /// The tags of a stored run, each once.
 ///
 /// # Errors
-/// All that are none.
+/// All invalid tags.
 pub fn tags(flags: &Flags) -> Result<Vec<String>, Vec<Mistake>> {
     let mut reader = FlagReader::new(flags);
     let tags = reader.tags();
     if reader.mistakes.is_empty() { Ok(tags) } else { Err(reader.mistakes) }
 }
 
-/// A tag of a stored run.
+/// Parses a tag of a stored run.
 ///
 /// # Errors
-/// It has characters that a tag may not have.
+/// It contains a character that a tag may not have.
 pub fn tag(text: &str) -> Result<String, String> {
     match !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
         true => Ok(text.to_owned()),
@@ -170,7 +170,7 @@ pub fn tag(text: &str) -> Result<String, String> {
     }
 }
 
-/// Where to listen: a port alone is on loopback.
+/// Parses a listening address; a port alone is on loopback.
 fn endpoint(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let wrong = |_| format!("{text:?} is not an address and port; use 127.0.0.1:9464, or 9464 for the same");

@@ -1,4 +1,4 @@
-//! The split of a plan: parts that sum to the whole.
+//! Splits a plan into parts for shards, which sum to the whole.
 
 use std::collections::HashMap;
 
@@ -6,24 +6,24 @@ use units::nth_seed;
 
 use crate::{Plan, Population, ProbeKind, Slice, Turn};
 
-/// The part of a plan that one shard carries out.
+/// The part of a plan that one shard executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The role of the shard.
     pub role: Role,
-    /// The slice of its population that its machine carries out.
+    /// The slice of its population that its machine executes.
     pub slice: Slice,
-    /// The shard's index among those with the same role and slice, from 0.
+    /// Index among the shards with the same role and slice, from 0.
     pub shard: u32,
-    /// The number of shards with the same role and slice.
+    /// Number of shards with the same role and slice.
     pub shards: u32,
-    /// Maximum of connections it holds, or total that it opens; 0 if there are more shards than connections.
+    /// Maximum of held connections, or total of arrivals; 0 if there are more shards than connections.
     pub connections: u32,
     /// Maximum of connections at one time.
     pub places: u32,
-    /// Requests that it sends in all; none is no limit.
+    /// Total of requests; `None` is no limit.
     pub requests: Option<u64>,
-    /// Its own seed, from the plan's seed and its number.
+    /// Seed, derived from the plan's seed and the part's position.
     pub seed: u64,
     /// Its share of the 4-tuples.
     pub tuple_share: TupleShare,
@@ -34,42 +34,42 @@ pub struct Part {
 pub enum Role {
     /// The population of this index.
     Population(u16),
-    /// One of the probe's two, each in a shard of its own. Together they are the shards of one schedule of requests.
+    /// One of the probe's two populations, each in a shard of its own. Both follow one schedule of requests.
     Probe(ProbeKind),
 }
 
-/// A shard's share of the 4-tuples: of those of its process, of every `of` tuples the `width` ones from `from` on.
+/// A shard's share of the 4-tuples: among those of its process, `width` of every `of` tuples, from `from` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TupleShare {
-    /// The part of its process, of those that share the tuples: tuples go to them in turn.
+    /// The part of its process among those that share the tuples in turn.
     pub process: Slice,
-    /// The first, less than `of`.
+    /// First index, less than `of`.
     pub from: u32,
-    /// How many, at least 1.
+    /// Number of tuples per turn, at least 1.
     pub width: u32,
-    /// The total of all shares.
+    /// Sum of the widths of all shares.
     pub of: u32,
 }
 
 impl TupleShare {
-    /// Of the only shard.
+    /// The share of a single shard.
     pub const ALL: TupleShare = TupleShare { process: Slice::WHOLE, from: 0, width: 1, of: 1 };
 
-    /// Which of `n` destinations it begins with: spread, so that shards of a few connections each still reach all of them.
+    /// The first of `n` destinations for this share: spread, so that shards with few connections together reach all of them.
     pub(crate) fn first_of(self, n: u64) -> u32 {
         let Slice { from, width, of: processes } = self.process;
         let of = u128::from(self.of);
         let place = u128::from(from) * of + u128::from(width) * u128::from(self.from);
-        // Of as many processes as another machine says.
+        // The number of processes comes from another machine.
         (place * u128::from(n) / (of * u128::from(processes)).max(1)) as u32
     }
 }
 
-/// The width of the largest share.
+/// Maximum width of a share.
 const MAX_WIDTH: u64 = 64;
 
 impl Plan {
-    /// What a part of the plan does.
+    /// The population that a role executes.
     pub fn population(&self, role: Role) -> &Population {
         match role {
             Role::Population(nth) => &self.populations[usize::from(nth)],
@@ -88,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// Pairs of address and port that it needs between the same two hosts: enough for each part's share.
+    /// Number of (address, port) pairs needed between the same two hosts, such that each part's share suffices.
     pub fn pairs_needed(&self) -> u64 {
         let needed = |part: Part| {
             let own = self.population(part.role).pairs_needed();
@@ -97,14 +97,14 @@ impl Plan {
         self.parts(|_| 1).into_iter().map(needed).max().unwrap_or(0)
     }
 
-    /// The plan over shards, `shards` for a population (at least 1) and one for each of the probe's. A population's
-    /// connections differ by at most one from shard to shard. All deals together are one turn.
+    /// Splits the plan into parts: `shards` (at least 1) per population, and one for each of the probe's. The connections of a population's
+    /// shards differ by at most one. All tuple shares together are one turn.
     pub fn parts(&self, shards: impl Fn(u16) -> u32) -> Vec<Part> {
         self.parts_of(&vec![Slice::WHOLE; self.populations.len()], self.probe.is_some(), shards)
     }
 
-    /// The same of one machine, which has these slices of the populations, and the probe or not. A population of which it has
-    /// nothing has no shard.
+    /// The parts of one machine, which has these slices of the populations, and the probe or not. A population with an empty slice has no
+    /// shard.
     pub fn parts_of(&self, slices: &[Slice], has_probe: bool, shards: impl Fn(u16) -> u32) -> Vec<Part> {
         let is_whole = has_probe == self.probe.is_some() && slices.iter().all(|slice| *slice == Slice::WHOLE);
         let mut parts = Vec::new();
@@ -143,7 +143,7 @@ impl Plan {
         parts
     }
 
-    /// The seed of a part of a slice: it follows from where that is, so that no two machines have the same.
+    /// The seed of a part, derived from its position, so that it differs between machines.
     fn seed_of(&self, role: Role, slice: Slice, shard: u32) -> u64 {
         let of_role = match role {
             Role::Population(nth) => nth_seed(self.seed, nth.into()),
@@ -154,25 +154,25 @@ impl Plan {
 }
 
 impl Part {
-    /// When its turn is in what all parts of its population do by one schedule.
+    /// Its turn in the common schedule of its population.
     pub fn turn(&self) -> Turn {
         Turn::new(self.slice, self.shard, self.shards)
     }
 }
 
-/// One of the parts of `n` that differ by at most one.
+/// The size of one part of `n`; the parts differ by at most one.
 pub(crate) fn split_long(n: u64, (part, parts): (u32, u32)) -> u64 {
     let parts = u64::from(parts);
     n / parts + u64::from(u64::from(part) < n % parts)
 }
 
-/// `n` in parts that differ by at most one.
+/// Splits `n` into parts that differ by at most one.
 pub fn split(n: u32, parts: u32) -> impl Iterator<Item = u32> {
     assert!(parts > 0, "there is at least one part");
     (0..parts).map(move |part| n / parts + u32::from(part < n % parts))
 }
 
-/// Assigns tuple shares in proportion to places, which are in `width`: shards of one population alike.
+/// Assigns tuple shares in proportion to places, which are passed in `width`; shards of one population get equal shares.
 fn tuple_share(parts: &mut [Part]) {
     let mut most: HashMap<Role, u32> = HashMap::new();
     for part in parts.iter() {
@@ -192,7 +192,7 @@ fn tuple_share(parts: &mut [Part]) {
     }
 }
 
-/// Of 0 and another number: that one.
+/// If one number is 0, the other one.
 pub(crate) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {
         (a, b) = (b, a % b);
@@ -280,7 +280,7 @@ mod tests {
         let [fresh, kept] = [ProbeKind::Fresh, ProbeKind::Kept].map(Role::Probe);
         let sizes: Vec<_> = parts.iter().map(|part| (part.role, part.connections, part.places)).collect();
         assert_eq!(sizes, [(main, 51, 51), (main, 50, 50), (fresh, 10, 10), (kept, 12, 12)]);
-        // They take turns in one schedule.
+        // Both follow one schedule.
         let turns: Vec<_> = parts[2..].iter().map(|part| (part.shard, part.shards)).collect();
         assert_eq!(turns, [(0, 2), (1, 2)]);
         // 10 and 12 of 51 places, rounded up to 64ths.

@@ -1,18 +1,18 @@
-//! What a connection of a WebSocket population speaks at each step, where it sends requests before it is upgraded.
+//! The protocol of a WebSocket connection at each step, if it sends HTTP requests before its upgrade.
 
 use crate::{Act, Activity, Population, Step, Then};
 
-/// What is spoken at a step.
+/// The protocol at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Http,
     WebSocket,
-    /// Before the dial, or during a pause there.
+    /// Before the dial, or during a pause before it.
     Closed,
 }
 
 impl Population {
-    /// For each step, whether it is done by HTTP, before the upgrade; none where no step is.
+    /// For each step, whether it uses HTTP before the upgrade; empty if no step does.
     pub fn http_steps(&self) -> Vec<bool> {
         let Activity::Steps { steps, .. } = &self.activity else { return Vec::new() };
         if !self.target.scheme.is_upgraded() || !steps.iter().any(is_of_http) {
@@ -22,12 +22,12 @@ impl Population {
     }
 }
 
-/// Whether a step is possible before the upgrade only.
+/// Whether a step is only possible before the upgrade.
 fn is_of_http(step: &Step) -> bool {
     matches!(step.act, Act::Request { .. } | Act::Upgrade { .. })
 }
 
-/// What is spoken at each step, and after it.
+/// The protocol at each step, and after it.
 fn phases(steps: &[Step]) -> Vec<(Phase, Phase)> {
     let mut phase = Phase::Closed;
     let mut all: Vec<(Phase, Phase)> = Vec::new();
@@ -42,7 +42,7 @@ fn phases(steps: &[Step]) -> Vec<(Phase, Phase)> {
         all.push((at, after));
         phase = after;
     }
-    // A pause before the first step of a connection is what that step is: the dial comes before it.
+    // A pause before the first step of a connection takes the protocol of that step: the dial precedes it.
     let mut next = Phase::WebSocket;
     for (at, after) in all.iter_mut().rev() {
         if *after == Phase::Closed && *at == Phase::Closed {
@@ -53,7 +53,7 @@ fn phases(steps: &[Step]) -> Vec<(Phase, Phase)> {
     all
 }
 
-/// Why these steps cannot be done in this order, at the step of this index; `then` at none.
+/// Why this order of steps is impossible, with the index of the step; `None` for the index if `then` is wrong.
 pub(crate) fn wrong_order(steps: &[Step], then: Then) -> Option<(Option<usize>, String)> {
     let all = phases(steps);
     let before = |at: usize| if at == 0 { Phase::Closed } else { all[at - 1].1 };

@@ -1,4 +1,4 @@
-//! The resolved plan: every default filled in, every value checked.
+//! The resolved plan: all defaults filled in, all values checked.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -9,50 +9,50 @@ use units::{Nanos, ParseError};
 
 use crate::{Call, Csv, Hold, Observe, Population, Probe, Ramp, Share, Sources, Stage, Threshold};
 
-/// What happens in one run, with all defaults filled in. Prints as a scenario file that reads the same.
+/// A plan for one run. It prints as a scenario file that reads back as the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What the user named: a target, or a scenario file.
+    /// The target or scenario file that the user named.
     pub text: String,
-    /// At least one; no two of one name.
+    /// At least one, with distinct names.
     pub populations: Vec<Population>,
     /// The stages of the load: at least one.
     pub stages: Vec<Stage>,
-    /// The probe, where there is one.
+    /// The probe; `None` without one.
     pub probe: Option<Probe>,
     /// Tables of values.
     pub tables: Vec<Csv>,
     /// Local addresses to dial from.
     pub sources: Sources,
-    /// Shards of each population on this machine, 1..=1024; on epoll a minimum.
+    /// Shards per population on this machine, 1..=1024; with epoll a minimum.
     pub threads: u32,
-    /// Where all randomness comes from.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// Which kernel interface to drive.
+    /// The I/O backend.
     pub io: IoChoice,
-    /// What the run is judged by; none: the load reached and held, and no fault.
+    /// Thresholds for the verdict; if empty, the load must be reached and held without a fault.
     pub thresholds: Vec<Threshold>,
-    /// How late throng may be, at the 99th percentile, for the figures to describe the target; a larger lag is allowed beside a
-    /// larger latency.
+    /// Maximum lag of throng at the 99th percentile with which the figures still describe the target; a larger lag is accepted if the
+    /// latency is larger.
     pub max_lag: Nanos,
-    /// Whether the target may be asked after a load that did not go well, by dials and requests beside it.
+    /// Whether throng may perform experiments (additional dials and requests) after a load that did not go well.
     pub experiments: bool,
-    /// The largest segments of TCP that either end sends, bytes; none: what the path allows.
+    /// Maximum TCP segment size of both ends in bytes; `None`: what the path allows.
     pub max_segment: Option<u16>,
-    /// Whether full collections in the target's Java virtual machine are permitted.
+    /// Whether full garbage collections may be triggered in the target's Java virtual machine.
     pub target_gc: bool,
     /// The observer on the target's host.
     pub observe: Option<Observe>,
 }
 
 impl Plan {
-    /// The most connections at one time, those of the probe included.
+    /// Maximum number of connections at one time, including the probe's.
     pub fn places(&self) -> u32 {
         let probes = self.probe.as_ref().map_or(0, Probe::places);
         self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
     }
 
-    /// The same where the target takes `response` to accept, and for each response: without what is kept for slow ones.
+    /// As `places`, assuming that accepting and each response take `response`: without room for slow responses.
     pub fn usually_open(&self, response: Nanos) -> u32 {
         let probes = self.probe.as_ref().map_or(0, |probe| probe.usually_open(response));
         let own = self.populations.iter().map(|population| population.usually_open(response));
@@ -65,7 +65,7 @@ impl Plan {
         self.populations.iter_mut().chain(probes)
     }
 
-    /// What its requests send that stands in files, one request after the other: for a machine that has no files.
+    /// The messages of its requests that come from files, in order, for machines without these files.
     pub fn sent(&mut self) -> Vec<Call> {
         let mut sent = Vec::new();
         for sending in self.all_populations_mut().flat_map(Population::sent) {
@@ -80,10 +80,10 @@ impl Plan {
         sent
     }
 
-    /// The same plan, made without its files, with what another machine [sends](Plan::sent) by them.
+    /// A plan that was made without its files, completed with the [messages](Plan::sent) of another machine.
     ///
     /// # Errors
-    /// That is of another plan.
+    /// The messages belong to another plan.
     pub fn with_sent(mut self, sent: &[Call]) -> Result<Plan, String> {
         let mut sent = sent.iter();
         for sending in self.all_populations_mut().flat_map(Population::sent) {
@@ -101,13 +101,13 @@ impl Plan {
         }
     }
 
-    /// All steps, each as its population and its name.
+    /// All steps, as population index and step name.
     pub fn steps(&self) -> impl Iterator<Item = (u16, &str)> {
         let named = |(nth, own)| Population::step_names(own).into_iter().map(move |name| (nth, name));
         (0..).zip(&self.populations).flat_map(named)
     }
 
-    /// Where everyone dials to, each destination once.
+    /// All destinations, including the probe's, without duplicates.
     pub fn destinations(&self) -> Vec<SocketAddr> {
         let probes = self.probe.iter().flat_map(|probe| &probe.populations);
         let all = self.populations.iter().chain(probes).flat_map(|p| &p.target.destinations);
@@ -115,13 +115,13 @@ impl Plan {
         all.copied().filter(|destination| seen.insert(*destination)).collect()
     }
 
-    /// The ports that everyone dials to, ascending.
+    /// All destination ports, ascending.
     pub fn ports(&self) -> Vec<u16> {
         let ports: BTreeSet<u16> = self.destinations().iter().map(SocketAddr::port).collect();
         ports.into_iter().collect()
     }
 
-    /// The shares of a population's load, of each stage that moves it.
+    /// The shares of a population's load in the stages that change it.
     fn shares(&self, population: u16) -> impl Iterator<Item = Share> {
         self.stages.iter().filter(move |stage| stage.of.contains(&population)).map(|stage| stage.to)
     }
@@ -131,14 +131,14 @@ impl Plan {
         self.shares(population).max().unwrap_or(Share::NONE)
     }
 
-    /// Connections of a population at its largest load, or that arrive in all; none where they arrive without end.
+    /// Connections of a population at its maximum load, or the total of arrivals; 0 for arrivals without a total.
     pub fn connections(&self, population: u16) -> u64 {
         let own = &self.populations[usize::from(population)];
         let wanted = own.load.wanted().unwrap_or(0).into();
         if own.comes_and_goes() { wanted } else { self.peak(population).of(wanted) }
     }
 
-    /// The time that the ramp of a stage has, if it is adaptive and opens connections to be held.
+    /// The deadline of a stage's ramp, if it is adaptive and opens connections to hold.
     pub fn ramp_deadline(&self, stage: &Stage) -> Option<Nanos> {
         let own = |nth: &u16| (*nth, &self.populations[usize::from(*nth)]);
         let held =
@@ -146,7 +146,7 @@ impl Plan {
         held.map(|(nth, of)| Ramp::deadline(self.connections(nth), of.timeout)).max()
     }
 
-    /// The most threads that a population can use: each has a connection at any time, if its share of the rate is to be sent.
+    /// Maximum number of threads that a population can use: each needs at least one connection at any time to send its share of the rate.
     pub fn most_threads(&self, population: u16) -> u32 {
         let own = &self.populations[usize::from(population)];
         let most = own.most_open();
@@ -157,7 +157,7 @@ impl Plan {
         held.min().unwrap_or(most)
     }
 
-    /// How long all stages together hold their loads; none, where the last one has no end.
+    /// Total duration of all holds; `None` if the last one has no end.
     pub fn hold(&self) -> Option<Nanos> {
         self.stages.iter().try_fold(Nanos::ZERO, |sum, stage| match stage.hold {
             Hold::For(time) => Some(sum + time),
@@ -172,16 +172,16 @@ impl Plan {
     }
 }
 
-/// Which kernel interface to drive.
+/// The I/O backend to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoChoice {
-    /// io_uring where it is allowed, else epoll.
+    /// io_uring if allowed, otherwise epoll.
     Auto,
     /// io_uring.
     Uring,
     /// epoll.
     Epoll,
-    /// TCP of our own over a TUN device.
+    /// throng's TCP over a TUN device.
     Tun,
 }
 
@@ -189,7 +189,7 @@ impl IoChoice {
     /// `auto`, `uring`, `epoll` or `tun`.
     ///
     /// # Errors
-    /// It is none of them.
+    /// The text is none of them.
     pub fn parse(text: &str) -> Result<IoChoice, ParseError> {
         match text {
             "auto" => Ok(IoChoice::Auto),

@@ -1,4 +1,4 @@
-//! A population: connections that do the same, how many there are, and what each of them does.
+//! A population: connections with the same behaviour, their number, and what each of them does.
 
 use units::{Nanos, Spans};
 
@@ -6,60 +6,60 @@ use crate::{
     Body, Call, Content, Expectation, Grpc, Load, Pushes, Request, Target, Text, Tls, Variable, text::Place,
 };
 
-/// Connections that do the same.
+/// A group of connections with the same behaviour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
-    /// Letters, digits, `-` and `_`; a letter first. The one of a command line is called `main`.
+    /// Letters, digits, `-` and `_`, starting with a letter. On the command line it is `main`.
     pub name: String,
-    /// The target, and the default path of handshakes and requests.
+    /// The target, and the default path of upgrades and requests.
     pub target: Target,
-    /// How its connections are secured, where they are.
+    /// TLS settings, for secured schemes.
     pub tls: Tls,
-    /// HTTP/2: requests at once on a connection; none is HTTP/1.1.
+    /// HTTP/2: concurrent requests per connection; `None` means HTTP/1.1.
     pub streams: Option<u16>,
-    /// gRPC: what its calls share.
+    /// gRPC: settings shared by its calls.
     pub grpc: Option<Grpc>,
-    /// WebSocket: fields of the upgrade besides those that throng sets. Requests have their own.
+    /// WebSocket: additional header fields of the upgrade. Requests have their own fields.
     pub headers: Vec<(String, Text)>,
-    /// How many, and when.
+    /// Number of connections, and the schedule.
     pub load: Load,
-    /// Requests, or messages with an expected reply, on each connection, after which it is closed; at least 1.
+    /// Requests (or messages with an expected reply) per connection, after which it is closed; at least 1.
     pub calls: Option<u64>,
-    /// Requests, or messages with an expected reply, in all, after which its load ends; at least 1. They begin at full load.
+    /// Total of requests (or messages with an expected reply), after which the load ends; at least 1. They start at full load.
     pub requests: Option<u64>,
-    /// Timeout of a dial, a handshake and a response, each; never zero.
+    /// Timeout for a dial, for a handshake and for a response; never zero.
     pub timeout: Nanos,
-    /// When to dial a connection again.
+    /// When to redial a connection.
     pub reconnect: Reconnect,
-    /// Each connection keeps the cookies of its responses, and sends them.
+    /// Whether each connection stores the cookies of its responses and sends them.
     pub cookies: bool,
-    /// The variables that its steps capture.
+    /// Names of the variables that its steps capture.
     pub variables: Vec<String>,
     /// What each connection does.
     pub activity: Activity,
-    /// What it does about messages that the server sends by itself.
+    /// How to handle messages that the server sends unprompted.
     pub pushes: Pushes,
-    /// HTTP/2: a connection that has received nothing for this time sends a PING, beside what it does otherwise.
+    /// HTTP/2: a connection that has received nothing for this long sends a PING, in addition to its activity.
     pub keep_alive: Option<Nanos>,
 }
 
 /// What each connection of a population does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It is open.
+    /// It stays open.
     Idle,
-    /// WebSocket, TCP: a message each `every`, the first after a random part of it; where there is a rate, at that.
+    /// WebSocket, TCP: a message every `every`, the first after a random part of it; or at the load's rate.
     Ping {
-        /// From one to the next; zero is a closed loop.
+        /// Interval between messages; zero is a closed loop.
         every: Nanos,
-        /// What must come back. Empty (WebSocket only): a control ping.
+        /// The message, which must be echoed. Empty (WebSocket only): a control ping.
         text: Text,
     },
-    /// These, in this order.
+    /// Steps, in order.
     Steps {
-        /// At least one; no two of one name.
+        /// At least one, with distinct names.
         steps: Vec<Step>,
-        /// What follows the last.
+        /// What happens after the last step.
         then: Then,
     },
 }
@@ -67,22 +67,22 @@ pub enum Activity {
 /// What follows the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// This step, by its index.
+    /// The step with this index.
     Again(u16),
     /// Nothing; the connection stays open.
     Stay,
-    /// The connection's end.
+    /// The connection is closed.
     Close,
 }
 
-/// One thing that a connection does.
+/// A step of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// As a population's; given, or from what it does.
+    /// Same syntax as a population's name; given, or derived from the act.
     pub name: String,
     /// What it does.
     pub act: Act,
-    /// Of steps with a weight that follow each other, one is done each time; more likely the greater its weight.
+    /// Among adjacent steps with a weight one is chosen each time, with a probability in proportion to its weight.
     pub weight: Option<u32>,
 }
 
@@ -91,65 +91,65 @@ pub struct Step {
 pub enum Act {
     /// HTTP: a request and its complete response.
     Request {
-        /// What goes out.
+        /// The request.
         request: Request,
         /// Think time after it.
         think: Think,
     },
-    /// WebSocket: what opens it, after requests on the same connection.
+    /// WebSocket: the upgrade, if requests precede it on the same connection.
     Upgrade {
         /// The path.
         path: Text,
-        /// Fields of the request, besides those of any upgrade.
+        /// Additional header fields of the upgrade.
         headers: Vec<(String, Text)>,
         /// Think time after it.
         think: Think,
     },
     /// WebSocket, TCP: a message, and the reply that is expected, if any.
     Send {
-        /// What goes out.
+        /// The message.
         message: Body,
-        /// What must come back.
+        /// The check of the reply; `None` if none is expected.
         expected: Option<Expectation>,
         /// Think time after it.
         think: Think,
     },
     /// WebSocket, TCP: an unsolicited message from the server.
     Expect {
-        /// What it must be.
+        /// The check of the message.
         expected: Expectation,
         /// Think time after it.
         think: Think,
     },
     /// A pause.
     Wait(Think),
-    /// Close; the next step dials again.
+    /// Closes the connection; the next step dials again.
     Close,
 }
 
-/// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].
+/// Idle time, drawn between [`Spans::min`] and [`Spans::max`].
 pub type Think = Spans;
 
-/// When to dial a connection again.
+/// When to redial a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reconnect {
-    /// Dial again after a close with an announcement, when the next request is due.
+    /// After a close by announcement, when the next request is due.
     Planned,
-    /// Not even that.
+    /// Never.
     Never,
-    /// That, and what was lost or could not be dialled: after a random part of a time that doubles with each failure,
-    /// from [`Spans::min`] to [`Spans::max`].
+    /// As `Planned`, and after losses and failed dials: after a random part of a back-off that doubles with each failure, from
+    /// [`Spans::min`] to [`Spans::max`].
     Backoff(Spans),
-    /// Of a rate: as a client with a connection pool. A connection is dialled, the first time too, when a request is due
-    /// and none is idle. A request that meets the close of an idle connection is sent again on another one.
+    /// For rates: like a client with a connection pool. A connection is dialled (for the first time, too) when a request is due and none is
+    /// idle. A request that meets the close of an idle connection is sent again on another one.
     OnDemand {
-        /// Connections that stay open without a request; further ones are closed after their response.
+        /// Maximum number of idle connections; further ones are closed after their response.
         idle: u32,
     },
 }
 
 impl Activity {
-    /// One request, again and again.
+    /// One request, repeated.
     pub(crate) fn again(request: Request, think: Think) -> Activity {
         let step = Step::new("get", Act::Request { request, think });
         Activity::Steps { steps: vec![step], then: Then::Again(0) }
@@ -157,7 +157,7 @@ impl Activity {
 }
 
 impl Step {
-    /// One without a weight.
+    /// A step without a weight.
     pub(crate) fn new(name: &str, act: Act) -> Step {
         Step { name: name.to_owned(), act, weight: None }
     }
@@ -177,12 +177,12 @@ impl Act {
         }
     }
 
-    /// Leaves out the idle time after it.
+    /// Removes its think time.
     pub(crate) fn take_think(&mut self) {
         self.think_mut().into_iter().for_each(|think| *think = Think::default());
     }
 
-    /// Has this idle time after it, if it has any.
+    /// Replaces its think time, if it has one.
     pub(crate) fn set_think(&mut self, new: Think) {
         self.think_mut().filter(|think| think.max > Nanos::ZERO).into_iter().for_each(|think| *think = new);
     }
@@ -197,7 +197,7 @@ impl Act {
         }
     }
 
-    /// How many operations a client makes of it: a reply and a think time are one each.
+    /// Number of operations of the engine's client that it becomes: a reply and a think time are additional ones.
     fn operations(&self) -> usize {
         let (awaits, idle) = self.awaits_and_idles();
         let has_reply = awaits && matches!(self, Act::Send { .. });
@@ -205,7 +205,7 @@ impl Act {
         1 + usize::from(has_reply) + usize::from(thinks)
     }
 
-    /// Whether it is one of a number of requests.
+    /// Whether it counts as a request towards `calls` and `requests`.
     pub(crate) fn is_request(&self) -> bool {
         self.awaits_and_idles().0 && !matches!(self, Act::Expect { .. })
     }
@@ -221,7 +221,7 @@ impl Act {
         self.awaits_and_idles().1 > Nanos::ZERO
     }
 
-    /// Whether a response is awaited, and the maximum think time after it.
+    /// Whether a response is awaited, and the maximum think time.
     fn awaits_and_idles(&self) -> (bool, Nanos) {
         let awaits = match self {
             Act::Request { .. } | Act::Upgrade { .. } | Act::Expect { .. } => true,
@@ -231,7 +231,7 @@ impl Act {
         (awaits, self.think().max)
     }
 
-    /// For how long a connection does nothing after it, or while it lasts if it is a pause.
+    /// The idle time after it, or its duration if it is a pause.
     pub fn think(&self) -> Think {
         match self {
             Act::Request { think, .. }
@@ -245,7 +245,7 @@ impl Act {
 }
 
 impl Population {
-    /// All texts that its connections send, each with the place where it is used.
+    /// All texts that its connections send, with the place in which each is used.
     pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
         // Requests have paths of their own.
         let is_upgrade = !self.target.scheme.has_requests();
@@ -263,7 +263,7 @@ impl Population {
         texts
     }
 
-    /// Each request that its connections send.
+    /// All requests that its connections send.
     pub fn requests(&mut self) -> impl Iterator<Item = &mut Request> {
         let steps = match &mut self.activity {
             Activity::Steps { steps, .. } => &mut steps[..],
@@ -275,19 +275,19 @@ impl Population {
         })
     }
 
-    /// Idle times after requests and messages, where there are any, are these.
+    /// Replaces the think times of steps that have one.
     pub fn set_think(&mut self, think: Think) {
         if let Activity::Steps { steps, .. } = &mut self.activity {
             steps.iter_mut().for_each(|step| step.act.set_think(think));
         }
     }
 
-    /// Each environment variable in its texts, which have the place where it is used.
+    /// The environment variables in its texts.
     pub fn env(&mut self) -> impl Iterator<Item = &mut Variable> {
         self.texts().into_iter().flat_map(|(text, _)| text.env_mut())
     }
 
-    /// What each request and each message sends that is not in the text of the plan: the call that it is, and its file.
+    /// For each request and message whose content is not in the plan's text: its gRPC call, or its file.
     pub(crate) fn sent(&mut self) -> Vec<(Option<&mut Call>, Option<&mut Content>)> {
         let Activity::Steps { steps, .. } = &mut self.activity else { return Vec::new() };
         let sent = steps.iter_mut().filter_map(|step| match &mut step.act {
@@ -299,7 +299,7 @@ impl Population {
         sent.collect()
     }
 
-    /// Each file that says what is sent, with the flag that names it.
+    /// All files that determine what is sent, with the flag that names each.
     pub fn contents(&mut self) -> Vec<(&'static str, &mut Content)> {
         let Population { grpc, activity, .. } = self;
         let protoset = grpc.iter_mut().filter_map(|grpc| grpc.protoset.as_mut());
@@ -316,12 +316,12 @@ impl Population {
         all
     }
 
-    /// Whether its connections come, do what they came for, and go.
+    /// Whether its connections arrive at a rate, complete their steps, and leave.
     pub fn comes_and_goes(&self) -> bool {
         self.load.arrival_rate().is_some()
     }
 
-    /// Whether its load ends by itself: it has a number of requests, or of connections that leave after theirs.
+    /// Whether its load ends by itself: it has a total of requests, or of connections that leave.
     pub(crate) fn ends(&self) -> bool {
         let leaves =
             self.calls.is_some() || matches!(self.activity, Activity::Steps { then: Then::Close, .. });
@@ -329,14 +329,14 @@ impl Population {
         self.requests.is_some() || is_counted && leaves
     }
 
-    /// Whether it closes connections by itself after some requests: how many are open at a time is chance.
+    /// Whether it closes connections by itself, so that the number open at a time is random.
     pub(crate) fn closes_its_connections(&self) -> bool {
         let closes = |step: &Step| matches!(step.act, Act::Close);
         let has_close = matches!(&self.activity, Activity::Steps { steps, .. } if steps.iter().any(closes));
         self.comes_and_goes() || self.calls.is_some() || has_close
     }
 
-    /// Whether a connection always sends the next request right after the response.
+    /// Whether each response is immediately followed by the next request on the connection.
     pub fn is_closed_loop(&self) -> bool {
         if !self.load.is_closed_loop() {
             return false;
@@ -351,7 +351,7 @@ impl Population {
         }
     }
 
-    /// The names of its steps; without steps of its own it has one.
+    /// The names of its steps; a population without steps has one name.
     pub fn step_names(&self) -> Vec<&str> {
         match &self.activity {
             Activity::Steps { steps, .. } => steps.iter().map(|step| step.name.as_str()).collect(),
@@ -360,11 +360,11 @@ impl Population {
         }
     }
 
-    /// How many operations its steps are for a client, with what follows the last.
+    /// Number of operations of the engine's client for its steps, including what follows the last.
     pub(crate) fn operations(&self) -> usize {
         match &self.activity {
             Activity::Steps { steps, .. } => {
-                // Of one with a weight: the choice, and what leads on from it.
+                // With a weight: the choice, and the jump afterwards.
                 let of = |step: &Step| step.act.operations() + if step.weight.is_some() { 2 } else { 0 };
                 steps.iter().map(of).sum::<usize>() + 1
             }
@@ -372,7 +372,7 @@ impl Population {
         }
     }
 
-    /// The most connections that are open or being dialled at one time.
+    /// Maximum number of connections open or being dialled at one time.
     pub fn most_open(&self) -> u32 {
         let Some(rate) = self.load.arrival_rate() else { return self.load.connections() };
         if rate.is_zero() {
@@ -382,7 +382,7 @@ impl Population {
         u32::try_from(at_once).unwrap_or(u32::MAX).min(self.load.connections())
     }
 
-    /// The same where the target takes `response` to accept, and for each response: without those that are kept for slow ones.
+    /// As `most_open`, assuming that accepting and each response take `response`: without room for slow responses.
     pub fn usually_open(&self, response: Nanos) -> u32 {
         let Some(rate) = self.load.arrival_rate() else { return self.most_open() };
         let (awaited, idles) = self.stay().unwrap_or((0, Nanos::NEVER.0));
@@ -391,8 +391,8 @@ impl Population {
         u32::try_from(at_once).unwrap_or(u32::MAX).min(self.most_open())
     }
 
-    /// Connections between the same two hosts that it may leave in TIME_WAIT, or have open, at once: how many pairs of
-    /// address and port it needs.
+    /// Number of (address, port) pairs that it needs between the same two hosts: connections that are open or in TIME_WAIT at the same
+    /// time.
     pub fn pairs_needed(&self) -> u64 {
         let Some(rate) = self.load.arrival_rate() else { return self.most_open().into() };
         // TIME_WAIT lasts 60 s (linux/include/net/tcp.h, TCP_TIMEWAIT_LEN).
@@ -400,15 +400,15 @@ impl Population {
         waiting.min(u64::from(self.load.connections()))
     }
 
-    /// The maximum lifetime of an arriving connection: each dial and each response is limited by the timeout, and timers
-    /// are up to a millisecond late.
+    /// Maximum lifetime of an arriving connection: each dial and response is limited by the timeout, and timers are up to a millisecond
+    /// late.
     fn longest_stay(&self) -> Nanos {
         let Some((awaited, idles)) = self.stay() else { return Nanos::NEVER };
         let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));
         Nanos(waits.saturating_add(idles))
     }
 
-    /// How many responses an arriving connection awaits, and for how long it is idle at most, nanoseconds; none where it has no end.
+    /// Number of responses that an arriving connection awaits, and its maximum idle time in nanoseconds; `None` if it has no end.
     fn stay(&self) -> Option<(u64, u64)> {
         let Activity::Steps { steps, then } = &self.activity else { return None };
         let awaits_and_idles = longest_of_each(steps);
@@ -418,7 +418,7 @@ impl Population {
         };
         match (self.calls, then) {
             (Some(calls), _) if awaited > 0 => {
-                // Round after round; in the last one not beyond the last call.
+                // Full rounds; the last round ends with the last call.
                 let rounds = (calls - 1) / awaited;
                 let mut left = calls - rounds * awaited;
                 let is_before_last = |(awaits, _): &&(bool, Nanos)| {
@@ -434,7 +434,7 @@ impl Population {
     }
 }
 
-/// Whether each step awaits a response, and its maximum think time; of steps of which one is chosen, the most of any.
+/// Whether each step awaits a response, and its maximum think time; of alternatives, the maximum of all.
 fn longest_of_each(steps: &[Step]) -> Vec<(bool, Nanos)> {
     let mut all: Vec<(bool, Nanos)> = Vec::new();
     let mut is_choice = false;

@@ -1,56 +1,54 @@
-//! Which local ports may be dialled from.
+//! Local ports that may be used for dials.
 //!
-//! A port that is bound explicitly is closed to the kernel's automatic choice, for every address: with each
-//! port of `ip_local_port_range` bound once, no other program on the host can connect anywhere. Hence outside
-//! that range first.
+//! A port that is bound explicitly is unavailable to the kernel's automatic choice, for every address: if each port of
+//! `ip_local_port_range` were bound once, no other program on the host could connect anywhere. Therefore ports outside that range are used
+//! first.
 
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Below are the ports that need a privilege.
+/// First unprivileged port.
 const FIRST: u16 = 1_024;
-/// Ports of the local range that stay free for the other programs of the host.
+/// Number of ports in the local range that are left to other programs.
 const LEFT_FREE: usize = 2_000;
 
-/// The host's settings for its ports.
+/// The host's port settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortFacts {
     /// First and last of `net.ipv4.ip_local_port_range`.
     pub local_range: (u16, u16),
-    /// Firsts and lasts of `net.ipv4.ip_local_reserved_ports`.
+    /// First and last ports of the ranges in `net.ipv4.ip_local_reserved_ports`.
     pub reserved: Vec<(u16, u16)>,
-    /// Ports on which anyone listens, at any address.
+    /// Ports with a listener, at any address.
     pub listening: Vec<u16>,
 }
 
-/// Ports to dial from, each once.
+/// Ports to dial from, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
-    /// Those outside the local range first, ascending.
+    /// Ports outside the local range first, ascending.
     pub list: Vec<u16>,
-    /// How many, at the end of the list, come from inside the local range.
+    /// Number of ports at the end of the list that are inside the local range.
     pub inside: usize,
 }
 
 impl Ports {
-    /// All that need no privilege, of addresses that no other program of the host has.
+    /// All unprivileged ports, for addresses that no other program on the host uses.
     pub fn unshared() -> Ports {
         Ports { list: (FIRST..=u16::MAX).collect(), inside: 0 }
     }
 }
 
 impl PortFacts {
-    /// The same facts, with the ports of those destinations that are on loopback kept out as well: a dial
-    /// from the destination's own address and port would reach itself (simultaneous open, RFC 9293 section
-    /// 3.5), were the listener gone.
+    /// Also excludes the ports of loopback destinations: a dial from the destination's address and port would connect to itself
+    /// (simultaneous open, RFC 9293 section 3.5) if the listener were gone.
     pub fn avoiding(mut self, destinations: &[SocketAddr]) -> PortFacts {
         let local = destinations.iter().filter(|destination| destination.ip().is_loopback());
         self.listening.extend(local.map(SocketAddr::port));
         self
     }
 
-    /// The ports that may be used at all: those outside the local range, and those of it that are not to stay
-    /// free.
+    /// Candidate ports: those outside the local range, and those inside it that need not be left free.
     fn candidates(&self) -> (Vec<u16>, Vec<u16>) {
         let (first, last) = (u32::from(self.local_range.0), u32::from(self.local_range.1));
         let (lowest, end) = (u32::from(FIRST), u32::from(u16::MAX) + 1);
@@ -62,7 +60,7 @@ impl PortFacts {
         (outside, inside)
     }
 
-    /// Ports that are reserved or listened on: the first of each range, and the one after its last, ascending.
+    /// Ports that are reserved or have a listener, as ranges (first, one after the last), ascending.
     fn closed(&self) -> Vec<(u32, u32)> {
         let reserved = self.reserved.iter().map(|&(first, last)| (u32::from(first), u32::from(last) + 1));
         let listening = self.listening.iter().map(|&port| (u32::from(port), u32::from(port) + 1));
@@ -72,7 +70,7 @@ impl PortFacts {
     }
 }
 
-/// The ports of `within` that are not in one of these ranges: what is between those, so that not each port is looked up.
+/// The ports of `within` outside all of these ranges, without looking up each port.
 fn between(closed: &[(u32, u32)], within: Range<u32>) -> Vec<u16> {
     let (mut open, mut at) = (Vec::new(), within.start);
     for &(first, end) in closed.iter().chain(&[(within.end, within.end)]) {
@@ -82,9 +80,9 @@ fn between(closed: &[(u32, u32)], within: Range<u32>) -> Vec<u16> {
     open
 }
 
-/// The ports with which `sources` addresses reach `wanted` 4-tuples towards `destinations`: all those outside the local
-/// range, then, only when they do not suffice, as many as needed from inside it, of which at least 2,000 stay free. Never a
-/// reserved port, never one with a listener. If the list is still too short, [`capacity`] reports it beforehand.
+/// The ports with which `sources` addresses reach `wanted` 4-tuples towards `destinations`: all ports outside the local range, and if these
+/// do not suffice, as many as needed from inside it, of which at least 2,000 stay free. Never a reserved port or one with a listener. If
+/// the list is too short, [`capacity`] reports it beforehand.
 pub fn usable_ports(facts: &PortFacts, sources: u64, destinations: u64, wanted: u64) -> Ports {
     let (mut list, mut inside) = facts.candidates();
     let per_port = sources.saturating_mul(destinations).max(1);
@@ -94,9 +92,8 @@ pub fn usable_ports(facts: &PortFacts, sources: u64, destinations: u64, wanted: 
     Ports { list, inside: inside.len() }
 }
 
-/// The most 4-tuples that `sources` addresses have towards `destinations`, for the preflight. Saturates.
-/// Towards loopback from [`crate::SourcePool::Loopback4`] pass one destination, because there no source is
-/// used for two.
+/// Maximum number of 4-tuples from `sources` addresses towards `destinations`, for the preflight. Saturates. For
+/// [`crate::SourcePool::Loopback4`] pass one destination, because no source is used for two.
 pub fn capacity(sources: u64, destinations: u64, facts: &PortFacts) -> u64 {
     let (outside, inside) = facts.candidates();
     let ports = (outside.len() + inside.len()) as u64;
@@ -110,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    /// What Linux starts with.
+    /// The default of Linux.
     const DEFAULT: (u16, u16) = (32_768, 60_999);
 
     #[test]
@@ -144,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        // Each case asks about all ports.
+        // Each case examines all ports.
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
@@ -174,7 +171,7 @@ mod tests {
 
             let free_inside = (0..=u16::MAX).filter(|port| is_inside(port) && !is_closed(port)).count();
             prop_assert!(ports.inside == 0 || free_inside - ports.inside >= 2_000);
-            // All of the outside, and from the inside no more than are needed.
+            // All ports outside, and only as many as needed from inside.
             prop_assert_eq!(outside.len(), (0..=u16::MAX).filter(|port| !is_inside(port) && !is_closed(port)).count());
             let reach = ports.list.len() as u64 * sources * destinations;
             prop_assert!(ports.inside == 0 || reach - sources * destinations < wanted);

@@ -1,5 +1,6 @@
-//! A plan as a scenario file that reads the same: every default written out. What a file has only at its top is not: the fields and
-//! TLS of a probe with a target of its own; nor what no file may have: the password in a target.
+//! Prints a plan as a scenario file that reads back as the same plan, with every default written out. Two things are lost: the header
+//! fields and TLS settings of a probe with a separate target, which a file can set only at its top level, and the password in a target,
+//! which a file must not contain.
 
 use crate::{
     Act, Activity, Body, Capture, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
@@ -10,7 +11,7 @@ use crate::{
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
 
-/// A text in TOML's quotes.
+/// A TOML string.
 struct Quoted<T>(T);
 
 impl<T: Display> Display for Quoted<T> {
@@ -29,13 +30,13 @@ impl<T: Display> Display for Quoted<T> {
     }
 }
 
-/// Items in TOML's brackets.
+/// A TOML array of strings.
 fn listed<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| Quoted(item).to_string()).collect();
     format!("[{}]", items.join(", "))
 }
 
-/// Pairs in TOML's braces.
+/// A TOML inline table.
 fn braced<V: Display>(pairs: &[(String, V)]) -> String {
     let pairs: Vec<String> =
         pairs.iter().map(|(name, value)| format!("{} = {}", Quoted(name), Quoted(value))).collect();
@@ -44,7 +45,7 @@ fn braced<V: Display>(pairs: &[(String, V)]) -> String {
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        // In quotes, because TOML's own numbers end at 2^63.
+        // Quoted, because TOML's integers end at 2^63.
         writeln!(f, "seed = \"{}\"\nthreads = {}", self.seed, self.threads)?;
         let io = match self.io {
             IoChoice::Auto => "auto",
@@ -66,7 +67,7 @@ impl Display for Plan {
         if !self.experiments {
             writeln!(f, "no-experiments = true")?;
         }
-        // The probe has that of the top; populations have their own.
+        // The top-level timeout is that of the probe: each population prints its timeout itself.
         let of_probe = self.probe.iter().map(|probe| probe.populations[0].timeout);
         for timeout in of_probe.filter(|timeout| *timeout != DEFAULT_TIMEOUT) {
             writeln!(f, "timeout = \"{timeout}\"")?;
@@ -75,7 +76,7 @@ impl Display for Plan {
         self.populations.iter().try_for_each(|population| population.fmt(f))?;
         if let Some(probe) = &self.probe {
             writeln!(f, "\n[probe]\nrate = \"{}\"", probe.rate)?;
-            // That of calls sends what the load does, and has no target of its own.
+            // A gRPC probe repeats the load's call and has no separate target.
             if probe.populations[0].grpc.is_none() {
                 writeln!(f, "target = {}", Quoted(&probe.target().text))?;
             }
@@ -90,7 +91,7 @@ impl Plan {
     fn stage(&self, f: &mut Formatter<'_>, stage: &Stage) -> Result {
         writeln!(f, "\n[[stage]]\nname = {}", Quoted(&stage.name))?;
         let of = stage.of.iter().map(|population| &self.populations[usize::from(*population)].name);
-        // The one of the file's top has no name to write there; a printed one has.
+        // A population at the top level of a file cannot be named in `of`, but all printed ones are [[population]] tables.
         writeln!(f, "of = {}\nto = \"{}\"", listed(of), stage.to)?;
         match stage.ramp {
             Ramp::Adaptive => {
@@ -118,7 +119,7 @@ impl Display for Population {
         if let Some((route, _)) = &self.target.route {
             writeln!(f, "connect-to = {}", listed([&route.text]))?;
         }
-        // Where another host is dialled there is one without a path, too.
+        // With connect-to, targets without a path have an authority, too, but no key `host`.
         if let Some(authority) = self.target.authority.as_ref().filter(|_| self.target.scheme.has_path()) {
             writeln!(f, "host = {}", Quoted(authority))?;
         }
@@ -144,7 +145,7 @@ impl Display for Population {
             if self.target.scheme.http2() == Http2::Optional {
                 writeln!(f, "http2 = true")?;
             }
-            // PINGs are of the connection.
+            // PINGs belong to the connection, not to a stream.
             if !sends_pings {
                 writeln!(f, "streams = {streams}")?;
             }
@@ -159,7 +160,7 @@ impl Display for Population {
         match &self.activity {
             Activity::Idle => Ok(()),
             Activity::Ping { every, .. } if sends_pings => writeln!(f, "ping = \"{every}\""),
-            // At a rate, or a number of calls, they are sent one after the other, and have no interval.
+            // At a rate, or with a number of calls, messages have no interval.
             Activity::Ping { text, .. } if self.load.is_paced() || self.calls.is_some() => {
                 writeln!(f, "message = {}", Quoted(text))
             }
@@ -176,7 +177,7 @@ impl Display for Population {
     }
 }
 
-/// What the calls of gRPC share.
+/// Settings that all gRPC calls share.
 fn called(f: &mut Formatter<'_>, Grpc { protoset, is_streaming }: &Grpc) -> Result {
     match protoset {
         Some(protoset) => writeln!(f, "protoset = {}", Quoted(&protoset.file)),
@@ -185,7 +186,7 @@ fn called(f: &mut Formatter<'_>, Grpc { protoset, is_streaming }: &Grpc) -> Resu
     }
 }
 
-/// How connections are secured, where that is not as usual.
+/// TLS settings that differ from the default.
 fn secured(f: &mut Formatter<'_>, tls: &Tls) -> Result {
     let Tls { insecure, roots, identity, server_name, versions, resume } = tls;
     let identity = identity.iter().flat_map(|(cert, key)| [("cert", &cert.file), ("key", &key.file)]);
@@ -201,7 +202,7 @@ fn secured(f: &mut Formatter<'_>, tls: &Tls) -> Result {
     truths.into_iter().filter(|(_, is_set)| *is_set).try_for_each(|(key, _)| writeln!(f, "{key} = true"))
 }
 
-/// What is done about messages that the server sends by itself; `expect` comes before the tables.
+/// Reactions to messages that the server pushes. `expect` has to precede the tables of TOML.
 fn pushed_to(f: &mut Formatter<'_>, pushes: &Pushes) -> Result {
     let time = pushes.time.iter().map(|time| format!("time = {}", Quoted(time)));
     let number = pushes.number.iter().map(|number| format!("number = {}", Quoted(number)));
@@ -273,7 +274,7 @@ fn fields(f: &mut Formatter<'_>, headers: &[(String, Text)]) -> Result {
     if headers.is_empty() { Ok(()) } else { writeln!(f, "headers = {}", braced(headers)) }
 }
 
-/// What is expected, and what is kept of it.
+/// Checks of a response, and what is captured from it.
 fn expects(f: &mut Formatter<'_>, expected: &Expectation) -> Result {
     writeln!(f, "expect = {}", table(expected))?;
     let captures: Vec<String> = expected
@@ -287,12 +288,12 @@ fn expects(f: &mut Formatter<'_>, expected: &Expectation) -> Result {
     if captures.is_empty() { Ok(()) } else { writeln!(f, "capture = {{ {} }}", captures.join(", ")) }
 }
 
-/// The think time, if any: with a rate not even `think = 0` is accepted.
+/// The think time, unless zero: with a rate, not even `think = 0` is accepted.
 fn thinks(f: &mut Formatter<'_>, think: &Think) -> Result {
     if think.max > Nanos::ZERO { writeln!(f, "think = \"{think}\"") } else { Ok(()) }
 }
 
-/// What is expected, in one line.
+/// The checks of a response as an inline table.
 fn table(expected: &Expectation) -> impl fmt::Display {
     let mut keys: Vec<String> = Vec::new();
     keys.extend(expected.status.map(|status| match Status(status) {

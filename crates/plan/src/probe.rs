@@ -1,36 +1,36 @@
-//! The probe: what an independent user sees while the load is held. Two populations that are no part of the load.
+//! The probe: what an independent user sees while the load is held. It consists of two populations that do not count as load.
 
 use units::{Nanos, Rate};
 
 use crate::{Act, Activity, Load, Population, Pushes, Reconnect, Target, Then};
 
-/// Requests on a schedule of their own, every other one on a fresh connection, the rest on a few that are kept.
+/// Requests on an independent schedule: every other one on a fresh connection, the rest on a few kept connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Requests in a time, of both kinds together; never zero.
+    /// Request rate of both kinds together; never zero.
     pub rate: Rate,
-    /// One of each [`ProbeKind`], in their order. They take turns in one schedule of requests.
+    /// One population per [`ProbeKind`], in that order. They take turns in one schedule.
     pub populations: [Population; 2],
 }
 
-/// Which of the probe's populations.
+/// The populations of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ProbeKind {
     /// Opens a connection for each request, and closes it after the response.
     Fresh,
-    /// Keeps a few connections, and opens one more where all of them await responses.
+    /// Keeps a few connections, and opens another when all of them await responses.
     Kept,
 }
 
-/// Connections kept.
+/// Connections that are kept.
 const KEPT: u32 = 2;
-/// Further connections at most, of both kinds together, however slow the target is.
+/// Most further connections, of both kinds together, however slow the target is.
 const MOST: u64 = 1_024;
 
 impl Probe {
-    /// Sends what a connection of `like` sends first, to its target and with its timeout.
+    /// A probe that repeats the first act of a connection of `like`, with its target and timeout.
     pub fn new(rate: Rate, like: Population) -> Probe {
-        // Each request lasts for a dial and a response at most.
+        // A request lasts for at most one dial and one response.
         let longest = Nanos(like.timeout.0.saturating_mul(2));
         let most = rate.due(longest).clamp(1, MOST) as u32;
         let activity = first_of(like.activity);
@@ -56,24 +56,24 @@ impl Probe {
         Probe { rate, populations: [fresh, population("probe-kept", KEPT + most / 2, KEPT)] }
     }
 
-    /// Where both send their requests.
+    /// The target of both populations.
     pub fn target(&self) -> &Target {
         &self.populations[0].target
     }
 
-    /// Connections that it has at one time where the target takes `response` to accept, and for each response.
+    /// Connections open at a time if the target takes `response` for each accept and each response.
     pub fn usually_open(&self, response: Nanos) -> u32 {
         let at_once = self.rate.due(Nanos(response.0.saturating_mul(2))).saturating_add(1);
         u32::try_from(at_once).unwrap_or(u32::MAX).saturating_add(KEPT).min(self.places())
     }
 
-    /// The most connections that it has at one time.
+    /// Most connections open at a time.
     pub fn places(&self) -> u32 {
         self.populations.iter().map(Population::most_open).sum()
     }
 }
 
-/// The first thing that an activity does, again and again.
+/// Reduces an activity to its first act, repeated forever.
 fn first_of(activity: Activity) -> Activity {
     let Activity::Steps { mut steps, .. } = activity else { return activity };
     steps.truncate(1);
@@ -81,7 +81,7 @@ fn first_of(activity: Activity) -> Activity {
         step.act.take_think();
         step.weight = None;
         if let Act::Request { request, .. } = &mut step.act {
-            // Its connections have no values and no cookies.
+            // The probe's connections have neither variables nor cookies.
             request.expect.captures.clear();
             request.redirects = 0;
         }

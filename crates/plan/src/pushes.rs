@@ -1,4 +1,4 @@
-//! What is done about messages that a server sends by itself.
+//! Reactions to messages that a server pushes.
 
 use std::fmt;
 
@@ -6,44 +6,44 @@ use units::Nanos;
 
 use crate::Text;
 
-/// What a population does about messages of WebSockets that are no reply to one of its own.
+/// What a population does about WebSocket messages that are not replies to its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pushes {
-    /// Where a message has the time at which it was sent.
+    /// Where a message has its send time.
     pub time: Option<Sought>,
-    /// Where it has a number: each message of a WebSocket has the next one; or, with `receivers`, all of them have the same.
+    /// Where a message has its sequence number. Each WebSocket has a separate sequence; with `receivers`, all share one.
     pub number: Option<Sought>,
-    /// Each number is sent to several connections of the population: how many.
+    /// How many connections of the population receive each number; `None`: messages are not broadcast.
     pub receivers: Option<Receivers>,
-    /// Messages that are never a response; the first rule that fits one applies to it.
+    /// Rules for messages that are never a response; the first that matches a message applies.
     pub rules: Vec<Rule>,
     /// A message that each connection sends at intervals, whatever else it does.
     pub heartbeat: Option<Heartbeat>,
 }
 
-/// A value in a message. Prints as one writes it.
+/// A value in a message. Its display is the syntax that `parse` accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sought {
-    /// `json:/a/0`: a JSON Pointer (RFC 6901), in its unescaped parts, at least one. What is before the first brace or bracket of the
-    /// message is no part of the JSON.
+    /// `json:/a/0`: the unescaped parts of a JSON Pointer (RFC 6901), at least one. Anything before the first brace or bracket of the
+    /// message is skipped.
     Json(Vec<String>),
-    /// `after:seq=`: what follows the first occurrence of this text.
+    /// `after:seq=`: the value that follows the first occurrence of this text.
     After(String),
 }
 
 /// How many connections receive a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receivers {
-    /// All that are open.
+    /// All open ones.
     All,
-    /// This number; at least 1.
+    /// This many; at least 1.
     Of(u32),
 }
 
-/// Which messages it is for, and what they are answered with.
+/// A condition on pushed messages, and the reply to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Those that it is for.
+    /// The messages to which it applies.
     pub matches: Matches,
     /// The reply, if any.
     pub reply: Option<Text>,
@@ -63,7 +63,7 @@ pub enum Matches {
 /// A message at intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// From one to the next, and from the opening of the connection to the first; never zero.
+    /// Interval, also from the opening of the connection to the first message; never zero.
     pub every: Nanos,
     /// The message.
     pub text: Text,
@@ -85,12 +85,12 @@ impl Pushes {
     }
 }
 
-/// Parts of the deepest pointer, and octets of the longest part or text.
+/// Most parts of a pointer; `LONGEST` is the most octets of a part or text.
 const DEEPEST: usize = 16;
 const LONGEST: usize = 256;
 
 impl Sought {
-    /// Reads `json:/ts` or `after:seq=`.
+    /// Parses `json:/ts` or `after:seq=`.
     pub(crate) fn parse(text: &str) -> Result<Sought, String> {
         let sought = match text.split_once(':') {
             Some(("json", pointer)) => Sought::Json(parts(pointer)?),
@@ -129,7 +129,7 @@ impl fmt::Display for Sought {
 }
 
 impl Receivers {
-    /// Reads `all` or a number.
+    /// Parses `all` or a number.
     pub(crate) fn parse(text: &str) -> Result<Receivers, String> {
         if text == "all" {
             return Ok(Receivers::All);

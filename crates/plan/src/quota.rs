@@ -1,17 +1,18 @@
-//! A number of requests in all, and how slices and shards divide it.
+//! Totals of requests, and how slices and shards divide them.
 
 use crate::{Load, Part, Plan, Population, Role, Slice, part::split_long};
 
-/// The number of requests of a population: in proportion to connections; of a rate to the slices, and equally to the shards of one.
+/// The total of requests of a population. Divided in proportion to connections; for a rate, in proportion to slices, and equally among the
+/// shards of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     requests: u64,
-    /// None: by rate.
+    /// `None` for a rate.
     connections: Option<u32>,
 }
 
 impl Population {
-    /// Its number of requests in all, if it has one.
+    /// Its total of requests; `None` without one.
     pub fn quota(&self) -> Option<Quota> {
         let connections = match self.load {
             Load::Rate { .. } => None,
@@ -20,7 +21,7 @@ impl Population {
         self.requests.map(|requests| Quota { requests, connections })
     }
 
-    /// What a slice of it does in all, if it ends by a number: its requests, or the connections that arrive.
+    /// The total of a slice, if the load ends by a number: of requests, or of arrivals.
     pub fn number(&self, slice: Slice) -> Option<u64> {
         match self.load {
             Load::Arrivals { total, .. } => total.map(|total| u64::from(slice.of(total))),
@@ -30,7 +31,7 @@ impl Population {
 }
 
 impl Quota {
-    /// The part of a slice: those of all slices sum to the whole.
+    /// The part of a slice; the parts of all slices sum to the whole.
     pub fn of(self, slice: Slice) -> u64 {
         match self.connections {
             None => slice.of_long(self.requests),
@@ -38,7 +39,7 @@ impl Quota {
         }
     }
 
-    /// The part of a shard of a slice; `connections`: the first of them, among all of the population, and their number.
+    /// The part of a shard of a slice; `connections`: index of the first one within the population, and their number.
     pub(crate) fn of_shard(self, slice: Slice, shard: (u32, u32), connections: (u32, u32)) -> u64 {
         match self.connections {
             None => split_long(self.of(slice), shard),
@@ -48,8 +49,8 @@ impl Quota {
 }
 
 impl Plan {
-    /// These parts with other [numbers](Population::number) in all: of each population the one at its place, which its parts share as
-    /// they share its own; where there is none, they keep what they have.
+    /// Replaces the [totals](Population::number) of these parts: `left` has one entry per population, which its parts divide as they divide
+    /// the plan's total; `None` keeps the parts unchanged.
     pub fn with_left(&self, parts: Vec<Part>, left: &[Option<u64>]) -> Vec<Part> {
         let connections_of =
             |role| parts.iter().filter(|part| part.role == role).map(|part| part.connections).sum::<u32>();
@@ -75,8 +76,8 @@ impl Plan {
     }
 }
 
-/// The part of `n` that the `width` connections from `from` on have, of `all`: those of all parts sum to `n`. Where there is none, as in
-/// what a machine without a connection does, nothing.
+/// The part of `n` for `width` of `all` connections, from `from` on; all parts sum to `n`. 0 if there are no connections, as on a machine
+/// without any.
 fn share_of(n: u64, (from, width): (u32, u32), all: u32) -> u64 {
     if all == 0 {
         return 0;
@@ -93,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Of 2 connections on three machines one has none.
+    /// With 2 connections on three machines, one has none.
     #[test]
     fn a_machine_without_a_connection_sends_nothing() {
         let flags = [("-c", "2"), ("-n", "20"), ("--rate", "5/s")];
@@ -113,7 +114,7 @@ mod tests {
     }
 
     proptest! {
-        /// A part with its own number is the same part; with another, its shards send that, each a fair share.
+        /// With an unchanged total the parts stay the same; with another, the shards divide that total fairly.
         #[test]
         fn shards_share_another_number_as_their_own(
             n in 1u64..1 << 50, left in 0u64..1 << 50, widths in vec(1u32..5_000, 1..6), shards in 1u32..9, has_rate: bool

@@ -1,29 +1,29 @@
-//! A request as it is sent, and the check of its response.
+//! HTTP requests: the template, and how it is written without allocation.
 
 use crate::text::{Place, copy, digits, write_decimal};
 use crate::{Body, Call, Expectation, Text, Values};
 use std::ops::Range;
 
-/// A request of HTTP/1.1.
+/// A request template for HTTP/1.1 (and HTTP/2, which uses its parts).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// RFC 9110 section 9.1.
     pub method: String,
     /// The request target in origin form.
     pub path: Text,
-    /// Fields as typed, besides Content-Length; with or without a Host.
+    /// Header fields as typed, without Content-Length; with or without Host.
     pub headers: Vec<(String, Text)>,
-    /// The content; none has no Content-Length either, unless the method calls for one.
+    /// The content; without it there is no Content-Length, unless the method requires one.
     pub body: Option<Body>,
-    /// gRPC: a call, whose content is its message.
+    /// gRPC: the call whose message is the content.
     pub call: Option<Call>,
     /// The check of the response.
     pub expect: Expectation,
-    /// Redirects that are followed; 0: a redirect is the response.
+    /// Maximum number of redirects to follow; 0: the redirect is the response.
     pub redirects: u8,
 }
 
-/// Octets of the longest request: the largest that is sent in one piece.
+/// Maximum length of a request in bytes: the largest that is sent in one piece.
 pub(crate) const LONGEST_REQUEST: usize = 65_536;
 
 const VERSION: &str = " HTTP/1.1\r\n";
@@ -33,7 +33,7 @@ const COOKIE: &str = "Cookie: ";
 const END: &str = "\r\n";
 
 impl Request {
-    /// All its texts, each with the place where it is used.
+    /// All texts in it, with the place in which each is used.
     pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
         let fields = self.headers.iter_mut().map(|(_, value)| (value, Place::Field));
         let body = self.body.iter_mut().filter_map(|body| match body {
@@ -43,20 +43,20 @@ impl Request {
         [(&mut self.path, Place::Path)].into_iter().chain(fields).chain(body).collect()
     }
 
-    /// For a path, without further fields.
+    /// A GET request without further fields.
     pub(crate) fn get(path: Text, expect: Expectation) -> Request {
         let (headers, body, call, redirects) = (Vec::new(), None, None, 0);
         Request { method: "GET".to_owned(), path, headers, body, call, expect, redirects }
     }
 
-    /// Whether every request is the same.
+    /// Whether every request from this template is identical.
     pub fn is_fixed(&self) -> bool {
         let mut texts = self.headers.iter().map(|(_, value)| value).chain([&self.path]);
         let is_fixed = texts.all(|text| text.fixed_text().is_some());
         is_fixed && (self.call.is_some() || self.body.as_ref().is_none_or(Body::is_fixed))
     }
 
-    /// Octets of the longest request that it can give to a host whose header value has `host` octets.
+    /// Maximum length in bytes for a Host value of `host` bytes.
     pub fn max_len(&self, host: usize) -> usize {
         let fields: usize = self.headers.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();
         let line = self.method.len() + 1 + self.path.max_len() + VERSION.len();
@@ -65,25 +65,24 @@ impl Request {
         line + names + host + fields + digits(body as u64) + body
     }
 
-    /// Writes one request to the front of `out`, which must have room for [`Request::max_len`] octets, and
-    /// returns how many it wrote. `host` is the value of the Host field where the request has none.
-    /// Allocates nothing.
+    /// Writes one request to the start of `out`, which must have room for [`Request::max_len`] bytes, and returns its length. `host` is the
+    /// value of the Host field if the request has none. Does not allocate.
     pub fn write(&self, host: &str, values: &mut Values, out: &mut [u8]) -> usize {
         let end = self.write_fields(host, values, out);
         end + self.write_content(values, &mut out[end..])
     }
 
-    /// Writes the head of a request whose content has `length` octets, is not in this template, and is sent after it. It takes up to
-    /// [`Request::LENGTH_ROOM`] octets more than [`Request::max_len`].
+    /// Writes the head of a request with a content of `length` bytes that is not in this template and is sent separately. Takes up to
+    /// [`Request::LENGTH_ROOM`] bytes more than [`Request::max_len`].
     pub fn write_head(&self, host: &str, length: usize, values: &mut Values, out: &mut [u8]) -> usize {
         let end = self.write_fields(host, values, out);
         end + write_length(length, &mut out[end..])
     }
 
-    /// Octets of the longest Content-Length.
+    /// Maximum length of a Content-Length value in bytes.
     pub const LENGTH_ROOM: usize = 20;
 
-    /// Writes all before the content and its length.
+    /// Writes everything before the content and its length.
     fn write_fields(&self, host: &str, values: &mut Values, out: &mut [u8]) -> usize {
         let mut end = 0;
         let mut put = |text: &str| end += copy(text, &mut out[end..]);
@@ -107,8 +106,8 @@ impl Request {
         end + self.write_cookies(values, path_at..path_end, end, out)
     }
 
-    /// Writes the connection's cookies at `end`; the path of the request is already there. A request with a Cookie field of its own
-    /// has no other.
+    /// Writes the connection's cookies at `end`; the request's path has been written. A request with an explicit Cookie field gets no
+    /// others.
     fn write_cookies(&self, values: &Values, path: Range<usize>, end: usize, out: &mut [u8]) -> usize {
         if !values.has_cookies() || self.has_field("cookie") {
             return 0;
@@ -121,15 +120,15 @@ impl Request {
         }
     }
 
-    /// The content with its length, and the empty line before it.
+    /// Writes the content with its length, and the empty line in between.
     fn write_content(&self, values: &mut Values, out: &mut [u8]) -> usize {
         let Some(body) = &self.body else {
-            // A method that usually has content sends a length of zero if there is none: RFC 9110 section 8.6.
+            // A method that usually has content sends a zero length without any: RFC 9110 section 8.6.
             let text = if self.expects_content() { "Content-Length: 0\r\n\r\n" } else { END };
             return copy(text, out);
         };
-        // The length precedes the content, but is known only after it: the content is written after space for the longest
-        // length, then moved to its place.
+        // The length precedes the content but is known only after writing it: the content is written after room for the longest length, and
+        // then moved.
         let place = LENGTH.len() + digits(self.max_body() as u64) + 2 * END.len();
         let length = body.write(values, &mut out[place..]);
         let end = write_length(length, out);
@@ -145,24 +144,24 @@ impl Request {
         self.has_field("host")
     }
 
-    /// Whether it has a field of this name.
+    /// Whether it has a field with this name.
     pub fn has_field(&self, name: &str) -> bool {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// Whether its method usually has content: without any, HTTP/1.1 says so.
+    /// Whether its method usually has content, so that HTTP/1.1 announces a zero length without any.
     pub fn expects_content(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
     }
 
-    /// How many numbers it draws, in the order of path, headers and body.
+    /// Number of random numbers it draws, in the order of path, headers and body.
     pub fn numbers(&self) -> usize {
         let fields: usize = self.headers.iter().map(|(_, value)| value.numbers()).sum();
         self.path.numbers() + fields + self.body.as_ref().map_or(0, Body::numbers)
     }
 }
 
-/// The length of the content, and the empty line before it.
+/// Writes Content-Length, and the empty line before the content.
 fn write_length(length: usize, out: &mut [u8]) -> usize {
     let mut end = copy(LENGTH, out);
     end += write_decimal(length as u64, &mut out[end..]);

@@ -1,27 +1,27 @@
-//! From where which destinations are dialled: from the address that the route to each gives; towards loopback, from others of
-//! 127.0.0.0/8 where the ports of that one do not suffice.
+//! The source addresses for each destination: the address that the kernel's route selects; on loopback also other addresses of 127.0.0.0/8,
+//! if the ports of one address do not suffice.
 
 use std::net::SocketAddr;
 
 use crate::{Ports, SourcePool, Tuple, TupleShare, Tuples};
 
-/// Destinations of a target that are dialled from the same addresses.
+/// Destinations of a target that are dialled from the same source addresses.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// From these.
+    /// Source addresses.
     pub pool: SourcePool,
-    /// And these ports.
+    /// Source ports.
     pub ports: Ports,
-    /// Which of the target's destinations.
+    /// Indices into the target's destinations.
     pub destinations: Vec<u32>,
-    /// The number of each among the destinations of the whole run.
+    /// Number of each of them among the destinations of the whole run.
     pub numbers: Vec<u32>,
-    /// Further addresses with their ports, for when an address and port of the first are in use.
+    /// Further addresses with their ports, for when an address and port of `pool` are in use.
     pub further: Option<(SourcePool, Ports)>,
 }
 
 impl Route {
-    /// The 4-tuples of the shard with this share: the first ones, and the further ones; see [`Tuples::new`].
+    /// The shard's 4-tuples: the regular and the further ones; see [`Tuples::new`].
     pub fn tuples(&self, share: TupleShare, start: u64) -> (Tuples, Option<Tuples>) {
         let of = |pool: &SourcePool, ports: &Ports| {
             Tuples::new(pool.clone(), ports.clone(), self.numbers.iter().copied(), share, start)
@@ -30,15 +30,15 @@ impl Route {
     }
 }
 
-/// The 4-tuples of one shard towards all its destinations, which take turns: [`Tuples`] for each of its routes.
+/// The 4-tuples of one shard towards all its destinations, which take turns: [`Tuples`] for each route.
 #[derive(Clone, Debug)]
 pub struct Dials {
     routes: Vec<Tuples>,
-    /// The further ones of each route.
+    /// The further tuples of each route.
     further: Vec<Option<Tuples>>,
-    /// The route of each destination, and its number there.
+    /// Route of each destination, and its index there.
     places: Vec<(u32, u32)>,
-    /// Whose turn it is.
+    /// Index of the next destination.
     turn: u32,
 }
 
@@ -49,7 +49,7 @@ impl From<Tuples> for Dials {
 }
 
 impl Dials {
-    /// The share of a shard with this tuple share; see [`Tuples::new`]. Each destination is in exactly one of the routes.
+    /// The tuples of a shard with this tuple share; see [`Tuples::new`]. Each destination belongs to exactly one route.
     pub fn new(routes: impl IntoIterator<Item = Route>, tuple_share: TupleShare, start: u64) -> Dials {
         let mut places = Vec::new();
         let (mut tuples, mut further) = (Vec::new(), Vec::new());
@@ -67,12 +67,12 @@ impl Dials {
         Dials { routes: tuples, further, places, turn }
     }
 
-    /// How many different tuples have not been given out yet.
+    /// Number of tuples not yet given out.
     pub fn count(&self) -> u64 {
         self.routes.iter().map(Tuples::count).sum()
     }
 
-    /// The next one; destinations take turns. Panics as [`Tuples::next`] does.
+    /// The next tuple; destinations take turns. Panics like [`Tuples::next`].
     #[expect(clippy::should_implement_trait, reason = "it never ends: an Option would only be unwrapped")]
     pub fn next(&mut self) -> Tuple {
         if let [only] = self.routes.as_mut_slice() {
@@ -96,13 +96,13 @@ impl Dials {
         self.routes[route].next_to(nth)
     }
 
-    /// The same after one that was in use: a further one, where there are any.
+    /// Another source after one was in use: a further one, if there are any.
     pub fn next_further_to(&mut self, destination: u32) -> SocketAddr {
         let (route, nth) = self.place(destination);
         self.further[route].as_mut().unwrap_or(&mut self.routes[route]).next_to(nth)
     }
 
-    /// The route of a destination, and its number there.
+    /// Route of a destination, and its index there.
     fn place(&self, destination: u32) -> (usize, u32) {
         match self.routes.len() {
             1 => (0, destination),

@@ -1,5 +1,5 @@
-//! Which rows of its tables, and which files of certificates and keys, the parts of a plan use, so that each machine is sent its own and
-//! no others.
+//! The rows of tables, the certificate and key files, and the environment variables that parts of a plan use: each machine is sent only
+//! those of its parts.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::{
     text::{Place, Text},
 };
 
-/// More connections of a part are not looked at one by one.
+/// Beyond this many distinct connections, a part is assumed to use every row.
 const MOST_NUMBERS: u64 = 1 << 24;
 
-/// The values that parts of a plan use: of each column that occurs in what they do, the rows of their connections; then the files that
-/// secure these, each as one value; then the environment variables in their texts. Their order depends on the plan and the parts only.
+/// The values that parts of a plan use: first, for each column in their texts, the rows of their connections; then the TLS files, each as
+/// one value; then the environment variables. The order depends only on the plan and the parts, so sender and receiver agree on it.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: Vec<(Arc<Column>, Vec<u32>)>,
@@ -22,7 +22,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Those of these parts of a plan, each once.
+    /// The values of these parts, each once.
     pub fn of(plan: &Plan, parts: &[Part]) -> Rows {
         let mut columns: Vec<(Arc<Column>, Vec<u32>)> = Vec::new();
         let mut files: Vec<Pem> = Vec::new();
@@ -48,7 +48,7 @@ impl Rows {
                 });
                 let rows = &mut columns[nth].1;
                 rows.extend(rows_of(part, column.rows()));
-                // Both are runs that ascend, but for where a table begins again.
+                // Both are ascending runs, except where a table wraps around: the sort is cheap.
                 rows.sort();
                 rows.dedup();
             }
@@ -56,32 +56,32 @@ impl Rows {
         Rows { columns, files, env }
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         let in_columns = self.columns.iter().map(|(_, rows)| rows.len() as u64).sum::<u64>();
         in_columns + self.files.len() as u64 + self.env.len() as u64
     }
 
-    /// The columns by their names, each with its values, where the plan has them.
+    /// Each column's name with its values, if the plan has them.
     pub fn columns(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
         self.columns
             .iter()
             .map(|(column, rows)| (column.name(), rows.iter().map(|row| column.value((*row).into()))))
     }
 
-    /// The files of certificates and keys, by their names as typed, each with its text, where the plan has it.
+    /// Each TLS file's name as typed, with its text, if the plan has it.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|pem| (pem.file.as_str(), pem.text.as_str()))
     }
 
-    /// The environment variables by their names, each with its value, where the plan has it.
+    /// Each environment variable's name with its value, if the plan has it.
     pub fn env(&self) -> impl Iterator<Item = (&str, &str)> {
         self.env
             .iter()
             .map(|variable| (variable.name.as_str(), variable.value.as_deref().unwrap_or_default()))
     }
 
-    /// The values from the `first` one on, where the plan has them.
+    /// The values from index `first` on, if the plan has them.
     pub fn values_from(&self, first: u64) -> impl Iterator<Item = &str> {
         let mut skipped = usize::try_from(first).unwrap_or(usize::MAX);
         let in_columns: usize = self.columns.iter().map(|(_, rows)| rows.len()).sum();
@@ -95,10 +95,10 @@ impl Rows {
         rows.chain(others)
     }
 
-    /// The plan with these values, all of them in their order, instead of those that it has.
+    /// The plan with these values, all of them in order, in place of its present ones.
     ///
     /// # Errors
-    /// They are more or fewer, or one of them is not allowed where it is used.
+    /// The number of values is wrong, or one is not allowed where it is used.
     pub fn fill(self, plan: &Plan, values: Vec<String>) -> Result<Plan, String> {
         if values.len() as u64 != self.count() {
             return Err(format!(
@@ -140,23 +140,23 @@ impl Rows {
     }
 }
 
-/// The rows of a table that the connections of a part use.
+/// The rows that a part's connections use, of a table with `rows` rows.
 fn rows_of(part: &Part, rows: u32) -> impl Iterator<Item = u32> {
     let (shard, shards, rows) = (u64::from(part.shard), u64::from(part.shards), u64::from(rows));
     let (connections, width) = (u64::from(part.connections), u64::from(part.slice.width));
-    // After these it begins again: while the slice goes on, or with its next turns.
+    // The rows repeat after `span` connections of the plan: after `rows` within one turn of the slice, otherwise after `rows` turns.
     let last = connections.saturating_sub(1).saturating_mul(shards).saturating_add(shard);
     let is_one_turn = last < width || part.slice == Slice::WHOLE;
     let span = if is_one_turn { rows } else { rows.saturating_mul(width) };
     let turn = (span / greatest_common_divisor(span, shards)).min(connections);
-    // What comes without end, by a long turn, comes to every row.
+    // With so long a period, every row may be used.
     let (slice, all) = (part.slice, (turn > MOST_NUMBERS).then_some(0..rows as u32));
     let own = (0..if all.is_some() { 0 } else { turn })
         .map(move |nth| (slice.number(nth * shards + shard) % rows) as u32);
     own.chain(all.into_iter().flatten())
 }
 
-/// The columns that occur in what a part does.
+/// The columns in the texts of a part.
 fn columns_of(plan: &mut Plan, role: Role) -> Vec<Arc<Column>> {
     let texts = plan.population_mut(role).texts();
     let segments = texts.into_iter().flat_map(|(text, _)| &text.segments);
@@ -167,7 +167,7 @@ fn columns_of(plan: &mut Plan, role: Role) -> Vec<Arc<Column>> {
     columns.collect()
 }
 
-/// The files that secure the connections of a part.
+/// The TLS files of a part.
 fn files_of(plan: &mut Plan, role: Role) -> Vec<Pem> {
     let population = plan.population_mut(role);
     let is_secure = population.target.secure;

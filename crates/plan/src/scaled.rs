@@ -1,15 +1,15 @@
-//! A plan made smaller.
+//! Smaller versions of a plan: scaled down for a search, or sliced for one machine of a fleet.
 
 use units::Rate;
 
 use crate::{LoadKeys, Plan, Ramp, Share, Slice};
 
 impl Plan {
-    /// The same with this share of its connections, arrivals, totals and rates, of each at least one, and of the rates of
-    /// its ramps, so that everything takes as long as it did. What each connection does, and the probe, stays as it is.
+    /// The plan with this share of its connections, arrivals, totals and rates, each at least one, and of the rates of its ramps, so that
+    /// all phases keep their duration. The work of a connection and the probe stay the same.
     ///
     /// # Panics
-    /// The share is nothing.
+    /// The share is zero.
     #[must_use]
     pub fn scaled(&self, share: Share) -> Plan {
         assert!(share > Share::NONE, "nothing is no load");
@@ -36,7 +36,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// What one machine does of it: these slices of its populations, and the probe or not.
+    /// The part of one machine: these slices of the populations, and the probe if `has_probe`.
     #[must_use]
     pub fn sliced(&self, slices: &[Slice], has_probe: bool) -> Plan {
         let mut plan = self.clone();
@@ -67,13 +67,13 @@ impl Plan {
     }
 }
 
-/// To a thousandth a minute: what one machine does is not more than its part.
+/// Rounds down to a thousandth per minute: a machine must not do more than its part.
 fn rounded_down(per_s: f64) -> Rate {
     const UNITS: f64 = 60_000.0;
     Rate::from_per_s_f64((per_s * UNITS * (1.0 + 1e-12)).floor() / UNITS)
 }
 
-/// This share of a rate; one a second where that is more, and there was more than that.
+/// This share of a rate, but at least one per second, or the whole rate if that is less.
 fn part(share: Share, rate: Rate) -> Rate {
     let least = rate.per_s_f64().min(1.0);
     let part = share.of_rate(rate);

@@ -1,7 +1,7 @@
-//! Scenario files and command lines: from what is written to a checked [`Plan`](crate::Plan), or to all that is wrong with it at once.
+//! Scenario files and command lines: from text to a checked [`Plan`](crate::Plan), or to all mistakes at once.
 //!
-//! The keys are named like the flags, with the same meaning and units. `docs/reference/scenario.md` has them
-//! all; it comes, as the JSON schema does, from the table of keys that the reader uses.
+//! Keys have the names, meaning and units of the flags. One table of keys drives the reader, the JSON schema, and the list of keys in
+//! `docs/reference/scenario.md`.
 
 mod capture;
 mod check;
@@ -25,7 +25,7 @@ pub use number::Number;
 pub use schema::{reference, schema};
 pub use secrets::without_secrets;
 
-/// Is a target a scenario file?
+/// Whether a target is a scenario file.
 pub fn is_file(target: &str) -> bool {
     target.ends_with(".toml") && !target.contains("://")
 }

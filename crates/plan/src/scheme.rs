@@ -1,4 +1,4 @@
-//! The protocols of targets: a table of their properties, from which defaults and refusals of flags and keys follow.
+//! The protocols of targets: a table of their properties. Defaults and refusals of flags and keys follow from it.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ pub enum Scheme {
     Http,
     /// WebSocket (RFC 6455).
     Ws,
-    /// Bytes; without a message, open and hold only.
+    /// Raw bytes; without a message, connections are only opened and held.
     Tcp,
     /// gRPC over HTTP/2.
     Grpc,
 }
 
-/// What is true of a protocol. All else in this crate that depends on the protocol asks for one of these properties.
+/// The properties of a protocol. Everything in this crate that depends on the protocol asks for one of them.
 struct Row {
     scheme: Scheme,
-    /// The text before `://`, and the default port: without TLS below it, and with it.
+    /// Name before `://` and default port, without TLS and with it.
     names: [(&'static str, Option<u16>); 2],
     has_path: bool,
     carries: Carries,
@@ -28,11 +28,11 @@ struct Row {
     own_fields: &'static [&'static str],
 }
 
-/// What an open connection carries.
+/// Unit of data on an open connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carries {
     Requests,
-    /// Requests that are calls of gRPC.
+    /// Requests that are gRPC calls.
     Calls,
     /// Messages in frames.
     Messages,
@@ -43,7 +43,7 @@ enum Carries {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Http2 {
     Never,
-    /// Where it is asked for.
+    /// If requested.
     Optional,
     Always,
 }
@@ -89,7 +89,7 @@ const TABLE: &[Row] = &[
 ];
 
 impl Scheme {
-    /// Which names [`Scheme::list`] has of each scheme: the one without TLS, the one with it, or both.
+    /// Selections of scheme names for [`Scheme::list`]: without TLS, with TLS, or both.
     pub(crate) const PLAIN: &'static [bool] = &[false];
     pub(crate) const OVER_TLS: &'static [bool] = &[true];
     pub(crate) const BOTH: &'static [bool] = &[false, true];
@@ -98,42 +98,42 @@ impl Scheme {
         TABLE.iter().find(|row| row.scheme == self).expect("each scheme has a row")
     }
 
-    /// As targets have it: `https://`.
+    /// Its prefix in targets: `https://`.
     pub(crate) fn text(self, secure: bool) -> String {
         format!("{}://", self.row().names[usize::from(secure)].0)
     }
 
-    /// The default port; `secure`: with TLS.
+    /// Default port; `secure`: with TLS.
     pub(crate) fn port(self, secure: bool) -> Option<u16> {
         self.row().names[usize::from(secure)].1
     }
 
-    /// Whether its targets have a path, and what opens a connection or is sent on it has header fields.
+    /// Whether its targets have a path, and its requests or handshakes header fields.
     pub fn has_path(self) -> bool {
         self.row().has_path
     }
 
-    /// Whether it has requests, and responses with a status; if not, it has messages.
+    /// Whether it has requests, and responses with a status; otherwise it has messages.
     pub fn has_requests(self) -> bool {
         matches!(self.row().carries, Carries::Requests | Carries::Calls)
     }
 
-    /// Whether its requests are HTTP as it is written, with any method and cookies.
+    /// Whether its requests are plain HTTP, with any method and cookies.
     pub(crate) fn has_plain_requests(self) -> bool {
         self.row().carries == Carries::Requests
     }
 
-    /// Whether its requests are calls of gRPC: the path names a method, and the status is one of gRPC.
+    /// Whether its requests are gRPC calls: the path names a method, and the status is a gRPC status.
     pub(crate) fn has_calls(self) -> bool {
         self.row().carries == Carries::Calls
     }
 
-    /// Whether its messages have frames: an empty one is a control ping, and the server may send some of its own.
+    /// Whether its messages have frames: an empty message is a control ping, and the server may push messages.
     pub fn has_frames(self) -> bool {
         self.row().carries == Carries::Messages
     }
 
-    /// Whether it has bytes without frames: nothing is sent unless a message is given.
+    /// Whether it carries bytes without frames: nothing is sent unless a message is given.
     pub fn has_bytes(self) -> bool {
         self.row().carries == Carries::Bytes
     }
@@ -148,17 +148,17 @@ impl Scheme {
         self.row().own_fields
     }
 
-    /// Whether its connections begin with HTTP, and may send requests before they are upgraded.
+    /// Whether its connections begin with HTTP, and may send requests before the upgrade.
     pub fn is_upgraded(self) -> bool {
         self.row().is_upgraded
     }
 
-    /// That of the requests on its connections: HTTP before an upgrade.
+    /// Scheme of the requests on its connections: HTTP before an upgrade.
     pub(crate) fn of_requests(self) -> Scheme {
         if self.is_upgraded() { Scheme::Http } else { self }
     }
 
-    /// The schemes that have a property, by these of their names: `ws:// or wss://`; `last`: the word before the last one.
+    /// The schemes that have a property, by the selected names: `ws:// or wss://`; `last` is the word before the last one.
     pub(crate) fn list(names: &[bool], last: &str, has: impl Fn(Scheme) -> bool) -> String {
         let schemes = TABLE.iter().map(|row| row.scheme).filter(|scheme| has(*scheme));
         let all = schemes.flat_map(|scheme| names.iter().map(move |secure| scheme.text(*secure)));
@@ -168,23 +168,23 @@ impl Scheme {
         }
     }
 
-    /// Why a flag or key is refused with a target of another scheme than [these](Scheme::list).
+    /// Why a flag or key is refused for targets of schemes not [listed](Scheme::list).
     pub(crate) fn required(names: &[bool], has: impl Fn(Scheme) -> bool) -> String {
         format!("requires a target with {}", Scheme::list(names, "or", has))
     }
 
-    /// What a target with TLS begins with where its connections are not secured: `http://`.
+    /// The scheme without TLS of a target that has TLS: `http://`; `None` for one without TLS.
     pub fn without_tls(target: &str) -> Option<String> {
         let (scheme, secure, _) = Scheme::split(target).ok()?;
         secure.then(|| scheme.text(false))
     }
 
-    /// The scheme of a target as typed, in whatever case; `http://` where it has none.
+    /// The scheme of a target as typed, in any case; HTTP if it has none.
     pub fn of_target(text: &str) -> Option<Scheme> {
         Scheme::split(text).ok().map(|(scheme, ..)| scheme)
     }
 
-    /// The scheme, whether TLS is below it, and what follows `://`. The error has the place and the fix.
+    /// Splits a target into scheme, whether it uses TLS, and the rest after `://`. The error has the place and the fix.
     pub(crate) fn split(text: &str) -> Result<(Scheme, bool, &str), String> {
         let is_scheme = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
         let Some((name, rest)) = text.split_once("://").filter(|(name, _)| is_scheme(name)) else {
@@ -206,7 +206,7 @@ impl Scheme {
     }
 }
 
-/// Whether it is a file and no host: a path, or a script of another tool.
+/// Whether the text is a file, not a host: a path, or a script of another tool.
 fn is_other_file(text: &str) -> bool {
     let is_path = ["/", "./", "../"].iter().any(|begin| text.starts_with(begin));
     is_path

@@ -1,8 +1,8 @@
-//! What is not stored or shown: the values of headers, and users in targets.
+//! What is never stored or shown: header values that may be secret, and users in targets.
 
 use crate::header;
 
-/// Headers that are no secret, and say how the requests of a run are made; in lower case.
+/// Headers that are not secret and describe how a run's requests are made; in lower case.
 const PUBLIC: [&str; 10] = [
     "accept",
     "accept-encoding",
@@ -16,7 +16,7 @@ const PUBLIC: [&str; 10] = [
     "user-agent",
 ];
 
-/// What stands for a secret.
+/// Stands for a secret.
 const HIDDEN: &str = "***";
 
 /// Whether the value of this header may be shown.
@@ -24,12 +24,12 @@ pub fn is_public(name: &str) -> bool {
     PUBLIC.iter().any(|public| name.eq_ignore_ascii_case(public))
 }
 
-/// The value of a header as it is shown: `***`, but for those that are no secret, such as `Content-Type`.
+/// The value of a header as shown: `***` unless the header is public, like `Content-Type`.
 fn shown_header<'v>(name: &str, value: &'v str) -> &'v str {
     if is_public(name) { value } else { HIDDEN }
 }
 
-/// The arguments of a command line, with `***` for the values of headers that may be secret, and `…` for a user before a host.
+/// Command-line arguments with `***` for header values that may be secret, and `…` for a user before a host.
 pub fn args_without_secrets(args: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut is_header = false;
     let shown = |arg: String| match std::mem::take(&mut is_header) {
@@ -52,12 +52,12 @@ pub fn args_without_secrets(args: impl IntoIterator<Item = String>) -> Vec<Strin
 fn shown_field(field: &str) -> String {
     match header::split(field) {
         Ok((name, value)) => format!("{name}: {}", shown_header(name, value)),
-        // What is none may be anything.
+        // A malformed field may contain anything.
         Err(_) => HIDDEN.to_owned(),
     }
 }
 
-/// A URL, or a target without a scheme, with `…` for its user and password.
+/// A URL, or a target without a scheme, with `…` for user and password.
 pub fn without_user(arg: &str) -> String {
     let end = arg.find(['/', '?', '#']).unwrap_or(arg.len());
     match arg[..end].rsplit_once('@') {

@@ -1,9 +1,9 @@
-//! A share of the load: `100%`, `12.5%`.
+//! Shares of a load: `100%`, `12.5%`.
 
 use std::fmt;
 use units::{ParseError, Rate};
 
-/// A share from 0 to all, exact to a ten-thousandth of a percent. Prints `12.5%`.
+/// A share from nothing to all, exact to a ten-thousandth of a percent. Prints as `12.5%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share {
     /// In millionths.
@@ -13,10 +13,10 @@ pub struct Share {
 impl Share {
     /// Nothing.
     pub const NONE: Share = Share { millionths: 0 };
-    /// All of it.
+    /// The whole.
     pub const ALL: Share = Share { millionths: 1_000_000 };
 
-    /// Parses `0%`, `12.5%` or `100%`. A [`ParseError`] without `%`, with more than four digits after the point, or above 100.
+    /// Parses `0%`, `12.5%` or `100%`. Fails without `%`, with more than four decimals, or above 100.
     pub fn parse(text: &str) -> Result<Share, ParseError> {
         let read = text.strip_suffix('%').and_then(|number| {
             let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
@@ -29,18 +29,18 @@ impl Share {
         read.ok_or_else(|| ParseError::new(text, "a share of the load", "100% or 12.5%"))
     }
 
-    /// In millionths; at most 1,000,000.
+    /// The share for a number of millionths, at most 1,000,000.
     pub fn of_millionths(millionths: u32) -> Share {
         Share { millionths: millionths.min(Share::ALL.millionths) }
     }
 
-    /// The share that is nearest to `n` of `all`, and more than nothing: exact for up to a million. None where `n` is not from 1 to `all`.
+    /// The share nearest to `n` of `all`, but never zero: exact for up to a million. `None` if `n` is not from 1 to `all`.
     pub fn nearest(n: u64, all: u64) -> Option<Share> {
         if n == 0 || n > all {
             return None;
         }
         let (n, all) = (u128::from(n), u128::from(all));
-        // Not more than all of it, so that it fits.
+        // At most 1,000,000, so it fits.
         let millionths = (n * 1_000_000 + all / 2) / all;
         Some(Share { millionths: (millionths as u32).max(1) })
     }
@@ -50,14 +50,14 @@ impl Share {
         self.millionths
     }
 
-    /// This share of `n`, rounded to the nearest; of anything but nothing at least 1.
+    /// This share of `n`, rounded to the nearest; at least 1 unless one of them is zero.
     pub fn of(self, n: u64) -> u64 {
         let part = (u128::from(n) * u128::from(self.millionths) + 500_000) / 1_000_000;
-        // Not more than n, so that it fits.
+        // At most `n`, so it fits.
         (part as u64).max(u64::from(n > 0 && self > Share::NONE))
     }
 
-    /// `n` of `of` parts of this share.
+    /// `n` / `of` of this share.
     pub fn part(self, n: u32, of: u32) -> Share {
         Share { millionths: (u64::from(self.millionths) * u64::from(n) / u64::from(of)) as u32 }
     }

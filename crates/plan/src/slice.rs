@@ -1,25 +1,25 @@
-//! The slice of a population that one machine carries out, and when the turn of a part is.
+//! Slices: the part of a population that one machine executes, and the turns of parts in a common schedule.
 
-/// Of every `of` units of a population the `width` ones from `from` on. Slices that cover all units, each once, sum to the whole:
-/// in connections, in rates, and in the numbers of what they do.
+/// `width` of every `of` units of a population, from `from` on. Slices that cover each unit once sum to the whole: in connections, in
+/// rates, and in numbers of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Slice {
-    /// The first of them.
+    /// First unit.
     pub from: u32,
-    /// How many; none is nothing of the population.
+    /// Number of units; 0 is nothing of the population.
     pub width: u32,
-    /// Units of the population, at least 1: its connections, where they are counted.
+    /// Total of units, at least 1: the connections, if they are counted.
     pub of: u32,
 }
 
-/// When the turn of a part is in what all parts of a population do by one schedule: `width` times in `of`, evenly.
+/// The turns of a part in the common schedule of its population: `width` of every `of` turns, evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Less than `of`: when the first turn is, in parts of the time between two of them.
+    /// Offset of the first turn, less than `of`, in fractions of the time between two of its turns.
     pub at: u64,
-    /// Turns.
+    /// Number of its turns.
     pub width: u64,
-    /// Turns of all parts together.
+    /// Number of turns of all parts.
     pub of: u64,
 }
 
@@ -30,64 +30,64 @@ impl Default for Slice {
 }
 
 impl Slice {
-    /// All of it.
+    /// The whole population.
     pub const WHOLE: Slice = Slice { from: 0, width: 1, of: 1 };
 
-    /// Whether it is one.
+    /// Whether it is a valid slice.
     pub fn is_valid(self) -> bool {
         self.from.checked_add(self.width).is_some_and(|end| end <= self.of) && self.of > 0
     }
 
-    /// Its part of `n`: those of all slices sum to `n`, and each differs by less than one from its share of the units.
+    /// Its part of `n`: the parts of all slices sum to `n`, and each differs by less than one from its proportion.
     pub fn of(self, n: u32) -> u32 {
         let up_to = |unit: u32| u64::from(n) * u64::from(unit) / u64::from(self.of);
         (up_to(self.from + self.width) - up_to(self.from)) as u32
     }
 
-    /// The same of a number of 64 bits.
+    /// The same for 64 bits.
     pub fn of_long(self, n: u64) -> u64 {
         let up_to = |unit: u32| (u128::from(n) * u128::from(unit) / u128::from(self.of)) as u64;
         up_to(self.from + self.width) - up_to(self.from)
     }
 
-    /// The parts of `n` of the slices before it.
+    /// Sum of the parts of `n` of the slices before it.
     pub(crate) fn before(self, n: u32) -> u32 {
         (u64::from(n) * u64::from(self.from) / u64::from(self.of)) as u32
     }
 
-    /// No less than that for any `n` up to this.
+    /// Maximum of `of(m)` over all `m` up to `n`.
     pub(crate) fn of_at_most(self, n: u32) -> u32 {
         (u64::from(n) * u64::from(self.width)).div_ceil(u64::from(self.of)) as u32
     }
 
-    /// The number, among those of all slices, of what is the `nth` of this one. No other slice has it.
+    /// The number, unique among all slices, of the `nth` item of this slice.
     ///
     /// # Panics
-    /// It is nothing.
+    /// The slice is empty.
     pub fn number(self, nth: u64) -> u64 {
         let width = u64::from(self.width);
-        // The whole, which is every slice of a run on one machine.
+        // The whole: every slice of a run on one machine.
         if width == u64::from(self.of) {
             return nth;
         }
         nth / width * u64::from(self.of) + u64::from(self.from) + nth % width
     }
 
-    /// Which of this slice it is that has this [number](Slice::number); none where another slice has it.
+    /// The index within this slice of an item with this [number](Slice::number); `None` if another slice has it.
     pub(crate) fn place_of(self, number: u64) -> Option<u64> {
         let (from, width, of) = (u64::from(self.from), u64::from(self.width), u64::from(self.of));
         let within = (number % of).checked_sub(from).filter(|within| *within < width)?;
         Some(number / of * width + within)
     }
 
-    /// How many of the first `n` numbers are its own.
+    /// How many of the first `n` numbers belong to this slice.
     pub(crate) fn numbers_below(self, n: u64) -> u64 {
         let (from, width, of) = (u64::from(self.from), u64::from(self.width), u64::from(self.of));
         n / of * width + (n % of).saturating_sub(from).min(width)
     }
 
-    /// The same share of `n` numbers, in units so small that it has its part of them: with few numbers a unit, those of the last units would
-    /// be missing.
+    /// The same proportion of `n` numbers, in units fine enough for each slice to get its part: with few numbers per unit, those of the
+    /// last units would be missing.
     pub(crate) fn among(self, n: u64) -> Slice {
         const MANY: u64 = 16;
         let of = u64::from(self.of);
@@ -99,23 +99,23 @@ impl Slice {
         Slice { from, width: unit(self.from + self.width) - from, of: units }
     }
 
-    /// The part of all that it is.
+    /// Its proportion of the whole.
     pub fn share(self) -> f64 {
         f64::from(self.width) / f64::from(self.of)
     }
 }
 
 impl Turn {
-    /// Every time.
+    /// Every turn.
     pub const ALWAYS: Turn = Turn { at: 0, width: 1, of: 1 };
 
-    /// Of this shard, among all that carry out the slice together.
+    /// The turn of this shard, among all that execute the slice.
     pub fn new(slice: Slice, shard: u32, shards: u32) -> Turn {
         let (from, of) = (u64::from(slice.from), u64::from(slice.of));
         Turn { at: u64::from(shard) * of + from, width: slice.width.into(), of: u64::from(shards) * of }
     }
 
-    /// How many of the first `all` are its own.
+    /// How many of the first `all` turns are its own.
     pub fn among(self, all: u64) -> u64 {
         if self.width == 1 {
             return all.saturating_sub(self.at).div_ceil(self.of);
@@ -124,7 +124,7 @@ impl Turn {
         u64::try_from(turns.saturating_sub(self.at.into()).div_ceil(self.of.into())).unwrap_or(u64::MAX)
     }
 
-    /// The place among all of its `nth`, from zero.
+    /// The position among all turns of its `nth` turn, from zero.
     pub fn place(self, nth: u64) -> u64 {
         if self.width == 1 {
             return nth.saturating_mul(self.of).saturating_add(self.at);
@@ -133,17 +133,17 @@ impl Turn {
         u64::try_from(place).unwrap_or(u64::MAX)
     }
 
-    /// The part of all that is its own.
+    /// Its proportion of all turns.
     pub fn share(self) -> f64 {
         self.width as f64 / self.of as f64
     }
 
-    /// When the first turn is, as a part of the time in which each has one.
+    /// Offset of its first turn, as a part of the time in which each part has one.
     pub fn first(self) -> f64 {
         self.at as f64 / self.of as f64
     }
 
-    /// Parts of this size whose turn is before.
+    /// Number of parts of this size whose turn comes before.
     pub fn before(self) -> u64 {
         self.at / self.width.max(1)
     }
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Slices of these widths, one after the other.
+    /// Adjacent slices of these widths.
     fn slices(widths: &[u32]) -> Vec<Slice> {
         let of = widths.iter().sum();
         let mut from = 0;
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn each_slice_has_its_part_of_few_numbers() {
-        // Three agents with a unit per connection, and the ports of one address.
+        // Three agents with one unit per connection, and the ports of one address.
         for n in [28_000u64, 874_521, 2_000_000, 1 << 40] {
             let all = slices(&[291_509, 291_509, 291_503]);
             let below = all.iter().map(|slice| slice.among(n).numbers_below(n)).collect::<Vec<_>>();
@@ -210,7 +210,7 @@ mod tests {
             prop_assert_eq!(numbers, (0..all).collect::<Vec<_>>());
         }
 
-        /// In a time in which every unit has its turn, exactly that number of turns; at any time, less than one too many or too few.
+        /// After a time in which every unit has its turn, the number of turns is exact; at any other time it differs by less than one.
         #[test]
         fn turns_follow_the_widths(
             widths in vec(1u32..300, 1..9), shards in 1u32..5, rounds in 1u64..4, all in 0u64..100_000

@@ -3,17 +3,16 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where connections come from.
+/// Source addresses of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sources {
-    /// The address that the kernel would take; towards loopback others too, where its ports do not suffice.
+    /// The address that the kernel would choose; for loopback targets, further addresses if its ports do not suffice.
     Automatic,
-    /// These networks, and only these: one family, none inside another.
+    /// Only these networks: of one family, none inside another.
     Listed(Vec<Network>),
 }
 
-/// A block of addresses (CIDR, RFC 4632), counted and never expanded: a /8 has 16 million. A single address
-/// is a /32 or /128.
+/// A block of addresses (CIDR, RFC 4632), which is never expanded: a /8 has 16 million. A single address is a /32 or /128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     base: IpAddr,
@@ -21,9 +20,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// How many addresses of it we dial from: without the first and the last (network and broadcast, RFC 919;
-    /// the subnet's anycast, RFC 4291 section 2.6.1) where there are more than two, and at most 2^32, which
-    /// is more than anyone needs.
+    /// Number of usable addresses: without the first and the last (network and broadcast, RFC 919; the subnet's anycast, RFC 4291 section
+    /// 2.6.1) if there are more than two, and at most 2^32.
     pub fn count(&self) -> u64 {
         let bits = width(self.base) - self.prefix;
         let whole = 1u64 << bits.min(33);
@@ -35,13 +33,13 @@ impl Network {
     pub fn nth(&self, index: u64) -> IpAddr {
         let skipped = u64::from(width(self.base) - self.prefix >= 2);
         match self.base {
-            // The index is below the block's size, so that the sum stays in the block.
+            // The index is below the block's size, so the sum stays in the block.
             IpAddr::V4(base) => Ipv4Addr::from_bits(base.to_bits() + (index + skipped) as u32).into(),
             IpAddr::V6(base) => Ipv6Addr::from_bits(base.to_bits() + u128::from(index + skipped)).into(),
         }
     }
 
-    /// The `nth` of the networks of `prefix` bits that it consists of; none beyond the last, or where it is smaller itself.
+    /// The `nth` network of `prefix` bits in it; `None` beyond the last one, or if it is smaller than that.
     pub fn piece(&self, nth: u64, prefix: u8) -> Option<Network> {
         let bits = prefix.checked_sub(self.prefix).filter(|_| prefix <= width(self.base))?;
         if u128::from(nth).checked_shr(bits.into()).unwrap_or(0) > 0 {
@@ -49,7 +47,7 @@ impl Network {
         }
         let skipped = u128::from(nth).unbounded_shl((width(self.base) - prefix).into());
         let base = match self.base {
-            // The number is below that of the pieces, so that the sum stays in the block.
+            // The number is below that of the pieces, so the sum stays in the block.
             IpAddr::V4(base) => Ipv4Addr::from_bits(base.to_bits() + skipped as u32).into(),
             IpAddr::V6(base) => Ipv6Addr::from_bits(base.to_bits() + skipped).into(),
         };
@@ -70,7 +68,7 @@ impl Network {
         (index < self.count()).then_some(index)
     }
 
-    /// The one of `prefix` bits that has all of it; itself where it is as large already.
+    /// The network of `prefix` bits that contains it; unchanged if it is at least that large.
     pub fn widened(&self, prefix: u8) -> Network {
         let prefix = prefix.min(self.prefix);
         Network { base: first_of(self.base, prefix), prefix }
@@ -81,17 +79,17 @@ impl Network {
         self.overlaps(&Network::from(address))
     }
 
-    /// Is it IPv4?
+    /// Whether it is IPv4.
     pub fn is_v4(&self) -> bool {
         self.base.is_ipv4()
     }
 
-    /// The first address and the number of leading bits that all of its addresses share.
+    /// First address, and length of the prefix that all of its addresses share.
     pub fn base_and_prefix(&self) -> (IpAddr, u8) {
         (self.base, self.prefix)
     }
 
-    /// Parses `10.0.0.5`, `10.1.0.0/16` or `fd00::/64`. The error has the text and the fix.
+    /// Parses `10.0.0.5`, `10.1.0.0/16` or `fd00::/64`. The error contains the text and the fix.
     pub fn parse(text: &str) -> Result<Network, String> {
         let wrong = || format!("{text:?} is not an address; use 127.0.0.2 or 127.1.0.0/16");
         let Some((base, prefix)) = text.split_once('/') else {
@@ -101,7 +99,7 @@ impl Network {
         let prefix = prefix.parse().ok().filter(|prefix| *prefix <= width(base)).ok_or_else(wrong)?;
         let first = first_of(base, prefix);
         if first != base {
-            // 10.0.0.5/24 is how a host's own address is shown: it may mean the one or the other.
+            // 10.0.0.5/24 is how a host's address is displayed: it may mean the address or the network.
             return Err(format!("{text:?} is an address within a network; use {base} or {first}/{prefix}"));
         }
         Ok(Network { base, prefix })
@@ -130,8 +128,8 @@ impl fmt::Display for Network {
 }
 
 impl Sources {
-    /// Reads a list with commas. Overlapping networks are a mistake, because a 4-tuple can be used only once;
-    /// so are two families, because a run dials from one.
+    /// Parses a comma-separated list. Overlapping networks are rejected, because a 4-tuple can be used only once; so are mixed families,
+    /// because a run uses one.
     pub fn parse(text: &str) -> Result<Sources, String> {
         let mut networks: Vec<Network> = Vec::new();
         for item in text.split(',') {
@@ -147,7 +145,7 @@ impl Sources {
         Ok(Sources::Listed(networks))
     }
 
-    /// Are they IPv4? None where either will do.
+    /// Whether they are IPv4; `None` if either family is possible.
     pub fn is_v4(&self) -> Option<bool> {
         match self {
             Sources::Automatic => None,
@@ -156,12 +154,12 @@ impl Sources {
     }
 }
 
-/// Bits of an address.
+/// Number of bits in an address.
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The first address of the network of `prefix` bits that `address` is in.
+/// The first address of the network of `prefix` bits that contains `address`.
 fn first_of(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {

@@ -4,38 +4,38 @@ use units::{Nanos, Rate};
 
 use crate::Share;
 
-/// A stretch of the run: the load goes to a share, and stays there.
+/// A stage: the load moves to a share, and holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// How it is called in the output.
+    /// Name in the output.
     pub name: String,
-    /// Which populations it moves, as indices; ascending, at least one.
+    /// Indices of the populations that it changes; ascending, at least one.
     pub of: Vec<u16>,
-    /// The share of their connections and of their rates at the end of the ramp.
+    /// Share of their connections and rates at the end of the ramp.
     pub to: Share,
-    /// How fast it gets there. Downwards [`Ramp::Adaptive`] is at once.
+    /// The ramp to the share. Downwards, [`Ramp::Adaptive`] is immediate.
     pub ramp: Ramp,
-    /// How long it stays there; [`Hold::Forever`] only in the last one.
+    /// How long the load is held; [`Hold::Forever`] only in the last stage.
     pub hold: Hold,
 }
 
-/// How fast to dial until all connections are there.
+/// How fast to dial until all connections are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ramp {
-    /// As fast as the target takes them.
+    /// As fast as the target accepts them.
     Adaptive,
-    /// The total rate of dials; never zero.
+    /// At this total rate of dials; never zero.
     Rate(Rate),
-    /// All dials evenly within this time; zero is all at once.
+    /// Evenly within this time; zero is all at once.
     Within(Nanos),
 }
 
 impl Ramp {
-    /// After its deadline an adaptive ramp takes this many times as long at most.
+    /// Maximum duration of an adaptive ramp after its deadline, as a multiple of it.
     pub const OVERTIME: u32 = 2;
 
-    /// The time that an adaptive ramp has for this many connections: what is not open by then is dialled at a fixed rate. Long enough
-    /// for a target that accepts 1,000 a second, and for dials that take as long as the timeout lets them.
+    /// The deadline of an adaptive ramp for this many connections: the remaining ones are dialled at a fixed rate afterwards. Sufficient
+    /// for a target that accepts 1,000 per second, and for dials that take as long as the timeout.
     pub fn deadline(connections: u64, timeout: Nanos) -> Nanos {
         let connections = Nanos(connections.saturating_mul(1_000_000));
         Nanos(timeout.0.saturating_mul(3)).max(connections).max(Nanos::from_secs(30))
@@ -52,7 +52,7 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// The time; never, where it has no end.
+    /// The duration; [`Nanos::NEVER`] if it has no end.
     pub fn time(self) -> Nanos {
         match self {
             Hold::For(time) => time,

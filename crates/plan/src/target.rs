@@ -1,61 +1,60 @@
-//! Destinations and request path: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
+//! Targets: destinations and request path, `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
 
 use crate::connect_to::ConnectTo;
 use crate::{Csv, Scheme, Text, login, text};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Destinations of one target; an index of them fits into 16 bits.
+/// Most destinations of one target, so that an index fits into 16 bits.
 const MAX_DESTINATIONS: usize = 65_536;
 
-/// How a name becomes addresses.
+/// Resolves a host name to addresses.
 pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
 
-/// A target as typed, resolved and expanded.
+/// A target, parsed, resolved and expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As typed, with its scheme, and without a user.
+    /// As typed, with its scheme but without a user.
     pub text: String,
     /// The protocol.
     pub scheme: Scheme,
-    /// Whether TLS is below it.
+    /// Whether it uses TLS.
     pub secure: bool,
-    /// The host that is dialled, as typed, without port and brackets: a name, an address, or addresses with ranges.
+    /// Host to dial, as typed, without port and brackets: a name, an address, or addresses with ranges.
     pub host: String,
-    /// All addresses with all ports: at least one, none twice, one family.
+    /// All addresses with all ports: at least one, all distinct, all of one family.
     pub destinations: Vec<SocketAddr>,
-    /// The same of the other family, of a name that has both where the choice is free: `run` dials those instead where
-    /// only they are served.
+    /// Destinations of the other address family, if a name has both and the choice is free: `run` dials them if only they are served.
     pub others: Vec<SocketAddr>,
-    /// The path of the request or of the WebSocket; empty where the scheme has none.
+    /// Path of the request or WebSocket; empty for schemes without one.
     pub path: Text,
-    /// Is the host a name?
+    /// Whether the host is a name.
     named: bool,
-    /// Where another host is dialled than the target's own: the rule for that, and the target's own host.
+    /// If a host other than the target's is dialled: the rule for it, and the target's host.
     pub(crate) route: Option<(ConnectTo, String)>,
-    /// The value of the Host header, where it is not that of the destination.
+    /// Value of the Host header, if not that of the destination.
     pub(crate) authority: Option<String>,
-    /// The value of the Authorization header, of the user in the target.
+    /// Value of the Authorization header, from the user in the target.
     pub(crate) login: Option<String>,
 }
 
 impl Target {
-    /// Whether the host is a name, which another machine may resolve to other addresses.
+    /// Whether the host is a name, which other machines may resolve to other addresses.
     pub fn is_named(&self) -> bool {
         self.named
     }
 
-    /// The target's own host, where another one is dialled: the name of its certificate.
+    /// The target's host, which its certificate names, if another one is dialled.
     pub fn routed_host(&self) -> Option<&str> {
         self.route.as_ref().map(|(_, host)| host.as_str())
     }
 
-    /// The Host that is sent instead of the host that is dialled, where one is given without a rule for dialling.
+    /// The Host header's value if it was set explicitly, without a rule for dialling.
     pub fn other_host(&self) -> Option<&str> {
         self.authority.as_deref().filter(|_| self.route.is_none())
     }
 
-    /// Parses a target of which nothing but its destinations is used.
+    /// Parses a target that is only dialled: its path does not matter.
     pub(crate) fn parse(
         text: &str,
         v4: Option<bool>,
@@ -71,9 +70,9 @@ impl Target {
         }
     }
 
-    /// Parses a target of a load. Names are resolved with `resolve`; of addresses of both families those of `v4` are used, and IPv4
-    /// by default, because a run dials from one family. The first of `routes` that is for it determines what is dialled instead. The
-    /// error has the place and the fix, and no password.
+    /// Parses the target of a load. `resolve` looks up names. If addresses of both families are found, those of `v4` are used, by default
+    /// IPv4, because a run dials from one family. The first of `routes` that applies determines what is dialled. The error has the place
+    /// and the fix, but no password.
     pub(crate) fn of_load(
         text: &str,
         (v4, resolve): (Option<bool>, Resolve),
@@ -120,8 +119,8 @@ impl Target {
         })
     }
 
-    /// The value of the Host header towards destination `i` (RFC 9112 section 3.2): the name or the address,
-    /// with its port where that is not the scheme's own; or what was given for it.
+    /// Value of the Host header towards destination `i` (RFC 9112, section 3.2): the value that was set, or the name or address, with the
+    /// port unless it is the scheme's default.
     pub fn host_header(&self, i: usize) -> String {
         if let Some(authority) = &self.authority {
             return authority.clone();
@@ -138,24 +137,24 @@ impl Target {
         }
     }
 
-    /// Whether it has one host and one port, without a range.
+    /// Whether it has one host and one port, without ranges.
     pub(crate) fn is_single(&self) -> bool {
         let port = self.destinations[0].port();
         !self.host.contains('{') && self.destinations.iter().all(|destination| destination.port() == port)
     }
 
-    /// Are all destinations on this host's loopback?
+    /// Whether all destinations are on this host's loopback.
     pub fn is_loopback(&self) -> bool {
         self.destinations.iter().all(|destination| destination.ip().is_loopback())
     }
 
-    /// Are the destinations IPv4? If not, they are IPv6.
+    /// Whether the destinations are IPv4; otherwise they are IPv6.
     pub fn is_v4(&self) -> bool {
         self.destinations[0].is_ipv4()
     }
 }
 
-/// A host as typed, with its port where that is not the scheme's own.
+/// A host as typed, with its port unless that is the scheme's default.
 fn host_with_port(host: &str, port: Option<&str>, usual: Option<u16>) -> String {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     match port.filter(|port| port.parse().ok() != usual) {
@@ -164,7 +163,7 @@ fn host_with_port(host: &str, port: Option<&str>, usual: Option<u16>) -> String 
     }
 }
 
-/// All addresses of a host with all ports, those of the other family where the choice is free, and whether the host is a name.
+/// All destinations of a host, those of the other family if the choice is free, and whether the host is a name.
 fn dialled(
     text: &str,
     host: &str,
@@ -197,12 +196,12 @@ fn is_localhost(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// What a host name means, of which these are its addresses: `localhost` is both loopbacks, whichever a resolver knows.
+/// The addresses that a name stands for, given those found: `localhost` always means both loopbacks, even if the resolver knows only one.
 pub fn addresses_meant(host: &str, found: Vec<IpAddr>) -> Vec<IpAddr> {
     if is_localhost(host) { with_both_loopbacks(found) } else { found }
 }
 
-/// Of both families, as curl takes them: many a hosts file has only one.
+/// Adds the loopback of a missing family, as curl does: many hosts files have only one.
 fn with_both_loopbacks(mut addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     for loopback in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         if !addresses.iter().any(|address| address.is_ipv4() == loopback.is_ipv4()) {
@@ -212,7 +211,7 @@ fn with_both_loopbacks(mut addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     addresses
 }
 
-/// All addresses with all ports, each once.
+/// The product of addresses and ports, without duplicates.
 fn all_of(addresses: &[IpAddr], ports: &[u16]) -> Vec<SocketAddr> {
     let all = addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
     let mut seen = HashSet::new();
@@ -230,7 +229,7 @@ fn path_of(scheme: Scheme, secure: bool, path: &str, tables: &[Csv]) -> Result<T
     }
 }
 
-/// Host and port of an authority (RFC 3986 section 3.2).
+/// Host and port of an authority (RFC 3986, section 3.2).
 fn split_authority(text: &str) -> Result<(&str, Option<&str>), String> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -279,7 +278,7 @@ fn addresses(host: &str, resolve: Resolve) -> Result<(Vec<IpAddr>, bool), String
     Ok((addresses, true))
 }
 
-/// The expansion of a pattern with ranges: `1.{2..3}` is `1.2` and `1.3`.
+/// Expands the ranges of a pattern: `1.{2..3}` is `1.2` and `1.3`.
 fn expand(pattern: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("{pattern:?} is not a range; use {{1..30}}");
     let Some((before, rest)) = pattern.split_once('{') else {

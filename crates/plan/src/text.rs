@@ -1,4 +1,4 @@
-//! A text with variables in it: `user={seq}&id={csv users.id}`.
+//! Texts with variables: `user={seq}&id={csv users.id}`. Parsed once, and written for each request without allocation.
 
 mod encoding;
 
@@ -11,10 +11,10 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Count, Nanos, Random};
 
-/// A text in segments, written for each request or message. Prints as it can be parsed again.
+/// A text as segments. It prints in a form that parses to the same text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    /// In order; no two fixed ones beside each other, none empty.
+    /// In order; no two adjacent fixed segments, and none empty.
     pub segments: Vec<Segment>,
 }
 
@@ -23,28 +23,28 @@ pub struct Text {
 pub enum Segment {
     /// Literal text.
     Fixed(String),
-    /// `{rand A B}`: a number from `low` to `high`, both included, drawn each time, in decimal.
+    /// `{rand A B}`: a random number from `low` to `high`, both included, in decimal.
     Rand {
-        /// The least.
+        /// Minimum.
         low: u64,
-        /// The greatest; not less than `low`.
+        /// Maximum; at least `low`.
         high: u64,
     },
-    /// `{seq}`: the number that the caller gives, in decimal.
+    /// `{seq}`: a number from the caller, in decimal.
     Seq,
-    /// `{choice A B …}`: one of these words, drawn each time.
+    /// `{choice A B …}`: one of these words, chosen at random.
     Choice(Vec<String>),
-    /// `{csv NAME.COLUMN}`: the column's value in the row that the caller gives.
+    /// `{csv NAME.COLUMN}`: the value of the column in the row selected by the caller.
     Csv(Arc<Column>),
-    /// `{env NAME}`: the value of an environment variable, which is printed nowhere.
+    /// `{env NAME}`: the value of an environment variable, which is never printed.
     Env(Variable),
-    /// `{var NAME}`: what the connection has captured.
+    /// `{var NAME}`: a value that the connection has captured.
     Var {
-        /// As written.
+        /// Name as written.
         name: String,
-        /// Its place among the variables of the population; [`UNKNOWN`] until it is known.
+        /// Index among the variables of the population; [`UNKNOWN`] until resolved.
         nth: u16,
-        /// Which of its octets are percent-encoded.
+        /// Which bytes of the value are percent-encoded.
         encoding: Encoding,
     },
 }
@@ -54,21 +54,21 @@ pub enum Segment {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Its value, where it is known: here, or elsewhere.
+    /// Its value; `None` if unknown on this machine.
     pub value: Option<Arc<str>>,
 }
 
-/// Its value may be a secret.
+/// Omits the value, which may be a secret.
 impl fmt::Debug for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Variable({})", self.name)
     }
 }
 
-/// The place of a variable of which it is not known.
+/// Index of an unresolved variable.
 pub(crate) const UNKNOWN: u16 = u16::MAX;
 
-/// What the variables of one request are filled from, and which numbers it drew.
+/// Values for the variables of one request, and the random numbers that it drew.
 #[derive(Debug)]
 pub struct Values<'r> {
     random: &'r mut Random,
@@ -82,31 +82,31 @@ pub struct Values<'r> {
 
 /// The cookies of a connection.
 pub trait Cookies: fmt::Debug {
-    /// Writes those for a path with its query that have not expired, as the value of a Cookie field, to the front of `out`; how many
-    /// octets, 0 where there are none.
+    /// Writes the unexpired cookies for a path with query to the start of `out`, as the value of a Cookie field. Returns the length; 0
+    /// without cookies.
     fn write(&self, now: Nanos, path: &[u8], out: &mut [u8]) -> usize;
 }
 
-/// How many numbers of a request an expectation can name: `$1` to `$8`.
+/// Maximum number of random numbers that an expectation can refer to: `$1` to `$8`.
 pub const MAX_NUMBERS: usize = 8;
 
 impl<'r> Values<'r> {
-    /// `seq` is the value of `{seq}`, and `row` selects the row of each table, modulo its rows.
+    /// `seq`: value of `{seq}`; `row`: row of each table, modulo its number of rows.
     pub fn new(random: &'r mut Random, seq: u64, row: u64) -> Values<'r> {
         Values { random, seq, row, numbers: [0; MAX_NUMBERS], drawn: 0, captured: None, cookies: None }
     }
 
-    /// With what the connection has captured; `variables` is the number of variables.
+    /// Adds the values that the connection has captured; `variables`: number of variables.
     pub fn with_captured(self, captured: &'r Captured, variables: usize) -> Values<'r> {
         Values { captured: Some((captured, variables)), ..self }
     }
 
-    /// With the connection's cookies.
+    /// Adds the connection's cookies.
     pub fn with_cookies(self, cookies: &'r dyn Cookies, now: Nanos) -> Values<'r> {
         Values { cookies: Some((cookies, now)), ..self }
     }
 
-    /// Whether the connection keeps cookies.
+    /// Whether the connection stores cookies.
     pub fn has_cookies(&self) -> bool {
         self.cookies.is_some()
     }
@@ -116,8 +116,7 @@ impl<'r> Values<'r> {
         self.cookies.map_or(0, |(cookies, now)| cookies.write(now, path, out))
     }
 
-    /// The numbers that `{rand}` drew so far, in the order in which they were written; the first
-    /// [`MAX_NUMBERS`] of them.
+    /// The random numbers drawn so far, in the order of writing; only the first [`MAX_NUMBERS`].
     pub fn numbers(&self) -> &[u64] {
         &self.numbers[..self.drawn.min(MAX_NUMBERS)]
     }
@@ -132,27 +131,26 @@ impl<'r> Values<'r> {
     }
 }
 
-/// Where a text is used, which determines what it may contain.
+/// The place in which a text is used, which determines the allowed characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A request target, RFC 9112 section 3.2.1: printable ASCII; every brace is a variable's.
+    /// A request target (RFC 9112 section 3.2.1): printable ASCII; every brace belongs to a variable.
     Path,
-    /// A field's value, RFC 9110 section 5.5, without what is obsolete there.
+    /// A field value (RFC 9110 section 5.5), without obsolete forms.
     Field,
-    /// Content, or a message: anything. Only a brace before a lower-case letter begins a variable, so that
-    /// JSON may be written as it is.
+    /// Content or a message: anything. Only a brace before a lower-case letter begins a variable, so JSON can be written unchanged.
     Content,
 }
 
-/// Octets of the longest request target that every recipient should take: RFC 9112 section 3.
+/// Minimum length of request targets that recipients should support (RFC 9112 section 3), used as the maximum.
 const LONGEST_PATH: usize = 8_000;
 
-/// A path and query. A fragment is never sent: RFC 9110 section 4.2.5.
+/// Parses a path with query. A fragment is dropped, because it is never sent: RFC 9110 section 4.2.5.
 pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
     let text = text.split('#').next().unwrap_or(text);
     let slash = if text.starts_with('/') || is_link(text) { "" } else { "/" };
     let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
-    // How long a captured value is depends on the server, and one of the environment is not known yet.
+    // The length of a captured value depends on the server, and an environment variable may be unknown here.
     let is_open = |segment: &&Segment| {
         matches!(segment, Segment::Var { .. } | Segment::Env(Variable { value: None, .. }))
     };
@@ -162,7 +160,7 @@ pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
     }
 }
 
-/// Whether a path is a captured link, or begins with one.
+/// Whether a path is, or begins with, a captured link.
 pub(crate) fn is_link(path: &str) -> bool {
     path.starts_with("{var ")
 }
@@ -175,7 +173,7 @@ impl Text {
         read
     }
 
-    /// These fields as lines of a head, each with its end.
+    /// These header fields as lines, each with its line end.
     pub fn of_fields(fields: &[(String, Text)]) -> Text {
         let mut lines = Text::default();
         for (name, value) in fields {
@@ -192,14 +190,14 @@ impl Text {
         lines
     }
 
-    /// Parses a text. The error has the place and the fix.
+    /// Parses a text. The error contains the position and the fix.
     pub(crate) fn parse(text: &str, place: Place, tables: &[Csv]) -> Result<Text, String> {
         let mut read = Text::default();
         let (mut from, mut at) = (0, 0);
         while let Some(found) = text[at..].find('{').map(|found| at + found) {
             let rest = &text[found..];
             if place != Place::Path && rest.starts_with("{{") && starts_variable(&rest[1..]) {
-                // The second brace is the one that is meant.
+                // The second brace begins the variable.
                 read.push(&text[from..found]);
                 (from, at) = (found + 1, found + 2);
                 continue;
@@ -220,7 +218,7 @@ impl Text {
         Ok(read)
     }
 
-    /// Adds a fixed text.
+    /// Appends a fixed text.
     pub(crate) fn push(&mut self, text: &str) {
         match self.segments.last_mut() {
             _ if text.is_empty() => {}
@@ -229,14 +227,14 @@ impl Text {
         }
     }
 
-    /// Are all its values allowed in this place?
+    /// Checks that all of its possible values are allowed in this place.
     pub(crate) fn check(&self, place: Place) -> Result<(), String> {
         self.segments.iter().try_for_each(|segment| match segment {
             Segment::Fixed(text) => allowed(text, place, text),
             Segment::Choice(words) => words.iter().try_for_each(|word| allowed(word, place, word)),
             Segment::Csv(column) => column.values().try_for_each(|(row, value)| {
                 let named = |why| format!("{{csv {}}}, row {}: {why}", column.name(), row + 1);
-                // A row may be a secret.
+                // A value in a table may be secret.
                 allowed(value, place, "…").map_err(named)
             }),
             Segment::Env(Variable { name, value: Some(value) }) => {
@@ -246,7 +244,7 @@ impl Text {
         })
     }
 
-    /// Whether it has variables that only a scenario file has.
+    /// Whether it has variables that are only available in scenario files.
     pub(crate) fn is_of_a_file(&self) -> bool {
         self.segments.iter().any(|segment| matches!(segment, Segment::Env(_) | Segment::Var { .. }))
     }
@@ -259,7 +257,7 @@ impl Text {
         })
     }
 
-    /// The captured variables in it, each with its place.
+    /// Its captured variables, with their indices.
     pub(crate) fn vars_mut(&mut self) -> impl Iterator<Item = (&str, &mut u16)> {
         self.segments.iter_mut().filter_map(|segment| match segment {
             Segment::Var { name, nth, .. } => Some((name.as_str(), nth)),
@@ -267,7 +265,7 @@ impl Text {
         })
     }
 
-    /// The captured link with which it begins.
+    /// The name of the captured link with which it begins.
     pub(crate) fn link(&self) -> Option<&str> {
         match self.segments.first()? {
             Segment::Var { name, encoding: Encoding::Link, .. } => Some(name),
@@ -275,7 +273,7 @@ impl Text {
         }
     }
 
-    /// The text, where it is always the same.
+    /// The text, if it has no variables.
     pub fn fixed_text(&self) -> Option<&str> {
         match &self.segments[..] {
             [] => Some(""),
@@ -284,23 +282,22 @@ impl Text {
         }
     }
 
-    /// Is it empty?
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// How many numbers `{rand}` draws in it.
+    /// Number of random numbers it draws.
     pub fn numbers(&self) -> usize {
         self.segments.iter().filter(|segment| matches!(segment, Segment::Rand { .. })).count()
     }
 
-    /// Octets of the longest text that it can give.
+    /// Maximum length in bytes.
     pub fn max_len(&self) -> usize {
         self.segments.iter().map(Segment::max_len).sum()
     }
 
-    /// Writes one text to the front of `out`, which must have room for [`Text::max_len`] octets, and returns
-    /// how many it wrote. Allocates nothing.
+    /// Writes one text to the start of `out`, which must have room for [`Text::max_len`] bytes, and returns its length. Does not allocate.
     pub fn write(&self, values: &mut Values, out: &mut [u8]) -> usize {
         let mut end = 0;
         for segment in &self.segments {
@@ -323,7 +320,7 @@ impl Text {
 }
 
 impl Segment {
-    /// Octets of the longest text that it can give.
+    /// Maximum length in bytes.
     fn max_len(&self) -> usize {
         match self {
             Segment::Fixed(text) => text.len(),
@@ -337,7 +334,7 @@ impl Segment {
     }
 }
 
-/// Copies to the front of `out`; how many octets.
+/// Copies to the start of `out`, and returns the length.
 pub(crate) fn copy(text: &str, out: &mut [u8]) -> usize {
     out[..text.len()].copy_from_slice(text.as_bytes());
     text.len()
@@ -347,22 +344,22 @@ pub(crate) fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Writes `number` to the front of `out` and returns how many digits it has.
+/// Writes `number` to the start of `out`, and returns its number of digits.
 pub(crate) fn write_decimal(number: u64, out: &mut [u8]) -> usize {
     copy(itoa::Buffer::new().format(number), out)
 }
 
-/// Does a variable begin here? `{"a": 1}` and `{}` are JSON.
+/// Whether a variable begins here. `{"a": 1}` and `{}` are JSON.
 fn starts_variable(text: &str) -> bool {
     text.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase)
 }
 
-/// The first few letters: what was not closed may be long.
+/// The first characters of a text that may be long.
 fn excerpt(text: &str) -> String {
     text.chars().take(24).collect()
 }
 
-/// The variables, as one writes them.
+/// The variables, with an example of each.
 const VARIABLES: [(&str, &str); 6] = [
     ("rand", "{rand 1 4096}"),
     ("seq", "{seq}"),
@@ -372,7 +369,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("var", "{var token}"),
 ];
 
-/// `{rand 1 4096}` and the others.
+/// Parses a variable such as `{rand 1 4096}`.
 fn variable(text: &str, encoding: Encoding, tables: &[Csv]) -> Result<Segment, String> {
     let words: Vec<&str> = text[1..text.len() - 1].split_whitespace().collect();
     match words[..] {
@@ -409,13 +406,13 @@ fn variable(text: &str, encoding: Encoding, tables: &[Csv]) -> Result<Segment, S
     }
 }
 
-/// A name as shells take it (POSIX.1, XBD section 8.1).
+/// Whether it is a name of an environment variable (POSIX.1, XBD section 8.1).
 fn is_env(name: &str) -> bool {
     let is_letter = |b: u8| b.is_ascii_alphabetic() || b == b'_';
     name.bytes().next().is_some_and(is_letter) && name.bytes().all(|b| is_letter(b) || b.is_ascii_digit())
 }
 
-/// The column of `{csv NAME.COLUMN}`.
+/// Looks up the column of `{csv NAME.COLUMN}`.
 fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
     let (name, column) =
         path.split_once('.').ok_or_else(|| format!("{text:?} has no column; use {{csv {path}.COLUMN}}"))?;
@@ -437,8 +434,7 @@ fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
     })
 }
 
-/// Is this text allowed there?
-/// `shown`: how a mistake shows the text.
+/// Checks that a text is allowed in a place. `shown`: the text as an error message may show it.
 fn allowed(text: &str, place: Place, shown: &str) -> Result<(), String> {
     let wrong = match place {
         Place::Path => text.chars().find(|c| !c.is_ascii_graphic()),
@@ -455,7 +451,7 @@ fn allowed(text: &str, place: Place, shown: &str) -> Result<(), String> {
     }
 }
 
-/// RFC 3986 section 2.1.
+/// Percent-encoding (RFC 3986 section 2.1).
 fn percent(c: char) -> String {
     c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Thresholds: what figures of the summary must be for a run to pass, `latency.p99 < 200ms`.
+//! Thresholds: conditions on figures of the summary for a run to pass, such as `latency.p99 < 200ms`.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ mod meant;
 pub use figures::Figure;
 pub(crate) use figures::{Names, list_once};
 
-/// What a condition on connections held is not, where all of them come and go, or are closed by a step.
+/// Completes the message "… is not" for a condition on held connections, if all of them come and go, or a step closes them.
 pub(crate) const NEVER_HELD: &str =
     "a condition for connections that are closed after their requests, and not held";
 
@@ -20,25 +20,24 @@ pub(crate) const NEVER_HELD: &str =
 pub struct Threshold {
     /// As written.
     pub text: String,
-    /// What is judged.
+    /// Figure that is judged.
     pub figure: Figure,
     /// Whether the bound is a percentage of [`Figure::whole`].
     pub is_share: bool,
-    /// The comparison of the figure with the bound.
+    /// How the figure is compared with the bound.
     pub comparison: Comparison,
     /// The bound, in the unit of the summary's figure (microseconds, seconds, bytes, a number), or percent.
     pub bound: f64,
 }
 
 impl Threshold {
-    /// Whether it asks for at least so much, and not at most.
+    /// Whether the bound is a minimum.
     pub fn is_lower_bound(&self) -> bool {
         matches!(self.comparison, Comparison::Greater | Comparison::GreaterOrEqual)
     }
 
-    /// Reads `FIGURE OPERATOR BOUND`. A figure is named by its path in the summary's JSON or by the short name of it;
-    /// one of a population has that population's name in front (`users.latency.p99`), one of its steps also the step's
-    /// (`users.login.latency.p99`).
+    /// Parses `FIGURE OPERATOR BOUND`. A figure is named by its path in the summary's JSON, or by its short name; a figure of a population
+    /// has that population's name in front (`users.latency.p99`), and one of a step also the step's (`users.login.latency.p99`).
     ///
     /// # Errors
     /// What cannot be parsed, with the fix.
@@ -68,7 +67,7 @@ impl Threshold {
         threshold.beyond_the_whole(name).map_or(Ok(threshold), Err)
     }
 
-    /// Why its percentage judges nothing: no part is more than its whole.
+    /// An error if the percentage makes the condition trivial or impossible: a part is never more than its whole.
     fn beyond_the_whole(&self, name: &str) -> Option<ParseError> {
         use Comparison::{Different, Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
         if !self.is_share || !self.figure.is_part() {
@@ -88,11 +87,10 @@ impl Threshold {
         Some(ParseError::new(&self.text, wanted, format!("{name} {} {usual}", self.comparison.sign())))
     }
 
-    /// A value in the bound's unit as people read it: `141 µs`, `99.9 %`, and of bytes as the bound is written, `38.4 MB/s` or
-    /// `36.7 MiB/s`.
+    /// A value in the bound's unit, formatted: `141 µs`, `99.9 %`; bytes in the kind of unit of the bound, `38.4 MB/s` or `36.7 MiB/s`.
     pub fn shown(&self, value: f64) -> String {
         if self.is_share {
-            // Of a value near its bound the difference has to be visible.
+            // Enough digits to show on which side of the bound a close value lies.
             let digits = (value * 1e3).round() / 1e3;
             return format!("{digits} %");
         }
@@ -107,7 +105,7 @@ impl Threshold {
         Comparison::split(&self.text).is_some_and(|(_, _, bound)| Bytes::is_decimal(amount(bound)))
     }
 
-    /// Whether a value in the bound's unit meets it.
+    /// Whether a value in the bound's unit meets the condition.
     pub fn is_met_by(&self, value: f64) -> bool {
         match self.comparison {
             Comparison::Less => value < self.bound,
@@ -120,7 +118,7 @@ impl Threshold {
     }
 }
 
-/// `errors < 1`: most people mean a share of the requests, and the figure of that name in the summary is a number.
+/// The error for `errors < 1`: most people mean a share of the requests, but the summary's figure of that name is a number.
 fn share_or_number(name: &str, comparison: Comparison, bound: &str) -> ParseError {
     let sign = comparison.sign();
     let share = match bound.parse::<f64>() {
@@ -135,7 +133,7 @@ fn share_or_number(name: &str, comparison: Comparison, bound: &str) -> ParseErro
     ParseError::new(bound, "a share", fix)
 }
 
-/// A number of bytes per second without its `/s`.
+/// The bytes of a rate, without `/s`.
 fn amount(bound: &str) -> &str {
     bound.strip_suffix("/s").unwrap_or(bound)
 }
@@ -172,7 +170,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Longer signs first, for `<` begins `<=`.
+    /// Longer signs first, because `<` is a prefix of `<=`.
     const SIGNS: [(&'static str, Comparison); 6] = [
         ("<=", Comparison::LessOrEqual),
         (">=", Comparison::GreaterOrEqual),
@@ -182,7 +180,7 @@ impl Comparison {
         (">", Comparison::Greater),
     ];
 
-    /// As it is written.
+    /// Its operator.
     fn sign(self) -> &'static str {
         Comparison::SIGNS.iter().find(|(_, own)| *own == self).map_or("", |(sign, _)| sign)
     }
@@ -198,7 +196,7 @@ impl Comparison {
 }
 
 impl Figure {
-    /// A bound in this figure's unit, and whether it is a percentage.
+    /// Parses a bound in this figure's unit; also returns whether it is a percentage of the whole.
     fn read(&self, text: &str) -> Result<(f64, bool), ParseError> {
         if let Some(percent) = text.strip_suffix('%') {
             let number = percent.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
@@ -211,7 +209,7 @@ impl Figure {
         }
         let plain = || text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         let micros = || Nanos::parse(text).ok().map(|time| time.0 as f64 / 1e3);
-        // A number in the unit of the JSON needs none; the short name of a time implies no unit.
+        // A path names the unit, so a plain number is accepted; the short name of a time implies no unit.
         let bare = || if self.is_path { plain() } else { None };
         let read = match self.unit {
             Unit::Count => Count::parse(text).ok().map(|n| n.0 as f64),

@@ -1,19 +1,19 @@
-//! How connections to `https://`, `wss://` and `tls://` are secured.
+//! TLS settings of connections to `https://`, `wss://`, `tls://` and `grpcs://`.
 
-/// What of TLS can be chosen.
+/// The TLS settings that a user can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Certificates are not verified.
+    /// Accept any certificate.
     pub insecure: bool,
-    /// Those who are trusted, instead of the system's.
+    /// Trusted certificates; `None`: the system's.
     pub roots: Option<Pem>,
     /// The client's certificate chain and its private key.
     pub identity: Option<(Pem, Pem)>,
-    /// The name that the certificate must be for, and that is sent; the target's host where there is none.
+    /// Server name to send and to verify the certificate against; `None`: the target's host.
     pub server_name: Option<String>,
-    /// The versions that are offered.
+    /// Versions to offer.
     pub versions: TlsVersions,
-    /// Sessions are resumed.
+    /// Whether sessions are resumed.
     pub resume: bool,
 }
 
@@ -46,11 +46,11 @@ pub enum TlsVersions {
 pub struct Pem {
     /// Its name, as typed.
     pub file: String,
-    /// What it contains; empty until it has been read.
+    /// Its content; empty until it is read.
     pub text: String,
 }
 
-/// Without what it contains: it may be a key.
+/// Omits the content, which may be a key.
 impl std::fmt::Debug for Pem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pem").field("file", &self.file).finish_non_exhaustive()
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Pem {
 }
 
 impl Pem {
-    /// A file that has not been read.
+    /// A file that is not read yet.
     pub(crate) fn named(file: &str) -> Result<Pem, String> {
         match file {
             "" => Err("no file; use ca.pem".to_owned()),
@@ -68,7 +68,7 @@ impl Pem {
 }
 
 impl Tls {
-    /// Each file that is to be read, with the flag that names it.
+    /// Each file to be read, with the flag that names it.
     pub fn files(&mut self) -> impl Iterator<Item = (&'static str, &mut Pem)> {
         let (cert, key) = self.identity.as_mut().map(|(cert, key)| (cert, key)).unzip();
         let roots = self.roots.as_mut().map(|pem| ("--cacert", pem));

@@ -1,31 +1,30 @@
-//! Tolerances: how far a figure of one group of runs may differ from the base's, `latency.p99 +10%`.
+//! Tolerances: how far a figure may differ between two groups of runs, such as `latency.p99 +10%`.
 
 use units::{ParseError, Unit};
 
 use crate::threshold::{Figure, Names};
 
-/// How far a figure may change.
+/// A limit on the change of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// As written.
     pub text: String,
     /// The name of the figure, as written.
     pub name: String,
-    /// What is compared.
+    /// Figure that is compared.
     pub figure: Figure,
-    /// Whether it is limited how far it grows, and not how far it falls.
+    /// Whether growth is limited; otherwise a decrease is.
     pub grows: bool,
-    /// The allowed share: 0.1 for `10%`.
+    /// Allowed change as a share: 0.1 for `10%`.
     pub share: f64,
 }
 
-/// Figures that only a comparison has: those of the seconds at equal load.
+/// Quantiles of a comparison's latency over the seconds at equal load.
 const AT_EQUAL_LOAD: &[&str] = &["p50", "p90", "p95", "p99"];
 
 impl Tolerance {
-    /// Reads `FIGURE +N%` (it may grow by as much) or `FIGURE -N%` (it may fall by as much). Figures have the names
-    /// that they have in thresholds, and there is `equal_load.p99`; `populations` and `steps` (`users.login`) are those
-    /// of the runs.
+    /// Parses `FIGURE +N%` (it may grow by that much) or `FIGURE -N%` (it may fall by that much). Figures have the same names as in
+    /// thresholds; `equal_load.p99` is available, too. `populations` and `steps` (`users.login`) are those of the runs.
     ///
     /// # Errors
     /// What cannot be parsed, with the fix.

@@ -1,4 +1,4 @@
-//! How fast the target accepts: its accept queue against the dials that succeeded, in memory that does not grow.
+//! How fast the target accepts connections: the length of its accept queue is compared with the dials that succeeded. In bounded memory.
 
 use serde::{Deserialize, Serialize};
 use stats::slope;
@@ -6,47 +6,48 @@ use units::Nanos;
 
 use crate::fill::Fill;
 
-/// Samples that are kept; a minute of ticks is enough for a rate.
+/// Maximum number of samples stored; a minute of ticks is enough for a rate.
 const MAX_SAMPLES: usize = 300;
-/// Fewer are no line.
+/// Minimum number of samples for a line.
 const MIN_SAMPLES: usize = 5;
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// A connection that waits at this many samples of a second counts as stuck in the queue.
+/// Number of samples within a second at which a connection must wait to count as stuck in the queue.
 const SAMPLES_A_SECOND: u32 = 3;
 
-/// What was seen so far.
+/// State of the measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Accepts {
-    /// Seconds, and connections accepted by then, while others waited.
+    /// (time in seconds, connections accepted so far), sampled while others waited.
     samples: Vec<(f64, f64)>,
-    /// Those that waited at the first sample: not of this run.
+    /// Connections waiting at the first sample, which do not belong to this run.
     before: Option<u64>,
-    /// When a listener was seen first.
+    /// When a listener was first seen.
     pub listened_from: Option<Nanos>,
-    /// The queue that was fullest, when it was.
+    /// The fullest queue, at its maximum.
     pub fullest: Option<Fill>,
-    /// Whether any waited at the last sample: then it is worth sampling more often.
+    /// Whether any connection waited at the last sample: then more frequent samples are useful.
     pub is_queueing: bool,
-    /// The first and the latest sample at which any waited, and since when one did at each of them.
+    /// The first and the latest sample with waiting connections; `waiting_since`: start of the current uninterrupted series of such
+    /// samples.
     waited: Option<(Nanos, Nanos)>,
     waiting_since: Option<Nanos>,
-    /// For how long one did without a break, at the longest.
+    /// The longest such series.
     longest: Nanos,
-    /// The minimum that waited during this second, the number of samples, and the maximum of the minima over all seconds.
+    /// The current second: its number, the minimum of waiting connections in it, and its number of samples.
     second: (u64, u64, u32),
-    /// At the latest samples.
+    /// Waiting connections at the latest samples.
     latest: [u64; SAMPLES_A_SECOND as usize],
-    /// Connections that were in the queue for a good part of a second or longer: more than a burst being accepted.
+    /// Connections that were in the queue for a large part of a second or longer: more than a burst that is being accepted.
     pub stood: u64,
-    /// What the listeners had dropped before, and what they have dropped since: the queue was full.
+    /// Drops of full listeners' queues before the run, and the maximum since.
     dropped: Option<(u64, u64)>,
 }
 
 impl Accepts {
-    /// Adds a sample: `opened` dials have succeeded so far, `waiting` of them are not accepted yet, `live` of these not given up either;
-    /// the target's fullest queue is `fullest`.
+    /// Adds a sample: `opened` dials have succeeded so far, `waiting` of them are not accepted yet, and throng has not given up `live` of
+    /// these; `fullest` is the target's fullest queue.
     pub fn see(&mut self, now: Nanos, opened: u64, (waiting, live): (u64, u64), fullest: Fill) {
         if self.fullest.is_none_or(|most| fullest.used >= most.used) {
             self.fullest = Some(fullest);
@@ -57,7 +58,7 @@ impl Accepts {
         self.see_break(now, waiting);
         self.see_standing(now, live);
         if waiting > 0 && self.samples.len() < MAX_SAMPLES {
-            // A dial may be reported later than its waiting; the difference is never negative.
+            // Dials may be reported later than their waiting: the count must never decrease.
             let accepted = (opened + before).saturating_sub(waiting) as f64;
             let accepted = self.samples.last().map_or(accepted, |(_, last)| accepted.max(*last));
             self.samples.push((now.secs_f64(), accepted));
@@ -87,14 +88,14 @@ impl Accepts {
         }
     }
 
-    /// Adds what the target's listeners have dropped since they listen.
+    /// Adds the listeners' total drops since they began to listen.
     pub fn see_drops(&mut self, all: u64) {
         let (before, most) = *self.dropped.get_or_insert((all, 0));
-        // A listener may have ended, with its count.
+        // A listener may have ended, and its count with it.
         self.dropped = Some((before, most.max(all.saturating_sub(before))));
     }
 
-    /// SYNs and last segments of handshakes that the target's listeners dropped in this run.
+    /// SYNs and final handshake segments that the target's listeners dropped in this run.
     pub fn drops(&self) -> u64 {
         self.dropped.map_or(0, |(_, most)| most)
     }
@@ -104,19 +105,19 @@ impl Accepts {
         self.fullest.is_some_and(|fullest| fullest.used > self.before.unwrap_or_default())
     }
 
-    /// Those stuck there now: the minimum of the latest samples.
+    /// Connections stuck in the queue now: the minimum of the latest samples.
     pub fn stands(&self) -> u64 {
         self.latest.iter().copied().min().unwrap_or(0)
     }
 
-    /// Whether the queue was empty again and again, as that of a target that stalls now and then: without a break, connections waited
-    /// for less than half of the time from the first that did to the last.
+    /// Whether the queue was empty repeatedly, as with a target that stalls occasionally: the longest series with waiting connections is
+    /// shorter than half of the time from the first to the last.
     pub fn empties(&self) -> bool {
         self.waited.is_some_and(|(first, last)| 2 * self.longest.0 < last.since(first).0)
     }
 
-    /// Accepted in a second while others waited, if that was steady: what a line explains. A queue that nothing is taken
-    /// from has no rate.
+    /// Connections accepted per second while others waited, if that rate was steady (a line fits). A queue from which nothing is accepted
+    /// has no rate.
     pub fn per_s(&self) -> Option<f64> {
         let line = slope(&self.samples).filter(|_| self.samples.len() >= MIN_SAMPLES)?;
         (line.r2 > 0.98 && line.value >= 1.0).then_some(line.value)
@@ -143,7 +144,7 @@ mod tests {
         check(&[(0, 195), (1, 195), (2, 195), (3, 195), (4, 195)], None);
         check(&[(0, 0), (1, 500), (2, 500), (3, 510), (4, 1_000)], None);
         check(&[], None);
-        // At the first sample the dials were not reported yet.
+        // At the first sample, the dials had not been reported yet.
         let mut accepts = Accepts::default();
         accepts.see(Nanos::ZERO, 0, (0, 0), QUEUE);
         (0..30).for_each(|s| {
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn connections_that_stay_in_the_queue_are_counted() {
         let mut accepts = Accepts::default();
-        // A burst that is taken, and 500 that are not.
+        // A burst that is accepted, and 500 connections that are not.
         for (ms, waiting) in
             [(0, 900), (200, 300), (400, 0), (1_000, 500), (1_200, 510), (1_400, 500), (2_000, 700)]
         {
@@ -199,9 +200,9 @@ mod tests {
             }
             accepts.empties()
         };
-        // 50 arrive in a second, and for 0.8 s of each 2 s none is accepted.
+        // 50 arrive per second, and none is accepted for 0.8 s in every 2 s.
         assert!(empties(&|n| if n % 10 < 4 { 10 * (n % 10 + 1) } else { 0 }));
-        // Only half of them are; or a burst is, until none is left; or none waits.
+        // Only half of them are accepted; or a burst is accepted until none is left; or none waits.
         assert!(!empties(&|n| 5 * n));
         assert!(!empties(&|n| 50_u64.saturating_sub(4 * n)));
         assert!(!empties(&|_| 0));
@@ -214,7 +215,7 @@ mod tests {
             accepts.see(Nanos::from_millis(ms), 25, (13, 6), QUEUE);
         }
         assert_eq!((accepts.stood, accepts.stands(), accepts.is_queueing), (6, 6, true));
-        // The others are to be accepted nevertheless.
+        // The others still have to be accepted.
         assert_eq!(accepts.samples.last(), Some(&(1.6, 25.0)));
     }
 
@@ -234,7 +235,7 @@ mod tests {
     fn connections_queued_before_the_run_do_not_bend_the_line() {
         let mut accepts = Accepts::default();
         for s in 0..6 {
-            // 300 of a run before; 20 are dialled in a second, and 50 accepted.
+            // 300 connections of a previous run; 20 are dialled per second, and 50 accepted.
             accepts.see(Nanos::from_secs(s), 20 * s, (300 - 30 * s, 0), QUEUE);
         }
         assert_eq!(accepts.per_s(), Some(50.0));
@@ -244,7 +245,7 @@ mod tests {
     fn a_shard_that_reports_later_than_the_others_does_not_bend_it_either() {
         let mut accepts = Accepts::default();
         for s in 0..20 {
-            // 50 accepted per second, of 100 dialled; now and then half of the latest dials are reported one sample later.
+            // 50 accepted per second, of 100 dialled; occasionally half of the latest dials are reported one sample later.
             let late = if s % 4 == 3 { 50 } else { 0 };
             accepts.see(Nanos::from_secs(s), 100 * s - late, (50 * s, 0), QUEUE);
         }

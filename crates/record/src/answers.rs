@@ -1,4 +1,4 @@
-//! What the target answered in the experiments after the load, and what that says of causes.
+//! Outcomes of the experiments after the load, and the conclusions from them about causes.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use samples::{ExperimentSummary, FaultCount, Mark, MarkKind};
 use serde::{Deserialize, Serialize};
 use units::{Count, Nanos};
 
-/// What is done.
+/// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
-    /// A TLS ClientHello.
+    /// Sends a TLS ClientHello.
     Tls,
     /// One more user after a pause, while all connections of the load are open and silent.
     Pause,
-    /// The same from another source address.
+    /// One more user from another source address.
     OtherSource,
-    /// The same at another address of the target.
+    /// One more user at another address of the target.
     OtherAddress,
-    /// The same after half of the connections were closed.
+    /// One more user after half of the connections were closed.
     Half,
-    /// The same in small segments.
+    /// One more user with small segments.
     SmallSegments,
     /// One user while all else is silent: how long do responses take?
     Alone,
@@ -37,34 +37,34 @@ use Experiment::{Alone, Busy, Half, OtherAddress, OtherSource, Pause, Silent, Sm
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Responses, in this time: the median of a few.
+    /// Responses came; their median time.
     Served(Nanos),
-    /// A connection, of which no response is expected.
+    /// A connection was established, and no response is expected.
     Open,
-    /// A connection, and no response in time.
+    /// A connection was established, and no response came in time.
     Unanswered,
-    /// The first fault.
+    /// No response; the first fault.
     Failed(FaultCount),
-    /// Some had responses, and this is the first fault of the others.
+    /// Some responses came; the first fault of the others.
     Mixed(FaultCount),
     /// The connection was closed after this time.
     Closed(Nanos),
-    /// It was open for this time, and stayed open.
+    /// The connection was watched for this time and stayed open.
     Stayed(Nanos),
-    /// Whether a record of TLS came.
+    /// Whether a TLS record came.
     Tls(bool),
 }
 
-/// An experiment that was made.
+/// An experiment with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Which one.
+    /// Which experiment.
     pub experiment: Experiment,
-    /// What it was to distinguish.
+    /// The causes that it should distinguish.
     pub why: String,
     /// Its outcome.
     pub outcome: Outcome,
-    /// Connections of the load that were open meanwhile.
+    /// Connections of the load that were open during the experiment.
     pub open: u64,
     /// When it began, by the clock of the ticks.
     pub at: Nanos,
@@ -75,24 +75,24 @@ pub struct Answer {
 /// How connections were turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnedAway {
-    /// Not any more: by rate, or for a time.
+    /// No longer: by rate, or temporarily.
     Passed,
-    /// Those from one source address.
+    /// By source address.
     BySource,
-    /// Those to one address of the target.
+    /// At one address of the target.
     ByAddress,
-    /// Those beyond a number.
+    /// Above a number of connections.
     Full,
-    /// Also where half of them are gone.
+    /// Even with half of the connections gone.
     Broken,
 }
 
-/// The answers of a run, in the order in which they came.
+/// The experiments of a run, in the order in which they were performed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answers(pub Vec<Answer>);
 
 impl Answers {
-    /// The answer of an experiment, if it was made.
+    /// The outcome of an experiment; `None` if it was not performed.
     pub fn of(&self, experiment: Experiment) -> Option<&Outcome> {
         self.answer(experiment).map(|answer| &answer.outcome)
     }
@@ -105,7 +105,7 @@ impl Answers {
         self.of(experiment).is_some_and(Outcome::is_served)
     }
 
-    /// Whether an experiment would show nothing more: one more user of the load's kind was served already.
+    /// Whether the experiment would show nothing new, because one more user of the load's kind was already served.
     pub fn have_decided(&self, experiment: Experiment) -> bool {
         let before: &[Experiment] = match experiment {
             OtherSource => &[Pause],
@@ -117,15 +117,15 @@ impl Answers {
         before.iter().any(|one| self.is_served(*one))
     }
 
-    /// How connections were turned away where `at` were open; none where that was not found out.
+    /// How connections were turned away when `at` were open; `None` if the experiments do not show it.
     pub fn turned_away(&self, at: u64) -> Option<TurnedAway> {
         let pause = self.answer(Pause)?;
         if pause.outcome.is_served() {
-            // With fewer open than there were, it may have room again, or less to do.
+            // With fewer connections open, the target may have room again or less to do.
             let are_as_many = pause.open as f64 >= NINE_TENTHS * at as f64;
             return are_as_many.then_some(TurnedAway::Passed);
         }
-        // Of some that are served and others that are not, it says nothing that others were.
+        // If some are served and others not, a served user proves nothing.
         if pause.outcome.is_mixed() {
             return None;
         }
@@ -136,35 +136,35 @@ impl Answers {
             return Some(TurnedAway::ByAddress);
         }
         if pause.open as f64 <= HALF * at as f64 {
-            // It is not for the others that there is no room.
+            // Half of the connections are gone already: they are not the reason for the lack of room.
             return Some(TurnedAway::Broken);
         }
         let half = self.of(Half).filter(|half| !half.is_mixed())?;
         Some(if half.is_served() { TurnedAway::Full } else { TurnedAway::Broken })
     }
 
-    /// Whether any one more user was served while the load's connections were open; none where that was not asked.
+    /// Whether any additional user was served while the load's connections were open; `None` if not tested.
     pub fn any_served(&self) -> Option<bool> {
         let outcome = self.of(Pause)?;
         Some(outcome.is_served() || outcome.is_mixed())
     }
 
-    /// How long responses take one user alone that take `median` under load, where that is clearly less.
+    /// The response time for a single user, if it is clearly shorter than the `median` under load.
     pub fn faster_alone(&self, median: Nanos) -> Option<Nanos> {
         self.alone().filter(|took| (took.0 as f64) < HALF * median.0 as f64)
     }
 
-    /// How long responses take one user alone.
+    /// The response time for a single user; `None` if not tested or without response.
     pub fn alone(&self) -> Option<Nanos> {
         if let Outcome::Served(took) = self.of(Alone)? { Some(*took) } else { None }
     }
 
-    /// Whether users were served with small segments, and not with any others: by the load, of which `none` was, or after it.
+    /// Whether users were served with small segments only; `none`: the load had no response at all.
     pub fn needs_small_segments(&self, none: bool) -> bool {
         self.is_served(SmallSegments) && (none || self.any_served() == Some(false))
     }
 
-    /// Whether a connection was closed that was silent, or never was; none where that was not asked.
+    /// Whether the connection of this experiment was closed; `None` if not tested.
     pub fn is_closed(&self, experiment: Experiment) -> Option<bool> {
         match self.of(experiment)? {
             Outcome::Closed(_) => Some(true),
@@ -173,12 +173,12 @@ impl Answers {
         }
     }
 
-    /// Whether a record of TLS came; none where none was asked for.
+    /// Whether a TLS record came; `None` if not tested.
     pub fn speaks_tls(&self) -> Option<bool> {
         if let Outcome::Tls(speaks) = self.of(Tls)? { Some(*speaks) } else { None }
     }
 
-    /// Each as a mark, with its answer.
+    /// One mark per experiment, with its outcome.
     pub fn marks(&self) -> impl Iterator<Item = Mark> {
         let what = |answer: &Answer| format!("{}: {answer}", answer.experiment.id());
         self.0.iter().map(move |answer| Mark {
@@ -188,7 +188,7 @@ impl Answers {
         })
     }
 
-    /// As the summary has them.
+    /// The experiments as they appear in the summary.
     pub fn for_summary(&self) -> Vec<ExperimentSummary> {
         let of = |answer: &Answer| ExperimentSummary {
             what: answer.experiment.id().to_owned(),
@@ -211,7 +211,7 @@ impl Outcome {
 }
 
 impl Experiment {
-    /// As the summary, the marks and the table name it.
+    /// The name in the summary, the marks and the table of experiments.
     pub fn id(self) -> &'static str {
         match self {
             Tls => "tls",

@@ -1,5 +1,5 @@
-//! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end, and are
-//! served later and later.
+//! Detects overload by a growing backlog: the number of waiting requests grows from the beginning of full load to its end, and later
+//! arrivals are served later. Slow responses and stalls alone do not look like that.
 
 use crate::tolerances::FEW;
 use plan::Load;
@@ -7,29 +7,29 @@ use samples::{Kind, Latency, Phase, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Periods that are kept, ten minutes of ticks; a longer load is not judged.
+/// Maximum number of periods stored: ten minutes of ticks. A longer load is not judged.
 const MOST: usize = 3_000;
-/// Full load in parts, in each of which more wait than in the one before.
+/// Number of parts of full load; more must wait in each than in the one before.
 const PARTS: usize = 4;
-/// Fewer periods in a part have no median that means anything.
+/// Minimum number of periods: with fewer, the medians of the parts are meaningless.
 const LEAST_PERIODS: usize = 2 * PARTS;
-/// By this share of what arrives in a part, and by no fewer than this many: responses that take a little longer let a few more wait.
+/// Minimum growth per part, as a share of arrivals (and at least `FEW`): slightly slower responses let a few more wait.
 const SHARE: f64 = 0.02;
-/// Responses come at most this many times as fast at the end as at the beginning, whose first ones are still under way.
+/// Maximum ratio of the response rate at the end to that at the beginning, whose first responses are still outstanding.
 const SERVED: f64 = 3.0;
 
-/// Times within which connections are served, each √2 of the one before: from 2 ms to 5.8 s.
+/// Number of time limits within which connections are served, each √2 times the one before: from 2 ms to 5.8 s.
 const TIMES: usize = 24;
 const SHORTEST: Nanos = Nanos::from_millis(2);
-/// Within one of them are served this many times as many at the beginning as late, and more by this many standard deviations: times that
-/// differ from each other all the time are no queue, and none of these differences is chance.
+/// Within one limit, early periods must serve this many times as many as late ones, and exceed them by this many standard deviations. Times
+/// that vary during the whole load are no queue, and the difference must not be chance.
 const SOONER: f64 = 2.0;
 const SIGMAS: f64 = 3.0;
 
-/// Fewer responses in a tick say nothing of how much their times differ.
+/// With fewer responses in a tick, their spread is meaningless.
 const FEW_RESPONSES: u64 = 5;
 
-/// What all shards reported of a period.
+/// One period, summed over all shards.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Period {
@@ -37,30 +37,30 @@ struct Period {
     answered: u64,
     /// Dials and requests that timed out.
     timed_out: u64,
-    /// Of arrivals: connections that were served within each of the [`times`].
+    /// Arrivals only: connections that were served within each of the [`times`].
     within: [u32; TIMES],
-    /// Of a rate: requests that became due, and those that ended.
+    /// Rates only: requests that became due, and requests that ended.
     due: u64,
     ended: u64,
-    /// The same: by how much the times of the responses of a shard differ, at the most.
+    /// Rates only: the maximum over shards of the spread between response times.
     spread: Option<Nanos>,
 }
 
-/// Those that wait, by period of full load.
+/// The waiting requests, by period of full load.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Backlog {
-    /// The length of a period: that of the shards' ticks. Zero: nothing is kept.
+    /// Length of a period, which is that of the shards' ticks. Zero: nothing is recorded.
     period: Nanos,
-    /// Requests are due by a rate: they wait for a connection, too.
+    /// Requests are due at a rate, so requests waiting for a connection count, too.
     is_by_rate: bool,
-    /// Number of the first.
+    /// Number of the first period.
     first: u64,
     periods: Vec<Period>,
 }
 
 impl Backlog {
-    /// None yet, in periods of this length. What is sent in closed loop has none.
+    /// An empty backlog for this load; a closed loop has none.
     pub fn of(load: Load, period: Nanos) -> Backlog {
         match load {
             Load::Held { .. } => Backlog::default(),
@@ -78,12 +78,12 @@ impl Backlog {
         if self.period == Nanos::ZERO || tick.phase != Phase::Hold {
             return;
         }
-        // Ticks end a little after their period.
+        // Ticks end slightly after their period.
         let number = (tick.until.0 + self.period.0 / 2) / self.period.0;
         if self.periods.is_empty() {
             self.first = number;
         }
-        // A shard that reports its first period after the others have reported their second is missing in one: fewer wait there.
+        // A shard that reports its first period after the others' second one is missing from a period, in which fewer wait.
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize).filter(|at| *at < MOST) else {
             return;
         };
@@ -94,8 +94,8 @@ impl Backlog {
         let timed_out = tick.faults.iter().filter(|(fault, _)| fault.kind == Kind::Timeout);
         self.periods[at].timed_out += timed_out.map(|(_, n)| n).sum::<u64>();
         if self.is_by_rate {
-            // The lag of each is recorded when it becomes due, and again if its response was late by a stall of throng, or if it was
-            // withdrawn, and sent on another connection.
+            // The lag of a request is recorded when it becomes due, and again if a stall of throng delayed its response, or if it was
+            // withdrawn and sent on another connection.
             let again = tick.latency.lower_bounds() + tick.counts.withdrawn;
             self.periods[at].due += tick.lag.count().saturating_sub(again);
             self.periods[at].ended += tick.counts.answered + tick.counts.missed + tick.faults.total();
@@ -104,23 +104,23 @@ impl Backlog {
         }
         let within = &mut self.periods[at].within;
         within.iter_mut().zip(served_within(tick)).for_each(|(all, own)| *all = all.saturating_add(own));
-        // A shard may end two ticks in a period; one of them is the longer.
+        // A shard may end two ticks in one period; the longer one counts.
         if 2 * tick.until.since(tick.from).0 > self.period.0 {
             self.periods[at].waiting += tick.waiting;
         }
     }
 
-    /// Those that wait at the end of full load, if more and more did all the time, while responses came no faster than at its beginning,
-    /// and to arrivals later. A stall passes, and moves no median for long; a slow response is awaited by as many from its own length
-    /// on, and lets responses come only then.
+    /// The number waiting at the end of full load, if it grew during all of it, while responses did not become faster and (for arrivals)
+    /// came later. A stall passes without moving a median for long; slow responses stop the growth after their own duration, and only then
+    /// come at all.
     pub fn grown(&self) -> Option<u64> {
         let all = self.with_slots();
         let grows = if self.is_by_rate { grows_by_rate(&all) } else { grows(&all) && is_served_later(&all) };
         all.last().map(|last| last.waiting).filter(|_| grows)
     }
 
-    /// The same of arrivals, of which those that time out count as if they still waited: once the first of them do, no more wait
-    /// than arrive within the timeout.
+    /// As `grown`, for arrivals whose timeouts count as still waiting: once the first ones time out, no more than arrive within the timeout
+    /// can wait.
     pub fn outpaced(&self) -> Option<u64> {
         if self.is_by_rate {
             return None;
@@ -135,7 +135,7 @@ impl Backlog {
         (waiting > 0 && grows(&all) && is_served_later(&all)).then_some(waiting)
     }
 
-    /// By how much the times of responses that come together differ, as a rule, late in full load; none where there are few.
+    /// The usual spread of response times within a tick, late in full load; `None` with too few responses.
     pub fn spread(&self) -> Option<Nanos> {
         let late = &self.periods[self.periods.len() / 2..];
         let mut spreads: Vec<Nanos> = late.iter().filter_map(|one| one.spread).collect();
@@ -144,7 +144,7 @@ impl Backlog {
         usual.filter(|_| 2 * spreads.len() >= late.len())
     }
 
-    /// The periods; by a rate, all wait that became due and have not ended.
+    /// The periods; at a rate, with all requests waiting that were due and have not ended.
     fn with_slots(&self) -> std::borrow::Cow<'_, [Period]> {
         if !self.is_by_rate {
             return self.periods.as_slice().into();
@@ -155,20 +155,20 @@ impl Backlog {
             sum
         });
         let sums: Vec<i64> = sums.collect();
-        // What the step before has left ends in this one: as many more may wait than it seems.
+        // Requests left by the step before end in this one, so the sum can start below zero.
         let least = sums.iter().copied().min().unwrap_or(0).min(0);
         let waiting = sums.iter().map(|sum| (sum - least) as u64);
         self.periods.iter().zip(waiting).map(|(period, waiting)| Period { waiting, ..*period }).collect()
     }
 }
 
-/// Whether more and more wait, while responses come no faster than at the beginning.
+/// Whether the number waiting grows from part to part, while responses do not become faster.
 fn grows(all: &[Period]) -> bool {
     let Some(last) = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len())) else { return false };
     let usual = [0, 1, 2, 3].map(|nth| median(part(all, nth)));
     let arrived = answered(all) + last.waiting;
     let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
-    // A period of each, since parts may differ by one.
+    // Per period, since parts may differ by one period.
     let [early, late] =
         [0, PARTS - 1].map(|nth| part(all, nth)).map(|part| answered(part) as f64 / part.len() as f64);
     let is_served = early > 0.0 && SERVED * early >= late;
@@ -179,15 +179,15 @@ fn part(all: &[Period], nth: usize) -> &[Period] {
     &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS]
 }
 
-/// Whether connections that come early are served sooner than those that come late, as in a queue that grows. Responses that merely take
-/// different times do so from the beginning to the end: within any time, no fewer of them come late than early.
+/// Whether early connections are served sooner than late ones, as in a growing queue. If response times merely vary, no limit is met by
+/// fewer connections late than early.
 fn is_served_later(all: &[Period]) -> bool {
     let sooner = |time: usize| {
         let per_period = |nth: usize| {
             let part = part(all, nth);
             part.iter().map(|one| f64::from(one.within[time])).sum::<f64>() / part.len() as f64
         };
-        // The greater one: a stall in one of them is none in the other.
+        // The larger one: a stall in one part does not affect the other.
         let late = per_period(PARTS - 2).max(per_period(PARTS - 1));
         let (mut early, mut expected) = (0.0_f64, 0.0_f64);
         all[..all.len() / 2].iter().any(|one| {
@@ -202,13 +202,13 @@ fn is_served_later(all: &[Period]) -> bool {
 fn times() -> [Nanos; TIMES] {
     std::array::from_fn(|nth| {
         let doubled = SHORTEST.0 << (nth / 2);
-        // 181 of 128 are √2.
+        // 181/128 approximates √2.
         Nanos(if nth.is_multiple_of(2) { doubled } else { doubled * 181 / 128 })
     })
 }
 
-/// Connections of a tick that were served within each of these times: in their TLS handshakes, upgrades, and first responses, as far as
-/// there are such. Of several responses to a connection, only the first waits until it is served.
+/// Connections of a tick that were served within each limit, in the slowest of their stages (TLS handshake, upgrade, first response). Of
+/// several responses on a connection, only the first waits for a free server.
 fn served_within(tick: &Tick) -> [u32; TIMES] {
     let firsts = tick.served.min(tick.latency.count());
     let stages =
@@ -223,7 +223,7 @@ fn served_within(tick: &Tick) -> [u32; TIMES] {
     fewest.unwrap_or([0; TIMES]).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
 }
 
-/// By how much these times differ.
+/// The difference between the longest and the shortest time; `None` with too few responses.
 fn spread(times: &Latency) -> Option<Nanos> {
     (times.count() >= FEW_RESPONSES).then(|| times.max().since(times.min()))
 }
@@ -232,16 +232,16 @@ fn answered(periods: &[Period]) -> u64 {
     periods.iter().map(|one| one.answered).sum()
 }
 
-/// Of those that wait; a period in which the tick of a shard is missing has fewer.
+/// Median of the number waiting. A period without a shard's tick has a smaller number.
 fn median(periods: &[Period]) -> u64 {
     let mut waiting: Vec<u64> = periods.iter().map(|one| one.waiting).collect();
     waiting.sort_unstable();
     waiting.get(waiting.len() / 2).copied().unwrap_or(0)
 }
 
-/// The same of requests by a rate. They come evenly, so that few more show it; and all the time, since the first part is that in which
-/// as many come under way as then stay: from the second to the last, in each of them. A stall at the end is in the last one alone; and
-/// where responses take now longer, now shorter, those that wait vary by their root.
+/// As `grows`, for requests at a rate. They come evenly, so less growth is significant. The first part is excluded, because the outstanding
+/// requests build up in it; from the second to the last, each part must contribute, as a stall at the end affects only the last part. If
+/// response times vary, the number waiting varies by its square root.
 fn grows_by_rate(all: &[Period]) -> bool {
     let Some(last) = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len())) else { return false };
     let [early, middle, late] = [1, 2, 3].map(|nth| median(part(all, nth)));
@@ -267,14 +267,14 @@ mod tests {
         let mut tick = Tick { from, until, waiting, phase: Phase::Hold, ..Tick::default() };
         tick.counts.answered = answered;
         tick.served = answered;
-        // In the order in which they come.
+        // Served in the order of arrival.
         if let Some(each) = (waiting * PERIOD.0).checked_div(answered) {
             tick.latency.record_n(Nanos(each), answered);
         }
         tick
     }
 
-    /// Periods of one shard, with those that wait at the end of each and the responses in it.
+    /// Periods of one shard, with (waiting at the end, responses).
     fn check(periods: impl Iterator<Item = (u64, u64)>, expected: Option<u64>) {
         let mut backlog = Backlog::of(ARRIVALS, PERIOD);
         let periods: Vec<(u64, u64)> = periods.collect();
@@ -284,15 +284,15 @@ mod tests {
 
     #[test]
     fn more_arrive_than_are_accepted() {
-        // 184 a second, of which 100 are accepted: in 5 s, and in 2 s; and a few more than are.
+        // 184 per second arrive, of which 100 are accepted, for 5 s and for 2 s; and slightly more than are accepted.
         check((1..=25).map(|n| (17 * n, 20)), Some(425));
         check((1..=10).map(|n| (17 * n, 20)), Some(170));
         check((1..=50).map(|n| (n, 20)), Some(50));
-        // They wait before anything comes, as after a pause.
+        // They wait before any response comes, as after a pause.
         check((1..=25).map(|n| (100 + 17 * n, 20)), Some(525));
-        // A shard reports two periods as one, now and then.
+        // A shard occasionally reports two periods as one.
         check((1..=20).map(|n| (if n % 4 == 1 { 4 * n / 2 } else { 4 * n }, 20)), Some(80));
-        // Responses come in bursts, and sometimes there are fewer for a moment.
+        // Responses come in bursts, and are occasionally fewer for a moment.
         check((1..=24).map(|n| (17 * n - 10 * (n % 3), 20 + 10 * (n % 3))), Some(408));
     }
 
@@ -303,9 +303,9 @@ mod tests {
         // A stall at the end, and one in the middle.
         check((0..25).map(|n| (if n < 20 { 3 } else { 37 * (n - 19) }, if n < 20 { 37 } else { 0 })), None);
         check((0..25).map(|n| (if (10..15).contains(&n) { 37 * (n - 9) } else { 3 }, 30)), None);
-        // Responses take a little longer with each connection.
+        // Responses take slightly longer with each connection.
         check((0..25).map(|n| (2 + n / 3, 37)), None);
-        // Too short to tell.
+        // Too short to judge.
         check((1..=7).map(|n| (17 * n, 20)), None);
     }
 
@@ -317,7 +317,7 @@ mod tests {
         }
         // One in ten takes no time.
         check((1..=25).map(|n| (33 * n.min(20), if n > 20 { 37 } else { 4 })), None);
-        // Connections that make more and more requests until as many leave as come.
+        // Connections that make more and more requests until departures equal arrivals.
         check((1..=25).map(|n| (5 * n, 3 * n)), None);
     }
 
@@ -326,7 +326,7 @@ mod tests {
         let mut backlog = Backlog::of(ARRIVALS, PERIOD);
         for index in 0..25 {
             (0..2).for_each(|_| backlog.take(&tick(index, (9 * (index + 1), 10))));
-            // A tick that ends another one in the same period.
+            // A second, short tick in the same period.
             let short = Tick { from: Nanos((index + 1) * PERIOD.0 - 9), ..tick(index, (500, 0)) };
             backlog.take(&short);
         }
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(backlog.grown(), Some(450));
     }
 
-    /// 184 arrive in a second, of which 100 are served, and the others wait for a second at the most.
+    /// 184 arrive per second, of which 100 are served and the others wait for at most one second.
     #[test]
     fn what_timed_out_counts_as_if_it_still_waited() {
         let found = |timed_out_from: u64, (served, timed_out): (u64, u64)| {
@@ -348,7 +348,7 @@ mod tests {
             (backlog.grown(), backlog.outpaced())
         };
         assert_eq!(found(5, (20, 17)), (None, Some(85)));
-        // They time out in the first second only, or there are few.
+        // Timeouts in the first second only.
         assert_eq!(found(5, (37, 0)).1, None);
         assert_eq!(Backlog::default().outpaced(), None);
     }
@@ -357,7 +357,7 @@ mod tests {
         (0..n).for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::Timeout)));
     }
 
-    /// Of 37 that arrive in a period, these have a response after so many periods; the others after five or more, or none in time.
+    /// Of 37 arrivals per period, these are answered after this many periods; the others after five or more, or not in time.
     #[test]
     fn responses_that_take_different_times_are_no_backlog() {
         let found = |soon: &[(u64, u64)], times_out: bool| {
@@ -377,14 +377,14 @@ mod tests {
             }
             (grows(&backlog.with_slots()), backlog.grown(), backlog.outpaced())
         };
-        // Three in ten take longer than the load lasts: ever more wait, and the others are served as soon as ever.
+        // Three in ten take longer than the load lasts: more and more wait, and the others are served as fast as before.
         assert_eq!(found(&[(0, 26)], false), (true, None, None));
-        // They take up to 1.2 s, and a fifth of them more than the timeout of 1 s.
+        // Responses take up to 1.2 s, a fifth of them more than the timeout of 1 s.
         assert_eq!(found(&[(0, 6), (1, 6), (2, 6), (3, 6), (4, 6)], true).2, None);
         assert_eq!(found(&[(0, 26)], true).2, None);
     }
 
-    /// In random order: some that have just come are served, and the longer it goes on, the fewer of all.
+    /// In random order: some new arrivals are served, but fewer and fewer of all.
     #[test]
     fn a_queue_without_order_is_a_backlog() {
         let mut backlog = Backlog::of(ARRIVALS, PERIOD);
@@ -407,7 +407,7 @@ mod tests {
             |time: u64| times().iter().position(|one| *one >= Nanos::from_millis(time)).expect("it is there");
         let within = served_within(&tick);
         assert_eq!([within[0], within[at(700)], within[at(1_020)]], [0, 0, 10]);
-        // Two upgrades of which one took long.
+        // Two upgrades, one of them slow.
         [5, 500].into_iter().for_each(|ms| tick.handshake.record(Nanos::from_millis(ms)));
         let within = served_within(&tick);
         assert_eq!([within[0], within[at(10)], within[at(1_020)]], [0, 0, 2]);
@@ -438,7 +438,7 @@ mod tests {
             let load = Load::Rate { connections: 50, rate: Rate::per_s(164) };
             let mut backlog = Backlog::of(load, PERIOD);
             for (index, (due, answered)) in (7..).zip(periods) {
-                // No more wait for a response than there are connections.
+                // At most as many requests as connections are outstanding.
                 let mut tick = tick(index, (50, *answered));
                 tick.lag.record_n(Nanos::ZERO, *due);
                 backlog.take(&tick);
@@ -447,29 +447,29 @@ mod tests {
         };
         check(&[(33, 30); 25], Some(75));
         check(&[(33, 33); 25], None);
-        // It stalls, and makes up for it.
+        // It stalls, and catches up.
         check(&[&[(33_u64, 33_u64); 10][..], &[(33, 0); 5], &[(33, 66); 5], &[(33, 33); 5]].concat(), None);
-        // A little more comes than is served: 173 a second of which 166 are.
+        // Slightly more come than are served: 173 per second, of which 166.
         check(&[(35, 33); 12], Some(24));
         check(&[&[(35_u64, 34_u64), (34, 33)][..]; 6].concat(), Some(12));
-        // Responses of 300 ms, and 1.2 s, of which those of the step before come first; and as many as that left.
+        // Responses of 300 ms and 1.2 s, beginning with those of the step before; and as many as that step left.
         check(&[&[(33_u64, 17_u64), (33, 25)][..], &[(33, 33); 18]].concat(), None);
         check(&[&[(33_u64, 17_u64); 6][..], &[(33, 33); 14]].concat(), None);
         check(&[&[(33_u64, 83_u64); 4][..], &[(33, 33); 16]].concat(), None);
         check(&[&[(33_u64, 83_u64); 4][..], &[(33, 30); 16]].concat(), Some(48));
-        // Those of a first step, and of 1 s.
+        // The first step of a search, and responses of 1 s.
         check(&[&[(35_u64, 0_u64), (35, 16)][..], &[(35, 33); 8]].concat(), Some(70));
         check(&[&[(33_u64, 0_u64); 5][..], &[(33, 33); 5]].concat(), None);
-        // Of a hundred that wait, a few more for a short time may be chance; for a longer one they are not.
+        // With a hundred waiting, slight growth may be chance for a short time, but not for a long one.
         check(&[&[(33_u64, 3_u64); 3][..], &[(33, 32); 9]].concat(), None);
         check(&[&[(33_u64, 3_u64); 3][..], &[(33, 32); 27]].concat(), Some(117));
-        // It pauses at the end, for a part of the last of four.
+        // It pauses at the end, for a part of the last quarter.
         check(&[&[(33_u64, 33_u64); 8][..], &[(33, 10), (33, 0)]].concat(), None);
         let held = Backlog::of(Load::Held { connections: 50 }, PERIOD);
         assert_eq!(held.period, Nanos::ZERO);
     }
 
-    /// What throng was late with, and what it sent twice, was due once.
+    /// Requests that throng delayed or sent twice were due only once.
     #[test]
     fn a_request_is_due_once() {
         let grown = |stalled, withdrawn| {

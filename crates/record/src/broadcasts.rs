@@ -1,5 +1,5 @@
-//! Broadcasts: numbers that a server sends to many connections, from the first receipt to the last. Shards and agents report who
-//! received what; here it is put together, since none of them sees all receivers.
+//! Broadcasts: numbered messages that a server sends to many connections, and the time from the first receipt to the last. Shards and
+//! agents report receipts; this module combines them, since none of them sees all receivers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,57 +7,57 @@ use plan::{Population, Receivers};
 use samples::{Phase, Tick};
 use units::Nanos;
 
-/// Numbers that are waited for at most; of more, the lowest are given up.
+/// Maximum number of broadcasts in progress; beyond it, the lowest numbers are given up.
 const MOST: usize = 4096;
-/// What was received this shortly before the end may still be on its way to others, though no broadcast took as long: workers report
-/// their last ticks at different times, and agents have clocks of their own.
+/// A broadcast received this shortly before the end may still be in progress even if no other took as long: workers send their last ticks
+/// at different times, and clocks of agents differ.
 const UNDER_WAY: Nanos = Nanos::from_millis(100);
 
-/// Reports of numbers that came early which are kept: those of some seconds, from many shards.
+/// Maximum number of stored reports of early numbers: some seconds from many shards.
 const MOST_EARLY: usize = 256;
 
-/// Those of a population.
+/// The broadcasts of a population.
 #[derive(Default)]
 pub struct Broadcasts {
     receivers: Option<Receivers>,
-    /// What is received this much later is not waited for.
+    /// How long to wait for further receipts.
     patience: Nanos,
     open: BTreeMap<u64, Broadcast>,
-    /// Numbers that connections had received by this time that were opened shortly before. What is at most as high, and is received later
-    /// by others, had begun before these were to receive it.
+    /// The number that recently opened connections had already received, and when. A broadcast with at most this number, received later by
+    /// others, began before these connections were to receive it.
     early: VecDeque<(u64, Nanos)>,
-    /// The longest time from the first receipt to the last of a complete one.
+    /// The longest time from first to last receipt of a complete broadcast.
     longest: Nanos,
 }
 
-/// A number on its way to its receivers.
+/// A broadcast in progress.
 struct Broadcast {
     first: Nanos,
     last: Nanos,
     count: u64,
-    /// How many are to have it.
+    /// Number of connections that are to receive it.
     wanted: u64,
-    /// All of them have, or it began before full load; what comes now does not count.
+    /// It is complete, or began before full load; further receipts do not count.
     is_over: bool,
 }
 
 impl Broadcasts {
-    /// Of a population that has sent none yet.
+    /// No broadcasts yet; nothing is measured if the population has no receivers.
     pub fn of(population: &Population) -> Broadcasts {
         let receivers = population.pushes.receivers;
         let (open, early, longest) = (BTreeMap::new(), VecDeque::new(), Nanos::ZERO);
         Broadcasts { receivers, patience: population.timeout, open, early, longest }
     }
 
-    /// Takes what a shard or an agent reports, while this many connections of the population `stayed` open: those that were opened
-    /// meanwhile need not have received what was sent before. Only at full load is it known who is to receive what.
+    /// Takes the receipts in a tick of a shard or agent, while `stayed` connections of the population were open throughout. Connections
+    /// opened meanwhile need not have received earlier broadcasts. The set of receivers is known only at full load.
     pub fn take(&mut self, tick: &Tick, stayed: u64) {
         let Some(receivers) = self.receivers else { return };
         let wanted = match receivers {
             Receivers::All => stayed,
             Receivers::Of(count) => count.into(),
         };
-        // Those that have ended in this time may not have received what was on its way, as long as others receive it.
+        // Connections that ended in this tick may not have received broadcasts that are still being received by others.
         let recent = self.open.values_mut().filter(|it| it.last + UNDER_WAY >= tick.from);
         recent.for_each(|it| it.wanted = it.wanted.min(wanted));
         self.early.retain(|(_, at)| *at + self.patience >= tick.until);
@@ -75,7 +75,7 @@ impl Broadcasts {
             let is_early = tick.phase < Phase::Hold || is_new && self.early.iter().any(has_begun);
             let new = Broadcast { first: it.first, last: it.last, count: 0, wanted, is_over: is_early };
             let own = self.open.entry(it.number).or_insert(new);
-            // Another shard may report sooner that it is at full load.
+            // Another shard may have reported the same number before, already at full load.
             own.is_over |= is_early && it.first < own.first;
             if !own.is_over {
                 (own.first, own.last) = (own.first.min(it.first), own.last.max(it.last));
@@ -84,7 +84,7 @@ impl Broadcasts {
         }
     }
 
-    /// Adds what is known by `now` to a line of the population.
+    /// Adds the broadcasts that are known to be complete or given up at `now` to a line.
     pub fn settle(&mut self, now: Nanos, line: &mut Tick) {
         for it in self.open.values_mut().filter(|it| !it.is_over && it.count >= it.wanted.max(1)) {
             it.is_over = true;
@@ -98,15 +98,15 @@ impl Broadcasts {
         self.give_up(self.patience, surplus, now, line);
     }
 
-    /// The load ended at `ended`: what was received by some, and for longer than any complete one took by no other, does not become
-    /// complete. Of what was received later the outcome is not known.
+    /// Ends all broadcasts at the end of the load. A broadcast without a further receipt for longer than any complete one took counts as
+    /// incomplete; the outcome of more recent ones is unknown, and they are not counted.
     pub fn end(&mut self, ended: Nanos, line: &mut Tick) {
         self.settle(ended, line);
         self.give_up(self.patience.min(self.longest.max(UNDER_WAY)), 0, ended, line);
         self.open.clear();
     }
 
-    /// Those that nobody has received for the time of `patience`, and the lowest where there are too many.
+    /// Gives up broadcasts without a receipt for `patience`, and the lowest numbers if there are too many.
     fn give_up(&mut self, patience: Nanos, mut surplus: usize, now: Nanos, line: &mut Tick) {
         self.open.retain(|_, it| {
             let is_given_up = now.since(it.last) >= patience || surplus > 0;
@@ -139,7 +139,7 @@ mod tests {
         tick
     }
 
-    /// Outcomes known, complete ones, censored ones, and the longest time in milliseconds.
+    /// Known outcomes, complete ones, censored ones, and the longest time in milliseconds.
     fn settled(broadcasts: &mut Broadcasts, now_s: u64) -> (u64, u64, u64, u64) {
         let mut line = Tick::default();
         broadcasts.settle(Nanos::from_secs(now_s), &mut line);
@@ -147,7 +147,7 @@ mod tests {
         (line.pushes.broadcasts, line.pushes.complete, line.spread.censored(), line.spread.max().millis())
     }
 
-    /// Some have received it who need not have, for they were opened just before.
+    /// Connections opened just before received it without being expected to.
     #[test]
     fn what_had_begun_before_connections_were_settled_is_not_judged() {
         let mut all = broadcasts(Receivers::All);
@@ -156,7 +156,7 @@ mod tests {
         all.take(&first, 0);
         all.take(&tick(Phase::Hold, &[(7, 1_020), (8, 1_100), (8, 1_120), (8, 1_140)]), 3);
         assert_eq!(settled(&mut all, 30), (1, 1, 0, 40));
-        // Those that were opened before receive it as well.
+        // Connections opened earlier receive it as well.
         let mut live = broadcasts(Receivers::All);
         live.take(&tick(Phase::Hold, &[(9, 1_900), (9, 1_950)]), 3);
         let mut beside = tick(Phase::Hold, &[]);
@@ -164,13 +164,13 @@ mod tests {
         live.take(&beside, 3);
         live.take(&tick(Phase::Hold, &[(9, 2_010)]), 3);
         assert_eq!(settled(&mut live, 2), (1, 1, 0, 110));
-        // The numbers begin anew, after the timeout of 5 s.
+        // The numbers start again, after the timeout of 5 s.
         let late = Tick { until: Nanos::from_secs(8), ..tick(Phase::Hold, &[(1, 7_900)]) };
         live.take(&late, 3);
         assert_eq!(settled(&mut live, 30), (1, 0, 1, 0));
     }
 
-    /// It may have had no turn yet.
+    /// The connection that left may have been the last to receive it.
     #[test]
     fn who_leaves_while_others_still_receive_it_need_not_have_it() {
         let mut all = broadcasts(Receivers::All);
@@ -178,7 +178,7 @@ mod tests {
         all.take(&tick(Phase::Hold, &[(7, 1_000), (7, 1_080), (7, 1_160)]), 4);
         all.take(&later(1_200), 3);
         assert_eq!(settled(&mut all, 2), (1, 1, 0, 160));
-        // Long after that it had lacked it.
+        // Much later: the connection did miss it.
         all.take(&tick(Phase::Hold, &[(8, 2_000), (8, 2_080)]), 3);
         all.take(&later(2_200), 2);
         assert_eq!(settled(&mut all, 30), (1, 0, 1, 0));
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(settled(&mut all, 1), (0, 0, 0, 0));
         all.take(&tick(Phase::Hold, &[(7, 990), (8, 1_150)]), 3);
         assert_eq!(settled(&mut all, 2), (1, 1, 0, 40));
-        // A further receipt of what is complete changes nothing.
+        // A further receipt of a complete broadcast changes nothing.
         all.take(&tick(Phase::Hold, &[(7, 1_500)]), 3);
         assert_eq!(settled(&mut all, 6), (0, 0, 0, 0));
         assert_eq!(settled(&mut all, 7), (1, 0, 1, 0));
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn who_was_not_open_all_the_while_need_not_receive_it() {
         let mut all = broadcasts(Receivers::All);
-        // Of ten, three are closed and dialled again: seven have both, and one of the three the second.
+        // Of ten connections, three are closed and redialled: seven receive both broadcasts, and one of the three the second.
         all.take(&tick(Phase::Hold, &[(7, 1_000); 7]), 7);
         all.take(&tick(Phase::Hold, &[(8, 1_100); 8]), 10);
         assert_eq!(settled(&mut all, 1), (1, 1, 0, 0));
-        // Two of the others end before it has come to them; those that end later had received it, or never did.
+        // Two of the others end before they received it; those that end later had received it, or never would.
         let until = |from: u64| Tick { from: Nanos::from_millis(from), ..tick(Phase::Hold, &[]) };
         all.take(&until(1_300), 5);
         assert_eq!(settled(&mut all, 2), (0, 0, 0, 0));
@@ -226,7 +226,7 @@ mod tests {
         let mut all = broadcasts(Receivers::All);
         all.take(&tick(Phase::Ramp, &[(1, 10)]), 1);
         assert_eq!(settled(&mut all, 9), (0, 0, 0, 0));
-        // What began in it may end after it.
+        // A broadcast that began at full load may end after it.
         all.take(&tick(Phase::Hold, &[(2, 10)]), 2);
         all.take(&tick(Phase::Drain, &[(2, 60), (3, 70)]), 2);
         assert_eq!(settled(&mut all, 9), (1, 1, 0, 50));
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!((all.open.len(), all.open.keys().next()), (MOST, Some(&904)));
     }
 
-    /// Outcomes known when the load ends, in milliseconds, and complete ones.
+    /// Known outcomes when the load ends (in milliseconds), and complete ones.
     fn ended(broadcasts: &mut Broadcasts, ended_ms: u64) -> (u64, u64) {
         let mut line = Tick::default();
         let ended = Nanos::from_millis(ended_ms);
@@ -254,17 +254,17 @@ mod tests {
 
     #[test]
     fn at_the_end_what_lacks_a_receiver_for_longer_than_any_took_is_not_complete() {
-        // The timeout is five seconds; the longest complete one takes 300 ms.
+        // The timeout is five seconds; the longest complete broadcast takes 300 ms.
         let receipts = [(1, 1_000), (1, 1_300), (2, 1_400), (3, 1_650), (4, 1_750), (5, 1_990)];
         let mut all = broadcasts(Receivers::All);
         all.take(&tick(Phase::Hold, &receipts), 2);
         assert_eq!(ended(&mut all, 2_000), (3, 1));
         assert!(all.open.is_empty(), "what comes later is of no interest");
-        // Where none was complete, what may be on its way is left out.
+        // If none was complete, those that may still be in progress are left out.
         let mut none = broadcasts(Receivers::All);
         none.take(&tick(Phase::Hold, &receipts), 3);
         assert_eq!(ended(&mut none, 2_000), (4, 0));
-        // Of what came before full load, nothing is known.
+        // Broadcasts from before full load are not counted.
         let mut early = broadcasts(Receivers::All);
         early.take(&tick(Phase::Ramp, &receipts), 2);
         assert_eq!(ended(&mut early, 9_000), (0, 0));
@@ -282,7 +282,7 @@ mod tests {
             all.take(&tick(Phase::Hold, &[(2, 1_120)]), 2);
             assert_eq!(settled(&mut all, 9), (1, 1, 0, 20), "{is_early_first}");
         }
-        // In a ramp after full load, the others may receive what began in it.
+        // In a ramp after full load, the remaining connections may receive a broadcast that began at full load.
         let mut all = broadcasts(Receivers::All);
         all.take(&tick(Phase::Hold, &[(1, 1_000)]), 2);
         all.take(&tick(Phase::Ramp, &[(1, 1_030)]), 2);

@@ -1,4 +1,4 @@
-//! The probe's times by the number of connections open at that time.
+//! The probe's times by the number of connections that were open.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use samples::{Latency, Probe, ProbePoint, ProbeSummary};
 use serde::{Deserialize, Serialize};
 use units::Rate;
 
-/// Points of the curve at most: each keeps two histograms.
+/// Maximum number of points; each has two histograms.
 const BUCKETS: u64 = 20;
 
-/// One bucket of connections.
+/// A range of connection counts.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Bucket {
     latency: Latency,
     connect: Latency,
-    /// Sum over the requests that ended of the connections open then.
+    /// Sum of the open connections over all requests that ended.
     connections: u128,
 }
 
-/// The curve, as ticks come in.
+/// The curve, built from ticks.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Curve {
@@ -28,12 +28,12 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// For up to `most` connections (at least 1).
+    /// An empty curve for up to `most` connections (at least 1).
     pub fn new(most: u64) -> Curve {
         Curve { most: most.max(1), ..Curve::default() }
     }
 
-    /// The probe while `open` connections were open.
+    /// Adds the probe's figures while `open` connections were open.
     pub fn add(&mut self, open: u64, probe: &Probe) {
         let ended =
             [&probe.kept, &probe.fresh].map(|times| times.count() + times.censored()).iter().sum::<u64>();
@@ -49,7 +49,7 @@ impl Curve {
         bucket.connections += u128::from(open) * u128::from(ended);
     }
 
-    /// The probe's figures: `whole` is the total, `rate` the configured requests per second.
+    /// The probe's figures; `whole`: its totals, `rate`: its configured rate.
     pub fn summary(&self, rate: Rate, whole: Option<&Probe>) -> ProbeSummary {
         let probe = whole.cloned().unwrap_or_default();
         let mut together = probe.kept.clone();
@@ -70,7 +70,7 @@ impl Curve {
         }
     }
 
-    /// Its points, by ascending connections; those in which no request ended are left out.
+    /// The points by ascending connections, without those in which no request ended.
     fn points(&self) -> Vec<ProbePoint> {
         let point = |bucket: &Bucket| {
             let latency = bucket.latency.quantiles();
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn times_go_with_the_connections_that_were_open() {
         let mut curve = Curve::new(1_000);
-        // The first bucket ends below 50; the last has all from 950 on, and what is beyond the plan.
+        // The first bucket ends below 50; the last one contains everything from 950 on.
         for (open, responses, ms) in
             [(0, 3, 1), (40, 1, 1), (500, 2, 5), (1_000, 1, 9), (2_000, 1, 9), (700, 0, 7)]
         {
@@ -119,7 +119,7 @@ mod tests {
             .collect();
         assert_eq!(seen, [(10, 1, 1, 2), (500, 5, 5, 10), (1_500, 9, 9, 18)]);
         assert_eq!(Curve::new(0).points(), []);
-        // Requests without a response are included: nine of ten there, all of them beyond.
+        // Requests without a response are included: nine of ten at 600, all of them at 800.
         let mut hanging = probe(1, 15);
         (0..9).for_each(|_| hanging.fresh.censor());
         curve.add(600, &hanging);

@@ -1,23 +1,23 @@
-//! Counts of the two ends of connections.
+//! Counts of connections at both ends.
 
 use serde::{Deserialize, Serialize};
 
-/// The same connections counted at both ends.
+/// The same connections, counted at both ends.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BothSides {
-    /// Here.
+    /// On this host.
     pub here: u64,
-    /// There.
+    /// On the target's host.
     pub there: u64,
 }
 
-/// What the kernel counts of connections that are sockets.
+/// Events that the kernel counts for its own sockets. With TUN, throng's TCP counts them instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OwnCounts {
-    /// SYNs that were sent again.
+    /// Retransmitted SYNs.
     pub syns_again: u64,
-    /// Messages of ICMP.
+    /// ICMP messages.
     pub icmp: u64,
 }

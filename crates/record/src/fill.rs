@@ -1,35 +1,35 @@
-//! How full something is.
+//! Fill levels: use of a resource against its limit.
 
 use serde::{Deserialize, Serialize};
 
-/// A process is out of files a few before its limit: servers that count them keep some (our reference nine), but no more than a sixteenth of
-/// a small limit.
+/// A process runs out of files slightly before its limit: servers that count files keep some in reserve (throng's reference server nine),
+/// but at most 1/`PART_KEPT` of a small limit.
 const FILES_KEPT: u64 = 10;
-/// As above.
+/// See `FILES_KEPT`.
 const PART_KEPT: u64 = 16;
 
-/// How full something is.
+/// Use of a resource and its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fill {
-    /// Taken.
+    /// In use.
     pub used: u64,
-    /// The most that may be.
+    /// Maximum.
     pub limit: u64,
 }
 
 impl Fill {
-    /// None where one of the two is not known.
+    /// `None` unless both numbers are known.
     pub fn of(used: Option<u64>, limit: Option<u64>) -> Option<Fill> {
         Some(Fill { used: used?, limit: limit? })
     }
 
-    /// Whether a queue takes no more; one without a limit is never full.
+    /// Whether a queue is full; a queue without a limit never is.
     pub fn is_full(self) -> bool {
         self.limit > 0 && self.used >= self.limit
     }
 
-    /// Whether this many open files count as all.
+    /// Whether so few files are left that the process is practically out of files.
     pub fn is_out_of_files(self) -> bool {
         let kept = FILES_KEPT.min(self.limit / PART_KEPT).max(self.limit / 100);
         self.used.min(self.limit) + kept >= self.limit

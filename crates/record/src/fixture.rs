@@ -1,4 +1,4 @@
-//! A plan, a fault and a record to begin a test with.
+//! Plans, faults and records for tests.
 
 use plan::{Environment, Flags, Plan, flag};
 use samples::{Fault, FaultCount, Kind, Stage};
@@ -6,10 +6,10 @@ use units::Nanos;
 
 use crate::{PopulationRecord, Record};
 
-/// A closed loop with these thresholds.
+/// A plan with a closed loop and these thresholds.
 ///
 /// # Panics
-/// A threshold is wrong.
+/// A threshold is invalid.
 pub fn plan(thresholds: &[&str]) -> Plan {
     let flags = Flags::new("http://127.0.0.1:1/");
     let flags = thresholds.iter().fold(flags, |flags, text| flags.with(&flag::THRESHOLD, text));
@@ -17,12 +17,12 @@ pub fn plan(thresholds: &[&str]) -> Plan {
     plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &resolve }).expect("it is right")
 }
 
-/// The target's doing.
+/// A fault of the target.
 pub fn fault(stage: Stage, kind: Kind, count: u64) -> FaultCount {
     FaultCount::new(Fault::target(stage, kind), count)
 }
 
-/// Of a run in which nothing happened.
+/// The record of a run in which nothing happened.
 pub fn record() -> Record {
     let plan = plan(&[]);
     Record {
@@ -33,10 +33,10 @@ pub fn record() -> Record {
     }
 }
 
-/// A plan from the lines of a scenario file below its target.
+/// The plan of a scenario file with these lines after its target.
 ///
 /// # Panics
-/// The text is wrong.
+/// The text is invalid.
 pub fn scenario(text: &str) -> Plan {
     let resolve = |_: &str| -> Result<Vec<std::net::IpAddr>, String> { Err("no names here".to_owned()) };
     let around = Environment { cores: 1, seed: 1, resolve: &resolve };

@@ -1,5 +1,5 @@
-//! Who sends resets: the time to live that a segment has left shows how many routers it has passed. Resets of a router or a firewall come
-//! from a shorter way, and may begin with another value, than all else that bears the target's address.
+//! The sender of resets, determined from the remaining TTL, which shows how many routers a segment has passed. Resets from a router or
+//! firewall have passed fewer routers than the target's other segments, and may start from another initial TTL.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,35 +8,35 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// Addresses of a target that are kept; further ones are left out.
+/// Maximum number of addresses stored; further ones are ignored.
 const MOST: usize = 64;
 
-/// Times to live that segments of the target had left, by the address that they bear.
+/// Remaining TTLs of the target's segments, by source address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hops {
     of: BTreeMap<IpAddr, Left>,
-    /// Resets that this host has sent itself, with the address of another one.
+    /// Resets that this host sent itself, with another host's address.
     own: u64,
 }
 
-/// Of one address.
+/// TTLs seen from one address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Left {
     resets: BTreeSet<u8>,
-    /// Of the first segments of connections, and of the last.
+    /// TTLs of the first and last segments of connections.
     others: BTreeSet<u8>,
 }
 
-/// Who that was.
+/// The sender of resets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// The target's host.
     Target,
-    /// A router or a firewall before it.
+    /// A router or firewall in front of it.
     Path,
-    /// This host: its own firewall.
+    /// This host, by its firewall.
     Here,
 }
 
@@ -50,23 +50,23 @@ impl Hops {
         }
     }
 
-    /// Takes a reset that this host has sent itself.
+    /// Takes a reset that this host sent itself.
     pub fn take_own(&mut self) {
         self.own += 1;
     }
 
-    /// Whether a segment that is no reset was seen, of any address.
+    /// Whether any segment other than a reset was seen.
     pub fn has_others(&self) -> bool {
         self.of.values().any(|left| !left.others.is_empty())
     }
 
-    /// An address of which nothing but resets have come.
+    /// An address from which only resets came.
     pub fn of_resets_alone(&self) -> Option<IpAddr> {
         let is_one = |left: &Left| !left.resets.is_empty() && left.others.is_empty();
         self.of.iter().find(|(_, left)| is_one(left)).map(|(address, _)| *address)
     }
 
-    /// Who has sent all resets, where that was seen.
+    /// The sender of all resets; `None` if unknown or several.
     pub fn sender(&self) -> Option<Sender> {
         let known = self.of.values().filter(|left| !left.resets.is_empty());
         let own = (self.own > 0).then_some(Some(Sender::Here));
@@ -108,9 +108,9 @@ mod tests {
         check(&[(1, 63, other), (1, 64, reset)], Some(Sender::Path));
         check(&[(1, 63, other), (1, 255, reset), (1, 254, reset)], Some(Sender::Path));
         check(&[(1, 63, other), (1, 63, reset)], Some(Sender::Target));
-        // By two ways of different lengths.
+        // Over two paths of different lengths.
         check(&[(1, 63, other), (1, 60, other), (1, 60, reset)], Some(Sender::Target));
-        // Of both.
+        // From both.
         check(&[(1, 63, other), (1, 63, reset), (1, 64, reset)], None);
     }
 

@@ -1,7 +1,7 @@
-//! The record of a run, or of a step of a search: what is taken from its ticks and samples while it lasts, in memory that does not grow. It is
-//! stored with the run, and it is all that the judge reads.
+//! The record of a run, or of one step of a search: facts taken from its ticks and samples while it lasts, in bounded memory. It is stored
+//! with the run, and it is all that the judge reads, so that a stored run can be judged again by later rules.
 //!
-//! Each fact has a file: how it is taken, and what it says.
+//! Each fact has a module, which says how the fact is taken and what it means.
 
 use std::borrow::Cow;
 
@@ -46,90 +46,90 @@ use probe_at_load::ProbeAtLoad;
 use rejection::Rejection;
 use shares::Shares;
 
-/// What ends a run early that does not go on without one of its workers.
+/// Reason of the interruption if a run cannot continue after losing a worker.
 pub const LOST_WORKER: &str = "a lost worker";
-/// What ends it early where throng itself has failed.
+/// Reason of the interruption if throng itself failed.
 pub const FAILURE: &str = "a failure of throng";
 
-/// A run, measured.
+/// The record of a run.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// All that happened, of all populations together.
+    /// All ticks, of all populations together.
     pub totals: Tick,
-    /// Of each population, in the plan's order.
+    /// One record per population, in the plan's order.
     pub populations: Vec<PopulationRecord>,
-    /// The kernel interface that was driven: `uring`, `epoll`, `tun` or `sim`.
+    /// The I/O backend: `uring`, `epoll`, `tun` or `sim`.
     pub io: Cow<'static, str>,
-    /// Shards.
+    /// Number of shards.
     pub threads: u32,
-    /// When the first dial was due; of a run that continues another one, when it began.
+    /// When the first dial was due; for a run that continues another one, when it began.
     pub started: Nanos,
     /// When the load ended.
     pub ended: Nanos,
-    /// After that responses were not waited for as long as the timeout: workers ended before, or were ordered to.
+    /// After the load, responses were not awaited for the whole timeout, because workers ended earlier or were ordered to.
     pub is_cut_short: bool,
     /// How long any population was in its ramp.
     pub ramp: Nanos,
-    /// The most connections open at once.
+    /// Maximum number of connections open at once.
     pub peak: u64,
-    /// What ended it early, if anything.
+    /// What interrupted the run; `None` if nothing did.
     pub interrupted: Option<Cow<'static, str>>,
-    /// The load ended before its time because all connections were lost, and none is dialled again.
+    /// The load ended early because all connections were lost and none is redialled.
     pub is_deserted: bool,
-    /// Commands of the user that were carried out.
+    /// The user's commands that were carried out.
     pub commands: Vec<UserCommand>,
-    /// The probe by connections held.
+    /// The probe's figures by number of connections held.
     pub curve: Curve,
-    /// The probe before its load ended.
+    /// The probe's figures up to the end of the load.
     pub probe_at_load: ProbeAtLoad,
-    /// The target's ends of our connections are not on this host, though its address is this host's.
+    /// The target's ends of the connections are not on this host, although its address is (address translation, as with a published port).
     pub is_translated: bool,
-    /// Requests that ended, by what they may have in common.
+    /// Completed requests, by properties that bad ones may have in common.
     pub shares: Shares,
-    /// When connections were lost, or refused.
+    /// Losses of connections, and refused dials.
     pub losses: Losses,
     /// Connections open at the end of the hold, counted at both ends.
     pub both_sides: Option<BothSides>,
-    /// Of those, the ones that the target has not accepted, where that can be seen; they are not among those held.
+    /// The part of them that the target's process had not accepted; they do not count as held. `None` if unknown.
     pub unaccepted: Option<u64>,
-    /// Of the unaccepted ones, those of which it is not known whose they are: they are not taken off what any population has held.
+    /// The part of the unaccepted connections whose population is unknown: it is not subtracted from any population's held connections.
     pub unattributed: u64,
-    /// Those that exist at throng's end only, where that can be seen; they are not among those held either.
+    /// Connections that existed only at throng's end; they do not count as held, either. `None` if unknown.
     pub missing: Option<u64>,
-    /// How long before that nothing had come from the target on any connection, where that can be seen.
+    /// Time without any segment from the target before that count; `None` if unknown.
     pub quiet: Option<Nanos>,
-    /// Whether the target accepts TLS, if that was tested because of [`Record::is_mute`].
+    /// Whether the target accepts TLS; `None` unless that was tested because of [`Record::is_mute`].
     pub speaks_tls: Option<bool>,
     /// The outcomes of the experiments after the load.
     pub answers: Answers,
-    /// The message of ICMP that rejects dials, where one was seen.
+    /// The ICMP message that rejects dials, if one was seen.
     pub rejection: Option<Rejection>,
-    /// From how far resets came, where that was seen.
+    /// The distance that resets came from, if seen.
     pub hops: Hops,
-    /// What went wrong second by second, and what the target did.
+    /// Faults and the target's activity, second by second.
     pub moments: Moments,
-    /// Connections that were open when full load began without a lost worker, and those that were wanted.
+    /// Connections open when full load began without a lost worker, and the number wanted.
     pub began_short: Option<(u64, u64)>,
-    /// The agents of a fleet.
+    /// The agents of a fleet; empty without a fleet.
     pub agents: Vec<AgentSummary>,
-    /// What it cost, and what was seen meanwhile; complete once the run is over.
+    /// Samples of the hosts and the costs derived from them; complete when the run has ended.
     pub observed: Observed,
 }
 
 impl Record {
-    /// Of a plan of which nothing was done yet.
+    /// The record of a run that has not started.
     pub fn empty(plan: &Plan) -> Record {
         let curve = Curve::new(plan.places().into());
         Record { io: "sim".into(), ended: Nanos::NEVER, curve, ..Record::default() }
     }
 
-    /// What ends it early, unless something has before.
+    /// Sets the reason of the interruption, unless there is one already.
     pub fn interrupt(&mut self, by: Option<&'static str>) {
         self.interrupted = self.interrupted.take().or(by.map(Into::into));
     }
 
-    /// Not one byte ever came, and connections were closed in reply to what was sent on them.
+    /// Whether the target never sent a byte and closed connections in reply to data.
     pub fn is_mute(&self) -> bool {
         let is_closed = |fault: Fault| {
             matches!(fault.stage, Stage::Exchange | Stage::Handshake)
@@ -138,13 +138,13 @@ impl Record {
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
     }
 
-    /// Takes the outcomes of the experiments.
+    /// Stores the outcomes of the experiments.
     pub fn answer(&mut self, answers: Answers) {
         self.speaks_tls = answers.speaks_tls();
         self.answers = answers;
     }
 
-    /// Responses that began and ran into their timeouts, at least: of those that were cut off it is not known whether they had begun.
+    /// Minimum number of responses that began and then timed out. For responses that were cut off it is unknown whether they had begun.
     pub fn unended(&self) -> u64 {
         let totals = &self.totals;
         let begun = totals.first_byte.count() + totals.ramp_first_byte.count();
@@ -154,8 +154,9 @@ impl Record {
         begun.saturating_sub(complete + cut)
     }
 
-    /// Those of a population whose requests all got a response were accepted, only late: they were held. Where others were closed
-    /// before, it is these that made room for them, unless the load had served all. The same of those that the target had no end of.
+    /// Counts unaccepted and missing connections as held if all requests of their population were answered: the target did accept them,
+    /// only late. If connections were closed at the end to make room for others, that explains the responses instead, unless every
+    /// connection had been served before.
     pub fn take_back_accepted(&mut self) {
         if self.populations.iter().all(PopulationRecord::is_all_served) {
             let accepted = std::mem::take(&mut self.unattributed);
@@ -170,19 +171,19 @@ impl Record {
         }
     }
 
-    /// Connections that are held, of all populations.
+    /// Connections held, of all populations.
     pub fn held(&self) -> u64 {
         let held: u64 = self.populations.iter().map(|measured| measured.held).sum();
         held.saturating_sub(self.unattributed)
     }
 
-    /// The same, of a run on these agents.
+    /// The record of a run on these agents.
     #[must_use]
     pub fn with_agents(self, agents: Vec<AgentSummary>) -> Record {
         Record { agents, ..self }
     }
 
-    /// What is known of it before the first tick.
+    /// The header that sinks receive before the first tick.
     pub fn header(&self, plan: &Plan) -> Header {
         let name = |population: u16| &plan.populations[usize::from(population)].name;
         let steps = plan.steps();
@@ -208,7 +209,7 @@ impl Record {
     }
 }
 
-/// A threshold as sinks are shown it before it is judged.
+/// A threshold as sinks show it before it is judged.
 fn bound(threshold: &Threshold) -> ThresholdBound {
     let Threshold { text, figure, is_share, bound, .. } = threshold;
     ThresholdBound { expr: text.clone(), figure: figure.path.clone(), bound: *bound, is_share: *is_share }

@@ -1,5 +1,5 @@
-//! When connections are lost, or refused: how old they were, and whether their number was the reason. From ticks, in memory that
-//! does not grow.
+//! Losses of connections and refused dials: how old lost connections were, and whether their number was the reason. Ages assume that
+//! connections are lost in the order in which they were opened. Taken from ticks, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -9,48 +9,47 @@ use units::Nanos;
 
 use crate::tolerances::{FEW, equal_within};
 
-/// A loss this long after the last connection was opened, or later, has nothing to do with it: two ticks.
+/// A loss at least this long after the last connection was opened is not caused by it: two ticks.
 const LATE: Nanos = Nanos::from_millis(400);
-/// Batches of openings that wait for their ends; what comes beyond that joins the last one.
+/// Maximum number of batches of openings stored; further ones are added to the last batch.
 const MAX_BATCHES: usize = 4096;
 
-/// What is known of losses so far.
+/// Losses so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
-    /// Connections opened and not lost yet, oldest first, by when that was.
+    /// Connections opened and not lost yet, by time of opening, oldest first.
     young: VecDeque<(Nanos, u64)>,
     opened: u64,
-    /// Open before anything was counted: in a search from the steps before.
+    /// Connections open before counting began: in a search, those of earlier steps.
     pub before: u64,
-    /// Lost, and of those when the last one opened was [a while](LATE) old.
+    /// Connections lost.
     pub lost: u64,
-    /// Of those, the ones lost when the last one opened was [a while](LATE) old.
+    /// The part of them that was lost when the last opening was [a while](LATE) ago.
     pub lost_late: u64,
-    /// End of the last tick in which one was opened.
+    /// End of the last tick with an opening.
     last_opened: Nanos,
-    /// Shortest and longest age at which connections were lost, were they lost in the order of their opening; to within
-    /// a tick.
+    /// Minimum and maximum age of lost connections, assuming that they are lost in the order of their opening; accurate to a tick.
     ages: Option<(Nanos, Nanos)>,
-    /// The first and the last opening of those, and the first and the last loss.
+    /// The first and last opening of lost connections, and the first and last loss.
     lives: Option<[(Nanos, Nanos); 2]>,
-    /// The longest tick in which any was opened or lost.
+    /// The longest tick with an opening or loss.
     tick: Nanos,
-    /// So far throng has closed none.
+    /// Until then throng has closed no connection.
     until: Nanos,
-    /// When the first was lost, and how many had been opened by then, to within a tick.
+    /// When the first connection was lost, accurate to a tick.
     first: Option<Nanos>,
-    /// As above: how many had been opened by then.
+    /// How many connections had been opened by then.
     pub opened_by_then: u64,
-    /// Start and end of the last tick in which dials were refused; and the end of the first in which any were accepted.
+    /// Start and end of the last tick with refused dials; `accepted`: end of the first tick with a successful one.
     pub refused: Option<(Nanos, Nanos)>,
     accepted: Option<Nanos>,
-    /// Accepted in ticks after those that were refused.
+    /// Connections opened in ticks after the refusals.
     accepted_since: u64,
 }
 
 impl Losses {
-    /// Nothing is lost yet of those that are there. What was lost before is not among them.
+    /// Starts a new step with the connections that are open now; earlier losses are dropped.
     pub fn forget(self) -> Losses {
         let Losses { young, last_opened, tick, .. } = self;
         let before = young.iter().map(|(_, n)| n).sum();
@@ -59,7 +58,7 @@ impl Losses {
 
     /// Takes the next tick of any shard.
     pub fn take(&mut self, tick: &Tick) {
-        // Within the tick, in the middle of it.
+        // Events within a tick are dated to its middle.
         let at = Nanos(tick.from.0 / 2 + tick.until.0 / 2);
         let opened = tick.counts.opened + tick.counts.redialled;
         let lost = tick.counts.dropped;
@@ -107,8 +106,8 @@ impl Losses {
         }
     }
 
-    /// When the last dial was refused, if that was before any was accepted, and none was refused afterwards: the target was started late.
-    /// `is_complete`: all that were wanted are open, those that were refused among them; otherwise others must have been accepted since.
+    /// When the last dial was refused, if all refusals came before the first success: the target was started late. `is_complete`: all
+    /// wanted connections are open, including those that were refused; otherwise connections must have succeeded since.
     pub fn last_refused_at_first(&self, is_complete: bool) -> Option<Nanos> {
         let ((_, refused), accepted) = (self.refused?, self.accepted?);
         // Shards end a tick at about the same time.
@@ -116,14 +115,14 @@ impl Losses {
         (is_first && (is_complete || self.accepted_since >= FEW)).then_some(refused)
     }
 
-    /// Opened after the first that failed was dialled, if that waited for this time; of those that are open.
+    /// Open connections that were opened after the first failed dial had begun, given that it waited for `waited`.
     pub fn opened_beside(&self, waited: Nanos) -> u64 {
         let Some(first) = self.first else { return 0 };
         let dialled = Nanos(first.0.saturating_sub(waited.0));
         self.young.iter().filter(|(at, _)| *at > dialled).map(|(_, n)| n).sum()
     }
 
-    /// Connections that are too many are closed from the latest on.
+    /// Surplus connections are closed in reverse order of opening.
     fn close_the_youngest(&mut self, mut closed: u64) {
         self.opened = self.opened.saturating_sub(closed);
         while let Some((_, n)) = self.young.back_mut().filter(|_| closed > 0) {
@@ -153,8 +152,8 @@ impl Losses {
         }
     }
 
-    /// The age at which connections are lost, if it is the same for all, as far as two ticks show. None if others
-    /// live longer: with arrivals at a steady rate, losses follow the first one in the same order and spacing.
+    /// The age at which connections are lost, if it is equal for all within two ticks. `None` if other connections live longer: with
+    /// arrivals at a steady rate, losses follow each other in the same order and spacing as the openings.
     pub fn constant_age(&self) -> Option<Nanos> {
         let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
         let spread = equal_within(most, Nanos(2 * self.tick.0)).0;
@@ -168,8 +167,8 @@ impl Losses {
         self.lives.is_some_and(|[_, (first, last)]| last.since(first).0 < 2 * self.tick.0)
     }
 
-    /// Whether they were opened, or lost, all in one moment, so that one age of all says nothing: a restart of the target ends all of its
-    /// connections, and those that were opened together are equally old. A limit on their age ends them as they came.
+    /// Whether all were opened, or all lost, at one moment, so that their equal age proves nothing: a restart of the target ends all
+    /// connections, and connections opened together have the same age. An age limit ends them one after the other, as they were opened.
     pub fn is_one_moment(&self) -> bool {
         let Some(lives) = self.lives else { return false };
         let [opened, lost] = lives.map(|(first, last)| last.since(first));
@@ -181,7 +180,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// A tick of this length in which this many were opened and lost.
+    /// A tick of this length, with this many connections opened and lost.
     fn tick_of(length: Nanos, index: u64, opened: u64, dropped: u64) -> Tick {
         let mut tick =
             Tick { from: Nanos(index * length.0), until: Nanos((index + 1) * length.0), ..Tick::default() };
@@ -193,7 +192,7 @@ mod tests {
         tick_of(Nanos::from_millis(200), index, opened, dropped)
     }
 
-    /// In ticks of 200 ms, and of any other length: the age is as many ticks.
+    /// With ticks of 200 ms, and of other lengths: the age is the same number of ticks.
     fn check(ticks: &[(u64, u64, u64)], expected_ms: Option<u64>) {
         for length_ms in [200, 20, 1_000] {
             let mut losses = Losses::default();
@@ -212,16 +211,16 @@ mod tests {
         check(&[(0, 10, 0), (1, 20, 0), (10, 0, 10), (11, 0, 20)], Some(2_000));
         // A tick early, a tick late.
         check(&[(0, 10, 0), (1, 20, 0), (9, 0, 5), (10, 0, 5), (11, 0, 15), (12, 0, 5)], Some(2_000));
-        // Two are no pattern.
+        // Two losses are no pattern.
         check(&[(0, 10, 0), (10, 0, 2)], None);
         // All at once, whenever they were opened.
         check(&[(0, 10, 0), (5, 10, 0), (10, 0, 20)], None);
-        // The surplus of a steady ramp, turned away at once: it seems as old as the ramp to there took, until the others
-        // are seen to stay.
+        // The surplus of a steady ramp, rejected immediately: its age seems to be the time that the ramp took to get there, until the
+        // others are seen to stay.
         let ramp: Vec<_> = (0..20).map(|n| (n, 10, if n < 10 { 0 } else { 10 })).collect();
         check(&ramp, Some(2_000));
         check(&[ramp, vec![(30, 0, 0)]].concat(), None);
-        // At once after the opening: no age.
+        // Immediately after the opening: no age.
         check(&[(0, 10, 10), (1, 10, 10)], None);
     }
 
@@ -236,7 +235,7 @@ mod tests {
         check(&[(0, 10, 0), (3, 20, 0), (10, 0, 10), (13, 0, 20)], false);
         let ramp: Vec<_> = (0..20).map(|n| (n, 10, if n < 10 { 0 } else { 10 })).collect();
         check(&ramp, false);
-        // Opened in one tick, or in two that follow each other; and lost all at once, long after a short ramp.
+        // Opened in one tick, or in two adjacent ones; or all lost at once, long after a short ramp.
         check(&[(0, 30, 0), (16, 0, 30)], true);
         check(&[(0, 10, 0), (1, 20, 0), (10, 0, 10), (11, 0, 20)], true);
         check(&[(0, 10, 0), (3, 20, 0), (60, 0, 30)], true);
@@ -253,7 +252,7 @@ mod tests {
         losses.take(&tick(6, 0, 5));
         losses.take(&tick(7, 0, 7));
         assert_eq!((losses.lost, losses.lost_late), (175, 7), "two ticks after the last opening");
-        // The next step of a search begins with those that are left.
+        // The next step of a search begins with the remaining connections.
         let mut losses = losses.forget();
         for (index, opened, lost) in [(20, 25, 0), (21, 25, 20)] {
             losses.take(&tick(index, opened, lost));
@@ -277,9 +276,9 @@ mod tests {
         };
         assert_eq!(last_refused(&[(0, 10), (8, 2), (10, 0)], false), Some(400));
         assert_eq!(last_refused(&[(0, 10), (0, 0), (10, 0)], false), Some(200));
-        // All in one burst: those that were refused are open in the end, or not.
+        // In one burst: the refused ones are finally open, or not.
         assert_eq!([true, false].map(|all| last_refused(&[(0, 5), (20, 9)], all)), [Some(400), None]);
-        // It stopped listening; it did, and listens again; it never did, or always.
+        // It stopped listening; it stopped and started again; it never listened, or always.
         assert_eq!(last_refused(&[(10, 0), (10, 0), (2, 8), (0, 10)], false), None);
         assert_eq!(last_refused(&[(10, 0), (0, 10), (10, 0)], true), None);
         assert_eq!(last_refused(&[(0, 10), (10, 0), (0, 10), (10, 0)], true), None);

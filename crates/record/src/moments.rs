@@ -1,27 +1,28 @@
-//! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
+//! A run second by second: timeouts, response times, and the activity of the target's processes. In bounded memory: a long run is stored
+//! with longer moments.
 
 use samples::{Detail, Fault, FaultCount, Kind, Latency, Stage, TargetSample, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Maximum number stored; beyond it two adjacent ones are merged.
+/// Maximum number of moments; beyond it, adjacent ones are merged in pairs.
 const MOST: usize = 600;
 
-/// The activity of the target's processes in some samples.
+/// The activity of the target's processes during some samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Doing {
-    /// A signal or a debugger had stopped one.
+    /// A process was stopped by a signal or a debugger.
     pub is_stopped: bool,
-    /// Samples, of `samples`, with a thread in uninterruptible sleep.
+    /// Number of samples in which a thread was in uninterruptible sleep.
     pub blocked: u32,
-    /// Samples in all.
+    /// Number of samples.
     pub samples: u32,
-    /// The most that a thread used or waited for a processor.
+    /// Maximum time that one thread ran or was ready to run, as a share of a second.
     pub thread: f64,
-    /// Processors used, of those that it may use.
+    /// Processors used, as a share of those that the target may use.
     pub share: f64,
-    /// Garbage collections since its start, at the last sample.
+    /// Garbage collections since the target's start, at the last sample.
     pub collected: Option<Collected>,
 }
 
@@ -29,14 +30,14 @@ pub struct Doing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Collected {
-    /// How many.
+    /// Number of collections.
     pub count: u64,
-    /// Time that the program stood still for them.
+    /// Time that they stopped the program, in nanoseconds.
     pub ns: u64,
 }
 
 impl Collected {
-    /// Those after `earlier`.
+    /// The collections after `earlier`.
     pub fn since(self, earlier: Collected) -> Collected {
         let (count, ns) = (self.count.saturating_sub(earlier.count), self.ns.saturating_sub(earlier.ns));
         Collected { count, ns }
@@ -44,21 +45,21 @@ impl Collected {
 }
 
 impl Doing {
-    /// In one sample.
+    /// The activity in one sample.
     pub fn seen(target: &TargetSample) -> Doing {
         let process = &target.process;
         Doing {
             is_stopped: process.stopped > 0,
             blocked: u32::from(process.blocked > 0),
             samples: 1,
-            // A wait is reported when it is over: it may be one of the second before.
+            // A wait is reported when it is over, so it may belong to the previous second.
             thread: process.busiest_wanted.min(1.0),
             share: process.cores.map_or(0.0, |cores| process.cores_used / cores.max(1) as f64),
             collected: target.jvm.map(|jvm| Collected { count: jvm.gc_count, ns: jvm.gc_pause_ns }),
         }
     }
 
-    /// Together with what was seen later.
+    /// The sum with a later activity.
     pub fn and(self, later: Doing) -> Doing {
         Doing {
             is_stopped: self.is_stopped || later.is_stopped,
@@ -71,7 +72,7 @@ impl Doing {
     }
 }
 
-/// Powers of two nanoseconds, from 1 us to 18 min.
+/// Bounds of the histogram: powers of two nanoseconds, from 1 µs to 18 min.
 const BOUNDS: [Nanos; 31] = {
     let mut bounds = [Nanos::ZERO; 31];
     let mut at = 0;
@@ -82,76 +83,76 @@ const BOUNDS: [Nanos; 31] = {
     bounds
 };
 
-/// Times of responses, roughly.
+/// A coarse histogram of response times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Times {
-    /// How many.
+    /// Number of responses.
     pub count: u64,
-    /// How many did not exceed each of [`BOUNDS`].
+    /// Number of responses not longer than each of [`BOUNDS`].
     up_to: [u64; BOUNDS.len()],
 }
 
 impl Times {
-    /// Of these responses.
+    /// The histogram of these times.
     pub fn of(latency: &Latency) -> Times {
         Times { count: latency.count(), up_to: latency.counts_up_to(&BOUNDS) }
     }
 
-    /// How many took longer than a time between `time` and half of it.
+    /// Number of responses longer than a bound between `time` / 2 and `time`.
     pub fn over(&self, time: Nanos) -> u64 {
         let below = BOUNDS.partition_point(|bound| *bound <= time);
         self.count - below.checked_sub(1).map_or(0, |at| self.up_to[at])
     }
 
-    /// Half of them took longer than this, or a time down to half of it.
+    /// Lower bound of the median: half of the responses took longer than this, or than a time down to half of it.
     pub fn half(&self) -> Nanos {
         let at = self.up_to.iter().position(|n| 2 * n > self.count);
         at.and_then(|at| at.checked_sub(1)).map_or(Nanos::ZERO, |below| BOUNDS[below])
     }
 
-    /// These without the longest `n`.
+    /// The histogram without the longest `n` times.
     #[must_use]
     pub fn without_longest(self, n: u64) -> Times {
         let count = self.count.saturating_sub(n);
         Times { count, up_to: self.up_to.map(|up_to| up_to.min(count)) }
     }
 
-    /// These and others together.
+    /// The sum of both histograms.
     pub fn plus(&self, other: &Times) -> Times {
         let sum = |at: usize| self.up_to[at] + other.up_to[at];
         Times { count: self.count + other.count, up_to: std::array::from_fn(sum) }
     }
 }
 
-/// A second, or more of a long run.
+/// A second of the run, or several in a long run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Moment {
-    /// When it began.
+    /// Start.
     pub from: Nanos,
-    /// When it ended.
+    /// End.
     pub until: Nanos,
-    /// Dials and requests without a response in time.
+    /// Dials and requests that got no response in time.
     pub timeouts: u64,
-    /// Responses that came in it, and the 99th percentile of their times.
+    /// Number of responses.
     pub answered: u64,
-    /// The 99th percentile of the times of all responses that came in it.
+    /// 99th percentile of their times.
     pub slow: Nanos,
-    /// At full load.
+    /// Response times at full load.
     pub times: Times,
-    /// What the target did, where that was seen.
+    /// The target's activity; `None` if not observed.
     pub target: Option<Doing>,
 }
 
-/// All of them, oldest first.
+/// The moments of a run, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Moments {
     all: Vec<Moment>,
-    /// Each fault with the line in which it occurred first, from and until.
+    /// Each fault with the line in which it first occurred: from and until.
     firsts: Vec<(FaultCount, Nanos, Nanos)>,
-    /// From the first line in which something failed until the last, the probe's requests included.
+    /// From the first line with a failure to the last one, including failures of the probe.
     failing: Option<(Nanos, Nanos)>,
 }
 
@@ -176,9 +177,9 @@ impl Moments {
         self.all.push(moment);
     }
 
-    /// As many as there are faults, and no more.
+    /// Bounded by the number of different faults.
     fn take_firsts(&mut self, line: &Tick) {
-        // What waits still when the run ends waits as what ran into its timeout.
+        // Requests that are still unanswered at the end of the run count as timeouts.
         let unanswered = (Fault::target(Stage::Exchange, Kind::Timeout), line.counts.unanswered);
         for (fault, n) in line.faults.iter().chain([unanswered]) {
             let fault = FaultCount::new(Fault { detail: Detail::NONE, ..fault }, n);
@@ -191,7 +192,7 @@ impl Moments {
         }
     }
 
-    /// Lines of a fleet may come in another order.
+    /// Lines of a fleet may arrive out of order.
     fn take_failing(&mut self, line: &Tick) {
         let probes = line.probe.as_deref().map_or(0, |probe| probe.failed);
         if probes > 0 || line.faults.iter().next().is_some() {
@@ -200,46 +201,46 @@ impl Moments {
         }
     }
 
-    /// The time in which all that failed did, in whole lines; none where nothing did.
+    /// Time from the first failure to the last, in whole lines; `None` without failures.
     pub fn failing(&self) -> Option<Nanos> {
         self.failing.map(|(from, until)| until.since(from))
     }
 
-    /// Each fault with the line in which it occurred first, from and until.
+    /// Each fault with the line in which it first occurred: from and until.
     pub fn firsts(&self) -> impl Iterator<Item = (FaultCount, Nanos, Nanos)> + '_ {
         self.firsts.iter().cloned()
     }
 
-    /// These, for tests.
+    /// These moments, for tests.
     #[cfg(any(test, feature = "fixture"))]
     pub fn of(moments: &[Moment]) -> Moments {
         Moments { all: moments.to_vec(), ..Moments::default() }
     }
 
-    /// Those of which a half or more lies between these times.
+    /// The moments that overlap this interval by at least half of their length.
     pub fn between(&self, from: Nanos, until: Nanos) -> impl Iterator<Item = &Moment> {
         let overlap = move |one: &Moment| one.until.min(until).since(one.from.max(from));
         self.all.iter().filter(move |one| 2 * overlap(one).0 >= one.until.since(one.from).0.max(1))
     }
 
-    /// Those in which dials or requests waited that timed out: `timeout` before it.
+    /// The moments in which requests or dials were waiting that later timed out: up to `timeout` before each timeout.
     pub fn before_timeouts(&self, timeout: Nanos) -> impl Iterator<Item = &Moment> {
         let failed: Vec<Nanos> =
             self.all.iter().filter(|one| one.timeouts > 0).map(|one| one.until).collect();
         self.all.iter().filter(move |one| {
-            // The first that timed out after it.
+            // The first timeout after it.
             let at = failed.partition_point(|at| *at < one.until);
             failed.get(at).is_some_and(|at| at.since(one.until) <= timeout)
         })
     }
 
-    /// The slowest ones: those whose 99th percentile is half or more of the highest.
+    /// The slowest moments, with at least half of the highest 99th percentile.
     pub fn slowest(&self) -> impl Iterator<Item = &Moment> {
         let most = self.all.iter().map(|one| one.slow).max().unwrap_or(Nanos::ZERO);
         self.all.iter().filter(move |one| one.answered > 0 && 2 * one.slow.0 >= most.0)
     }
 
-    /// Those in which responses came at full load.
+    /// The moments with responses at full load.
     pub fn loaded(&self) -> impl Iterator<Item = &Moment> {
         self.all.iter().filter(|one| one.times.count > 0)
     }

@@ -1,4 +1,4 @@
-//! What was seen of the target, of the hosts and of throng itself while a run lasted, and what it cost.
+//! What was observed of the target, the hosts and throng itself during a run, and the cost derived from it.
 
 use std::net::SocketAddr;
 
@@ -8,48 +8,48 @@ use units::Nanos;
 
 use crate::{accepts::Accepts, ends::OwnCounts, segments::Segments, signs::Signs};
 
-/// What a run was seen to cost.
+/// Observations of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observed {
     /// All samples, as sums and extremes.
     pub seen: Observation,
-    /// CPU and memory against the load.
+    /// CPU and memory in relation to the load.
     pub cost: Cost,
-    /// throng itself.
+    /// throng's cost.
     pub generator: Generator,
-    /// The target's processes.
+    /// The cost of the target's processes.
     pub target: Option<ProcessCost>,
-    /// The kernel's memory for each connection.
+    /// Kernel memory per connection.
     pub kernel: Option<KernelCost>,
-    /// Both ends are on this host: its samples cover the target too.
+    /// Both ends are on this host, so its samples include the target.
     pub both_here: bool,
-    /// Our ends are no sockets of the kernel.
+    /// throng's ends of the connections are not kernel sockets.
     pub is_tun: bool,
-    /// What it would count of them.
+    /// Counts of throng's TCP, which the kernel does not see then.
     pub own_counts: OwnCounts,
-    /// From the first to the last sample at full load, pauses not counted.
+    /// Time from the first to the last sample at full load, without pauses.
     pub held_for: Nanos,
-    /// How the target accepts.
+    /// How the target accepts connections.
     pub accepts: Accepts,
-    /// Connections in the target's accept queues when full load ended, where that can be seen.
+    /// Connections in the target's accept queues when full load ended; `None` if unknown.
     pub queued_at_end: Option<u64>,
-    /// Of those, the ones that throng had given up before, where that can be seen.
+    /// The part of them that throng had already given up; 0 if unknown.
     pub given_up_at_end: u64,
-    /// What TCP knew of connections that waited, when most of them did.
+    /// TCP state of waiting connections, when most were waiting.
     pub segments: Segments,
-    /// Processors of this machine.
+    /// Number of processors of this machine.
     pub processors: Option<u64>,
-    /// The longest queue that a listener of this machine may have.
+    /// Maximum accept queue of a listener on this machine (`net.core.somaxconn`).
     pub somaxconn: Option<u64>,
-    /// When what may explain a failure was seen.
+    /// When signs of possible causes were seen.
     pub signs: Signs,
-    /// The first destination of several at which something listened and then nothing did any more.
+    /// The first of several destinations that had a listener and lost it.
     pub deserted: Option<SocketAddr>,
 }
 
 impl Observed {
-    /// What was seen last.
+    /// The last samples.
     pub fn latest(&self) -> Samples {
         self.seen.latest(self.both_here, self.is_tun)
     }

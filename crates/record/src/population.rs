@@ -1,4 +1,4 @@
-//! The record of one population.
+//! The record of one population: its totals, and what the run needs to know to compute its figures when the load ends.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::{backlog::Backlog, broadcasts::Broadcasts, silences::Silences};
 /// How the load of a population ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// When its last first dial was decided.
+    /// When its last initial dial was decided.
     pub ramped_at: Nanos,
-    /// When it ended in its shards.
+    /// When the load ended in its shards.
     pub own: Nanos,
-    /// The time at full load until it was last moved, and when its full load began after that.
+    /// Time at full load until the load was last changed.
     pub holding: Nanos,
-    /// As above.
+    /// When full load began after that change.
     pub hold_from: Nanos,
-    /// How long its ramps took.
+    /// Total duration of its ramps.
     pub ramping: Nanos,
 }
 
@@ -28,70 +28,70 @@ pub struct Ended {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PopulationRecord {
-    /// Up to the last line.
+    /// Ticks up to the last line.
     pub totals: Tick,
-    /// Since then.
+    /// Ticks since the last line.
     pub line: Tick,
     /// Times without responses.
     pub silences: Silences,
-    /// Of those that come and go, and of requests by a rate.
+    /// Waiting arrivals, or waiting requests at a rate.
     pub backlog: Backlog,
-    /// Of no use once the load has ended.
+    /// Not stored: without use once the load has ended.
     #[serde(skip)]
     pub broadcasts: Broadcasts,
-    /// Of those that are open, the ones that were opened so lately that no broadcast counts for them.
+    /// Open connections that were opened too recently to count as receivers of a broadcast.
     pub fresh: u64,
-    /// The maximum of planned connections.
+    /// Maximum of the planned number of connections.
     pub wanted: u64,
-    /// Connections open now, and the most that ever were.
+    /// Connections open now.
     pub open: u64,
-    /// As above: the most.
+    /// Maximum of open connections.
     pub peak: u64,
-    /// Open at the end of the last stage with that maximum, or at the end of a run in its middle.
+    /// Connections open at the end of the last stage with the maximum, or at the end of a run that ended during it.
     pub held: u64,
-    /// Connections not counted there, because only the kernel had accepted them.
+    /// Connections not counted as held because only the kernel had accepted them.
     pub unaccepted: u64,
-    /// The same, because they existed at throng's end only.
+    /// Connections not counted as held because they existed only at throng's end.
     pub missing: u64,
-    /// Whether those were counted.
+    /// Whether `held` has been recorded.
     pub is_kept: bool,
-    /// Closed with an announcement and not open again, at that time.
+    /// Connections closed by announcement and not open again when `held` was recorded.
     pub disconnected: u64,
-    /// Of a step of a search, those that the steps before have left so.
+    /// In a search: such connections left by earlier steps.
     pub to_redial_before: i64,
-    /// Lost after the end of the load.
+    /// Connections lost after the end of the load.
     pub dropped_in_drain: u64,
-    /// Of workers that were lost, those that they had by their last reports.
+    /// Connections of lost workers, according to the workers' last reports.
     pub lost: u64,
-    /// Requests due on such workers, of which no outcome was reported.
+    /// Due requests of lost workers whose outcome was not reported.
     pub lost_requests: u64,
-    /// What its adaptive ramp opened in whole seconds in which SYNs were lost, and their time.
+    /// Connections that the adaptive ramp opened in whole seconds in which SYNs were lost, and the duration of these seconds.
     pub accepted: (u64, Nanos),
-    /// How long its ramps took, and how long it was at full load.
+    /// Duration of its ramps.
     pub ramp: Nanos,
-    /// As above: at full load.
+    /// Duration of full load.
     pub at_load: Nanos,
-    /// When it started to dial; none before.
+    /// When it started to dial; `None` before.
     pub began: Option<Nanos>,
-    /// The end of its last tick in which it did anything or held a connection.
+    /// End of its last tick with any activity or open connection.
     pub last_seen: Nanos,
-    /// The time between the two, or to the end of full load.
+    /// Time from `began` to `last_seen`, at most to the end of the load.
     pub elapsed: Nanos,
-    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
+    /// Integral of outstanding requests over time at full load, in request nanoseconds, summed over shards.
     pub waiting_ns: u128,
-    /// As above: the time that full load lasted.
+    /// Duration of full load, summed over shards.
     pub loaded_ns: u128,
-    /// Workers: those on agents are more than one thread each.
+    /// Number of workers; a worker on an agent has several threads.
     pub shards: u32,
-    /// Threads of those workers.
+    /// Threads of these workers.
     pub threads: u32,
 }
 
 impl PopulationRecord {
-    /// For a population that has not started, in this many shards with ticks of this length.
+    /// The record of a population that has not started; `shards`: number of workers; `period`: length of their ticks.
     pub fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> PopulationRecord {
         let population = &plan.populations[usize::from(nth)];
-        // Without a total: those that will have come.
+        // Without a total: the number that will have arrived.
         let wanted = plan.connections(nth);
         let broadcasts = Broadcasts::of(population);
         let silences = Silences::new(period);
@@ -99,8 +99,8 @@ impl PopulationRecord {
         PopulationRecord { wanted, shards, silences, backlog, broadcasts, ..PopulationRecord::default() }
     }
 
-    /// Takes a tick of one of its shards, which had `before` connections open, of which `fresh` were opened lately; all have reported until
-    /// `complete`, and full load began at `hold_from`. What it counts is not in the line yet.
+    /// Takes a tick of one shard, whose previous tick had `before` connections open and `fresh` of them opened recently. All shards have
+    /// reported up to `complete`, and full load began at `hold_from`. The caller adds the counts to `line`.
     pub fn take(&mut self, tick: &Tick, (before, fresh): (u64, u64), complete: Nanos, hold_from: Nanos) {
         self.silences.take(tick, complete);
         self.backlog.take(tick);
@@ -118,39 +118,39 @@ impl PopulationRecord {
         }
     }
 
-    /// Ends a line; the next one begins then.
+    /// Ends the current line and returns it; the next one begins at `until`.
     pub fn end_line(&mut self, until: Nanos) -> Tick {
         self.broadcasts.settle(until, &mut self.line);
         let mut line = std::mem::replace(&mut self.line, Tick::starting(until));
-        // The run's record has it: nothing of it is shown.
+        // The breakdown is kept in the run's record, and lines do not show it.
         line.breakdown = Default::default();
         self.totals.extend(&line);
         line
     }
 
-    /// The load has ended in all of its shards: what is known of broadcasts by then.
+    /// Settles the broadcasts when the load has ended in all shards.
     pub fn end_broadcasts(&mut self, ended: Nanos) {
         self.broadcasts.end(ended, &mut self.line);
     }
 
-    /// Of all that came so far.
+    /// Sum of a count over totals and the current line.
     pub fn sum(&self, of: impl Fn(&Counts) -> u64) -> u64 {
         of(&self.totals.counts) + of(&self.line.counts)
     }
 
-    /// Closed with an announcement, or after their calls, and not open again so far.
+    /// Connections closed by announcement, or after their calls, and not open again.
     pub fn to_redial(&self) -> u64 {
         let closed = self.to_redial_before + self.sum(|counts| counts.closed + counts.left) as i64;
         (closed - self.sum(|counts| counts.redialled) as i64).max(0).unsigned_abs()
     }
 
-    /// Records how many are held and how many are to be dialled again, at a time that counts.
+    /// Records the connections held, and those waiting to be redialled.
     pub fn keep_held(&mut self, held: u64, disconnected: u64) {
         (self.held, self.disconnected) = (held, disconnected);
         self.is_kept = true;
     }
 
-    /// Its load has ended.
+    /// Ends the population's load and computes its durations.
     pub fn end(&mut self, population: &Population, ended: Ended) {
         let Ended { ramped_at, own, holding, hold_from, ramping } = ended;
         self.at_load = holding + own.since(hold_from);
@@ -162,14 +162,14 @@ impl PopulationRecord {
         self.count_arrivals(population);
     }
 
-    /// Of connections that arrive without a number, those that were due were wanted. Dials may be decided after the end of the load.
+    /// For arrivals without a total: the arrivals that were due count as wanted. Dials may still be decided after the end of the load.
     pub fn count_arrivals(&mut self, population: &Population) {
         if population.load.wanted().is_none() {
             self.wanted = self.arrivals_due();
         }
     }
 
-    /// Of a number that was to be sent, what never became due is due now, and missed.
+    /// For a planned number of requests: those that never became due count as due and missed.
     pub fn count_never_due(&mut self, number: u64) {
         let never_due = number.saturating_sub(self.sum(|counts| counts.due()));
         let ticks = [&self.totals, &self.line];
@@ -181,31 +181,32 @@ impl PopulationRecord {
         self.line.never_due(never_due, has_first_bytes, &Vec::from_iter(steps));
     }
 
-    /// The run is over: each request that was due has an account. What was due on workers that were `lost`, and has none, is lost.
+    /// Closes the books at the end of the run. Due requests without an account are lost requests if a worker was `lost`, and otherwise an
+    /// imbalance.
     pub fn close_books(&mut self, lost: bool) {
         let Tick { counts, imbalance, .. } = &mut self.totals;
         let unknown = counts.due.abs_diff(counts.settled());
         *if lost { &mut self.lost_requests } else { &mut imbalance.due } += unknown;
     }
 
-    /// Connections that arrived, successfully or not, and those that throng should have dialled.
+    /// Arrivals that succeeded, failed, or should have been dialled by throng and were not.
     pub fn arrivals_due(&self) -> u64 {
         self.sum(|counts| counts.opened + counts.failed + counts.given_up + counts.undialled)
     }
 
-    /// Connections opened so far that had no response.
+    /// Opened connections that had no response.
     pub fn unserved(&self) -> u64 {
         self.sum(|counts| counts.opened).saturating_sub(self.totals.served + self.line.served)
     }
 
-    /// All of its requests had a response, and those for which connections were closed at the end had one before.
+    /// Whether all requests were answered, and every connection had been served if connections were closed at the end to make room.
     pub(crate) fn is_all_served(&self) -> bool {
         let (counts, served) = (&self.totals.counts, self.totals.served);
         let is_own = counts.ended_after == 0 || served >= counts.opened;
         is_own && counts.sent > 0 && counts.answered == counts.sent()
     }
 
-    /// Mean of the requests under way at full load.
+    /// Mean number of outstanding requests at full load.
     pub fn under_way(&self) -> f64 {
         let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
         if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }

@@ -1,19 +1,19 @@
-//! Responses to the probe that came only once the load had ended: at a server that serves only some connections at a time, it is the end
-//! of the load that makes room for them.
+//! The probe at full load: its responses that came only after the load had ended count as missing, because a server with a fixed number of
+//! connections at a time answers them only when the load makes room.
 
 use crate::tolerances::FEW;
 use samples::{Latency, Probe};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Those that came too late are chance where they are a smaller part of those that had their response in time.
+/// Fewer late responses than 1/`PART` of those in time are chance.
 const PART: u64 = 2;
-/// Where all responses take long, some that were due in the last moments come after the end. These have waited no longer than the others:
-/// not this many times as long, and this much longer.
+/// If all responses are slow, some of the last ones come after the end although they waited no longer than the others. Late responses must
+/// have waited at least this many times as long as usual, and this much longer.
 const TIMES: u64 = 5;
 const MORE: Nanos = Nanos::from_millis(20);
 
-/// What the probe had before its load ended.
+/// The probe's figures before the load ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeAtLoad {
@@ -24,7 +24,7 @@ pub struct ProbeAtLoad {
 }
 
 impl ProbeAtLoad {
-    /// More, of before the end.
+    /// Adds figures from before the end of the load.
     pub fn take(&mut self, probe: &Probe) {
         self.answered += probe.answered;
         self.kept.merge(&probe.kept);
@@ -32,12 +32,12 @@ impl ProbeAtLoad {
         self.held.merge(&probe.held);
     }
 
-    /// The probe as it was at full load, where the end of the load was what served it: what came after that is no response. `all`: with
-    /// what came then. None where the end made no difference.
+    /// The probe's figures at full load, if its late responses were served by the end of the load; `all`: its figures including late
+    /// responses. `None` if the end of the load made no difference.
     pub fn of(&self, all: &Probe) -> Option<Probe> {
         let (in_time, total) = (self.held.count(), all.held.count());
         let late = total.saturating_sub(in_time);
-        // They are the longest of all, if they are longer: this is their median.
+        // If late responses waited longer, they are the longest of all, and this is their median.
         let waited = all.held.quantile(1.0 - late as f64 / (2 * total.max(1)) as f64);
         let usual = self.held.quantile(0.5);
         let is_longer = waited > Nanos(usual.0 * TIMES).max(usual + MORE);
@@ -56,7 +56,7 @@ impl ProbeAtLoad {
     }
 }
 
-/// All of these times, of which only those in time are known.
+/// All of these times; late ones are censored.
 fn unserved(in_time: &Latency, all: &Latency) -> Latency {
     let [known, total] = [in_time, all].map(|times| times.count() + times.censored());
     let mut times = in_time.clone();
@@ -68,7 +68,7 @@ fn unserved(in_time: &Latency, all: &Latency) -> Latency {
 mod tests {
     use super::*;
 
-    /// Responses of fresh and of kept connections, each at full load.
+    /// Adds responses of fresh and of kept connections at full load, in milliseconds.
     fn add(probe: &mut Probe, fresh_ms: &[u64], kept_ms: &[u64]) {
         let Probe { fresh, kept, held, answered, .. } = probe;
         for (times, responses) in [(fresh, fresh_ms), (kept, kept_ms)] {
@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    /// What is left of fresh and kept ones, and how many had no response, where these came in time and those late.
+    /// The remaining responses of fresh and kept connections, and the number without response, given responses in time and late ones.
     fn check(in_time: [&[u64]; 2], late: [&[u64]; 2], expected: Option<[u64; 3]>) {
         let (mut probe, mut at_load) = (Probe::default(), ProbeAtLoad::default());
         add(&mut probe, in_time[0], in_time[1]);
@@ -105,7 +105,7 @@ mod tests {
         // A few slow ones of many.
         check([&[1; 50], &[1; 50]], [&[200; 4], &[]], None);
         check([&[], &[]], [&[900; 2], &[]], None);
-        // In time.
+        // All in time.
         check([&[1; 10], &[1; 10]], [&[], &[]], None);
     }
 }

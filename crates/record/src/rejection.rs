@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 /// An ICMP message in reply to a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// The sender; none if the kernel does not report it.
+    /// The sender; `None` if the kernel does not report it.
     pub by: Option<IpAddr>,
-    /// Of ICMPv6.
+    /// Whether it is ICMPv6.
     pub is_v6: bool,
-    /// Its type.
+    /// ICMP type.
     pub kind: u8,
-    /// Its code.
+    /// ICMP code.
     pub code: u8,
-    /// What was dialled.
+    /// The address that was dialled.
     pub at: SocketAddr,
-    /// This machine itself has sent it.
+    /// This machine itself sent it.
     pub is_ours: bool,
 }
 
 impl Rejection {
-    /// As the summary has it.
+    /// The rejection as it appears in the summary.
     pub fn for_summary(self) -> RejectionSeen {
         RejectionSeen {
             at: self.at.to_string(),
@@ -36,7 +36,7 @@ impl Rejection {
         }
     }
 
-    /// Its meaning (RFC 792 and RFC 1812, section 5.2.7; RFC 4443, section 3).
+    /// The meaning of the message (RFC 792 and RFC 1812, section 5.2.7; RFC 4443, section 3).
     pub const fn meaning(&self) -> &'static str {
         match (self.is_v6, self.kind, self.code) {
             (false, 3, 0) | (true, 1, 0) => "network unreachable",
@@ -57,12 +57,12 @@ impl Rejection {
         }
     }
 
-    /// Whether it is a policy (prohibited), and not a missing route.
+    /// Whether a policy prohibits the connection, as opposed to a missing route.
     pub const fn is_prohibition(&self) -> bool {
         matches!((self.is_v6, self.kind, self.code), (false, 3, 9 | 10 | 13) | (true, 1, 1 | 5 | 6))
     }
 
-    /// Whether it is "port unreachable". For TCP a closed port sends a reset; this is the default of a firewall's reject.
+    /// Whether it is "port unreachable". For TCP a closed port sends a reset, so this is the default reply of a firewall's reject rule.
     pub const fn is_port_unreachable(&self) -> bool {
         matches!((self.is_v6, self.kind, self.code), (false, 3, 3) | (true, 1, 4))
     }

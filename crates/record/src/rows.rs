@@ -1,14 +1,14 @@
-//! The rows that a plan's destinations are counted in.
+//! The rows in which a plan's destinations are counted: at most `MAX_DESTINATIONS`, each for one or more adjacent destinations.
 
 use plan::Plan;
 use samples::{MAX_DESTINATIONS, name_of, row_of};
 
-/// What the rows are called that a plan's destinations are counted in; none where there is only one.
+/// The names of the rows; empty with only one destination.
 pub fn names(plan: &Plan) -> Vec<String> {
     rows(plan).map(|(first, last)| name_of(&first, &last)).collect()
 }
 
-/// The first and the last destination of each row; none where there is only one.
+/// The first and last destination of each row; empty with only one destination.
 pub fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
     let all = plan.destinations();
     let rows = if all.len() < 2 { 0 } else { all.len().min(MAX_DESTINATIONS) };
@@ -18,7 +18,7 @@ pub fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The first of `n` destinations that is counted in this row, or in a later one.
+/// The first of `n` destinations that is counted in this row or a later one.
 pub fn first_of(row: usize, n: usize) -> usize {
     (0..n).find(|at| row_of(*at, n) >= row).unwrap_or(n)
 }

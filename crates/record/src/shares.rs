@@ -1,4 +1,4 @@
-//! Requests that ended, by what they may have in common.
+//! Completed requests, by properties that bad ones may have in common.
 
 use samples::{
     Tick,
@@ -7,13 +7,13 @@ use samples::{
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Requests that ended, by what they may have in common.
+/// Completed requests, by properties that bad ones may have in common.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shares {
-    /// Each dimension.
+    /// By each dimension.
     pub all: Breakdown,
-    /// By when they ended.
+    /// By the time when they ended.
     pub bins: Bins,
 }
 

@@ -1,4 +1,5 @@
-//! When what may explain a failure was seen: of each sign the times at which it was there, in memory that does not grow.
+//! Signs of possible causes, with the times at which each was present: only a sign that was present when things began to fail explains the
+//! failure. In bounded memory.
 
 use samples::{HostSeen, LogKind, Observation, TargetSeen};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,46 +8,46 @@ use units::Nanos;
 use crate::fill::Fill;
 use crate::tolerances::{HALF, NINE_TENTHS};
 
-/// Times of one sign that are kept; later ones are merged into the last.
+/// Maximum number of intervals stored per sign; later ones are merged into the last.
 const MAX_TIMES: usize = 32;
-/// Samples that are no further apart than this see the same.
+/// Sightings at most this far apart belong to one interval.
 const NEXT_LOOK: Nanos = Nanos::from_millis(2_500);
-/// The share of a shorter time is meaningless.
+/// Minimum time over which a share of time is computed.
 const MIN_TIME: Nanos = Nanos::from_millis(150);
 
-/// What may explain that something fails.
+/// A possible explanation of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sign {
-    /// The target's processes are gone.
+    /// The target's processes have ended.
     Ended,
-    /// Nothing listens any more at one of several destinations.
+    /// One of several destinations lost its listener.
     Deserted,
     /// The kernel aborted connections for lack of memory.
     SocketMemory,
-    /// Its files were near their limit, or a line of its log.
+    /// Open files near their limit, or a log line about it.
     OpenFiles,
-    /// A firewall's table of connections was full.
+    /// A firewall's connection table was full.
     Conntrack,
     /// The accept queue was full, or overflowed.
     Queue,
-    /// Its managed heap is full.
+    /// The managed heap is full.
     Heap,
-    /// One of its threads has ended.
+    /// A thread of the target has ended.
     Thread,
-    /// A line of its log: no memory.
+    /// A log line: out of memory.
     NoMemory,
-    /// No thread.
+    /// A log line: no further thread.
     NoThread,
-    /// No further connection.
+    /// A log line: no further connection.
     Connections,
-    /// Another error.
+    /// A log line with another error.
     Error,
-    /// One of its processes has ended, and others have not.
+    /// One of the target's processes has ended, and others have not.
     Worker,
 }
 
 impl From<LogKind> for Sign {
-    /// The sign that a line of its log is.
+    /// The sign that corresponds to a log line.
     fn from(kind: LogKind) -> Sign {
         match kind {
             LogKind::Heap => Sign::Heap,
@@ -61,45 +62,45 @@ impl From<LogKind> for Sign {
 
 const SIGNS: usize = Sign::Worker as usize + 1;
 
-/// A managed heap that has no room left.
+/// A managed heap without free space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FullHeap {
-    /// Bytes in use, and the most that it may grow to.
+    /// Bytes in use.
     pub used: u64,
-    /// The most that it may grow to, bytes.
+    /// Maximum size in bytes.
     pub limit: u64,
-    /// Share of the time that went into collections.
+    /// Share of the time spent in collections.
     pub collecting: f64,
 }
 
-/// From and until, in order.
+/// Intervals (from, until), in order.
 type Times = Vec<(Nanos, Nanos)>;
 
-/// All of them.
+/// All signs of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Signs {
     #[serde(deserialize_with = "by_place")]
     times: [Times; SIGNS],
-    /// Processes of the target at the last sample.
+    /// Number of the target's processes at the last sample.
     processes: u64,
-    /// Totals of counters at the last sample: dropped by conntrack, aborted for lack of memory, overflown.
+    /// Counters at the last sample: packets dropped by conntrack, connections aborted for lack of memory, queue overflows.
     totals: [u64; 3],
-    /// Time in collections at an earlier sample.
+    /// An earlier sample: its time, and the nanoseconds spent in collections by then.
     collected: Option<(Nanos, u64)>,
-    /// The heap of the JVM at its worst sample, where it had no room left.
+    /// The JVM's heap at the sample with the most time in collections, if it was full.
     pub heap: Option<FullHeap>,
 }
 
-/// Records of earlier versions have fewer: new ones are added at the end.
+/// Records of earlier versions have fewer signs: new ones are added at the end.
 fn by_place<'de, D: Deserializer<'de>>(from: D) -> Result<[Times; SIGNS], D::Error> {
     let mut stored = Vec::<Times>::deserialize(from)?.into_iter();
     Ok(std::array::from_fn(|_| stored.next().unwrap_or_default()))
 }
 
 impl Signs {
-    /// Takes the results of all samples until `now`; `there`: of the target's host.
+    /// Takes the aggregated samples up to `now`; `fullest`: the target's fullest accept queue.
     pub fn see(&mut self, now: Nanos, seen: &Observation, both_here: bool, fullest: Option<Fill>) {
         let there = seen.target_host.as_ref().or(seen.host.as_ref().filter(|_| both_here));
         let hosts = [seen.host.as_ref(), there];
@@ -120,12 +121,12 @@ impl Signs {
         self.see_queue(now, fullest, grown[2]);
     }
 
-    /// The target's fullest queue at this moment, and whether any has overflown since the last one.
+    /// Takes the target's fullest queue now, and whether any queue has overflowed since the last sample.
     pub fn see_queue(&mut self, now: Nanos, fullest: Option<Fill>, has_overflown: bool) {
         self.note(Sign::Queue, now, fullest.is_some_and(Fill::is_full) || has_overflown);
     }
 
-    /// Whether one of several destinations has no listener any more.
+    /// Takes whether one of several destinations has lost its listener.
     pub fn see_listeners(&mut self, now: Nanos, is_deserted: bool) {
         self.note(Sign::Deserted, now, is_deserted);
     }
@@ -144,7 +145,7 @@ impl Signs {
         target.log.iter().for_each(|line| self.note(line.kind.into(), now, true));
     }
 
-    /// Whether nearly all of it is used, and most of the time since an earlier sample was spent in collections.
+    /// Whether the heap is nearly full, and most of the time since an earlier sample was spent in collections.
     fn see_heap(&mut self, now: Nanos, target: &TargetSeen) -> bool {
         let Some(jvm) = target.latest().jvm.filter(|jvm| jvm.heap_max_bytes > 0) else { return false };
         let (at, collected) = *self.collected.get_or_insert((now, jvm.gc_pause_ns));
@@ -163,7 +164,7 @@ impl Signs {
         is_full
     }
 
-    /// A sign was there now, or not.
+    /// Records whether a sign is present now.
     pub fn note(&mut self, sign: Sign, now: Nanos, is_there: bool) {
         let times = &mut self.times[sign as usize];
         let is_full = times.len() >= MAX_TIMES;
@@ -174,13 +175,13 @@ impl Signs {
         }
     }
 
-    /// From and until, in order.
+    /// The intervals of a sign, in order.
     pub fn times(&self, sign: Sign) -> &[(Nanos, Nanos)] {
         &self.times[sign as usize]
     }
 }
 
-/// Whether the table of tracked connections is full now, where the kernel does not count what it drops for that.
+/// Whether the connection-tracking table is full now, for kernels that do not count the resulting drops.
 fn is_tracking_full(host: &&HostSeen) -> bool {
     let table = host.conntrack.zip(host.conntrack_max).filter(|_| host.conntrack_drops.is_none());
     table.is_some_and(|(tracked, most)| most > 0 && tracked.last >= most - most / 100)
@@ -266,7 +267,7 @@ mod tests {
             assert_eq!(signs.times(Sign::Heap).is_empty(), expected.is_none());
         };
         check(&[(0, 950), (600, 960), (1_500, 990)], Some((990, 0.9)));
-        // Full, and hardly collected; collected, and with room; since before the run.
+        // Full, but hardly collected; collected, but with free space; before the run.
         check(&[(0, 950), (60, 960), (150, 990)], None);
         check(&[(0, 500), (600, 600), (1_500, 700)], None);
         check(&[(9_000, 950), (9_001, 960)], None);

@@ -1,5 +1,5 @@
-//! When a population's target went silent: times in which no connection received a response although some waited, while
-//! requests were due and throng was on time. From ticks, in memory that does not grow.
+//! Silences of a population's target: times in which no connection received a response, although requests were outstanding, the load
+//! continued and throng was on time. Taken from ticks, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -8,39 +8,39 @@ use samples::{Phase, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Fewer periods are no silence: each may have begun with a response and ended with one.
+/// Minimum length in periods: each end may have had a response within its period.
 const LEAST: u64 = 3;
-/// Periods of which not all shards have reported yet; what is older is taken as it is.
+/// Maximum number of periods for which reports of shards are missing; older ones are used as they are.
 const MAX_OPEN: usize = 64;
-/// Maximum of silences stored individually.
+/// Maximum number of silences stored individually.
 const MAX_KEPT: usize = 32;
 
 /// A time without responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Silence {
-    /// When it began.
+    /// Start.
     pub from: Nanos,
-    /// When it ended.
+    /// End.
     pub until: Nanos,
-    /// Requests that waited at the end of it, and before it began.
+    /// Outstanding requests at its end.
     pub waiting: u64,
-    /// Of those, the ones that waited before it began.
+    /// Outstanding requests before it began.
     pub before: u64,
-    /// Responses per second then.
+    /// Responses per second before it began.
     pub per_s: u64,
-    /// A response came after it.
+    /// A response ended it.
     pub is_over: bool,
 }
 
 impl Silence {
-    /// How long it lasted.
+    /// Its duration.
     pub fn length(&self) -> Nanos {
         self.until.since(self.from)
     }
 }
 
-/// A period of all shards.
+/// One period, summed over all shards.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Period {
@@ -48,47 +48,47 @@ struct Period {
     waiting: u64,
     open: u64,
     is_ours: bool,
-    /// New requests could be sent: the load had not ended.
+    /// The load had not ended, so new requests could be sent.
     is_loaded: bool,
 }
 
-/// What was found so far.
+/// The silences found so far, and the state of the search for them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Silences {
-    /// The length of a period: that of the shards' ticks.
+    /// Length of a period, which is that of the shards' ticks.
     period: Nanos,
     /// Periods from number `first` on.
     periods: VecDeque<Period>,
     first: u64,
-    /// A response has come.
+    /// A response has come at any time.
     is_served: bool,
-    /// The last periods, the latest first.
+    /// The last periods, the most recent first.
     latest: [Period; 3],
-    /// The one that lasts, and its first period.
+    /// The current silence, and its first period.
     current: Option<(Silence, Period)>,
     found: Vec<Silence>,
     count: u64,
 }
 
 impl Silences {
-    /// None yet, in periods of this length.
+    /// No silences yet; `period`: length of a period.
     pub fn new(period: Nanos) -> Silences {
         Silences { period, ..Silences::default() }
     }
 
-    /// Takes a tick of one shard; all shards have reported until `complete`.
+    /// Takes a tick of one shard; all shards have reported up to `complete`.
     pub fn take(&mut self, tick: &Tick, complete: Nanos) {
         let period = self.period.0;
         let number = |at: Nanos| at.0 / period;
-        // A tick ends a little after its period, and a shard may end several in one: the state is that of one of them.
+        // A tick ends slightly after its period, and a shard may end several in one: only one of them sets the state.
         let nearest = |at: Nanos| (at.0 + period / 2) / period;
         let states = nearest(tick.from)..nearest(tick.until);
         let last = number(Nanos(tick.until.0.saturating_sub(1)));
         if self.periods.is_empty() && self.first == 0 {
             self.first = number(tick.from);
         }
-        // Throng stalled for longer than the window: starts again.
+        // throng stalled for longer than the window: start again.
         if self.periods.is_empty() && last.saturating_sub(self.first) >= 4 * MAX_OPEN as u64 {
             (self.first, self.current) = (number(tick.from), None);
         }
@@ -121,10 +121,10 @@ impl Silences {
         !self.periods.is_empty() && (ends <= complete || self.periods.len() > MAX_OPEN)
     }
 
-    /// The period before `first` has ended.
+    /// Evaluates the period before `first`.
     fn end_period(&mut self, period: Period) {
         self.is_served |= period.answered > 0;
-        // What is sent last is all that waits finally, and may just take long: only a silence that was known by then goes on.
+        // After the load, only its last requests are outstanding, and may just be slow: no new silence begins then.
         let may_be = period.is_loaded || self.lasting().is_some();
         let is_silent =
             period.answered == 0 && period.waiting > 0 && !period.is_ours && self.is_served && may_be;
@@ -136,16 +136,16 @@ impl Silences {
         self.latest = [period, self.latest[0], self.latest[1]];
     }
 
-    /// One more period without a response.
+    /// Extends the current silence by one period.
     fn go_on(&mut self, period: Period) {
         let until = Nanos(self.first * self.period.0);
         let new = self.begin(Nanos(until.0 - self.period.0));
         let (silence, _) = self.current.get_or_insert((new, period));
         (silence.until, silence.waiting) = (until, period.waiting);
-        // All connections wait, or more and more do: a few slow responses are no silence.
+        // A few slow responses are no silence: all connections must be waiting, or more and more of them.
         let (silence, first) = self.current.expect("just now");
         let grows = silence.waiting >= first.waiting + FEW;
-        // Those among them that throng has closed since had a response.
+        // Waiting connections that throng has closed since were open in the first period.
         let open = period.open.max(first.open);
         let all = period.waiting >= FEW && period.waiting * 10 >= open * 9;
         let is_long = silence.length().0 >= LEAST * self.period.0;
@@ -158,9 +158,9 @@ impl Silences {
         }
     }
 
-    /// A silence that begins then, or in one of the two periods before it, to which responses that came earlier may count. Where most
-    /// connections waited before these, those that waited at their end count as waiting before: slow responses may have taken up one
-    /// after the other.
+    /// A silence that begins at `from` or up to two periods before, to which earlier responses may be attributed. If most connections were
+    /// already waiting before these periods, those waiting at their end count as waiting before, because slow responses may have occupied
+    /// one connection after the other.
     fn begin(&self, from: Nanos) -> Silence {
         let [last, earlier @ ..] = self.latest;
         let had_room = |one: &&Period| one.open > 0 && 2 * one.waiting <= one.open;
@@ -175,7 +175,7 @@ impl Silences {
         if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
             known.is_over = by_response;
         }
-        // The longest and the first ones are stored.
+        // The longest and the first silences are stored.
         if self.found.len() > MAX_KEPT {
             let longest = self.found.iter().map(Silence::length).max();
             let place = self.found.iter().rposition(|one| Some(one.length()) != longest).unwrap_or(0);
@@ -183,13 +183,13 @@ impl Silences {
         }
     }
 
-    /// The silence that lasts still.
+    /// The silence that has not ended yet.
     pub fn lasting(&self) -> Option<&Silence> {
         let (current, _) = self.current?;
         self.found.last().filter(|known| known.from == current.from)
     }
 
-    /// How often, and the longest of those stored.
+    /// The number of silences, and the longest one stored.
     pub fn longest(&self) -> Option<(u64, Silence)> {
         self.found.iter().max_by_key(|one| one.length()).map(|longest| (self.count, *longest))
     }
@@ -201,7 +201,7 @@ mod tests {
 
     const PERIOD: Nanos = Nanos::from_millis(200);
 
-    /// (responses, outstanding, stalled ms) of one shard with 20 connections, per period.
+    /// (responses, outstanding, stalled ms) per period, of one shard with 20 connections.
     type Seen = (u64, u64, u64);
 
     fn tick(index: u64, (answered, waiting, stalled_ms): Seen) -> Tick {
@@ -221,7 +221,7 @@ mod tests {
         silences
     }
 
-    /// (how often, longest from, until in ms, over)
+    /// (number, longest from and until in ms, over)
     fn check(seen: &[Seen], expected: Option<(u64, u64, u64, bool)>) {
         let longest = silences(seen).longest();
         let seen = longest.map(|(n, one)| (n, one.from.millis(), one.until.millis(), one.is_over));
@@ -251,7 +251,7 @@ mod tests {
     fn a_stall_of_our_own_is_none_of_the_targets() {
         let own = [vec![BUSY; 5], vec![SILENT], vec![(0, 20, 1_800)], vec![SILENT], vec![BUSY; 5]].concat();
         check(&own, None);
-        // One tick over all of the time that throng was stopped.
+        // One tick that covers the whole time for which throng was stopped.
         let mut silences = silences(&[BUSY; 5]);
         let mut late = tick(5, (0, 20, 2_000));
         late.until = Nanos(20 * PERIOD.0);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_few_slow_responses_are_no_silence() {
-        // Two of twenty wait, the rest thinks.
+        // Two of twenty wait, the others pause.
         check(&[vec![(1, 2, 1); 5], vec![(0, 2, 1); 10], vec![(2, 0, 1); 5]].concat(), None);
         // More and more wait.
         let growing: Vec<Seen> = (0..10).map(|n| (0, 2 + n, 1)).collect();
@@ -282,7 +282,7 @@ mod tests {
         let load = of(BUSY, Phase::Hold, 5);
         let end = of(BUSY, Phase::Drain, 1);
         assert_eq!(play(&[load.clone(), of(SILENT, Phase::Drain, 10), end.clone()].concat()), None);
-        // It had begun just before the load ended; it was one by then.
+        // It began just before the load ended, and was too short by then.
         let late = [load.clone(), of(SILENT, Phase::Hold, 2), of(SILENT, Phase::Drain, 9), end.clone()];
         assert_eq!(play(&late.concat()), None);
         let seen = [load, of(SILENT, Phase::Hold, 3), of(SILENT, Phase::Drain, 7), end];
@@ -295,19 +295,19 @@ mod tests {
             let (_, silence) = silences(seen).longest().expect("there is one");
             (silence.before, silence.waiting, silence.per_s)
         };
-        // A closed loop: all connections waited all the time.
+        // A closed loop: all connections wait all the time.
         assert_eq!(before(&[vec![BUSY; 5], vec![SILENT; 4], vec![BUSY]].concat()), (20, 20, 2_500));
-        // With pauses: one after the other waits from the middle of a period on.
+        // With pauses: connections begin to wait one after the other, from the middle of a period on.
         let pauses = [(10, 1, 1), (10, 1, 1), (5, 6, 1), (0, 16, 1), (0, 20, 1), (0, 20, 1), (9, 0, 1)];
         assert_eq!(before(&pauses), (1, 20, 50));
-        // Slow responses take up one connection after the other, and the last ones at once.
+        // Slow responses occupy one connection after the other, and the last ones at once.
         let taken = [(90, 10, 1), (90, 13, 1), (90, 16, 1), (90, 19, 1), (0, 20, 1), (0, 20, 1), (0, 20, 1)];
         assert_eq!(before(&taken), (19, 20, 450));
     }
 
     #[test]
     fn requests_that_wait_are_counted_once() {
-        // Two, on the only two connections; ticks end a millisecond late, and one ends in the middle of a period.
+        // Two requests on the only two connections; ticks end a millisecond late, and one ends in the middle of a period.
         let mut silences = Silences::new(PERIOD);
         for index in 0..20 {
             let mut tick = tick(index, if (5..15).contains(&index) { (0, 2, 1) } else { (9, 2, 1) });
@@ -352,7 +352,7 @@ mod tests {
         let (count, longest) = all.longest().expect("there are many");
         assert_eq!((count, longest.length().millis()), (3 * MAX_KEPT as u64, 1_800));
         assert!(all.found.len() <= MAX_KEPT + 1 && all.periods.is_empty());
-        // A shard that reports no more does not let the others' periods pile up.
+        // A shard that stops reporting does not make the others' periods accumulate.
         let mut silences = Silences::new(PERIOD);
         (0..10_000).for_each(|index| silences.take(&tick(index, BUSY), Nanos::ZERO));
         assert!((1..=MAX_OPEN).contains(&silences.periods.len()));

@@ -1,4 +1,4 @@
-//! io_uring, epoll or a TUN device, and how many shards that takes.
+//! Chooses the I/O backend (io_uring, epoll or a TUN device), and the number of shards that it needs.
 
 use std::io;
 
@@ -12,13 +12,13 @@ use units::{Clock, Count};
 
 use crate::refusal::Refusal;
 
-/// Most shards, as for `--threads`: each has its own buffers, wheel and histograms.
+/// Maximum number of shards, as for `--threads`: each has its own buffers, timer wheel and histograms.
 const MAX_SHARDS: u32 = 1024;
 
-/// The kernel interface that `choice` selects on this machine, and the message about it.
+/// The kernel interface that `choice` selects on this machine, and a message about it, if any.
 ///
 /// # Errors
-/// [`Refusal::Findings`]: io_uring or a TUN device was requested by name and is refused.
+/// [`Refusal::Findings`]: io_uring or a TUN device was requested by name and is not available.
 pub fn choose_io(choice: IoChoice, root: &Root) -> Result<(Backend, Option<String>), Refusal> {
     choose(choice, root, Uring::probe, || tun::TunDevice::open(Clock::start()).map(drop))
 }
@@ -46,16 +46,16 @@ fn choose(
     }
 }
 
-/// How a plan is cut up.
+/// The number of shards of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shards {
-    /// Of each population.
+    /// Shards of each population.
     pub(crate) counts: Vec<u32>,
-    /// Each thread has a table of open files, and a limit, of its own.
+    /// Each thread has its own table of open files, with its own limit.
     pub(crate) own_files: bool,
 }
 
-/// As many shards as the plan has threads; over epoll, which alone has a file for each connection, at least one for each `limit` of open files.
+/// As many shards as the plan has threads. epoll alone needs a file per connection, and so at least one shard per `limit` of open files.
 pub(crate) fn shards(
     plan: &Plan,
     backend: Backend,
@@ -63,7 +63,7 @@ pub(crate) fn shards(
     own_files: impl Fn() -> io::Result<()>,
 ) -> Result<Shards, Finding> {
     let most_open = || plan.populations.iter().map(Population::most_open);
-    // No shard without a connection.
+    // No shard without connections.
     let asked: Vec<u32> =
         (0..plan.populations.len() as u16).map(|nth| plan.threads.min(plan.most_threads(nth))).collect();
     if backend != Backend::Epoll {
@@ -72,7 +72,7 @@ pub(crate) fn shards(
     let short = |needed: u32, open_files: u32, more: &str| {
         host::open_files_refused(limit.into(), needed.into(), format!("ulimit -n {open_files}{more}"))
     };
-    // What a table holds beside connections: that of its epoll instance among it.
+    // Entries of a file table besides connections, including its epoll instance.
     let others = limit - epoll::room(limit).min(limit);
     let probes = plan.probe.as_ref().map_or(0, Probe::places);
     if let Err(e) = own_files() {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn shards_are_as_many_as_the_tables_take() {
-        // A table of 1,016 has room for 1,000.
+        // A table of 1,016 has room for 1,000 connections.
         let check = |connections, threads, own_files: fn() -> io::Result<()>, expected: Result<u32, &str>| {
             let found = shards(&plan(connections, threads), Backend::Epoll, 1_016, own_files);
             let found = found.map_err(|finding| finding.to_string());
@@ -165,7 +165,7 @@ mod tests {
         let many = "open files: 1,016 allowed, 1,024,001 needed over epoll: ulimit -n 1017, for 1,024 threads \
             with a table each";
         check(1_024_001, 1, fine, Err(many));
-        // One table for all: 16 others, and an epoll instance for each further shard.
+        // One table for all: 16 other files, and an epoll instance for each additional shard.
         check(998, 2, refused, Ok(2));
         let one = "open files: 1,016 allowed, 1,017 needed over epoll: ulimit -n 1017, or allow close_range or \
             unshare to give each thread a table (Operation not permitted (os error 1))";

@@ -1,4 +1,6 @@
-//! The same connections counted at both ends, where the target's end can be seen.
+//! The same connections counted at both ends, if the target's end is on this host. The kernel lists sockets by netlink; throng's
+//! connections are recognised among others by their source addresses and ports. The difference shows connections that the target has not
+//! accepted, or does not have at all.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,15 +17,15 @@ use plan::{Role, Route, SourcePool, TupleShare, Tuples};
 use record::ends::OwnCounts;
 use units::Nanos;
 
-/// The kernel lists this many connections in some hundred milliseconds; more are not counted.
+/// Maximum number of connections to list: the kernel lists this many in about a hundred milliseconds.
 pub(crate) const MAX_COUNTED: u64 = 200_000;
 
 /// Open connections that the target's process does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Absent {
-    /// Its kernel has them, in the accept queue.
+    /// In the accept queue of the target's kernel.
     pub(crate) unaccepted: u64,
-    /// Only throng has an end of them: the accept queue was full, and the target's kernel dropped what completes the handshake.
+    /// Open at throng's end only: the accept queue was full, and the target's kernel dropped the ACK that completes the handshake.
     pub(crate) missing: u64,
 }
 
@@ -33,31 +35,30 @@ impl Absent {
     }
 }
 
-/// The target's ends of our connections.
+/// The target's ends of throng's connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
-    /// All of them, the probe's among them.
+    /// Number of ends, including the probe's.
     pub(crate) there: u64,
-    /// By what dialled them.
+    /// Absent connections by role.
     absent: HashMap<Role, Absent>,
-    /// Whether those that are missing could be counted.
+    /// Whether missing connections could be counted.
     pub(crate) are_paired: bool,
 }
 
 impl Ends {
-    /// What is absent of each of this many populations.
+    /// Absent connections of each population, for `count` populations.
     pub(crate) fn of_populations(&self, count: usize) -> Vec<Absent> {
         let of = |nth| self.absent.get(&Role::Population(nth)).copied().unwrap_or_default();
         (0..).map(of).take(count).collect()
     }
 
-    /// Whether any are absent.
+    /// Whether any connection is absent.
     fn has_absent(&self) -> bool {
         self.absent.values().any(|absent| absent.all() > 0)
     }
 
-    /// Of those that were absent earlier, throng has closed some since, as their requests had timed out: up to `gone`, they are absent
-    /// too.
+    /// Adds connections that were absent earlier and that throng has closed since because their requests timed out, up to `gone`.
     fn add_gone(&mut self, earlier: &Ends, mut gone: u64) {
         for (role, was) in &earlier.absent {
             let own = self.absent.entry(*role).or_default();
@@ -68,12 +69,12 @@ impl Ends {
     }
 }
 
-/// Where the connections of a run come from: by that the target's ends of them are known among others.
+/// The sources of a run's connections, by which the target's ends are recognised among others.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     shares: Vec<Share>,
     pools: Vec<SourcePool>,
-    /// Of shards with a device: their connections are no sockets, and their addresses none of this machine.
+    /// Shards with a device: their connections are not sockets, and their addresses do not belong to this machine.
     watches: Vec<Arc<Watch>>,
 }
 
@@ -82,12 +83,12 @@ pub(crate) struct Sources {
 struct Share {
     role: Role,
     tuples: Tuples,
-    /// The place among its destinations of each, by its number among those of the run.
+    /// Index among this route's destinations, by index among the run's destinations.
     places: HashMap<u32, u32>,
 }
 
 impl Sources {
-    /// Adds those of a shard, with its share of the 4-tuples and their salt.
+    /// Adds the sources of a shard, with its share of the 4-tuples and their salt.
     pub(crate) fn add(&mut self, role: Role, routes: &[Route], share: TupleShare, salt: u64) {
         for route in routes {
             if !self.pools.contains(&route.pool) {
@@ -100,13 +101,13 @@ impl Sources {
         }
     }
 
-    /// The shard has a device.
+    /// Adds the device of a shard.
     pub(crate) fn watch(&mut self, watches: impl IntoIterator<Item = Arc<Watch>>) {
         self.watches.extend(watches);
     }
 
-    /// What [`net::segments_to`] finds where connections are sockets: of `open` connections, on which this many requests wait. None where
-    /// they are.
+    /// For connections over a device, what [`net::segments_to`] returns for sockets. `open`: connections; `waiting`: outstanding
+    /// requests. `None` if the connections are sockets.
     pub(crate) fn segments(&self, now: Nanos, open: u64, waiting: u64) -> Option<Segments> {
         let came = self.watches.iter().map(|watch| watch.came()).max()?;
         let stuck = self.watches.iter().map(|watch| watch.stuck());
@@ -115,12 +116,12 @@ impl Sources {
             unacknowledged: all.unacknowledged + stuck.unacknowledged,
         });
         let quiet = Some(Duration::from_nanos(now.since(came).0));
-        // Nothing came on those that are stuck either.
+        // Nothing was received on the stuck connections either.
         let stuck_for = quiet.filter(|_| all.unacknowledged > 0);
         Some(Segments { quiet, stuck_for, ..segments(all, open, waiting) })
     }
 
-    /// SYNs that shards with a device sent again, and messages of ICMP that they received: the kernel counts neither.
+    /// SYN retransmissions and received ICMP messages of shards with a device, which the kernel does not count.
     pub(crate) fn own_counts(&self) -> OwnCounts {
         self.watches.iter().fold(OwnCounts::default(), |sum, watch| OwnCounts {
             syns_again: sum.syns_again + watch.syns_again(),
@@ -128,7 +129,7 @@ impl Sources {
         })
     }
 
-    /// What dials this destination, by its number, from there; none where that is not throng.
+    /// The role that dials this destination (an index) from this address; `None` if throng does not.
     fn role(&self, destination: u32, from: SocketAddr) -> Option<Role> {
         let dials = |share: &&Share| {
             share.places.get(&destination).is_some_and(|place| share.tuples.has_source(from, *place))
@@ -136,7 +137,7 @@ impl Sources {
         self.shares.iter().find(dials).map(|share| share.role)
     }
 
-    /// An address that a socket may be bound to and `to` is dialled from; none where that is the kernel's choice.
+    /// A local address to bind to for dialling `to`; `None` if the kernel chooses it.
     pub(crate) fn towards(&self, to: SocketAddr) -> Option<IpAddr> {
         if !self.watches.is_empty() {
             return None;
@@ -151,9 +152,9 @@ impl Sources {
         })
     }
 
-    /// How many of our connections end at these destinations in this network namespace, according to the kernel; none if it
-    /// does not report them. A target behind address translation has its ends elsewhere: that is 0. Other connections at
-    /// its port, to or from other addresses, are not counted. The query stops at `most`.
+    /// Number of throng's connections that end at these destinations in this network namespace, by the kernel's list; `None` if that is
+    /// unavailable. It is 0 if the target is behind address translation. Other connections at the same ports are not counted. Stops
+    /// counting at `most`.
     pub(crate) fn ends_there(&self, most: u64, destinations: &[SocketAddr]) -> Option<u64> {
         let mut count = 0;
         self.for_each_end_there(&Destinations::new(destinations), |_, _| {
@@ -163,8 +164,8 @@ impl Sources {
         Some(count)
     }
 
-    /// Those ends, and which of `open` connections of the load the target's process does not have; with an earlier list of them, and how many
-    /// connections were open when the load ended, also those that are open no more.
+    /// Lists these ends, and finds which of `open` load connections the target's process does not have. `earlier`: a previous list, and
+    /// the number of connections held when the load ended, to include connections closed since.
     pub(crate) fn ends(
         &self,
         open: u64,
@@ -180,7 +181,7 @@ impl Sources {
             ends.absent.entry(role).or_default().unaccepted += u64::from(!end.is_accepted);
             true
         })?;
-        // The kernel lists none of the connections of a device.
+        // The kernel does not list connections over a device.
         if ends.are_paired && of_load < open {
             let missing = self.missing(&destinations)?;
             missing.into_iter().for_each(|role| ends.absent.entry(role).or_default().missing += 1);
@@ -194,12 +195,12 @@ impl Sources {
         Some(ends)
     }
 
-    /// What dialled each connection that is established here, and of which the target has no end. One that the target closes is
-    /// established here no longer: it counts only if it is both before and after the target's ends are listed.
+    /// Roles of the connections that are established at throng's end and have no end at the target. A connection that the target closes
+    /// meanwhile is no longer established here, so only connections listed both before and after the target's ends count.
     fn missing(&self, destinations: &Destinations) -> Option<Vec<Role>> {
         let before = self.dialled(destinations)?;
         let mut there = HashSet::new();
-        // Where connections come and go, the kernel may skip one as it lists them.
+        // While connections come and go, the kernel's list may skip one.
         for _ in 0..2 {
             self.for_each_end_there(destinations, |_, end| {
                 there.insert((end.far, end.near));
@@ -209,7 +210,7 @@ impl Sources {
         Some(unpaired(&before, &there, self.dialled(destinations)?))
     }
 
-    /// What dialled each of our connections.
+    /// Throng's connections with their roles.
     fn dialled(&self, destinations: &Destinations) -> Option<HashMap<Connection, Role>> {
         let mut found = HashMap::new();
         for port in &destinations.ports {
@@ -222,7 +223,7 @@ impl Sources {
         Some(found)
     }
 
-    /// The target's end of each of our connections, with what dialled it, until `take` has had enough: then it returns false.
+    /// Calls `take` for each target end of throng's connections, with the role that dialled it, until it returns false.
     fn for_each_end_there(
         &self,
         destinations: &Destinations,
@@ -239,11 +240,11 @@ impl Sources {
     }
 }
 
-/// Our end of a connection, and the target's.
+/// throng's end of a connection, and the target's.
 type Connection = (SocketAddr, SocketAddr);
 
-/// What dialled the connections that are here before and after the target's ends were listed, and not among these. A destination without
-/// any end here may be translated: nothing is known of its connections.
+/// Roles of the connections present both `before` and `after`, but not in `there`. A destination without any end here may be translated:
+/// its connections are skipped.
 fn unpaired(
     before: &HashMap<Connection, Role>,
     there: &HashSet<Connection>,
@@ -255,14 +256,14 @@ fn unpaired(
     after.into_iter().filter(|(ends, _)| is_missing(ends)).map(|(_, role)| role).collect()
 }
 
-/// The destinations of a run, by which the ends of its connections are known.
+/// The destinations of a run, with their indices.
 struct Destinations {
     numbers: HashMap<SocketAddr, u32>,
     ports: HashSet<u16>,
 }
 
 impl Destinations {
-    /// In the run's order.
+    /// From the destinations in the run's order.
     fn new(all: &[SocketAddr]) -> Destinations {
         let numbers =
             all.iter().map(|to| SocketAddr::new(to.ip().to_canonical(), to.port())).zip(0..).collect();
@@ -270,14 +271,14 @@ impl Destinations {
     }
 }
 
-/// Of `open` connections, on which this many requests wait.
+/// TCP's state of `open` connections with `waiting` outstanding requests.
 fn segments(stuck: Stuck, open: u64, waiting: u64) -> Segments {
     let Stuck { syns, unacknowledged } = stuck;
     Segments {
-        // What a shard notes of them is up to 0.1 s old: those that it has given up since are open no more.
+        // The shards' counts are up to 0.1 s old, and may include connections closed since.
         connections: open.max(unacknowledged),
         unacknowledged,
-        // Requests of several streams wait for the same acknowledgement.
+        // Requests on several streams wait for the same acknowledgement.
         unanswered: waiting.min(open).saturating_sub(unacknowledged),
         syns,
         ..Segments::default()
@@ -322,7 +323,7 @@ mod tests {
         sources
     }
 
-    /// Their local ports, ascending.
+    /// The local ports of these streams, ascending.
     fn ports(dialled: &[TcpStream]) -> Vec<u16> {
         let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
         let mut ports: Vec<u16> = dialled.iter().map(port).collect();
@@ -330,7 +331,7 @@ mod tests {
         ports
     }
 
-    /// Twelve connections of two populations from the same address, of which the target has accepted five.
+    /// Twelve connections of two populations from the same address, five of them accepted by the target.
     #[test]
     fn it_is_known_whose_connections_are_not_accepted() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
@@ -348,13 +349,13 @@ mod tests {
         }
         let waiting = sources.ends(12, &[at], None).expect("the kernel lists them").of_populations(3);
         let unaccepted: Vec<u64> = waiting.iter().map(|own| own.unaccepted).collect();
-        // Six of the twelve are of each.
+        // Each population has six of the twelve.
         let own = |nth| {
             let is_own = |far: &SocketAddr| sources.role(0, *far) == Some(Role::Population(nth));
             accepted.iter().filter(|(_, far)| is_own(far)).count() as u64
         };
         assert_eq!(unaccepted, [6 - own(0), 6 - own(1), 0]);
-        // In vain it looks for a thirteenth.
+        // A thirteenth connection does not exist.
         assert_eq!(sources.ends(13, &[at], None).map(|ends| ends.of_populations(3)), Some(waiting));
     }
 
@@ -381,10 +382,10 @@ mod tests {
         check(&four, &four, &four, &[]);
         check(&four, &four[1..], &four, &[0]);
         check(&four, &four[..1], &four, &[0, 1, 1]);
-        // The target closes the first of them meanwhile; the last one is dialled meanwhile.
+        // The target closes the first one meanwhile; the last one is dialled meanwhile.
         check(&four, &four[1..], &four[1..], &[]);
         check(&four[..3], &four[..3], &four, &[]);
-        // Of a destination that is translated no end is here.
+        // A translated destination has no end here.
         let other = [(1, a), (2, a), (3, b)];
         check(&other, &other[..2], &other, &[]);
         check(&other, &other[1..], &other, &[0]);
@@ -426,7 +427,7 @@ mod tests {
         let of =
             |open| ours.ends(open, &[at], None).map(|ends| (ends.there, ends.of_populations(1)[0].missing));
         assert_eq!(of(4), Some((4, 0)));
-        // The target closes one: its end is not established, and neither is ours.
+        // The target closes one: neither end is established any more.
         drop(listener.accept().expect("four wait"));
         assert_eq!(of(4), Some((3, 0)), "that is no half-open connection");
     }

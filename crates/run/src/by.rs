@@ -1,4 +1,4 @@
-//! What a search makes larger.
+//! The quantity that a search increases.
 
 use std::{
     collections::BTreeMap,
@@ -8,27 +8,27 @@ use std::{
 
 use plan::Plan;
 
-/// What is made larger.
+/// The quantity that a search increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum By {
-    /// Connections held.
+    /// Held connections.
     Connections,
-    /// Connections that arrive in a second.
+    /// Connections that arrive per second.
     Arrival,
     /// Connections dialled at once.
     Burst,
-    /// Requests a second.
+    /// Requests per second.
     Rate,
-    /// A number in the scenario file, or of a flag. Agents have none here: they get the file and the flags of each step.
+    /// A number in the scenario file or in a flag. `None` on agents, which receive the file and the flags of each step.
     Number(#[serde(skip)] Option<&'static Number>),
 }
 
-/// A number in a scenario file, or of a flag, and the plans with others in its place.
+/// A number in a scenario file or in a flag, and the plans with other values for it.
 pub struct Number {
     path: String,
-    /// What a load is counted in.
+    /// The unit of the load.
     unit: String,
-    /// As the file has it.
+    /// The value in the file or flag.
     pub value: u64,
     plans: Mutex<Plans>,
 }
@@ -36,13 +36,13 @@ pub struct Number {
 /// The plans of a search by a number.
 #[derive(Default)]
 struct Plans {
-    /// None once the search is over.
+    /// Creates a plan; `None` once the search is over.
     make: Option<Box<MakeVariant>>,
-    /// Those that were made: a search has some dozens of loads, and asks for each several times.
+    /// Plans created so far: a search has a few dozen loads, and requests the plan of each several times.
     made: BTreeMap<u64, Result<Variant, String>>,
 }
 
-/// Makes the plan with this number, or says why it cannot be.
+/// Creates the plan with this number, or returns why it is not valid.
 type MakeVariant = dyn Fn(u64) -> Result<Variant, String> + Send + Sync;
 
 /// A plan with another number.
@@ -50,15 +50,15 @@ type MakeVariant = dyn Fn(u64) -> Result<Variant, String> + Send + Sync;
 pub struct Variant {
     /// The plan.
     pub plan: Plan,
-    /// The text of its scenario file, if it is in there.
+    /// The text of its scenario file, if that contains the number.
     pub text: Option<String>,
-    /// The flag that has it, with its value, if it is one.
+    /// The flag with its value, if the number is in a flag.
     pub flag: Option<(String, String)>,
 }
 
 impl By {
-    /// The number at this path of a scenario file, or of the flag of that name, where it is `value` of a unit, which may be none. Its names are kept as long as the process lasts,
-    /// its plans until it is [released](By::release).
+    /// A search by the number at this path of a scenario file, or in the flag of that name. `value`: its current value; `unit` may be
+    /// empty. The names are never freed, the plans when they are [released](By::release).
     pub fn number(
         path: &str,
         (value, unit): (u64, &str),
@@ -70,7 +70,7 @@ impl By {
         By::Number(Some(Box::leak(Box::new(Number { path, unit, value, plans }))))
     }
 
-    /// The word of the command line and of the JSON.
+    /// The name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             By::Connections => "connections",
@@ -81,7 +81,7 @@ impl By {
         }
     }
 
-    /// As the judge of a step knows it.
+    /// The same quantity as the judge of a step names it.
     pub fn judged(self) -> judge::By {
         match self {
             By::Connections => judge::By::Connections,
@@ -92,7 +92,7 @@ impl By {
         }
     }
 
-    /// What a load is counted in.
+    /// The unit of the load.
     pub fn unit(self) -> &'static str {
         match self {
             By::Connections => "connections",
@@ -103,10 +103,10 @@ impl By {
         }
     }
 
-    /// The plan with this load in the place of its number; none where no number is searched.
+    /// The plan with `load` as its number; `None` unless the search is by a number.
     ///
     /// # Errors
-    /// There can be no plan with it, with the reason.
+    /// There is no valid plan with it; contains the reason.
     pub fn variant(self, load: u64) -> Option<Result<Variant, String>> {
         let By::Number(Some(number)) = self else { return None };
         let Plans { make, made } = &mut *number.plans();
@@ -114,7 +114,7 @@ impl By {
         Some(made.entry(load).or_insert_with(new).clone())
     }
 
-    /// Frees the plans of a number: its search is over.
+    /// Frees the plans, after the search.
     pub fn release(self) {
         if let By::Number(Some(number)) = self {
             *number.plans() = Plans::default();

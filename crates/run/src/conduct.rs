@@ -1,5 +1,5 @@
-//! The environment of the conductor on this machine: passes it ticks, commands and signals, delivers its orders and lines,
-//! and samples target and hosts.
+//! Connects the conductor to the real world: passes it ticks, commands and signals, delivers its orders and lines, and samples the target
+//! and the hosts. A failure in here (`caught`) ends the run; what was measured until then is the result.
 
 mod closer;
 
@@ -28,25 +28,26 @@ use crate::{
 };
 use record::{Record, losses::Losses, moments::Moments};
 
-/// While workers stop, it looks this often whether they are still waited for.
+/// Polling interval while workers stop: whether to keep waiting for them.
 const LOOKS: Nanos = Nanos::from_millis(100);
-/// They are not waited for longer than this where a user does not wait, or all are lost and the broker is away, which was waited for
-/// before. A longer wait is explained.
+/// Limit of the wait for stopping workers after an urgent interrupt, or if all workers are lost and the broker, which was already waited
+/// for, is disconnected. A longer wait is explained to the user.
 const STOPS_SOON: Nanos = Nanos::from_secs(2);
 
-/// For how long responses are waited for at the end of a step, if not for the longest timeout; and whether it ends now, before its time.
+/// How a run may be shortened: the limit of the wait for responses at the end (`None`: the longest timeout), and a predicate that ends
+/// the load early.
 pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
 
-/// What the target may be asked after the load.
+/// Which experiments may be made with the target after the load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asking {
-    /// Whatever the run leaves open.
+    /// All that the results of the run call for.
     All,
-    /// In a step of a search, which goes on: only whether it speaks TLS.
+    /// In a step of a search, whose load continues: only whether the target speaks TLS.
     Tls,
 }
 
-/// Runs the stages until the end of the last one, or until that is [`Early`], and ends the load.
+/// Runs the stages until the end of the last one, or an [`Early`] end, then ends the load and stops the workers.
 pub(crate) fn conduct(
     plan: &Plan,
     observer: Observer,
@@ -61,7 +62,7 @@ pub(crate) fn conduct(
     (conductor.record.io, conductor.record.threads) = (ground.io.into(), ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();
-    // What fails in here ends the run, and what was measured until then is its result.
+    // A failure in here ends the run; its result is what was measured until then.
     caught(|| around.play(&mut conductor, workers, is_enough));
     let keeps = asking == Asking::All && around.may_ask(&mut conductor) && workers.keep();
     caught(|| around.stop(&mut conductor, workers));
@@ -71,8 +72,9 @@ pub(crate) fn conduct(
     record
 }
 
-/// Runs the stages starting with `held` connections of each population, `to_redial` of which are closed for now, and leaves the load as it
-/// is at the end of the last one, or once `is_enough`. `losses`: of the existing connections.
+/// Runs the stages for a step of a search, starting with `held` connections of each population, `to_redial` of them currently
+/// closed. Leaves the load as it is at the end of the last stage, or once `is_enough` returns true. `losses`: those of the existing
+/// connections so far.
 pub(crate) fn conduct_on(
     plan: &Plan,
     root: &Root,
@@ -94,7 +96,7 @@ pub(crate) fn conduct_on(
     caught(|| around.play(&mut conductor, workers, is_enough));
     drop(watching);
     let mut record = around.finish(conductor, workers, false);
-    // What the others report goes on.
+    // The other agents continue to report; only lost ones are final.
     record.agents.retain(|agent| agent.state == AgentState::Lost);
     record
 }
@@ -104,15 +106,15 @@ struct Environment<'a, 's> {
     sinks: Sinks<'a, 's>,
     interrupt: &'a Interrupt,
     observer: Observer,
-    /// Where connections are dialled from; none if that is not this process.
+    /// Where connections are dialled from; `None` if other processes dial.
     sources: Option<Arc<Sources>>,
     rejections: Rejections,
     resets: Resets,
     moments: Moments,
     ends: OtherEnds,
-    /// The target's ends shortly before the end of the load.
+    /// The target's ends of the connections, listed shortly before the end of the load.
     earlier: Option<Ends>,
-    /// What the user knows to be waited for at the end.
+    /// The kind of wait at the end that was last reported to the user.
     told: Option<Discriminant<Awaited>>,
 }
 
@@ -139,7 +141,7 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
-    /// From the first stage to the end of the last, or until it `is_enough`.
+    /// Runs from the first stage to the end of the last, or until `is_enough`.
     fn play(
         &mut self,
         conductor: &mut Conductor,
@@ -189,7 +191,7 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
-    /// Where the end that a user asked for takes long: for what it waits, each once.
+    /// If the end that a user requested takes long: prints what the run is waiting for, once for each reason.
     fn tell(&mut self, awaited: Awaited, left: Nanos) {
         let kind = Some(discriminant(&awaited));
         if self.interrupt.is_urgent() || std::mem::replace(&mut self.told, kind) == kind {
@@ -202,7 +204,7 @@ impl<'a, 's> Environment<'a, 's> {
         ));
     }
 
-    /// The workers end, and what they still report counts.
+    /// Stops the workers; what they still report is counted.
     fn stop(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
         let is_given_up = conductor.are_all_lost();
         stop_unless(
@@ -231,7 +233,7 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
-    /// Whether every connection is secured: then CPU time is that of connections with TLS.
+    /// Whether all connections use TLS. Only then is the CPU time of throng attributed to connections with TLS.
     fn is_secured(&self) -> bool {
         self.plan.populations.iter().all(|population| population.target.secure)
     }
@@ -248,7 +250,7 @@ impl<'a, 's> Environment<'a, 's> {
         self.observer.sample(now, conductor.phase(now), load);
     }
 
-    /// A line for the sinks, once a second.
+    /// Emits a line to the sinks, once a second.
     fn carry_line(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
         let now = workers.now();
         if let Some(line) = conductor.poll_line(now) {
@@ -259,14 +261,14 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
-    /// What came too late for its line, for the sinks that keep lines.
+    /// Passes late ticks to the sinks that store lines.
     fn show_late(&mut self, late: Vec<Tick>) {
         for tick in late {
             self.sinks.late(&tick);
         }
     }
 
-    /// Whether the target may be asked what it was: something went wrong, as far as is known, and no one ended the run before its time.
+    /// Whether experiments with the target are allowed: the run seems to have failed, and was not ended early.
     fn may_ask(&self, conductor: &mut Conductor) -> bool {
         let may = self.plan.experiments && !self.interrupt.is_set() && Failure::first().is_none();
         may && conductor.record.interrupted.is_none() && conductor.seems_wrong()
@@ -278,7 +280,7 @@ impl<'a, 's> Environment<'a, 's> {
         self.moments.take(&line, self.observer.take_doing());
     }
 
-    /// From stage to stage; whether the run is over.
+    /// Advances the conductor; returns whether the run is over.
     fn step(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) -> bool {
         let now = workers.now();
         let Step { phase, drains, has_ended, is_over } = conductor.step(now);
@@ -296,7 +298,7 @@ impl<'a, 's> Environment<'a, 's> {
         is_over && !self.rejections.is_pending(now)
     }
 
-    /// What was measured is complete, and the target is asked what that leaves open; `keeps`: the load's connections are open still.
+    /// Completes the record, and makes the experiments that the results call for. `keeps`: the load's connections are still open.
     fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers, keeps: bool) -> Record {
         let (now, open) = (workers.now(), conductor.open());
         caught(|| {
@@ -305,7 +307,7 @@ impl<'a, 's> Environment<'a, 's> {
                 self.observer.see_end(now);
             }
             self.count_own();
-            // Before the last line: exporters count what was late with the next line, and there is none after it.
+            // Before the last line: exporters count late ticks together with the next line, and no line follows the last one.
             self.show_late(conductor.take_late());
         });
         let line = caught(|| {
@@ -322,7 +324,7 @@ impl<'a, 's> Environment<'a, 's> {
         caught(|| {
             record.rejection = rejections.finish(|ip| observer.is_here(ip));
         });
-        // The summary has how thresholds were met.
+        // The final samples carry no thresholds: their results are in the summary.
         let (samples, doing, root) = (observer.latest(), observer.take_doing(), observer.root().clone());
         caught(|| moments.take(&line, doing));
         record.moments = moments;
@@ -331,7 +333,7 @@ impl<'a, 's> Environment<'a, 's> {
             Lab { plan, root: &root, workers, interrupt, open: keeps.then_some(open) }.ask(&record)
         });
         record.answer(asked.unwrap_or_default());
-        // The experiments may meet what the load has met.
+        // After the experiments: they may be reset like the load.
         record.hops = resets.finish();
         record.answers.marks().for_each(|mark| line.marks.add(mark));
         caught(|| sinks.tick(&line, &samples));
@@ -339,7 +341,7 @@ impl<'a, 's> Environment<'a, 's> {
     }
 }
 
-/// Whether as many connections were lost, or dialled in vain, as are open now: the target may have ended.
+/// Whether at least as many connections were lost or failed to open as are open now: the target may have exited.
 fn ended_en_masse(conductor: &Conductor) -> bool {
     let lost = conductor.sum(|tick| tick.counts.dropped + tick.counts.failed);
     lost > 0 && lost >= conductor.open()

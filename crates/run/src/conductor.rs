@@ -1,5 +1,6 @@
-//! The conductor: leads a run from its first order to its last. Pure: reports of workers, commands and the time come in,
-//! orders and lines go out. What carries them, and what is observed meanwhile, is in [`crate::conduct`].
+//! The conductor: leads a run from its first order to its last. It is pure: worker reports, commands and the time are inputs; orders and
+//! one line per second are outputs. [`crate::conduct`] connects it to real workers, sinks, signals and the observation of the target. The
+//! simulation uses the same code with simulated workers.
 
 mod absent;
 mod commands;
@@ -32,20 +33,20 @@ use crate::{
 };
 use record::{PopulationRecord, Record};
 
-/// It acts this often; less often at full load, which is left in peace. The end of a ramp is reported at once.
+/// Interval between steps. It is longer at full load, so as not to disturb the load. The end of a ramp is reported at once.
 const ACTS_EVERY: Nanos = Nanos::from_millis(20);
 const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
 
-/// What a step has led to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The phase of the run before the step ended it, if it did.
+    /// The phase of the run at the step, before a possible end of the load by this step.
     pub phase: Phase,
-    /// The load ends with the orders of this step.
+    /// This step orders the end of the load.
     pub drains: bool,
-    /// Every worker has reported that the load has ended.
+    /// Every worker has reported the end of its load; set in one step only.
     pub has_ended: bool,
-    /// Nothing is waited for any longer.
+    /// The run is over: all responses and reports have arrived, or the time to wait for them is up.
     pub is_over: bool,
 }
 
@@ -54,51 +55,52 @@ pub struct Conductor<'a> {
     plan: &'a Plan,
     schedule: Schedule<'a>,
     reports: Vec<Report>,
-    /// What the probe's workers have reported since the last line; what the others did is in their populations' records.
+    /// Reports of the probe's workers since the last line. Reports of the load's workers are in their population's record.
     probe: Tick,
     line_begins: Nanos,
     line_ends: Nanos,
-    /// What came of the seconds after the present line, which waits for others: the worker's role, and what it had open before.
+    /// Ticks of seconds after the current line, which still waits for other workers: role, tick, and the worker's open connections before
+    /// it.
     ahead: Vec<(Role, Tick, u64)>,
-    /// The agents' ticks are of whole seconds: each is of one line, whenever it comes.
+    /// Ticks cover whole seconds (agents): each belongs to exactly one line, whenever it arrives.
     has_seconds: bool,
-    /// What came of seconds whose lines have ended, by second; only where workers may be away.
+    /// Late counts by second, for seconds whose lines have already been emitted. Used only with workers that may be disconnected.
     late: BTreeMap<u64, Tick>,
     pub(crate) record: Record,
     /// Stages and commands since the last line.
     marks: Marks,
-    /// How fast each population dials at most, without a schedule.
+    /// Maximum dial rate of each population, learned from the target's congestion; used where the plan gives no rate.
     dial_rates: Vec<DialRate>,
     orders: Vec<Order>,
     draining: Option<Nanos>,
-    /// It ends before the end of its last stage.
+    /// The load ends before the end of the last stage.
     ends_early: bool,
-    /// What ends it early: a user's command, or a signal.
+    /// What ends the load early: a user's command, a lost worker or a failure. A signal is in `has_signal`.
     ends_by: Option<&'static str>,
     has_signal: bool,
-    /// The usual length of a worker's tick.
+    /// Usual length of a worker's tick.
     period: Nanos,
-    /// An order arrives, or a report, within this time.
+    /// Maximum time until an order is applied or a report arrives.
     latency: Nanos,
     patience: Patience,
-    /// The run goes on without a worker that is lost.
+    /// The run continues without a lost worker.
     carries_on: bool,
-    /// Others are still to take over what a lost worker did.
+    /// Other workers may still take over the load of a lost worker.
     hands_over: bool,
-    /// One that is lost may come back, as far as is known.
+    /// A lost worker may still come back.
     may_come_back: bool,
-    /// No worker is left: none that is lost comes back.
+    /// All workers have ended: no lost worker comes back.
     none_is_left: bool,
 }
 
 impl<'a> Conductor<'a> {
-    /// Of a run from its first dial on; the workers' ticks begin at `start`.
+    /// A conductor for a whole run. The workers' ticks begin at `start`, the dials at `first_dial`.
     pub fn new(plan: &'a Plan, workers: &dyn Workers, start: Nanos, first_dial: Nanos) -> Conductor<'a> {
         let schedule = Schedule::new(plan, first_dial, workers.notice());
         Conductor::with(plan, workers, schedule, start, first_dial)
     }
 
-    /// For a step of a search: `held` connections of each population exist already. At the end they stay as they are.
+    /// A conductor for a step of a search: `held` connections of each population exist already, and all connections stay open at the end.
     pub fn going_on(plan: &'a Plan, workers: &dyn Workers, held: &[u32]) -> Conductor<'a> {
         let now = workers.now();
         Conductor::with(plan, workers, Schedule::going_on(plan, now, held, workers.notice()), now, now)
@@ -147,7 +149,7 @@ impl<'a> Conductor<'a> {
             has_signal: false,
             period,
             latency,
-            // Responses that are under way at the end may come within their timeout, and are reported a little later.
+            // Responses outstanding at the end may arrive within their timeout; their reports arrive a little later.
             patience: Patience::of(plan.longest_timeout() + Nanos(3 * latency.0)),
             carries_on: workers.carries_on(),
             hands_over: false,
@@ -158,17 +160,17 @@ impl<'a> Conductor<'a> {
         conductor
     }
 
-    /// Waits this long for responses at the end, if given, instead of the plan's longest timeout.
+    /// Limits the wait for responses at the end to `patience`; `None` leaves the default, the plan's longest timeout.
     pub fn with_patience(self, patience: Option<Nanos>) -> Conductor<'a> {
         Conductor { patience: patience.map_or(self.patience, Patience::of), ..self }
     }
 
-    /// The stages.
+    /// The schedule of the stages.
     pub fn schedule(&self) -> &Schedule<'a> {
         &self.schedule
     }
 
-    /// Takes the ticks that come until it is time to act; whether any came, or none where all workers have ended.
+    /// Handles updates until the next step is due. Returns whether any arrived, or `None` if all workers have ended.
     pub fn gather(&mut self, workers: &mut dyn Workers) -> Option<bool> {
         let mut until = self.acts_at(workers.now());
         if !workers.is_connected() {
@@ -188,12 +190,12 @@ impl<'a> Conductor<'a> {
                 }
                 update => self.handle(update),
             }
-            // What is there already is taken along.
+            // After the first update, take those that have already arrived, without waiting.
             (has_news, until) = (true, Nanos::ZERO);
         }
     }
 
-    /// Something came from the workers.
+    /// Handles an update from the workers.
     pub fn handle(&mut self, update: Update) {
         match update {
             Update::Tick(worker, tick) => self.handle_tick(worker, tick),
@@ -204,12 +206,12 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Gives the orders that have come up.
+    /// Passes the pending orders to the workers.
     pub fn give_orders(&mut self, workers: &mut dyn Workers) {
         self.poll_orders().into_iter().for_each(|order| workers.order(order));
     }
 
-    /// When it is to act again, whether anything comes until then or not.
+    /// When the next step is due, even if no update arrives.
     pub fn acts_at(&self, now: Nanos) -> Nanos {
         let soon = now + if self.is_holding() { ACTS_EVERY_AT_LOAD } else { ACTS_EVERY };
         match self.schedule.acts_at() {
@@ -218,7 +220,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The orders that have come up since the last call.
+    /// Returns the orders since the last call.
     pub fn poll_orders(&mut self) -> Vec<Order> {
         self.take_scheduled_orders();
         std::mem::take(&mut self.orders)
@@ -233,7 +235,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The workers that hold the load: all but the probe's.
+    /// Reports of the load's workers, that is, all except the probe's.
     fn of_load(&self) -> impl Iterator<Item = &Report> {
         self.reports.iter().filter(|report| matches!(report.role, Role::Population(_)))
     }
@@ -244,49 +246,50 @@ impl<'a> Conductor<'a> {
             .filter(move |report| report.role == Role::Population(population) && !report.is_lost)
     }
 
-    /// Connections open now; of the probe's none counts.
+    /// Connections open now, without the probe's.
     pub fn open(&self) -> u64 {
         self.record.populations.iter().map(|measured| measured.open).sum()
     }
 
-    /// Requests that wait for a response, and of those the probe's.
+    /// Requests waiting for a response: of all workers, and of the probe's workers.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         let probes = self.reports.iter().filter(|report| matches!(report.role, Role::Probe(_)));
         (self.reports.iter().map(|report| report.waiting).sum(), probes.map(|report| report.waiting).sum())
     }
 
-    /// Dials that were decided.
+    /// Dials with a known outcome.
     pub(crate) fn resolved(&self) -> u64 {
         self.reports.iter().map(|report| report.resolved).sum()
     }
 
-    /// Of all that came so far.
+    /// Sum of a count over the whole run so far.
     pub(crate) fn sum(&self, of: impl Fn(&Tick) -> u64) -> u64 {
         let lines = self.record.populations.iter().map(|measured| &measured.line).chain([&self.probe]);
         let ahead = self.ahead.iter().map(|(_, tick, _)| tick);
         of(&self.record.totals) + lines.chain(ahead).map(of).sum::<u64>()
     }
 
-    /// Whether the load stays as it is, until the stage ends.
+    /// Whether the load is constant until the stage ends.
     pub(crate) fn is_holding(&self) -> bool {
         !self.schedule.is_moving() && self.draining.is_none()
     }
 
-    /// When the load ends, as far as that is known.
+    /// When the load ends; [`Nanos::NEVER`] if that is not known yet.
     pub(crate) fn ends_at(&self) -> Nanos {
         self.schedule.ends_at()
     }
 
-    /// A signal came: the run ends before its time.
+    /// Handles a signal: the run ends early.
     pub(crate) fn handle_signal(&mut self) {
         self.has_signal = true;
-        // Nothing of a step of a search that is interrupted is used.
+        // The result of an interrupted search step is discarded, so there is no reason to wait for it.
         if self.goes_on() {
             self.patience.shorten(self.latency + self.schedule.notice());
         }
     }
 
-    /// The phase of the run, by which what is observed is filed: closing connections is no ramp, whose costs are those of opening them.
+    /// The phase under which samples are filed. Closing connections counts as a pause, not as a ramp: its costs are not those of opening
+    /// connections.
     pub(crate) fn phase(&self, now: Nanos) -> Phase {
         let holds = |nth: u16| now >= self.schedule.progress(nth).hold_from;
         let populations = self.record.populations.len() as u16;
@@ -298,12 +301,12 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The load ends with the next step, as at the end of its last stage.
+    /// Ends the load with the next step, as at the end of the last stage.
     pub(crate) fn end_early(&mut self) {
         self.ends_early = true;
     }
 
-    /// Goes on from stage to stage, and to the end; the orders for it wait to be [polled](Conductor::poll_orders).
+    /// Advances through the stages to the end of the run. The resulting orders are returned by [`Conductor::poll_orders`].
     pub fn step(&mut self, now: Nanos) -> Step {
         if self.draining.is_none() {
             let reports = &self.reports;
@@ -312,7 +315,7 @@ impl<'a> Conductor<'a> {
                     reports.iter().filter(|report| report.role == Role::Population(nth) && !report.is_lost);
                 own.map(|report| report.ramped_at).max().filter(|at| *at != Nanos::NEVER)
             };
-            // Those held are counted before a stage moves them.
+            // Count the held connections before a new stage changes the load.
             let held = self.held(|_| true);
             let was_moving = self.schedule.is_moving();
             if self.schedule.step(now, ramped) {
@@ -339,7 +342,7 @@ impl<'a> Conductor<'a> {
             self.record.interrupted = ends_by.map(Into::into);
             self.record.is_deserted = is_void && ends_by.is_none() && self.has_lost();
             self.draining = Some(now);
-            // If the load continues, requests due so far are still waited for.
+            // If the load continues, requests that are already due are still waited for.
             let end = if self.goes_on() { Control::Hold(Nanos::NEVER) } else { Control::Drain };
             self.orders.push(Order::All(end));
         }
@@ -353,19 +356,19 @@ impl<'a> Conductor<'a> {
         if let Some(since) = self.draining.filter(|_| is_over) {
             self.record.is_cut_short = self.patience.waited(since, now) < self.plan.longest_timeout();
             if self.patience.is_short() && self.awaited() > 0 {
-                // What is outstanding was given up by the user.
+                // The user gave up waiting for outstanding responses.
                 self.record.interrupt(ends_by);
             }
         }
         Step { phase, drains, has_ended, is_over }
     }
 
-    /// Who ends the run before its time, if anyone does.
+    /// What ends the run early; `None` if nothing does.
     fn ends_by(&self) -> Option<&'static str> {
         if self.has_signal { Some("a signal") } else { self.ends_by }
     }
 
-    /// Full load begins, also where a lost worker is not there: it may come back.
+    /// Notes that full load begins with too few connections because a worker is lost. The run does not wait for it: it may come back.
     fn note_short_load(&mut self) {
         let wanted = (0..self.record.populations.len() as u16).map(|nth| self.schedule.wanted(nth)).sum();
         let is_short = self.of_load().any(|report| report.is_lost) && self.open() < wanted;
@@ -374,13 +377,13 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The load is left as it is at the end.
+    /// Whether the load continues after the end, as in a step of a search.
     fn goes_on(&self) -> bool {
         !self.schedule.has_end()
     }
 
-    /// Whether all workers have reported the end of the load. They end it by themselves at its time, or when all connections
-    /// have arrived and left; if it continues, they have reported everything before.
+    /// Whether all workers have reported the end of the load. Workers end it on their own at the ordered time, or when all arrivals have
+    /// left. If the load continues, it means that they have reported everything up to the end.
     fn end_is_reported(&self) -> bool {
         match self.goes_on() {
             false => self.of_load().all(|report| self.has_reported_end(report)),
@@ -397,7 +400,7 @@ impl<'a> Conductor<'a> {
     }
 
     fn nothing_is_awaited(&self) -> bool {
-        // The probe's workers too: what they reported last may be older.
+        // Includes the probe's workers: their last report may predate the end.
         let all_know = self.goes_on() || self.reports.iter().all(|report| report.phase == Phase::Drain);
         all_know && self.awaited() == 0
     }
@@ -408,7 +411,7 @@ impl<'a> Conductor<'a> {
         self.reports.iter().map(open).sum()
     }
 
-    /// Connections open now, and those to be dialled again, of the populations that are at their largest load and for which it `counts`.
+    /// Held connections and connections to be redialled, for each population; `None` below its peak load or where `counts` is false.
     fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<(u64, u64)>> {
         let is_held = |nth| self.schedule.is_at_peak(nth) && counts(nth);
         let held = |nth| {
@@ -428,17 +431,17 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The load has ended in all workers.
+    /// Records the end of the load, once it has ended in all workers.
     fn end_load(&mut self) {
         self.keep_held(&self.held(|_| true));
-        // One that never came to its largest load has held what it has now.
+        // A population that never reached its peak load has held what is open now.
         let is_whole = self.record.interrupted.is_none();
         for (nth, measured) in
             (0..).zip(&mut self.record.populations).filter(|(_, measured)| !measured.is_kept)
         {
             measured.keep_held(measured.open, measured.to_redial());
             if is_whole && !self.schedule.is_at_peak(nth) {
-                // Its number of requests was sent before the stage with its largest load.
+                // All of its requests were sent before the stage with its peak load.
                 measured.wanted = self.schedule.wanted(nth);
             }
         }
@@ -449,7 +452,7 @@ impl<'a> Conductor<'a> {
         (self.record.ended, self.record.ramp) = (ended, self.schedule.ramping_any(ended));
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let ramped_at = self.of(nth).map(|report| report.ramped_at).max().unwrap_or_default();
-            // Connections that come and go may all have gone before. Where all workers were lost, it lasted until the last one was.
+            // Arrivals may all have left earlier. If all workers were lost, the load lasted until the last of them was lost.
             let all = self.reports.iter().filter(|report| report.role == Role::Population(nth));
             let own = all.map(|report| report.drained_at).max().unwrap_or_default();
             let measured = &mut self.record.populations[usize::from(nth)];

@@ -1,4 +1,5 @@
-//! A TUN device for each shard, with a network of its own to dial from: `--io tun`.
+//! TUN devices for `--io tun`: each shard has its own, with a network to dial from that belongs to no other host. TCP then runs in throng
+//! instead of the kernel.
 
 use std::{collections::HashMap, io, net::SocketAddr, sync::Arc};
 
@@ -9,20 +10,20 @@ use units::Clock;
 
 use crate::refusal::Refusal;
 
-/// Reserved for benchmarks (RFC 2544, RFC 6815): no network of anybody's. A shard has one of its 512 networks of 254 addresses, with
-/// 16 million 4-tuples towards each destination.
+/// The block reserved for benchmarks (RFC 2544, RFC 6815), so that it collides with no real network. A shard uses one of its 512 networks
+/// of 254 addresses, with 16 million 4-tuples towards each destination.
 const BLOCK4: &str = "198.18.0.0/15";
 const PIECE4: u8 = 24;
-/// The same of IPv6 (RFC 5180).
+/// The corresponding IPv6 block (RFC 5180).
 const BLOCK6: &str = "2001:2::/48";
 const PIECE6: u8 = 112;
-/// Networks of a block that are tried: each that is taken belongs to a shard of another run.
+/// Maximum number of networks to try; a network in use belongs to a shard of another run.
 const TRIED: u64 = 1 << 10;
 
-/// What all shards dial `to` from: each takes a piece of it.
+/// The sources for dialling `to`, of which each shard takes a part.
 ///
 /// # Errors
-/// There is no way to there by a device.
+/// A device cannot reach `to`.
 pub(crate) fn block(sources: &Sources, to: SocketAddr) -> Result<SourcePool, Refusal> {
     if to.ip().is_loopback() && to.is_ipv6() {
         let why = "the kernel lets nothing in to ::1 from a device";
@@ -38,13 +39,14 @@ pub(crate) fn block(sources: &Sources, to: SocketAddr) -> Result<SourcePool, Ref
     Ok(SourcePool::Listed(networks))
 }
 
-/// The block, and the length of a piece's prefix.
+/// The default block, and the prefix length of a shard's part.
 fn automatic(is_v4: bool) -> (Network, u8) {
     let (block, piece) = if is_v4 { (BLOCK4, PIECE4) } else { (BLOCK6, PIECE6) };
     (Network::parse(block).expect("it is a network"), piece)
 }
 
-/// The pieces of its role's block that shard `nth` of `of` may take, in the order in which they are tried; all of one line together.
+/// The parts of its role's block that shard `nth` of `of` may use, in the order in which they are tried. The networks of an entry are
+/// used together.
 fn pieces(sources: &Sources, is_v4: bool, nth: u32, of: u32) -> Vec<Vec<Network>> {
     match sources {
         Sources::Automatic => {
@@ -62,8 +64,7 @@ fn pieces(sources: &Sources, is_v4: bool, nth: u32, of: u32) -> Vec<Vec<Network>
     }
 }
 
-/// The most connections that the networks give all parts together: as many times those of the plan as they give the part that has the
-/// fewest 4-tuples for each of its connections.
+/// The number of connections that the networks suffice for. The part with the fewest 4-tuples per connection limits all of them.
 pub(crate) fn tuples(plan: &Plan, routes: &HashMap<Role, Vec<Route>>) -> u64 {
     let parts = plan.parts(|nth| shards(plan, nth));
     let of = parts.len() as u32;
@@ -83,22 +84,22 @@ pub(crate) fn tuples(plan: &Plan, routes: &HashMap<Role, Vec<Route>>) -> u64 {
     (0..).zip(&parts).map(given).min().unwrap_or(0)
 }
 
-/// How many shards a population has.
+/// Number of shards of a population.
 fn shards(plan: &Plan, nth: u16) -> u32 {
     plan.threads.min(plan.populations[usize::from(nth)].most_open())
 }
 
-/// The device of one shard, and from where which destinations are dialled over it.
+/// The device of a shard, with its sources and destinations.
 pub(crate) struct Own {
     pub(crate) device: TunDevice,
     pub(crate) routes: Vec<Route>,
     pub(crate) settings: net::io::tun::Settings,
 }
 
-/// Makes the device of the part number `nth` of `of`, whose role has these routes.
+/// Creates the device of part `nth` of `of`, whose role has these routes.
 ///
 /// # Errors
-/// What the kernel refuses, with the fix.
+/// An operation that the kernel refuses, with the fix.
 pub(crate) fn make(
     plan: &Plan,
     part: &Part,
@@ -114,7 +115,7 @@ pub(crate) fn make(
         let what = "127.0.0.0/8 cannot be reached from a device here; use another address of this machine";
         device.allow_loopback().map_err(|e| failed(what, e))?;
     }
-    // Harmless where the target is on this machine; where it is not, and /proc/sys cannot be written, the finding says so.
+    // A failure is harmless if the target is on this machine. Otherwise, if /proc/sys is read-only, a finding reports it.
     let _ = device.allow_forwarding(target.is_v4());
     let pool = SourcePool::Listed(networks.clone());
     let settings = net::io::tun::Settings {
@@ -129,7 +130,7 @@ pub(crate) fn make(
     Ok(Own { device, routes, settings })
 }
 
-/// Routes the first of these that are free to the device.
+/// Routes the first available of these networks to the device.
 fn take(device: &TunDevice, pieces: Vec<Vec<Network>>) -> Result<Vec<Network>, Refusal> {
     let mut taken = None;
     for networks in pieces {
@@ -137,7 +138,7 @@ fn take(device: &TunDevice, pieces: Vec<Vec<Network>>) -> Result<Vec<Network>, R
             networks.iter().map(|network| device.route(network.base_and_prefix()).map_err(|e| (*network, e)));
         match routed.find_map(Result::err) {
             None => return Ok(networks),
-            // Another run has it.
+            // Another run uses it.
             Some((network, e)) if e.kind() == io::ErrorKind::AlreadyExists => taken = Some(network),
             Some((network, e)) => {
                 return Err(Refusal::Failed(format!("--io tun: no route to {network}: {e}")));
@@ -202,7 +203,7 @@ mod tests {
         };
         check(1, "", 254 * 64_512);
         check(4, "", 4 * 254 * 64_512);
-        // Shards of 34, 33 and 33.
+        // Shards of 34, 33 and 33 connections.
         check(3, "", 254 * 64_512 * 100 / 34);
         check(2, "10.9.0.0/30", 2 * 2 * 64_512);
         check(2, "10.9.0.9", 0);

@@ -1,5 +1,5 @@
-//! Experiments after the load: a few connections more, to distinguish causes that look alike. Which ones, and what their answers mean, is in
-//! [`judge::experiments`]. They are a run of their own, so that they speak whatever the load speaks.
+//! Experiments after the load: a few additional connections that distinguish causes with the same symptoms. Which experiments are made,
+//! and what their results mean, is in [`judge::experiments`]. Each is a short run, so that it uses the same protocol as the load.
 
 use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
 
@@ -19,28 +19,28 @@ use crate::{
     workers::{Threads, Workers, stop},
 };
 
-/// A user who waits is looked for this often.
+/// Polling interval for an interrupt during a wait.
 const LOOKS: Duration = Duration::from_millis(50);
-/// A target notices within this time that connections were closed.
+/// Time allowed for the target to notice closed connections.
 const NOTICES: Nanos = Nanos::from_millis(300);
-/// A connection on which no response is expected is taken for served once it has been open for this long.
+/// A connection on which no response is expected counts as served after being open for this long.
 const OPEN: Nanos = Nanos::from_millis(500);
-/// Other sources towards loopback, the first that is not the target itself.
+/// Alternative source addresses for loopback targets; the first one that is not the target is used.
 const LOOPBACK: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2)), IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 3))];
 
-/// What experiments are made with: the run that has ended, and its connections.
+/// The environment of the experiments: the finished run, and its connections.
 pub(crate) struct Lab<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) root: &'a Root,
     pub(crate) workers: &'a mut dyn Workers,
     pub(crate) interrupt: &'a Interrupt,
-    /// Connections of the load that are open still; none where they are closed, and nothing is asked but for TLS.
+    /// Connections of the load that are still open. `None` if they are closed: then the only experiment is the TLS check.
     pub(crate) open: Option<u64>,
 }
 
 impl Lab<'_> {
-    /// Asks what the run leaves open, for [`MOST`] in all. A signal ends it.
+    /// Makes the experiments that the record calls for, within [`MOST`] in all. An interrupt ends them.
     pub(crate) fn ask(&mut self, record: &Record) -> Answers {
         if !self.plan.experiments || self.open.is_none() && !asks_for_tls(record) {
             return Answers::default();
@@ -74,7 +74,7 @@ impl Lab<'_> {
         answers
     }
 
-    /// Makes an experiment; none where this machine cannot, or a signal came.
+    /// Makes one experiment; `None` if this machine cannot, or after an interrupt.
     fn make(&mut self, ask: &Ask) -> Option<Outcome> {
         let user = |does: Alone| self.plan.alone(ask.population, does, ask.time);
         let at = self.plan.populations[usize::from(ask.population)].target.destinations[0];
@@ -94,7 +94,7 @@ impl Lab<'_> {
                 (!is_tun).then(|| user(Alone::Served).in_small_segments())?
             }
             Experiment::Half => {
-                // There is to be room for all of these users then.
+                // The closed half must be large enough for these users.
                 self.open.filter(|open| open / 2 >= Alone::Served.users().into())?;
                 let user = user(Alone::Served);
                 self.workers.close_half();
@@ -115,8 +115,8 @@ impl Lab<'_> {
         }
     }
 
-    /// Another address of the target at which something listens, where the load goes to one only: of the other family of its name; on
-    /// loopback, one with a listener of its own.
+    /// Another address of the target with a listener, if the load goes to a single one: an address of the other family for the same name,
+    /// or on loopback, another address with its own listener.
     fn other_address(&self, population: u16) -> Option<SocketAddr> {
         let target = &self.plan.populations[usize::from(population)].target;
         let [at] = target.destinations[..] else { return None };
@@ -130,7 +130,7 @@ impl Lab<'_> {
         target.others.first().copied().or_else(own)
     }
 
-    /// Runs one user to its end, or for this time.
+    /// Runs the user's plan to its end, or for at most `time`. `is_watched`: what matters is how long the connection stays open.
     fn follow(&self, user: &Plan, time: Nanos, is_watched: bool) -> Option<Outcome> {
         let prepared = prepare(user, self.root).ok()?;
         let mut workers = Threads::start(user, &prepared).ok()?;
@@ -153,7 +153,7 @@ impl Lab<'_> {
             conductor.poll_line(workers.now());
             let step = conductor.step(workers.now());
             conductor.give_orders(&mut workers);
-            // A response that is under way is not waited for: its time is over.
+            // Outstanding responses are not waited for: the time is up.
             if has_ended || step.is_over || step.has_ended {
                 break;
             }
@@ -171,7 +171,7 @@ fn ended(tick: &Tick) -> u64 {
     counts.dropped + counts.closed + counts.failed
 }
 
-/// The outcome of some users; `watched`: for how long its connection was watched. None where it was this machine that failed.
+/// The outcome of an experiment with `users` users; `watched`: how long a connection was watched. `None` if this machine failed.
 fn outcome(all: &Tick, users: u64, watched: Option<Nanos>) -> Option<Outcome> {
     let fault = all.faults.by_kind().max_by_key(|(_, n)| *n).map(|(fault, _)| FaultCount::new(fault, 1));
     let counts = &all.counts;
@@ -187,7 +187,7 @@ fn outcome(all: &Tick, users: u64, watched: Option<Nanos>) -> Option<Outcome> {
     let times = if at_load.is_empty() { before } else { at_load };
     let is_served = counts.answered > counts.wrong && !times.is_empty();
     let is_open = counts.sent == 0 && counts.opened > counts.dropped;
-    // Each user whose request has no response sends no other.
+    // A user without a response sends no further request.
     let has_none = counts.sent().saturating_sub(counts.answered);
     let failed = if has_none > 0 { has_none } else { counts.failed + counts.dropped };
     match fault.or_else(|| (is_served && has_none > 0).then(late)) {
@@ -200,13 +200,13 @@ fn outcome(all: &Tick, users: u64, watched: Option<Nanos>) -> Option<Outcome> {
     }
 }
 
-/// Of requests that had no response when the experiment ended.
+/// The fault of requests without a response at the end of the experiment.
 fn late() -> FaultCount {
     FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), 1)
 }
 
-/// An address that the load was not dialled from, and this machine may use: towards 127.0.0.0/8, where the choice is throng's. All of
-/// `--sources` are in use already.
+/// A source address that the load did not use: one of 127.0.0.0/8, for loopback targets, if the sources are chosen automatically. The
+/// load already uses all addresses of `--sources`.
 fn other_source(plan: &Plan, at: SocketAddr) -> Option<IpAddr> {
     let is_free = plan.sources == Sources::Automatic && at.is_ipv4() && at.ip().is_loopback();
     LOOPBACK.into_iter().find(|ip| is_free && *ip != at.ip())
@@ -216,7 +216,7 @@ fn other_source(plan: &Plan, at: SocketAddr) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// The outcome of four users, of whose requests these were sent, answered, and answered wrongly, with these faults.
+    /// The outcome for four users, given the numbers of requests sent, answered and answered wrongly, and the faults.
     fn of(sent: u64, answered: u64, wrong: u64, faults: &[(Fault, u64)]) -> Option<Outcome> {
         let mut all = Tick::default();
         (all.counts.opened, all.counts.sent) = (4, sent);
@@ -236,7 +236,7 @@ mod tests {
         assert!(matches!(of(12, 12, 0, &[]), Some(Outcome::Served(_))));
         assert_eq!(of(4, 0, 0, &[]), Some(Outcome::Unanswered));
         assert_eq!(of(0, 0, 0, &[]), Some(Outcome::Open));
-        // The third request of each has no response, or that of one.
+        // The third request of each user has no response, or only that of one user.
         assert_eq!(of(12, 8, 0, &[(late_one, 4)]), Some(Outcome::Failed(first(late_one))));
         assert_eq!(of(12, 8, 0, &[]), Some(Outcome::Failed(first(late_one))), "ended before it timed out");
         assert_eq!(of(12, 11, 0, &[(late_one, 1)]), Some(Outcome::Mixed(first(late_one))));

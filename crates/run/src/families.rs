@@ -1,4 +1,4 @@
-//! A name with addresses of both families, as `localhost` has: the family that is served is dialled, as curl does.
+//! Selects the address family of a name that has both, such as `localhost`: the one that is served, as curl does.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -8,14 +8,13 @@ use plan::{Plan, Target};
 
 use crate::listeners::listeners_at;
 
-/// Destinations of a family that are tried; a range of ports may have thousands.
+/// Maximum number of destinations to try per family; a range of ports may have thousands.
 const MAX_TRIED: usize = 4;
-/// A target that does not respond by then is no reason to use the other family.
+/// Timeout of a dial. A target that does not respond within it is no reason to use the other family.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Switches a name to its other address family if connections are accepted there but not in the preferred one. Listeners on
-/// this machine are queried from the kernel; other targets are dialled once, if `dials` allows it. Changes are passed to
-/// `say`, a line each.
+/// Switches a name to its other address family if connections are accepted there but not in the preferred one. Loopback listeners are
+/// queried from the kernel; other targets are dialled once, if `dials` allows it. Changes are passed to `say`, one line each.
 pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&str)) {
     let listeners = std::cell::LazyCell::new(|| crate::listeners(root));
     let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && accepts(*at);
@@ -36,7 +35,7 @@ fn is_served(listeners: &[Listener], at: SocketAddr) -> bool {
     at.ip().is_loopback() && !listeners_at(listeners.to_vec(), &[at]).is_empty()
 }
 
-/// What was changed, where anything was.
+/// Swaps the families if necessary, and returns the notice for the user.
 fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<String> {
     let tried = |all: &[SocketAddr]| all.iter().take(MAX_TRIED).copied().collect::<Vec<_>>();
     let (own, others) = (tried(&target.destinations), tried(&target.others));
@@ -54,7 +53,8 @@ mod tests {
     use crate::listeners::tests::listener_at;
     use plan::{Environment, Flags};
 
-    /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether that was reported.
+    /// Checks the destination chosen for `http://localhost:8000/`, with a hosts file that has only 127.0.0.1, when the `served` ones
+    /// accept; and whether a change was reported.
     fn check(served: &[&str], expected: &str, is_said: bool) {
         let names = |_: &str| Ok(vec![[127, 0, 0, 1].into()]);
         let flags = Flags::new("http://localhost:8000/");

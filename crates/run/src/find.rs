@@ -1,4 +1,6 @@
-//! The largest load that a target sustains: one step after the other, as [`search::Search`] determines.
+//! The search for the largest load that a target sustains. [`search::Search`] proposes one load after another; each becomes a short run
+//! (a step), which is judged as passed or failed. This module translates between the two, and turns the steps into a summary with the
+//! limiting factor.
 
 use host::Root;
 use plan::Plan;
@@ -29,19 +31,18 @@ mod steps;
 
 pub use source::{Here, WorkerSource};
 
-/// Precision of the result, as a share of it.
+/// Precision of the result, as a fraction of it.
 const TOLERANCE: f64 = 0.02;
-/// The first load: small enough for any server, so that it shows what an unloaded one is like.
+/// The first load: small enough for any server, so that it shows the behaviour of an unloaded one.
 const FIRST_CONNECTIONS: u64 = 500;
 const FIRST_PER_S: u64 = 100;
 const MAX_PER_S: u64 = 1_000_000;
-/// Growth from one step to the next while all pass: what is held grows beyond the limit at no great cost; of a rate, what exceeds the
-/// capacity queues.
+/// Growth factor between steps while all pass. Held connections beyond the limit are cheap; requests beyond the capacity queue up.
 const GROWTH: u64 = 4;
 const GROWTH_PER_S: u64 = 2;
-/// See [`By::patience`].
+/// Factor by which deciding steps are longer at a rate, see [`By::patience`].
 const QUEUES: u64 = 2;
-/// For the end of the last step and of its workers, of the time that a search has.
+/// Part of the search's time that is reserved for the end of the last step and of its workers.
 const MARGIN: Nanos = Nanos::from_secs(2);
 
 impl By {
@@ -53,26 +54,26 @@ impl By {
         }
     }
 
-    /// A load beside which the target is as good as idle, of those from `least` to `most`.
+    /// The load of the baseline, at which the target is practically idle, between `least` and `most`.
     fn idle(self, least: u64, most: u64) -> u64 {
         let first = self.first().min(most);
         match self {
-            // Of fewer requests, one that is answered after the step is a shortfall.
+            // With fewer requests, a single late response would count as a shortfall.
             By::Rate => least + first / 10,
-            // A step has as many arrivals as come in its time: with one of them it has no time for the probe.
+            // A step has as many arrivals as its time allows: with a single one it would be too short for the probe.
             By::Arrival => (first / 10).max(least),
             By::Connections | By::Burst | By::Number(_) => (first / 100).max(least),
         }
     }
 
-    /// How many times as long a step lasts for this: what comes faster than it is served queues, and a short step is over before the queue
-    /// shows. On the way up that does no harm.
+    /// How many times longer a step of this purpose lasts. At an excessive rate a queue builds up, which a short step would not show.
+    /// Steps on the way up need not be longer, since later ones correct them.
     fn patience(self, purpose: Purpose) -> u64 {
         let decides = matches!(purpose, Purpose::Narrow | Purpose::Confirm);
         if decides && matches!(self, By::Rate | By::Arrival) { QUEUES } else { 1 }
     }
 
-    /// The search from `least` to `most`. Where the probe is compared with a baseline, it begins with that.
+    /// The search between `least` and `most`. If the probe is compared with a baseline, the search begins by measuring that.
     fn search(self, plan: &Plan, least: u64, most: u64) -> Search {
         let growth = if matches!(self, By::Connections | By::Burst) { GROWTH } else { GROWTH_PER_S };
         let search = Search::new(Range { least, most }, TOLERANCE).climbing_from(self.first(), growth);
@@ -84,26 +85,25 @@ impl By {
     }
 }
 
-/// A search: what, how far, and each step's time at full load.
+/// Parameters of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Find {
-    /// What is made larger.
+    /// The quantity to increase.
     pub by: By,
-    /// Not beyond this load.
+    /// The largest load to try.
     pub most: u64,
-    /// Each step is held, and judged, for this long.
+    /// Time at full load for each step.
     pub dwell: Nanos,
-    /// The search takes no longer.
+    /// Maximum duration of the search.
     pub max_time: Nanos,
-    /// The think time is a default: it becomes shorter where the server closes connections that are idle for less.
+    /// The think time is a default, and may be shortened if the server closes connections that are idle for that long.
     pub may_think_less: bool,
 }
 
-/// The largest load to search up to where the user names none: all that this machine can hold, or more in a second than any
-/// machine takes.
+/// The largest load to try if the user gives none: all that this machine can hold, or a rate beyond any machine.
 ///
 /// # Errors
-/// There is no way to the target.
+/// There is no route to the target.
 pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
     if let Some(most) = most_per_s(by) {
         return Ok(most);
@@ -112,12 +112,12 @@ pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
     Ok(with_some_room(&all, fitting(&all, root)?))
 }
 
-/// More in a second than any machine takes; none where the load is connections at one time.
+/// A rate beyond any machine; `None` if the load is a number of concurrent connections.
 pub fn most_per_s(by: By) -> Option<u64> {
     matches!(by, By::Arrival | By::Rate).then_some(MAX_PER_S)
 }
 
-/// What a search does next, and what it knows.
+/// The next step of a search, and the results so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
     /// The load of the next step.
@@ -126,23 +126,23 @@ pub struct Next {
     pub passed: Option<u64>,
     /// The smallest load that failed.
     pub failed: Option<u64>,
-    /// The search ends within this time.
+    /// Maximum remaining time of the search.
     pub left: Nanos,
 }
 
-/// Of a search in progress, as it goes.
+/// Progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub enum Shown<'a> {
     /// A step begins.
     Next(Next),
-    /// It is over.
+    /// A step has ended.
     Step(&'a Point),
 }
 
-/// Searches; calls `show` before and after each step. A signal, or the loss of an agent, ends the search with the result so far.
+/// Runs a search; calls `show` before and after each step. A signal or the loss of an agent ends it with the results so far.
 ///
 /// # Errors
-/// This machine cannot do even the first step, or the largest load is less than the least that there is.
+/// This machine cannot carry out the first step, or the largest load is below the smallest possible one.
 pub fn find<S: WorkerSource>(
     source: &mut S,
     find: Find,
@@ -178,16 +178,16 @@ pub fn find<S: WorkerSource>(
         match summary {
             _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
-            // What it showed is how long connections may be idle; of an idle target that is all that changes.
+            // The step has shown the server's idle timeout. At the idle load of a baseline nothing else changes with shorter pauses.
             Ok(summary) if steps.thinks_less()? => {
                 if step.purpose == Purpose::Baseline && summary.verdict == Verdict::Pass {
                     known.learn(find.by, step, summary, show);
                 }
             }
             Ok(summary) => known.learn(find.by, step, summary, show),
-            // Its workers were waited for.
+            // The time was up while waiting for workers.
             Err(_) if timed.is_set() => break,
-            // More than this machine can do: the load stays below that.
+            // Beyond the capability of this machine: the search stays below that.
             Err(Refusal::Findings(findings)) if known.has_passed() => {
                 let refused = refused_here(&findings, known.passed());
                 known.refuse(step, &refused.as_ref().map(Limit::sentence_with_fix).unwrap_or_default());
@@ -199,12 +199,13 @@ pub fn find<S: WorkerSource>(
             known.give_up(step.load);
         }
     }
-    // A result is one, whatever comes after it.
+    // Once there is a result, a later interrupt does not change it.
     let is_open = known.search.propose().is_some();
     known.is_late = is_open && timed.is_late() && !interrupt.is_set();
     known.interrupted = is_open && (interrupt.is_set() || steps.lost.is_some());
     known.ended = steps.lost.clone().filter(|_| known.interrupted && !interrupt.is_set());
-    // Just above the result too few are lost to determine the cause: it is clear at twice the load. Not where throng was late before.
+    // Just above the result too few connections are lost to determine the cause; twice the load shows it. Not if throng itself was the
+    // limit.
     let is_unknown = known.limit.as_ref().is_none_or(|(_, limit)| judge::weight(limit) == 0);
     let is_unknown = is_unknown && !known.is_ours();
     if let (Answer::Found { max, .. }, true, false) = (known.search.answer(), is_unknown, timed.is_set()) {
@@ -219,38 +220,38 @@ pub fn find<S: WorkerSource>(
     Ok(FindSummary { idle, ..known.into_summary(find.by, plan, steps.end()) })
 }
 
-/// The result of a search that a signal ended before its first step.
+/// The summary of a search that a signal ended before its first step.
 pub fn not_begun(by: By, plan: &Plan) -> FindSummary {
     let least = by.least(plan);
     let known = Known::new(by.search(plan, least, least), plan);
     Known { interrupted: true, ..known }.into_summary(by, plan, None)
 }
 
-/// What the steps so far have shown.
+/// The results of the steps so far.
 struct Known {
     search: Search,
-    /// What the probe's p99 is compared with, and the longest that there is of it.
+    /// What the probe's p99 is compared with, and the probe's timeout.
     baseline: Option<Baseline>,
     timeout: Option<Nanos>,
-    /// The lowest median latency of the loads that passed.
+    /// The lowest median latency among the loads that passed.
     unloaded: Option<Nanos>,
-    /// The most announced closes for each response, of the loads that passed.
+    /// The highest ratio of announced closes to responses among the loads that passed.
     usual_closes: Option<f64>,
     curve: Vec<Point>,
-    /// What stopped the target, and the load that showed it.
+    /// The limiting factor, and the load that showed it.
     limit: Option<(u64, Limit)>,
-    /// Ended by a signal, or because an agent was lost, and that; or its time was over.
+    /// Whether a signal or the loss of an agent ended the search, the reason in the latter case, and whether its time was up.
     interrupted: bool,
     ended: Option<String>,
     is_late: bool,
-    /// The smallest load that was refused, and why.
+    /// The smallest refused load, and the reason.
     refused: Option<String>,
-    /// Of the steps that passed.
+    /// Threshold results of the steps that passed.
     thresholds: Vec<(u64, Vec<ThresholdResult>)>,
 }
 
 impl Known {
-    /// Nothing yet.
+    /// No results yet.
     fn new(search: Search, plan: &Plan) -> Known {
         Known {
             search,
@@ -276,7 +277,7 @@ impl Known {
         if holds_none {
             reasons.insert(0, HOLDS_NONE.to_owned());
         }
-        // Its connections were there before: what they did when they were opened was judged then.
+        // This load's connections were opened in an earlier step that passed, which judged their opening.
         let passed_before = self.curve.iter().any(|point| point.pass && point.load >= load);
         let is_confirmed = passed_before && is_confirmed(by, load, &summary, self.usual_closes);
         if is_confirmed {
@@ -296,7 +297,7 @@ impl Known {
         if !pass {
             return self.fail(by, step, summary, holds_none);
         }
-        // What stopped it when it was measured before does not.
+        // A limit seen earlier at this load or below no longer applies.
         self.limit = self.limit.take().filter(|(of, _)| *of > load);
         self.usual_closes = closes(&summary).into_iter().chain(self.usual_closes).reduce(f64::max);
         self.unloaded = unloaded(&summary).into_iter().chain(self.unloaded).min();
@@ -306,7 +307,7 @@ impl Known {
         self.search.learn(load, Outcome::Passed);
     }
 
-    /// The load did not pass. `holds_none`: the target closes all connections.
+    /// Records a failed step. `holds_none`: the target closes all connections.
     fn fail(&mut self, by: By, step: Proposal, summary: Summary, holds_none: bool) {
         let load = step.load;
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
@@ -319,9 +320,8 @@ impl Known {
             if holds_none { Some(none_held()) } else { unmeasured.or(summary.limit).or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         let seen = limit.as_ref().filter(|_| by == By::Connections).map_or(SeenLimit::None, seen);
-        // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
-        // does not measure, a smaller one does not either.
-        // If throng was the limit before any load passed, smaller loads show nothing about the target.
+        // Failures that a smaller load would have as well: a wrong status or certificate from an idle target, or a threshold on a figure
+        // that is not measured. If throng was the limit before any load passed, smaller loads show nothing about the target.
         let shows_nothing = is_here && is_none && step.purpose != Purpose::Baseline;
         let is_certain = is_gone || holds_none || is_unmeasured || is_wrong && is_none || shows_nothing;
         self.explain(load, limit);
@@ -332,7 +332,7 @@ impl Known {
         self.search.learn(load, if is_here { Outcome::Invalid } else { failed });
     }
 
-    /// No further step shows more.
+    /// Ends the search: further steps would show nothing new.
     fn give_up(&mut self, load: u64) {
         self.search
             .learn(load, Outcome::Failed { sustained: None, limit: SeenLimit::None, is_certain: true });
@@ -351,30 +351,30 @@ impl Known {
         self.passed() > 0
     }
 
-    /// Whether a step for this decides where a limit is that was not seen.
+    /// Whether a step of this purpose decides about a limit that was not seen directly.
     fn is_in_doubt(&self, purpose: Purpose) -> bool {
         let is_seen = self.limit.as_ref().is_some_and(|(_, limit)| seen(limit) == SeenLimit::Fixed);
         matches!(purpose, Purpose::Narrow | Purpose::Confirm) && !is_seen
     }
 
-    /// The smallest load above the result that failed.
+    /// The smallest failed load above the result.
     fn failed(&self) -> Option<u64> {
         let max = self.search.answer().max();
         let failed = self.curve.iter().filter(|point| !point.pass);
         failed.map(|point| point.load).filter(|load| *load > max).min()
     }
 
-    /// What a load that passes failed by when it was measured before, if it did.
+    /// Why this load failed in an earlier step, if it did.
     fn failed_before(&self, load: u64) -> Option<String> {
         let before = self.curve.iter().rfind(|point| point.load == load).filter(|point| !point.pass)?;
         Some(format!("it did not pass before: {}", before.reasons.first()?))
     }
 
-    /// Keeps what explains most: of equals the latest, which is the closest to the result.
+    /// Keeps the limit that explains most; among equals the latest one, which is closest to the result.
     fn explain(&mut self, load: u64, limit: Option<Limit>) {
         let before = self.limit.as_ref().map_or(0, |(_, limit)| judge::weight(limit));
         let Some(new) = limit.filter(|new| judge::weight(new) >= before) else { return };
-        // Responses that are wrong with every load are why none passes, and not what became of their connections later.
+        // If all responses are wrong, that is why no load passes, not what happened to the connections later.
         let is_wrong = self.limit.as_ref().is_some_and(|(_, limit)| limit.cause == Cause::WrongAnswer);
         if is_wrong && matches!(new.cause, Cause::Closed | Cause::Timeout) && !self.has_passed() {
             return;
@@ -382,7 +382,7 @@ impl Known {
         let was_there = self.limit.is_some() || self.has_passed();
         self.limit = match self.limit.take() {
             _ if !(judge::is_nobody(&new) && was_there) => Some((load, new)),
-            // The load before shows why the target is gone; this one, that it is.
+            // The earlier load shows why the target is gone, this one only that it is.
             Some((of, shown)) if before > 0 => Some((of, shown)),
             _ => Some((load, judge::gone(new))),
         };
@@ -394,28 +394,28 @@ impl Known {
         failed && self.limit.as_ref().is_some_and(|(_, limit)| judge::may_have_ended(limit))
     }
 
-    /// Whether the smallest load above the result that failed did so by throng itself.
+    /// Whether the smallest failed load above the result failed because of throng itself.
     fn is_ours(&self) -> bool {
         let last = |failed: u64| self.curve.iter().rfind(|point| point.load == failed);
         self.failed().and_then(last).is_some_and(|point| point.invalid)
     }
 
-    /// `refused`: why this machine cannot reach the requested load, and that.
+    /// `refused`: the requested load that this machine cannot reach, and why.
     fn into_summary(mut self, by: By, plan: &Plan, refused: Option<(u64, Limit)>) -> FindSummary {
         let (failed, is_ours) = (self.failed(), self.is_ours());
         self.curve.sort_by_key(|point| point.load);
         let (outcome, max, error) = match self.search.answer() {
-            // What throng could not do is no bound of what the target can.
+            // What throng could not do is no upper bound for the target.
             Answer::Found { max, .. } if is_ours => (FindOutcome::NotReached, max, 0),
             Answer::Found { max, interval } => (FindOutcome::Found, max, interval.error(max)),
-            // This is a result too: that of this machine.
+            // This is a result too, but about this machine.
             Answer::NotReached { most } if refused.is_some() && !is_ours => (FindOutcome::Found, most, 0),
             Answer::NotReached { most } => (FindOutcome::NotReached, most, 0),
             Answer::Impossible { .. } => (FindOutcome::Impossible, 0, 0),
             Answer::Unsettled { failed: None, .. } if is_ours && !self.has_passed() => {
                 (FindOutcome::Impossible, 0, 0)
             }
-            // Its time was over: there may be more, of which nothing is known.
+            // The time was up: nothing is known about larger loads.
             Answer::Unsettled { failed: None, .. } if self.is_late => {
                 (FindOutcome::Unsettled, self.passed(), 0)
             }

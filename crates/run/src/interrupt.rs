@@ -1,4 +1,4 @@
-//! Signals that end a run before its time.
+//! Signals that end a run early.
 
 use std::sync::{
     Arc,
@@ -8,47 +8,47 @@ use std::sync::{
 use samples::Tell;
 use units::{Clock, Nanos};
 
-/// Set by signals. The first ends the load, whose outstanding responses are waited for; the second ends the run at once. Both write the
-/// summary.
+/// Set by signals. The first one ends the load and waits for outstanding responses; the second one ends the run at once. Both still write
+/// the summary.
 ///
-/// A part of a whole may have a time by which it ends in any case, as with two signals.
+/// A part of a whole, such as a search step, may have a deadline, which has the effect of two signals.
 #[derive(Clone, Default)]
 pub struct Interrupt(Arc<State>, Option<(Clock, Nanos)>);
 
 #[derive(Default)]
 struct State {
     signals: AtomicU8,
-    /// A run is under way, which will notice.
+    /// A run is active, and will notice a second signal.
     is_watched: AtomicBool,
     tell: Option<Tell>,
 }
 
-/// A run notices signals while this exists.
+/// While this exists, a run is active.
 pub(crate) struct Watching<'a>(&'a State);
 
 impl Interrupt {
-    /// With where the user is told what is waited for, a line.
+    /// An interrupt that can report to the user what a run is waiting for, one line each.
     pub fn telling(tell: Tell) -> Interrupt {
         Interrupt(Arc::new(State { tell: Some(tell), ..State::default() }), None)
     }
 
-    /// The same, which is set after this time in any case.
+    /// The same interrupt with a deadline, `time` from now.
     #[must_use]
     pub(crate) fn after(&self, time: Nanos) -> Interrupt {
         Interrupt(self.0.clone(), Some((Clock::start(), time)))
     }
 
-    /// Whether its time is over.
+    /// Whether the deadline has passed.
     pub(crate) fn is_late(&self) -> bool {
         self.1.is_some_and(|(clock, time)| clock.now() >= time)
     }
 
-    /// What is left of its time.
+    /// Time until the deadline; [`Nanos::NEVER`] without one.
     pub(crate) fn left(&self) -> Nanos {
         self.1.map_or(Nanos::NEVER, |(clock, time)| time.since(clock.now()))
     }
 
-    /// A signal came. Whether it has an effect: the first always has, the second if a run is under way.
+    /// Handles a signal. Returns whether it has an effect: the first always has, the second if a run is active.
     pub fn set(&self) -> bool {
         match self.0.signals.load(Relaxed) {
             0 => self.0.signals.store(1, Relaxed),
@@ -58,12 +58,12 @@ impl Interrupt {
         true
     }
 
-    /// Whether the end was requested.
+    /// Whether a signal came or the deadline has passed.
     pub fn is_set(&self) -> bool {
         self.0.signals.load(Relaxed) > 0 || self.is_late()
     }
 
-    /// Whether it was requested twice.
+    /// Whether a second signal came or the deadline has passed.
     pub(crate) fn is_urgent(&self) -> bool {
         self.0.signals.load(Relaxed) > 1 || self.is_late()
     }

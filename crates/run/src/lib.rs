@@ -1,10 +1,12 @@
-//! A plan becomes a run: preparation, shards, phases, and the judgement at the end.
+//! Runs a plan: prepares the machine, starts the workers, leads them through the stages, and has the result judged.
 //!
 //! ```text
 //! Plan ─► prepare ─► workers ─► conduct ─► judge ─► Summary
 //!         (refuse)   (shards)   (phases)
 //!                               observe
 //! ```
+//!
+//! The decisions are made in [`Conductor`], which is pure; the simulation and a fleet of agents use it with other workers.
 
 mod backend;
 mod both_sides;
@@ -51,7 +53,7 @@ pub use refusal::Refusal;
 pub use schedule::{Order, Paced, Progress, Schedule};
 pub use workers::{Ground, Threads, Update, Workers, stop};
 
-/// Runs a plan on workers that are ready, and begin with `begin`; the sinks see it as it happens.
+/// Runs a plan on prepared workers, which `begin` starts. The sinks receive the run while it happens.
 pub fn run_on<W: Workers>(
     plan: &Plan,
     root: &Root,
@@ -74,7 +76,7 @@ pub fn run_on<W: Workers>(
     end(plan, &record, &[], sinks)
 }
 
-/// Judges a run; the sinks see how. What fails makes it invalid, and the figures are kept.
+/// Judges a run and passes the summary to the sinks. If the judge panics, the summary is invalid but keeps the measured figures.
 fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [&mut dyn Sink]) -> Summary {
     let judge = || {
         failpoint("judge");
@@ -93,7 +95,8 @@ fn end(plan: &Plan, record: &Record, calibrations: &[Calibration], sinks: &mut [
     summary
 }
 
-/// Gives the sinks what the judge has read. In debug builds, as in all tests, the same must be judged of that.
+/// Passes the record, as it is stored, to the sinks. Debug builds, and therefore all tests, check that the stored record is judged like
+/// the live one.
 fn keep(plan: &Plan, record: &Record, judged: Option<&Summary>, sinks: &mut [&mut dyn Sink]) {
     let stored = judge::stored(plan, record);
     debug_assert!(stored.is_ok(), "a record has only plain fields: {:?}", stored.err());
@@ -109,11 +112,11 @@ fn keep(plan: &Plan, record: &Record, judged: Option<&Summary>, sinks: &mut [&mu
     }
 }
 
-/// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,
-/// a line each. `calibrations`: those of this machine, the latest first.
+/// Runs a plan on this machine. The sinks receive the run while it happens; `say` gets the notices that precede the start, one line each.
+/// `calibrations` are the calibrations of this machine, latest first.
 ///
 /// # Errors
-/// A [`Refusal`]: this machine cannot do it. What the target does is in the summary, never an error.
+/// A [`Refusal`] if this machine cannot carry out the plan. Failures of the target are part of the summary, never an error.
 pub fn run(
     plan: &Plan,
     root: &Root,

@@ -1,4 +1,5 @@
-//! The listeners of this machine.
+//! The listening sockets of this machine, and which of them a dial would reach. Only listeners are queried, so that the cost does not
+//! depend on the number of connections.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,13 +8,13 @@ use std::{
 
 use host::{Listener, Root};
 
-/// From the kernel by netlink; where that is forbidden, from `/proc`, which is slow with millions of sockets
-/// and has no backlogs.
+/// All listeners, from the kernel by netlink. Where that is forbidden, from `/proc`, which is slow with millions of sockets and has no
+/// backlogs.
 pub fn listeners(root: &Root) -> Vec<Listener> {
     query().unwrap_or_else(|_| host::listeners(root))
 }
 
-/// The same with what waits in their queues, from netlink alone: cheap enough for each second, and empty where that is
+/// All listeners with the length of their accept queues, by netlink only: cheap enough to be read every second. Empty where that is
 /// forbidden.
 pub fn queues() -> Vec<Listener> {
     query().unwrap_or_default()
@@ -32,8 +33,8 @@ fn query() -> std::io::Result<Vec<Listener>> {
     Ok(net::listening()?.into_iter().map(listener).collect())
 }
 
-/// Those that dials to these destinations reach, were they on this machine. Where several listen on a port, the kernel passes a
-/// connection to the nearest, and to all of the nearest in turn where these share an address (`SO_REUSEPORT`).
+/// The listeners that dials to these destinations would reach on this machine. Where several listen on a port, the kernel chooses the
+/// most specific address, and distributes connections among all listeners with that address (`SO_REUSEPORT`).
 pub(crate) fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
     let mut on: HashMap<u16, Vec<Listener>> =
         destinations.iter().map(|destination| (destination.port(), Vec::new())).collect();
@@ -54,15 +55,15 @@ pub(crate) fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]
     listeners.into_iter().filter(|listener| reached.contains(&listener.inode)).collect()
 }
 
-/// Whether a dial to this address, were it on this machine, reaches one of them.
+/// Whether a dial to this address would reach one of the listeners on this machine.
 pub(crate) fn is_reached(listeners: &[Listener], destination: SocketAddr) -> bool {
     let to = destination.ip().to_canonical();
     let is_at = |listener: &Listener| listener.port == destination.port() && distance(listener, to).is_some();
     listeners.iter().any(is_at)
 }
 
-/// How near a listener is to an address that is dialled, as the kernel scores it (`__inet_lookup_listener`, `compute_score`): at
-/// this address, at all of its family, or at all of IPv6 with IPv4 among them. `None`: no dial to the address reaches it.
+/// How specific a listener's address is for a dial to `to`, as the kernel scores it (`__inet_lookup_listener`, `compute_score`): 0 for
+/// this very address, 1 for the wildcard of its family, 2 for the IPv6 wildcard that includes IPv4. `None`: the dial does not reach it.
 fn distance(listener: &Listener, to: IpAddr) -> Option<u8> {
     let at = listener.address;
     if at == to {
@@ -82,7 +83,7 @@ fn distance(listener: &Listener, to: IpAddr) -> Option<u8> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A listener at `ADDRESS:PORT`; with `[::]!:PORT`, for IPv6 alone.
+    /// A listener at `ADDRESS:PORT`; `[::]!:PORT` is for IPv6 only.
     pub(crate) fn listener_at(place: &str, inode: u64) -> Listener {
         let at: SocketAddr = place.replace('!', "").parse().expect("an address and a port");
         Listener {
@@ -105,19 +106,19 @@ pub(crate) mod tests {
             let inodes: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
             assert_eq!(inodes, expected, "{listening:?}, {dialled:?}");
         };
-        // One for each family, as nginx and many others have them.
+        // One listener per family, as nginx has.
         let both = ["0.0.0.0:80", "[::]:80"];
         check(&both, &["127.0.0.1:80"], &[1]);
         check(&both, &["[::1]:80"], &[2]);
         check(&both, &["[::ffff:127.0.0.1]:80"], &[1]);
         check(&both, &["127.0.0.1:80", "[::1]:80"], &[1, 2]);
         check(&both, &["127.0.0.1:81"], &[]);
-        // One for both.
+        // One listener for both families.
         check(&["[::]:80"], &["127.0.0.1:80"], &[1]);
         check(&["[::]!:80"], &["127.0.0.1:80"], &[]);
         check(&["[::]!:80"], &["[::1]:80"], &[1]);
         check(&["0.0.0.0:80"], &["[::1]:80"], &[]);
-        // An address of its own goes first, whatever the order.
+        // A specific address takes precedence, in any order.
         check(&["0.0.0.0:80", "127.0.0.1:80", "[::]:80"], &["127.0.0.1:80"], &[2]);
         check(&["127.0.0.1:80", "0.0.0.0:80"], &["127.0.0.1:80", "127.0.0.2:80"], &[1, 2]);
         check(&["[::1]:80", "[::]:80"], &["[::1]:80", "127.0.0.1:80"], &[1, 2]);
@@ -130,7 +131,7 @@ pub(crate) mod tests {
         };
         assert!(["127.0.0.1:80", "[::ffff:127.0.0.1]:80", "[::1]:81"].into_iter().all(reached));
         assert!(!["127.0.0.2:80", "127.0.0.1:81", "[::1]:80"].into_iter().any(reached));
-        // Listeners that share an address share its connections.
+        // Listeners on the same address share its connections.
         let shared = ["0.0.0.0:80", "0.0.0.0:80", "[::]:80", "0.0.0.0:81"];
         check(&shared, &["127.0.0.1:80", "127.0.0.2:80"], &[1, 2]);
         check(&[], &["127.0.0.1:80"], &[]);

@@ -1,4 +1,4 @@
-//! Loads of different size on the same workers, one after the other: what is held stays held in between.
+//! Successive loads on the same workers. Held connections stay open between the steps of a search.
 
 use host::Root;
 use plan::Plan;
@@ -17,22 +17,22 @@ pub(crate) struct LoadSteps<W> {
     ground: Ground,
     /// Connections of each population, as last ordered.
     held: Vec<u32>,
-    /// Of those, the ones that were closed with an announcement and are to be dialled again.
+    /// Held connections that closed as announced and are to be redialled, by population.
     to_redial: Vec<i64>,
     losses: Losses,
-    /// Connections open at the end of the last one.
+    /// Connections open at the end of the last step.
     open: u64,
 }
 
 impl<W: Workers> LoadSteps<W> {
-    /// Workers with room for the largest load: that of `plan`. Nothing is dialled yet.
+    /// Uses workers with room for the load of `plan`, the largest one. Nothing is dialled yet.
     pub(crate) fn on(workers: W, ground: Ground, plan: &Plan) -> LoadSteps<W> {
         let held = vec![0; plan.populations.len()];
         let to_redial = vec![0; held.len()];
         LoadSteps { workers, ground, held, to_redial, losses: Losses::default(), open: 0 }
     }
 
-    /// Goes to the load of `plan`, up or down, and through its stages, to their end or until that is [`Early`]; how that went.
+    /// Moves up or down to the load of `plan`, and runs its stages to the end or to an [`Early`] one. Returns the record.
     pub(crate) fn go_to(
         &mut self,
         plan: &Plan,
@@ -44,7 +44,7 @@ impl<W: Workers> LoadSteps<W> {
         let before = (&*self.held, &*self.to_redial, losses);
         let mut record = conduct_on(plan, root, &mut self.workers, &self.ground, before, interrupt, early);
         self.to_redial = record.populations.iter().map(|measured| measured.to_redial() as i64).collect();
-        // Open at its beginning, all at once; its shards report one after the other, and then some may be lost.
+        // These were open simultaneously at the beginning. Shards report one after the other, when some may already be lost.
         record.peak = record.peak.max(self.open);
         self.open = record.populations.iter().map(|measured| measured.held).sum();
         let connections = plan.populations.iter().map(|population| population.load.connections());
@@ -53,13 +53,13 @@ impl<W: Workers> LoadSteps<W> {
         record
     }
 
-    /// Ends the load.
+    /// Ends the load, and returns the workers.
     pub(crate) fn end(mut self) -> W {
         stop(&mut self.workers, |_| {});
         self.workers
     }
 
-    /// The same, whether all have ended by then or not.
+    /// Ends the load, and waits for the workers for at most `within`.
     pub(crate) fn end_within(mut self, within: Nanos) -> W {
         stop_within(&mut self.workers, within);
         self.workers

@@ -1,4 +1,5 @@
-//! What is seen of the target, of the hosts and of throng itself while a run lasts, and what it cost.
+//! Observation of the target, of the hosts and of throng itself during a run, and the resulting costs. Samples are aggregated at once:
+//! memory use does not depend on the length of the run.
 
 mod costs;
 mod ending;
@@ -28,66 +29,66 @@ use heap::Heap;
 use record::{accepts::Accepts, ends::OwnCounts, fill::Fill, moments::Doing, rows::first_of};
 use used::Used;
 
-/// The interval of complete samples; memory and CPU time are in each one.
+/// Interval of complete samples. Memory and CPU time are sampled more often.
 const EVERY: Nanos = Nanos::from_secs(1);
-/// Timeout of the first sample of `throng observe`, after which the run begins without it.
+/// Timeout of the first sample by `throng observe`; without it, the run begins anyway.
 const FIRST_REPLY: Nanos = Nanos::from_secs(4);
-/// Connections queried at a time: some milliseconds.
+/// Maximum number of connections per query of TCP's state; it takes a few milliseconds.
 const MAX_SEGMENTS: u64 = 2_000;
-/// The same of those whose place in the accept queue is asked for at each sample.
+/// Maximum number of connections whose place in the accept queue is queried at each sample.
 const MAX_LISTED: u64 = 2_000;
 
-/// Destinations of which it is seen whether something listens there.
+/// Maximum number of destinations whose listeners are checked.
 const MAX_LISTENED: usize = 64;
 
-/// What throng does at one moment.
+/// The load at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     /// Connections open now.
     pub(crate) open: u64,
-    /// Dials that succeeded since the start, later ones of the same connection included.
+    /// Successful dials since the start, including redials.
     pub(crate) opened: u64,
     /// Responses since the start.
     pub(crate) answered: u64,
     /// Successful dials of the probe since the start.
     pub(crate) probed: u64,
-    /// TLS handshakes since the start, where every connection has one.
+    /// TLS handshakes since the start; `None` unless every connection uses TLS.
     pub(crate) handshakes: Option<u64>,
-    /// Connections that were lost since the start: those that throng has given up may be in the accept queue still.
+    /// Connections lost since the start. They may still be in the accept queue.
     pub(crate) dropped: u64,
 }
 
-/// Watches from before the first dial on. Its memory is the same after a second and after a day.
+/// Samples the target and the hosts, starting before the first dial. Its memory use is constant.
 pub(crate) struct Observer {
     root: Root,
     own: Processes,
-    /// The target, where it is on this machine.
+    /// The target, if it is on this machine.
     watch: Option<Watch>,
-    /// The target's host, where `throng observe` was named.
+    /// The connection to `throng observe` on the target's host, if one is given.
     poller: Option<Poller>,
     known: Observed,
-    /// The target's, each once.
+    /// The target's ports, without duplicates.
     ports: Vec<u16>,
-    /// When the last sample was taken, if at full load.
+    /// Time of the last complete sample, if it was taken at full load.
     held: Option<Nanos>,
     has_held: bool,
     costs: Costs,
-    /// The target's managed heap, if collections are permitted.
+    /// The target's managed heap, if forced collections are permitted.
     heap: Option<Heap>,
     used: Used,
     next_sample: Nanos,
-    /// The target's activity since the last call.
+    /// The target's activity since the last call of `take_doing`.
     doing: Option<Doing>,
-    /// Connections wait, and none receives anything: each sample covers everything, and there are more of them.
+    /// Requests wait and nothing is received: every sample is complete, and samples are more frequent.
     pub(crate) is_silent: bool,
     destinations: Vec<SocketAddr>,
-    /// Those of several at which something listens, as far as that is looked at.
+    /// With several destinations: those with a listener at the first check.
     listened: Vec<SocketAddr>,
 }
 
 impl Observer {
-    /// Finds the target and takes a first sample of everything. To be done before the shards start: if netlink is not
-    /// permitted and there are millions of sockets, the kernel takes seconds to list the listeners.
+    /// Finds the target and takes a first complete sample. Must be called before the shards start: without netlink permission, listing
+    /// the listeners among millions of sockets takes the kernel seconds.
     pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
         let destinations = plan.destinations();
         let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
@@ -141,7 +142,8 @@ impl Observer {
         }
     }
 
-    /// Memory and CPU against the load, and the accept queue; once a second, to the end of the hold, everything else.
+    /// Samples memory and CPU time against the load, and the accept queue; once a second until the end of the hold, everything else as
+    /// well.
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
         if phase == Phase::Hold {
             self.begin_hold(now);
@@ -171,7 +173,7 @@ impl Observer {
         }
     }
 
-    /// Full load has begun, if this is the first call: what was seen until now is the ramp's.
+    /// Notes the beginning of full load, at the first call: earlier samples belong to the ramp.
     pub(crate) fn begin_hold(&mut self, now: Nanos) {
         if !std::mem::replace(&mut self.has_held, true) {
             self.sample_now(now, Phase::Ramp);
@@ -180,13 +182,13 @@ impl Observer {
         }
     }
 
-    /// Whether the listener here was seen to take our dials: they waited in its queue, or overflowed one.
+    /// Whether the listener on this host was seen to receive throng's dials: they waited in an accept queue, or overflowed it.
     pub(crate) fn was_dialled_here(&self) -> bool {
         let overflows = self.known.seen.host.as_ref().map_or(0, |host| host.tcp().listen_overflows);
         self.known.accepts.has_queued() || overflows > 0
     }
 
-    /// What listens here at the target's address is not the target: its samples mean nothing.
+    /// Discards the target's samples: the listener at the target's address on this host is not the target.
     pub(crate) fn lose_target(&mut self) {
         self.known.both_here = false;
         if self.poller.is_none() {
@@ -197,17 +199,17 @@ impl Observer {
         }
     }
 
-    /// Where the files of this machine are.
+    /// The root of this machine's file system, where `/proc` and `/sys` are read.
     pub(crate) fn root(&self) -> &Root {
         &self.root
     }
 
-    /// The target's, each once.
+    /// The target's destinations, without duplicates.
     pub(crate) fn destinations(&self) -> &[SocketAddr] {
         &self.destinations
     }
 
-    /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
+    /// Takes the last sample of the hold, before throng closes its connections: later changes are not caused by the target.
     pub(crate) fn end_hold(&mut self, now: Nanos, phase: Phase, open: u64) {
         self.sample_now(now, phase);
         let queues = self.queues();
@@ -225,9 +227,9 @@ impl Observer {
     }
 
     fn sample_everything(&mut self, now: Nanos, phase: Phase, queues: &[Listener]) {
-        // At whole seconds, as the lines: a moment's delay of one does not put the next one off.
+        // At whole seconds, like the lines, so that a delay does not accumulate.
         self.next_sample = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
-        // Ourselves first: our share is of the time until now.
+        // throng first: its share must cover the time until now.
         let own = self.own.sample(now);
         self.known.seen.see_here(phase, &host_sample(&self.root), &own);
         if let Some(watch) = &mut self.watch
@@ -249,27 +251,27 @@ impl Observer {
         self.doing = Some(self.doing.map_or(now, |before| before.and(now)));
     }
 
-    /// The target's activity since the last call, if it was sampled.
+    /// Returns the target's activity since the last call, if it was sampled.
     pub(crate) fn take_doing(&mut self) -> Option<Doing> {
         self.doing.take()
     }
 
-    /// Whether an additional check is worth its cost: of a silence, or a queue.
+    /// Whether extra samples are worth their cost: during a silence, or while an accept queue fills.
     pub(crate) fn is_curious(&self) -> bool {
         self.is_silent || self.known.accepts.is_queueing
     }
 
-    /// Whether both ends of the connections are on this host, as far as is known.
+    /// Whether both ends of the connections are on this host, as far as known.
     pub(crate) fn has_both_ends(&self) -> bool {
         self.known.both_here
     }
 
-    /// Whether this address is this machine's.
+    /// Whether this is an address of this machine.
     pub(crate) fn is_here(&self, address: IpAddr) -> bool {
         host::is_local(&self.root, address)
     }
 
-    /// ICMP messages so far that reported something as unreachable or prohibited.
+    /// ICMP messages so far that reported a destination as unreachable or prohibited.
     pub(crate) fn icmp_unreachable(&self) -> u64 {
         let by_kernel = self.known.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable);
         by_kernel + self.known.own_counts.icmp
@@ -280,12 +282,13 @@ impl Observer {
         self.destinations.get(first_of(row, self.destinations.len())).copied()
     }
 
-    /// What shards count that have no sockets.
+    /// Sets the counts of shards that use a device instead of sockets.
     pub(crate) fn set_own_counts(&mut self, counts: OwnCounts) {
         self.known.own_counts = counts;
     }
 
-    /// TCP's state of connections, or of a sample of them by the kernel, if it is not `known`; returns the current state.
+    /// Updates TCP's state of the connections with `known`, or with a sample by the kernel. Returns the current state; `None` if it is
+    /// unavailable.
     pub(crate) fn sample_segments(&mut self, known: Option<net::Segments>) -> Option<net::Segments> {
         let now = match known {
             Some(known) => known,
@@ -303,7 +306,7 @@ impl Observer {
         Some(now)
     }
 
-    /// The same while nothing seems wrong: only what shows that segments are lost is of interest.
+    /// Like `sample_segments`, while nothing seems wrong: only signs of lost segments are kept.
     pub(crate) fn sample_losses(&mut self, known: Option<net::Segments>) {
         let now = known.or_else(|| net::segments_to(&self.destinations, MAX_SEGMENTS).ok());
         now.into_iter().for_each(|now| self.take_lossy(now));
@@ -318,8 +321,8 @@ impl Observer {
             .take(Lossy { connections, stuck, stuck_for, disordered, ..Lossy::default() }, slow);
     }
 
-    /// Connections at one of these ports that are in the target's accept queue, of `open` ones; `None` if that cannot be
-    /// read. Those counted by `dropped` may still be in it, unless they are `listed`.
+    /// Number of connections at these ports in the target's accept queue, out of `open`; `None` if it cannot be read. The queue may still
+    /// contain connections counted by `dropped`, unless it is known by `listed`.
     pub(crate) fn unaccepted(
         &self,
         ports: &[u16],
@@ -340,20 +343,20 @@ impl Observer {
         Some(listed.or_else(|| unaccepted_at(ports))?.min(stands).min(open))
     }
 
-    /// How many of those in the accept queues throng has not given up.
+    /// Number of connections in the accept queues that throng has not given up.
     fn live(&self, queued: u64) -> u64 {
         unaccepted_at(&self.ports).map_or(queued, |live| live.min(queued))
     }
 
-    /// The listeners here, if the target is here too. Only listeners are queried: that takes no longer with millions of
-    /// connections.
+    /// The target's listeners on this host; empty if the target is elsewhere. Queries listeners only, so that the cost does not depend on
+    /// the number of connections.
     fn queues(&self) -> Vec<Listener> {
         if self.known.both_here { listeners_at(queues(), &self.destinations) } else { Vec::new() }
     }
 
-    /// Whether something listens still at each of several destinations.
+    /// With several destinations, checks whether each still has a listener.
     fn see_listeners(&mut self, now: Nanos, listeners: &[Listener]) {
-        // Where none is left, all of the target has ended; or listeners are not listed.
+        // Without any listener, the whole target has ended, or listeners cannot be listed.
         if self.destinations.len() < 2 || listeners.is_empty() {
             return;
         }
@@ -381,12 +384,12 @@ impl Observer {
         }
     }
 
-    /// Whether the target reports its own counts.
+    /// Whether the target reports its own counts, that is, whether it is `throng serve`.
     pub(crate) fn target_is_ours(&self) -> bool {
         self.known.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
     }
 
-    /// What the target may still take, where it is here.
+    /// Memory that the target may still allocate; `None` unless it is on this host.
     fn memory_left(&self) -> Option<Room> {
         let own_group = self.known.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
         let left = self.known.seen.host.as_ref()?.memory_available.last;
@@ -394,7 +397,7 @@ impl Observer {
         Some(Room { available, slabs: host::slab_reclaimable(&self.root).unwrap_or(0) })
     }
 
-    /// What was seen last. Of throng itself memory and CPU time are known of each sample, the rest once a second.
+    /// The latest samples. throng's memory and CPU time are from the latest usage sample, the rest from the last complete one.
     pub(crate) fn latest(&self) -> Samples {
         let mut latest = self.known.latest();
         if let Some(own) = &mut latest.own {
@@ -404,7 +407,7 @@ impl Observer {
         latest
     }
 
-    /// What it all came to.
+    /// Ends the observation; returns the results.
     pub(crate) fn finish(mut self, now: Nanos) -> Observed {
         self.usage_sample(now);
         if let Some(runtime) = self.known.seen.target.as_ref().and_then(TargetSeen::runtime) {
@@ -428,14 +431,14 @@ impl Observer {
         }
     }
 
-    /// Memory and CPU time now; the target's where it is here.
+    /// Samples memory and CPU time. Returns the target's, if it is on this host.
     fn usage_sample(&mut self, now: Nanos) -> Option<UsageSample> {
         let target = self.watch.as_mut().and_then(Watch::usage_sample);
         self.used.take(now, self.own.usage_sample(), target);
         target
     }
 
-    /// A response of `throng observe`, or none: the run continues, and it is counted.
+    /// Handles a sample by `throng observe`, or a failure, which is counted while the run continues.
     fn take_sample(&mut self, now: Nanos, phase: Phase, load: Load, reply: Result<Sample, String>) {
         let observer = self.known.seen.observer.get_or_insert_default();
         let sample = match reply {
@@ -465,12 +468,12 @@ impl Observer {
     }
 }
 
-/// Connections at these ports that no process has accepted, and that are open still; `None` if the kernel does not list them.
+/// Open connections at these ports that no process has accepted; `None` if the kernel does not list them.
 fn unaccepted_at(ports: &[u16]) -> Option<u64> {
     ports.iter().map(|port| net::unaccepted_at(*port)).sum::<Result<u64, _>>().ok()
 }
 
-/// Connections that a plan holds at its largest load; none of those that come and go, whose number is not the plan's.
+/// Connections held at the plan's largest load, without arrivals, whose number does not follow from the plan.
 fn wanted(plan: &Plan) -> u64 {
     let populations = (0..).zip(&plan.populations);
     populations.map(|(nth, population)| plan.peak(nth).of(population.load.held().into())).sum()

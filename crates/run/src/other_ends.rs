@@ -1,24 +1,24 @@
-//! Whether the target's ends of our connections are on this host.
+//! Decides whether the target's ends of throng's connections are in this network namespace, or elsewhere behind address translation.
 
 use units::Nanos;
 
-/// Ticks of all threads have come within it: what the last ones said of open connections is not outdated.
+/// Within this time all threads have delivered ticks: the reported number of open connections is up to date.
 const OUTDATED: Nanos = Nanos::from_millis(500);
 
-/// Whether the target's ends of our connections are in this network namespace.
+/// State of this decision.
 #[derive(Debug, Default)]
 pub(crate) struct OtherEnds {
-    /// They were seen, or cannot be.
+    /// The ends were seen, or cannot be listed.
     pub(crate) are_known: bool,
     missing_since: Option<Nanos>,
 }
 
 impl OtherEnds {
-    /// Whether they are elsewhere, when the kernel lists this number (none: unknown) of the connections that were open in the last tick.
-    /// A target that has just closed them all has no ends either, which the tick did not know yet: at the end of the load nothing more
-    /// can be seen, before it they have to be missing for a while.
+    /// Whether the ends are elsewhere. `listed`: the number listed by the kernel (`None`: unknown) of the connections open in the last
+    /// tick. A target that has just closed all of them has no ends either, which the tick may not reflect yet. Therefore ends must be
+    /// missing for a while, except at the end of the load, when nothing more can be seen.
     pub(crate) fn are_elsewhere(&mut self, listed: Option<u64>, now: Nanos, is_end: bool) -> bool {
-        // If the kernel does not report it now, it will not later.
+        // If the kernel cannot list them now, it will not later.
         self.are_known = listed != Some(0);
         if self.are_known {
             return false;
@@ -27,7 +27,7 @@ impl OtherEnds {
         is_end || now.since(since) >= OUTDATED
     }
 
-    /// No connection was open in the last tick.
+    /// Notes that no connection was open in the last tick.
     pub(crate) fn none_open(&mut self) {
         self.missing_since = None;
     }
@@ -44,13 +44,13 @@ mod tests {
             let look = |&(listed, ms, is_end)| ends.are_elsewhere(listed, Nanos::from_millis(ms), is_end);
             assert_eq!(looks.iter().map(look).collect::<Vec<_>>(), expected, "{looks:?}");
         };
-        // Just closed: they may only have gone.
+        // They may just have been closed.
         check(&[(Some(0), 1_000, false), (Some(0), 1_499, false)], &[false, false]);
         check(&[(Some(0), 1_000, false), (Some(0), 1_500, false)], &[false, true]);
         check(&[(Some(0), 1_000, true)], &[true]);
         check(&[(Some(3), 1_000, false)], &[false]);
         check(&[(None, 1_000, true)], &[false]);
-        // In between there were none that could be missing.
+        // In between, no connection could be missing.
         let mut ends = OtherEnds::default();
         assert!(!ends.are_elsewhere(Some(0), Nanos::from_millis(1_000), false));
         ends.none_open();

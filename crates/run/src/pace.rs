@@ -1,17 +1,17 @@
-//! How long a run takes at least that a number of messages ends.
+//! The minimum duration of a run with a fixed number of messages.
 
 use plan::{Activity, Plan};
 use units::{Count, Nanos};
 
-/// A run that takes longer is announced.
+/// Minimum duration of a run for the notice to be printed.
 const LONG: Nanos = Nanos::from_secs(10);
 
-/// Says so before a run whose messages take long by their interval: of 10 connections, 100 messages are ten intervals.
+/// The notice that such a run will take long because of its message interval: 100 messages on 10 connections take ten intervals.
 pub(crate) fn notice(plan: &Plan) -> Option<String> {
     let [only] = &plan.populations[..] else { return None };
     let Activity::Ping { every, .. } = &only.activity else { return None };
     let (all, connections) = (only.requests?, u64::from(only.load.connections()).max(1));
-    // The first of each connection comes after a random part of the interval.
+    // The first message of each connection comes after a random part of the interval.
     let rounds = all.div_ceil(connections).saturating_sub(1);
     let least = Nanos(every.0.saturating_mul(rounds));
     let ends_before = plan.hold().is_some_and(|hold| hold <= least);

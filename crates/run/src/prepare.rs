@@ -1,4 +1,5 @@
-//! Checks before the first dial whether this machine can do it.
+//! Checks before the first dial whether this machine can carry out the plan: source addresses and ports, open files, memory, the I/O
+//! backend. The result is either a [`Prepared`] run or a [`Refusal`] with fixes.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,66 +22,66 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Local addresses requested beyond what is needed, so that used ones can be skipped.
+/// Local 4-tuples requested beyond what is needed, so that tuples in use can be skipped.
 const SPARE_TUPLES: u64 = 1000;
 
-/// Where the kernel's choice of a source has too few ports.
+/// Printed where the ports of the kernel's choice of a source do not suffice.
 const MORE_SOURCES: &str =
     "dialling from many addresses of 127.0.0.0/8: the ports of 127.0.0.1 do not suffice";
 
-/// How long a dial takes at most, to estimate how many are outstanding at a rate. It matters where both ends are on this machine:
-/// there it is over in microseconds, unless the target stops accepting for a moment.
+/// Assumed maximum duration of a dial, to estimate the outstanding dials at a rate. It matters if both ends are on this machine: there a
+/// dial takes microseconds, unless the target pauses accepting.
 const CONNECT_TIME: Nanos = Nanos::from_millis(100);
 
-/// How long the target takes to accept a connection, and for each response, to estimate how many connections it has at once.
+/// Assumed time for accepting a connection, and for each response, to estimate the number of simultaneous connections.
 const RESPONSE_TIME: Nanos = Nanos::from_millis(100);
 
-/// What a run needs of this machine, found to be there.
+/// What a run needs of this machine, checked and available.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Warnings that remain.
+    /// Findings that do not prevent the run.
     pub warnings: Vec<Finding>,
-    /// From where which destinations are dialled, by what a shard works for.
+    /// The source addresses and their destinations, by role.
     pub(crate) routes: HashMap<Role, Vec<Route>>,
-    /// Where the local addresses begin: not a child of the seed, so that a repeated run does not meet its own
-    /// TIME_WAIT.
+    /// Where in the range of local 4-tuples dials begin. Random rather than derived from the seed, so that a repeated run does not
+    /// collide with the TIME_WAIT sockets of the previous one.
     pub(crate) salt: u64,
     pub(crate) backend: Backend,
-    /// Why it is that one, where the plan leaves the choice.
+    /// Why this backend was chosen; `None` if the plan names it.
     pub(crate) because: Option<String>,
     pub(crate) shards: Shards,
-    /// Files, or direct descriptors, that one table may have.
+    /// Maximum number of files, or direct descriptors, per table.
     pub(crate) slots: u32,
 }
 
 impl Prepared {
-    /// How many shards each population takes here.
+    /// The number of shards for each population on this machine.
     pub fn shards(&self) -> &[u32] {
         &self.shards.counts
     }
 
-    /// Where the local addresses begin: one place for all that share them.
+    /// Sets where local 4-tuples begin; the same value for all processes that share them.
     pub fn begin_sources_at(&mut self, salt: u64) {
         self.salt = salt;
     }
 
-    /// Where the first population dials from, for a program that dials alone.
+    /// The dials of the first population, for a program that dials alone.
     pub fn dials(&self) -> Dials {
         let routes = self.routes[&Role::Population(0)].clone();
         Dials::new(routes, TupleShare::ALL, self.salt)
     }
 
-    /// The kernel interface to drive.
+    /// The kernel interface to use.
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// Files, or direct descriptors, that one table may have, and whether each thread has a table of its own.
+    /// Maximum number of files or direct descriptors per table, and whether each thread has its own table.
     pub fn tables(&self) -> (u32, bool) {
         (self.slots, self.shards.own_files)
     }
 
-    /// Prints what the user should know before the run starts, a line each.
+    /// Prints what the user should know before the run starts, one line each.
     pub(crate) fn print_notices(&self, say: &mut dyn FnMut(&str)) {
         self.because.iter().for_each(|because| say(because));
         if self.routes.values().flatten().any(|route| route.pool == SourcePool::Loopback4) {
@@ -93,21 +94,21 @@ impl Prepared {
 /// Checks the plan against this machine.
 ///
 /// # Errors
-/// [`Refusal::Findings`] with all refusals, if it cannot work.
+/// [`Refusal::Findings`] with all refusals, if this machine cannot carry out the plan.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     prepare_part(plan, plan.pairs_needed(), root)
 }
 
-/// The same for what this process does of a plan that several carry out. Those on this machine share its ports: `pairs` of address
-/// and port are what all of them together need between two hosts.
+/// Checks the part of a plan that this process carries out, where several processes share a plan. Processes on the same machine share its
+/// ports: `pairs` is the number of address and port pairs that all of them together need between two hosts.
 ///
 /// # Errors
-/// As [`prepare`].
+/// See [`prepare`].
 pub fn prepare_part(plan: &Plan, pairs: u64, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
     let (routes, need) = demand(plan, pairs, root)?;
     let slots = net::raise_open_files().unwrap_or(1024);
-    // io_uring and the file tables of epoll have been checked already.
+    // `choose_io` and `shards` check io_uring and epoll's file tables.
     let need = Need { uring: Ok(()), ..need };
     let (mut refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
@@ -121,10 +122,10 @@ pub fn prepare_part(plan: &Plan, pairs: u64, root: &Root) -> Result<Prepared, Re
     }
 }
 
-/// Checks what secures the connections of these parts: certificates, keys and names.
+/// Checks the TLS settings of these parts: certificates, keys and names.
 ///
 /// # Errors
-/// What cannot be used, by its flag, and why.
+/// The first unusable setting, with its flag and the reason.
 pub fn check_tls(plan: &Plan, parts: &[Part]) -> Result<(), String> {
     for part in parts {
         if let Some(tls) = engine::secured(plan.population(part.role)) {
@@ -134,18 +135,18 @@ pub fn check_tls(plan: &Plan, parts: &[Part]) -> Result<(), String> {
     Ok(())
 }
 
-/// The maximum of the plan's connections that this machine can hold.
+/// The number of the plan's connections that this machine can hold.
 ///
 /// # Errors
-/// As [`prepare`].
+/// See [`prepare`].
 pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
     Ok(host::capacity(root, &need(plan, root)?).connections.min(u64::from(plan.places())))
 }
 
-/// What the plan needs of this machine, not yet checked: for doctor.
+/// What the plan needs of this machine, unchecked; used by doctor.
 ///
 /// # Errors
-/// There is no way to the target.
+/// There is no route to the target.
 pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
     demand(plan, plan.pairs_needed(), root).map(|(_, need)| need)
 }
@@ -187,14 +188,14 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
     Ok((routes, need))
 }
 
-/// From where each role dials which destinations, so that there are this many pairs of address and port.
+/// The routes of each role: source addresses with their destinations, chosen to provide `wanted` pairs of address and port.
 fn routes(plan: &Plan, facts: &PortFacts, wanted: u64) -> Result<Routes, Refusal> {
     let roles: HashSet<Role> = plan.parts(|_| 1).into_iter().map(|part| part.role).collect();
     let mut pools = HashMap::new();
     for role in roles {
         pools.insert(role, source_pools(plan, &plan.population(role).target)?);
     }
-    // Parts that share a pool share its ports, or the tuple shares would not belong together.
+    // Parts that share a pool must use the same ports, or their tuple shares would overlap.
     let least = |pool: &SourcePool| {
         let sharing = pools.values().flatten().filter(|(other, _)| other == pool);
         sharing.map(|(_, at)| cursors(pool, at)).min().unwrap_or(1)
@@ -225,7 +226,7 @@ fn routes(plan: &Plan, facts: &PortFacts, wanted: u64) -> Result<Routes, Refusal
     Ok(pools.iter().map(of).collect())
 }
 
-/// The most 4-tuples that these routes have.
+/// Maximum number of 4-tuples on these routes.
 fn tuples(routes: &[Route], facts: &PortFacts) -> u64 {
     let of = |route: &Route| {
         let pools = [Some(&route.pool), route.further.as_ref().map(|(pool, _)| pool)];
@@ -235,7 +236,8 @@ fn tuples(routes: &[Route], facts: &PortFacts) -> u64 {
     routes.iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// By how much destinations multiply the pairs of a pool: of 127.0.0.0/8 no pair of address and port is ever used twice.
+/// The factor by which destinations multiply the pairs of a pool. It is 1 for 127.0.0.0/8, where each pair of address and port is used
+/// only once.
 fn cursors(pool: &SourcePool, destinations: &[u32]) -> u64 {
     match pool {
         SourcePool::Loopback4 => 1,
@@ -243,7 +245,7 @@ fn cursors(pool: &SourcePool, destinations: &[u32]) -> u64 {
     }
 }
 
-/// How many dials of a population may be outstanding at once: at a rate, those of [`CONNECT_TIME`]; else those of all its connections.
+/// Maximum number of outstanding dials of a population: at a rate, those of [`CONNECT_TIME`]; otherwise all of its connections.
 fn dials(plan: &Plan, nth: u16, population: &Population) -> u64 {
     let all = u64::from(population.most_open());
     let at = |rate: Rate| rate.due(CONNECT_TIME).saturating_add(1).min(all);
@@ -259,7 +261,7 @@ fn dials(plan: &Plan, nth: u16, population: &Population) -> u64 {
     stages.map(|stage| by(stage.ramp)).max().unwrap_or(all)
 }
 
-/// How many of the load's connections have TLS, and HTTP/2; and what they keep in memory.
+/// The fractions of the load's connections with TLS and with HTTP/2, and the memory that captures, messages and heartbeats need.
 fn layers(plan: &Plan) -> Layers {
     let sum = |of_each: fn(&Population) -> u64| -> f64 {
         let of = |population: &Population| f64::from(population.most_open()) * of_each(population) as f64;
@@ -277,8 +279,7 @@ fn layers(plan: &Plan) -> Layers {
     }
 }
 
-/// The addresses to dial from, with the destinations that are dialled from them, by their numbers in the target. From
-/// 127.0.0.0/8 and ::1 there is a way only to loopback.
+/// The source pools, each with the destinations dialled from it, as indices into the target. 127.0.0.0/8 and ::1 can reach only loopback.
 fn source_pools(plan: &Plan, target: &Target) -> Result<Vec<(SourcePool, Vec<u32>)>, Refusal> {
     let mut pools: Vec<(SourcePool, Vec<u32>)> = Vec::new();
     for (nth, to) in (0..).zip(&target.destinations) {
@@ -310,7 +311,7 @@ fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
     }
 }
 
-/// Where further addresses are, if those of the kernel's choice have too few ports: on loopback, any of 127.0.0.0/8.
+/// Additional source addresses if the kernel's choice has too few ports: on loopback, any of 127.0.0.0/8; otherwise none.
 fn further(plan: &Plan, pool: &SourcePool) -> Option<SourcePool> {
     let SourcePool::Listed(networks) = pool else { return None };
     let is_loopback = networks.iter().all(|network| network.is_v4() && network.nth(0).is_loopback());
@@ -353,9 +354,9 @@ mod tests {
         check(&[("connections", "35000")], &first, true, 0);
         check(&[("connections", "61000")], &first, true, 61_000 + 1_000 - 36_280);
         check(&[("connections", "62000")], &SourcePool::Loopback4, true, 0);
-        // Each destination has them all.
+        // Each destination has all pairs.
         check(&[("connections", "62000"), ("target", "http://127.0.0.{1..2}:1/")], &first, true, 0);
-        // Closed connections wait for a minute.
+        // Closed connections stay in TIME_WAIT for a minute.
         let arrivals = [("arrive", "300/s"), ("duration", "50s")];
         check(&arrivals, &first, true, 0);
         check(&[("arrive", "2000/s"), ("duration", "50s")], &SourcePool::Loopback4, true, 0);
@@ -375,7 +376,7 @@ mod tests {
         check(&[("connections", "600"), ("ramp", "3s")], 21);
         check(&[("connections", "600"), ("ramp", "0s")], 600);
         check(&[("connections", "5"), ("ramp", "20k/s")], 5);
-        // What is kept for slow responses, or for the probe, is not dialled at once.
+        // Connections reserved for slow responses, or for the probe, are not dialled at once.
         check(&[("arrive", "50/s"), ("total", "100")], 6);
         check(&[("connections", "20"), ("probe", "50/s")], 20);
     }

@@ -10,7 +10,7 @@ use samples::{Cause, Certainty, Limit, Side};
 pub enum Refusal {
     /// Limits of this machine, with their fixes.
     Findings(Vec<Finding>),
-    /// An operation of this machine failed.
+    /// An operation failed on this machine.
     Failed(String),
 }
 
@@ -27,13 +27,13 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a search can do where the fix is a run with another load, or with more sources: as the remark on that command says.
+/// The fix for a search. Where the fix is another `throng run` command, only the alternative in its trailing remark applies.
 fn without_a_run(fix: &str) -> &str {
     let remark = fix.starts_with("throng run ").then(|| fix.split_once("  # ")).flatten();
     remark.map_or(fix, |(_, remark)| remark.strip_prefix("or ").unwrap_or(remark))
 }
 
-/// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
+/// The limit of a search that this machine refuses to extend beyond `at`; `None` if no finding refuses it.
 pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
     let finding = findings.iter().find(|finding| finding.severity == Severity::Refuse)?;
     let cause = match finding.what {

@@ -1,5 +1,5 @@
-//! The source of rejections. The errno of a dial has neither the sender of an ICMP message nor all of its content: when
-//! dials are rejected, a few more are made besides the load whose sockets store such messages.
+//! The source of ICMP rejections. The errno of a dial contains neither the sender of an ICMP message nor its full content. Therefore, if
+//! dials are rejected, a few extra dials are made on sockets that receive such messages (`IP_RECVERR`).
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -13,13 +13,13 @@ use record::rejection::Rejection;
 use samples::{Detail, Fault, Faults, Kind, Stage};
 use units::Nanos;
 
-/// Dials at the most. Routers send a message a second to each address, and the load's dials compete for it.
+/// Maximum number of extra dials. Routers send about one message per second and address, and the load's dials compete for it.
 const MAX_DIALS: u32 = 8;
-/// Longer than until a SYN is sent again.
+/// Timeout of a dial: longer than the first SYN retransmission.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Between two dials.
+/// Pause between two dials.
 const APART: Duration = Duration::from_millis(500);
-/// How long the end of a run waits for a result. Then no dial of the load competes for it any more.
+/// Maximum wait for a result at the end of a run, when no dial of the load competes for messages any more.
 const LAST_WAIT: Nanos = Nanos::from_millis(2_500);
 
 /// Queries and results.
@@ -27,12 +27,12 @@ const LAST_WAIT: Nanos = Nanos::from_millis(2_500);
 pub(crate) struct Rejections {
     pending: Option<(SocketAddr, Receiver<DialOutcome>)>,
     found: Option<Icmp>,
-    /// Until when the end of the run may be put off.
+    /// How long the end of the run may be delayed.
     until: Option<Nanos>,
 }
 
-/// Whether it is worth finding out: with this many ICMP messages to this machine, these faults may be rejections. A refused
-/// dial without any message got a reset.
+/// Whether these faults may be rejections, given the number of ICMP messages to this machine. A refused dial without any message was
+/// reset.
 pub(crate) fn may_be(faults: &Faults, messages: u64) -> bool {
     faults.iter().any(|(fault, _)| is_sign(fault, messages))
 }
@@ -47,24 +47,24 @@ fn is_sign(fault: Fault, messages: u64) -> bool {
     }
 }
 
-/// What ICMPv6's *administratively prohibited* becomes.
+/// The errno for ICMPv6 *administratively prohibited*.
 const EACCES: i32 = 13;
 
 impl Rejections {
-    /// Starts to find out what rejects dials from there to `at`, if not done yet.
+    /// Starts extra dials to `at`, if this has not been done yet.
     pub(crate) fn investigate(&mut self, from: Option<IpAddr>, at: SocketAddr) {
         if self.pending.is_some() {
             return;
         }
         let (sender, receiver) = channel();
         let body = move || dial(from, at, &sender);
-        // Without a further thread nothing more is known.
+        // If the thread cannot be started, the source remains unknown.
         if thread::Builder::new().name("rejections".to_owned()).spawn(body).is_ok() {
             self.pending = Some((at, receiver));
         }
     }
 
-    /// Takes what has come; whether nothing more will.
+    /// Takes the results so far; returns whether no more will follow.
     fn take(&mut self) -> bool {
         let Some((_, outcomes)) = &self.pending else { return true };
         loop {
@@ -83,7 +83,7 @@ impl Rejections {
         !is_done && now < until
     }
 
-    /// What was learnt; `is_here`: whether an address is this machine's.
+    /// The result. `is_here`: whether an address belongs to this machine.
     pub(crate) fn finish(mut self, is_here: impl Fn(IpAddr) -> bool) -> Option<Rejection> {
         self.take();
         let ((at, _), icmp) = (self.pending?, self.found?);
@@ -92,7 +92,7 @@ impl Rejections {
     }
 }
 
-/// Dials until there is a reply, or it is no longer needed.
+/// Dials until there is a definite outcome, or the receiver is gone.
 fn dial(from: Option<IpAddr>, at: SocketAddr, outcomes: &Sender<DialOutcome>) {
     net::block_signals();
     for _ in 0..MAX_DIALS {

@@ -1,4 +1,5 @@
-//! Who sends resets. Sockets do not say how far a reset has come: where the target is another host, and this process may, a tap shows it.
+//! Who sends resets: the target, or a device on the path. Sockets do not show the remaining TTL of a reset. If the target is another
+//! host, and this process has the permission, a packet tap does.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -6,7 +7,7 @@ use net::Tap;
 use plan::Plan;
 use record::hops::Hops;
 
-/// A tap, and what has come through it.
+/// A packet tap and its results.
 #[derive(Debug, Default)]
 pub(crate) struct Resets {
     tap: Option<Tap>,
@@ -14,13 +15,13 @@ pub(crate) struct Resets {
     hops: Hops,
 }
 
-/// How long an echo is waited for.
+/// Timeout of an echo.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// More than these in a second show nothing new.
+/// Maximum number of packets per call; more show nothing new.
 const MOST: usize = 1_000;
 
 impl Resets {
-    /// Of all destinations of a plan; `is_here`: this process dials them.
+    /// A tap for all destinations of a plan; inactive unless this process dials them (`is_here`).
     pub(crate) fn of(plan: &Plan, is_here: bool) -> Resets {
         let all = plan.populations.iter().flat_map(|own| own.target.destinations.clone());
         let of: Vec<SocketAddr> = all.filter(|at| is_here && !at.ip().is_loopback()).collect();
@@ -28,12 +29,12 @@ impl Resets {
         Resets { tap, of, hops: Hops::default() }
     }
 
-    /// Whether the target is another host, as far as its addresses show.
+    /// Whether the target is another host, judging by its addresses.
     pub(crate) fn are_far(&self) -> bool {
         !self.of.is_empty()
     }
 
-    /// Takes what has come. Once it is known how far the target is, only resets are of interest.
+    /// Takes the captured packets. Once the distance of the target is known, only resets are captured.
     pub(crate) fn look(&mut self) {
         let Some(tap) = &self.tap else { return };
         let knew = self.hops.has_others();
@@ -47,12 +48,12 @@ impl Resets {
             }
         }
         if !knew && self.hops.has_others() {
-            // What comes besides does no harm.
+            // Extra packets do no harm.
             let _ = tap.only_resets();
         }
     }
 
-    /// All that was seen. A host of which nothing but resets have come is asked for an echo.
+    /// The results. If only resets were seen from a host, requests an echo to find its distance.
     pub(crate) fn finish(mut self) -> Hops {
         self.look();
         if let Some(host) = self.hops.of_resets_alone()

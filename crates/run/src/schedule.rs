@@ -1,5 +1,6 @@
-//! The schedule of the load: which orders the shards get, and when. Pure: the progress of the shards and the time are
-//! inputs, orders are outputs.
+//! The schedule of the load: which orders the shards get, and when. It leads the populations through the stages: a stage first moves them
+//! to their share of the load (by a ramp or by closing connections), then holds it. Pure: the shards' progress and the time are inputs,
+//! orders are outputs.
 
 mod manual;
 mod moves;
@@ -20,23 +21,23 @@ use self::{
 /// An order and its recipients.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Order {
-    /// Every shard.
+    /// For every shard.
     All(Control),
-    /// The shards of a population.
+    /// For the shards of a population.
     Population(u16, Control),
-    /// The shards of a population hold this many connections together, each its share.
+    /// The shards of a population together hold this many connections; each gets its share.
     Load(u16, u32, Option<RateProfile>, Nanos),
-    /// The probe's shards.
+    /// For the probe's shards.
     Probe(Control),
 }
 
 impl Order {
-    /// Every shard begins nothing new, and waits for responses.
+    /// Every shard starts nothing new, and waits for outstanding responses.
     pub const DRAIN: Order = Order::All(Control::Drain);
-    /// Every shard hands over what it counted, and ends.
+    /// Every shard hands over its last tick, and ends.
     pub const STOP: Order = Order::All(Control::Stop);
 
-    /// The command for the shard of this part, if any.
+    /// The command for the shard of this part; `None` if the order does not concern it.
     pub fn to(self, part: &Part) -> Option<Control> {
         match (self, part.role) {
             (Order::All(control), _) | (Order::Probe(control), Role::Probe(_)) => Some(control),
@@ -49,7 +50,7 @@ impl Order {
         }
     }
 
-    /// The same by another clock: `to` is what that shows at a time of ours.
+    /// Translates the times of this order to another clock: `to` converts a time of this clock.
     #[must_use]
     pub fn translated(self, to: impl Fn(Nanos) -> Nanos) -> Order {
         match self {
@@ -64,64 +65,65 @@ impl Order {
 /// The state of the current stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// The stage's populations are moving since the first time, and do not arrive before the second.
+    /// Populations have been moving since the first time; the move ends no earlier than the second.
     Moving(Nanos, Nanos),
-    /// The stage lasts until then.
+    /// The load is constant until this time.
     Holding(Nanos),
 }
 
 /// The progress of a population.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// The ordered share of its load, and the connections that this means.
+    /// The ordered share of the load, and the corresponding number of connections.
     level: Share,
     connections: u32,
-    /// The share of its load according to the stages: the same without manual control.
+    /// The share planned by the stages, before manual control.
     planned: Share,
-    /// How fast it dials; none is as fast as the target accepts connections.
+    /// The dial rate; `None`: as fast as the target accepts connections.
     dials: Option<Rate>,
-    /// Its rate, while that is changing.
+    /// The change of the request rate in progress, if any.
     slope: Option<Slope>,
-    /// The total time of its completed ramps: on its way to more connections. Closing them is none.
+    /// Total time of completed ramps, that is, moves to more connections. Moves that close connections do not count.
     ramping: Nanos,
-    /// The time at full load until it was last moved.
+    /// Total time at full load, until the last move.
     pub holding: Nanos,
-    /// When its full load began or begins; never while it moves, or if it is zero.
+    /// When full load began or begins; [`Nanos::NEVER`] during a move and at zero load.
     pub hold_from: Nanos,
-    /// When it was last ordered to move.
+    /// When the population was last ordered to move.
     moved_at: Nanos,
     is_moving: bool,
-    /// It has more connections than it is to have: it moves by closing them.
+    /// The current move closes connections: more are open than ordered.
     closes: bool,
-    /// It has reached the level of a stage.
+    /// The population has reached a stage's level at least once.
     has_held: bool,
 }
 
-/// The stages in order.
+/// Leads the populations through the stages in order.
 #[derive(Debug)]
 pub struct Schedule<'a> {
     plan: &'a Plan,
-    /// Full load, or another rate profile, begins this long after the decision, so that every shard has the order by then.
+    /// Delay between a decision and the start of full load or of another rate profile, so that every shard has received the order by
+    /// then.
     notice: Nanos,
     stage: usize,
-    /// The load ends with the last stage.
+    /// Whether the load ends after the last stage. False for a step of a search.
     has_end: bool,
     /// When every shard has received the current stage.
     applied: Nanos,
     state: State,
-    /// Left of the current stage's hold.
+    /// Remaining hold time of the current stage.
     left: Nanos,
     manual: ManualControl,
     progress: Vec<Progress>,
-    /// Time in which any population was in a completed ramp.
+    /// Total time during which any population was in a completed ramp.
     ramped: Nanos,
     descents: Vec<Descent>,
     orders: Vec<Order>,
 }
 
 impl<'a> Schedule<'a> {
-    /// Starts with the first stage at `start`, by when every shard must have received it; its orders wait to be
-    /// [taken](Schedule::orders). Every shard applies a later one within `notice`.
+    /// A schedule that starts with the first stage at `start`, when every shard must have received it. Its orders wait to be
+    /// [taken](Schedule::orders). Every shard applies a later order within `notice`.
     pub fn new(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
         let mut schedule = Schedule::inactive(plan, start, notice);
         schedule.start_probe(start);
@@ -129,7 +131,8 @@ impl<'a> Schedule<'a> {
         schedule
     }
 
-    /// The same if `held` connections of each population exist already; after the last stage they stay open and continue.
+    /// A schedule for a step of a search: `held` connections of each population exist already, and the load continues after the last
+    /// stage.
     pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32], notice: Nanos) -> Schedule<'a> {
         let mut schedule = Schedule::inactive(plan, start, notice);
         schedule.has_end = false;
@@ -142,7 +145,7 @@ impl<'a> Schedule<'a> {
         schedule
     }
 
-    /// Its requests are due from then on, whatever the stages do.
+    /// Starts the probe's requests, which do not depend on the stages.
     fn start_probe(&mut self, from: Nanos) {
         let profile = self.plan.probe.as_ref().map(|probe| RateProfile::Steady(probe.rate));
         self.orders.extend(profile.map(|profile| Order::Probe(Control::RateProfile(profile, from))));
@@ -166,32 +169,32 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The orders that have been given since the last time.
+    /// Returns the orders since the last call.
     pub fn orders(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.orders)
     }
 
-    /// Every shard applies an order within this time.
+    /// Maximum time until every shard applies an order.
     pub fn notice(&self) -> Nanos {
         self.notice
     }
 
-    /// Whether the load ends with the last stage.
+    /// Whether the load ends after the last stage.
     pub fn has_end(&self) -> bool {
         self.has_end
     }
 
-    /// Which stage it is.
+    /// Index of the current stage.
     pub fn stage(&self) -> usize {
         self.stage
     }
 
-    /// Whether the stage's load is still on its way.
+    /// Whether the load is still moving to the stage's level.
     pub fn is_moving(&self) -> bool {
         matches!(self.state, State::Moving(..))
     }
 
-    /// When the run's last stage ends; never, before it holds.
+    /// When the last stage ends; [`Nanos::NEVER`] before its hold.
     pub fn ends_at(&self) -> Nanos {
         match self.state {
             State::Holding(until) if self.is_last() && !self.is_paused() => until,
@@ -199,7 +202,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// When an order is due even if no shard reports anything.
+    /// When the next step is due, even if no shard reports anything.
     pub fn acts_at(&self) -> Nanos {
         match self.state {
             _ if self.is_paused() => Nanos::NEVER,
@@ -222,13 +225,13 @@ impl<'a> Schedule<'a> {
         &self.plan.populations[usize::from(population)]
     }
 
-    /// Connections of a population in the current stage; none if arrivals are unlimited.
+    /// Planned connections of a population in the current stage; 0 for unlimited arrivals.
     pub fn wanted(&self, population: u16) -> u64 {
         let all = self.of(population).load.wanted();
         self.progress(population).level.of(all.unwrap_or(0).into())
     }
 
-    /// How long a population's ramps took until now, the present one included.
+    /// Total ramp time of a population until now, including a ramp in progress.
     pub fn ramping(&self, population: u16, now: Nanos) -> Nanos {
         let progress = self.progress(population);
         match self.state {
@@ -237,13 +240,14 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// How a population's load `ended`, its last first dial decided at `ramped_at`, and in its shards at `own`.
+    /// How a population's load ended: `ramped_at` is when the outcome of its last first dial was known, `own` when its shards ended,
+    /// `ended` the end of the run's load.
     pub fn ended(&self, population: u16, ramped_at: Nanos, own: Nanos, ended: Nanos) -> Ended {
         let Progress { holding, hold_from, .. } = *self.progress(population);
         Ended { ramped_at, own, holding, hold_from, ramping: self.ramping(population, ended) }
     }
 
-    /// How long any population was in its ramp until now.
+    /// Total time until now during which any population was in a ramp.
     pub fn ramping_any(&self, now: Nanos) -> Nanos {
         match self.state {
             State::Moving(since, _) if self.progress.iter().any(Progress::ramps) => {
@@ -253,17 +257,17 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Whether populations are on their way, and none of them opens connections.
+    /// Whether populations are moving, and all of them by closing connections.
     pub fn is_closing(&self) -> bool {
         self.progress.iter().any(|progress| progress.is_moving) && !self.progress.iter().any(Progress::ramps)
     }
 
-    /// Whether a population is, by its orders, at the largest load that the plan has for it.
+    /// Whether a population has been ordered to its largest load in the plan.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
     }
 
-    /// Whether a population is where it is wanted.
+    /// Whether a population has reached its ordered level.
     pub fn has_arrived(&self, population: u16) -> bool {
         let progress = self.progress(population);
         progress.has_held && !progress.is_moving
@@ -274,8 +278,8 @@ impl<'a> Schedule<'a> {
         self.stage + 1 == self.plan.stages.len()
     }
 
-    /// Continues if it is time to. `ramped` is when a population reached its ordered level: when its last shard did, after
-    /// the order. Returns whether a stage has ended and the next has begun.
+    /// Advances the schedule if it is due. `ramped` returns when all shards of a population had reached their ordered level, or `None` if
+    /// they have not. Returns whether a new stage has begun.
     pub fn step(&mut self, now: Nanos, ramped: impl Fn(u16) -> Option<Nanos>) -> bool {
         match self.state {
             _ if self.is_paused() => false,
@@ -293,7 +297,7 @@ impl<'a> Schedule<'a> {
                     longest = longest.max(self.progress_mut(population).add_ramp(took));
                 }
                 self.ramped = self.ramped + longest;
-                // Connections that come and go are full load from the first one on.
+                // Arrivals are at full load from the first one.
                 let from = if moving.is_empty() { since.max(earliest) } else { now + self.notice };
                 self.hold(from);
                 false
@@ -311,18 +315,18 @@ impl<'a> Schedule<'a> {
         (0..).zip(&self.progress).filter(|(_, progress)| progress.is_moving).map(|(population, _)| population)
     }
 
-    /// The stage's load has been reached.
+    /// Starts the hold of the current stage at `from`: its level has been reached.
     fn hold(&mut self, from: Nanos) {
         for population in self.moving().collect::<Vec<_>>() {
             let progress = self.progress_mut(population);
             let (level, is_first) = (progress.level, !std::mem::replace(&mut progress.has_held, true));
             progress.is_moving = false;
-            // Nothing at all is no full load.
+            // Zero load is not full load.
             if level > Share::NONE {
                 progress.hold_from = from;
                 self.orders.push(Order::Population(population, Control::Hold(from)));
             }
-            // The first time the rate begins when the connections are there; later it came with them.
+            // At first, the request rate begins only once the connections are open; in later stages it changes together with them.
             if is_first && let Some(rate) = self.of(population).load.rate() {
                 let profile = RateProfile::Steady(level.of_rate(rate));
                 self.orders.push(Order::Population(population, Control::RateProfile(profile, from)));
@@ -334,7 +338,7 @@ impl<'a> Schedule<'a> {
         self.end_with(until);
     }
 
-    /// The last stage ends then.
+    /// Orders the end of the last stage at `until`.
     fn end_with(&mut self, until: Nanos) {
         if !self.is_last() || until == Nanos::NEVER {
             return;
@@ -343,7 +347,7 @@ impl<'a> Schedule<'a> {
             return self.orders.push(Order::All(Control::Until(until)));
         }
         self.orders.push(Order::All(Control::HoldUntil(until)));
-        // No backlog reaches the next load.
+        // Stops the request rate, so that no backlog reaches the next load.
         for population in 0..self.progress.len() as u16 {
             if self.plan.populations[usize::from(population)].load.is_paced() {
                 self.order_profile(population, RateProfile::Steady(Rate::default()), until);
@@ -351,7 +355,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Starts the current stage, which every shard has received at `applied`.
+    /// Starts the current stage, which every shard will have received at `applied`.
     fn begin(&mut self, now: Nanos, applied: Nanos) {
         self.applied = applied;
         let stage = &self.plan.stages[self.stage];
@@ -370,12 +374,12 @@ impl<'a> Schedule<'a> {
 }
 
 impl Progress {
-    /// Whether it is on its way to more connections.
+    /// Whether the population is moving to more connections.
     fn ramps(&self) -> bool {
         self.is_moving && !self.closes
     }
 
-    /// It was on its way for this time; returns how much of it was a ramp.
+    /// Adds the time of a finished move; returns the part that was a ramp (all or nothing).
     fn add_ramp(&mut self, time: Nanos) -> Nanos {
         let own = if self.ramps() { time } else { Nanos::ZERO };
         self.ramping = self.ramping + own;

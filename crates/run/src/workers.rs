@@ -1,5 +1,5 @@
-//! The workers that drive the connections of a run. Threads of this machine are one kind, the simulation's shards another;
-//! a conductor controls any of them.
+//! The workers that drive the connections of a run, as a trait: threads of this machine, simulated shards, or agents on other machines.
+//! The conductor controls any of them.
 
 mod threads;
 
@@ -13,120 +13,121 @@ use crate::{both_sides::Sources, schedule::Order};
 
 pub use threads::Threads;
 
-/// A worker that was ordered to stop hands over its last tick within this time.
+/// Maximum time for a worker that was ordered to stop to deliver its last tick.
 pub(crate) const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
 
-/// Workers, each of which drives connections of one population, or the probe.
+/// A set of workers, each of which drives connections of one population or of the probe.
 pub trait Workers {
-    /// What each of them drives; a worker's number is its place here.
+    /// The role of each worker; its index is the worker's number.
     fn role(&self) -> Vec<Role>;
 
-    /// How many threads each of them has.
+    /// The number of threads of each worker.
     fn threads(&self) -> Vec<u32> {
         vec![1; self.role().len()]
     }
 
-    /// Every worker applies an order within this time after it was [given](Workers::order).
+    /// Maximum time between [giving an order](Workers::order) and its application by every worker.
     fn notice(&self) -> Nanos;
 
     /// The usual length of a worker's tick.
     fn period(&self) -> Nanos;
 
-    /// The run goes on without a worker that is lost; otherwise it ends.
+    /// Whether the run continues without a lost worker; otherwise it ends.
     fn carries_on(&self) -> bool {
         false
     }
 
-    /// Whether others are still to take over what a lost worker did: as workers that [join](Update::Joined), unless it turns out that
-    /// they cannot. Never for ever.
+    /// Whether others may still take over the load of a lost worker, as workers that [join](Update::Joined). Becomes false within bounded
+    /// time.
     fn hands_over(&self) -> bool {
         false
     }
 
-    /// Whether a worker that is lost may still [come back](Update::Back) with its connections. Never for ever.
+    /// Whether a lost worker may still [come back](Update::Back) with its connections. Becomes false within bounded time.
     fn may_come_back(&self) -> bool {
         false
     }
 
-    /// Whether the workers' reports arrive: the connection to them is up, and no report waits to be stored.
+    /// Whether reports arrive: the connection to the workers is up, and no report waits to be stored.
     fn is_connected(&self) -> bool {
         true
     }
 
-    /// The agents that they run on; none on this machine.
+    /// The agents that the workers run on; empty on this machine.
     fn agents(&self) -> Vec<AgentSummary> {
         Vec::new()
     }
 
-    /// What each of those did up to this [second](crate::second_of), and since the last call.
+    /// What each agent did since the last call, up to this [second](crate::second_of).
     fn take_seconds(&mut self, _until: u64) -> Option<Box<AgentTicks>> {
         None
     }
 
-    /// The time, by the clock of the workers' ticks.
+    /// The time by the clock of the workers' ticks.
     fn now(&self) -> Nanos;
 
     /// Gives an order to its recipients; each gets its share of a load.
     fn order(&mut self, order: Order);
 
-    /// Keeps connections open when the workers stop, until they are [released](Workers::release); whether it can.
+    /// Makes workers keep their connections open when they stop, until [release](Workers::release). Returns whether that is supported.
     fn keep(&mut self) -> bool {
         false
     }
 
-    /// Closes every other connection that is kept.
+    /// Closes every other kept connection.
     fn close_half(&mut self) {}
 
-    /// Closes those that are kept.
+    /// Closes all kept connections.
     fn release(&mut self) {}
 
-    /// Waits for the next tick of any worker, until then at most. A time that is over: takes what is there.
+    /// Waits until `until` for the next update of any worker. If `until` is past, returns only what has already arrived.
     fn next(&mut self, until: Nanos) -> Update<'_>;
 }
 
-/// What the record of a run says of its workers.
+/// Facts about the workers for the record of a run.
 #[derive(Clone)]
 pub struct Ground {
-    /// When they began, by their clock.
+    /// When the workers began, by their clock.
     pub start: Nanos,
-    /// The kernel interface that they drive: `uring`, `epoll`.
+    /// The kernel interface in use: `uring`, `epoll` or `tun`.
     pub io: &'static str,
-    /// How many threads they are.
+    /// Number of threads.
     pub(crate) threads: u32,
-    /// Where they dial from; none if that is not this process.
+    /// Where the connections are dialled from; `None` if other processes dial.
     pub(crate) sources: Option<Arc<Sources>>,
 }
 
 impl Ground {
-    /// Of workers on other machines.
+    /// Facts about workers on other machines.
     pub fn elsewhere(start: Nanos, io: &'static str, threads: u32) -> Ground {
         Ground { start, io, threads, sources: None }
     }
 }
 
-/// What came from workers.
+/// An update from the workers.
 #[derive(Debug)]
 pub enum Update<'a> {
     /// A worker's tick.
     Tick(u32, &'a Tick),
-    /// A worker has ended without an order to, or is silent: what comes of it is late.
+    /// A worker has ended without being ordered to, or is silent. Its later ticks count as late.
     Lost(u32),
-    /// A worker that was lost was only away: it goes on.
+    /// A lost worker was only disconnected, and continues.
     Back(u32),
-    /// There is one more worker, which does this.
+    /// A worker with this role was added.
     Joined(Role),
-    /// Nothing in time.
+    /// Nothing arrived in time.
     Nothing,
-    /// All of them have ended, and nothing will come any more.
+    /// All workers have ended; no further update follows.
     Ended,
 }
 
-/// Stops them; `take` is given what still comes.
+/// Stops the workers; `take` receives the remaining updates.
 pub fn stop(workers: &mut dyn Workers, take: impl FnMut(Update)) {
     stop_unless(workers, STOPS_WITHIN, take, |_, _| true);
 }
 
-/// The same; `gives_up` decides, whenever nothing has come for as long as a `look`, and is given for how long nothing has.
+/// Stops the workers. Whenever nothing has arrived for `look`, `gives_up` gets the time since the last update, and decides whether to
+/// stop waiting.
 pub(crate) fn stop_unless(
     workers: &mut dyn Workers,
     look: Nanos,
@@ -152,7 +153,7 @@ pub(crate) fn stop_unless(
     }
 }
 
-/// Stops them, and waits for this long at most; what still comes is of no use.
+/// Stops the workers and waits for at most `within`; discards the remaining updates.
 pub(crate) fn stop_within(workers: &mut dyn Workers, within: Nanos) {
     workers.order(Order::STOP);
     let until = workers.now() + within;

@@ -1,6 +1,5 @@
-//! After the ramp a shard allocates nothing: neither the client's nor the server's, whatever it does with its
-//! connections. Every allocation of the thread is counted while a shard has its turn; a failure shows where the
-//! first of them came from.
+//! After the ramp a shard allocates nothing, neither the client's nor the server's, whatever happens to its connections. All allocations
+//! of the thread are counted during a shard's turns; a failure shows where the first one was made.
 
 #![allow(unsafe_code, reason = "an allocator is a trait that only unsafe code can implement")]
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
@@ -35,7 +34,7 @@ use stage::{
 };
 use units::{Clock, Nanos};
 
-/// The system's allocator, and a count for each thread.
+/// The system's allocator, with a count per thread.
 struct Counting;
 
 #[global_allocator]
@@ -51,7 +50,7 @@ fn note() {
     if IS_COUNTING.get() {
         COUNT.set(COUNT.get() + 1);
         if COUNT.get() == 1 {
-            // Taking a backtrace allocates too.
+            // Capturing a backtrace allocates too.
             paused(|| FIRST.set(Some(Backtrace::force_capture())));
         }
     }
@@ -95,13 +94,13 @@ fn paused<R>(f: impl FnOnce() -> R) -> R {
     switched(false, f)
 }
 
-/// What this thread has allocated while counting since the last call, and where the first allocation was made.
+/// The allocations of this thread while counting since the last call, and the backtrace of the first one.
 fn take_count() -> (u64, String) {
     let first = FIRST.take().map_or_else(String::new, |backtrace| backtrace.to_string());
     (COUNT.replace(0), first)
 }
 
-/// A load of one client shard, as the run sees it.
+/// The load of one client shard, as a run controls it.
 struct Load {
     plan: &'static Plan,
     part: Part,
@@ -115,7 +114,7 @@ struct Load {
 }
 
 impl Load {
-    /// The load of the `nth` part of the plan with these flags; the parts of the probe follow the first.
+    /// The load of part `nth` of the plan with these flags; the parts of the probe follow the first one.
     fn new(
         at: SocketAddr,
         (scheme, path): (&str, &str),
@@ -123,7 +122,7 @@ impl Load {
         seed: u64,
         nth: usize,
     ) -> (Load, engine::Link) {
-        // It ends when everything has been seen.
+        // The test ends when everything has been observed.
         let flags = format!("duration=forever {flags}");
         let plan = &*Box::leak(Box::new(plan(&format!("{scheme}://{at}{path}"), &flags, seed)));
         let part = plan.parts(|_| 1)[nth];
@@ -136,13 +135,13 @@ impl Load {
         (load, link)
     }
 
-    /// Starts again with the next tick.
+    /// Starts counting again with the next tick.
     fn forget(&mut self) {
         (self.answered, self.measuring) = (0, false);
     }
 
-    /// Between turns: takes the ticks, and orders full load when all connections are open. Returns whether [`EXCHANGES`]
-    /// have completed since counting began.
+    /// Between turns: takes the ticks, and orders full load when all connections are open. Returns whether [`EXCHANGES`] have completed
+    /// since counting began.
     fn step(&mut self, now: Nanos) -> bool {
         while let Ok((_, tick)) = self.arrivals.try_recv() {
             assert_eq!((tick.faults.total(), tick.counts.dropped), (0, 0), "{:?}", tick.counts);
@@ -163,8 +162,7 @@ impl Load {
     }
 }
 
-/// What is the same over all backends of [`Io`]: targets and think times.
-/// Scheme, path, and flags.
+/// Targets and think times, common to all backends of [`Io`]: scheme, path, and flags.
 const LOADS: [((&str, &str), &str); 7] = [
     (("http", "/"), "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
     (("http", "/?length={rand 1 4096}"), "connections=500 think=20ms..60ms timeout=60s expect=length=$1"),
@@ -191,7 +189,7 @@ fn assert_nothing_allocated(side: &str, path: (&str, &str), flags: &str) {
     );
 }
 
-/// Over the kernel: client, server and what carries their bytes, over one ring and over several.
+/// Over the kernel: client, server and their I/O, over one ring and over several.
 #[test]
 fn a_held_shard_allocates_nothing_over_io_uring() {
     let all = net::raise_open_files().unwrap_or(1024);
@@ -202,7 +200,7 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
             match (ring(), ring()) {
                 (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, flags),
                 (Err(why), _) | (_, Err(why)) => {
-                    // Past the test harness, which shows only what failed.
+                    // Bypasses the test harness, which shows only failed tests.
                     let _ = writeln!(std::io::stderr(), "skipped: io_uring is not allowed here: {why}");
                     return;
                 }
@@ -243,7 +241,7 @@ fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &st
     }
 }
 
-/// The simulated network without its own allocations: what remains is the loop and the program.
+/// The simulated network without its own allocations: the loop and the program remain.
 struct Aside(SimIo);
 
 #[rustfmt::skip]
@@ -287,18 +285,18 @@ impl<P: Program> Turn for Counted<'_, P> {
     }
 }
 
-/// Over the simulated network, where one thread does everything in a known order.
+/// Over the simulated network, where one thread does everything in a fixed order.
 #[test]
 fn a_held_shard_allocates_nothing_by_itself() {
     for (path, flags) in LOADS {
         over_sim(server, path, flags, 0, &["client", "server"]);
     }
-    // The first of them dials all the time.
+    // The first one dials all the time.
     let probed = "connections=500 think=20ms..60ms timeout=60s probe=400/s";
     for probe in [1, 2] {
         over_sim(server, ("http", "/"), probed, probe, &["client"]);
     }
-    // Each connection is closed with an announcement and dialled again. The scripted server's records allocate.
+    // Each connection is closed as announced and redialled. The records of the scripted server allocate.
     let closing = |_| Act { send: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
     over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, 0, &["client"]);
 }
@@ -336,7 +334,7 @@ fn over_sim<P: Program>(
     }
 }
 
-/// The counter itself: a test for zero proves nothing if it cannot count.
+/// Checks the counter itself: a test for zero proves nothing if the counter cannot count.
 #[test]
 fn allocations_are_counted() {
     #[inline(never)]

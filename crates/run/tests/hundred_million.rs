@@ -1,6 +1,6 @@
-//! A hundred million connections held for an hour in virtual time, an exchange on each at least every 20 minutes: the client as it ships, with
-//! the TCP of `--io tun`, against a responder that keeps nothing. `cargo xtask test sim` runs it, and prints what a machine for it would be;
-//! the ordinary test checks the same at a five-thousandth of the size.
+//! A hundred million connections held for an hour in virtual time, each with a request at least every 20 minutes: the real client with
+//! the TCP of `--io tun`, against a stateless responder. `cargo xtask test sim` runs it, and prints the resources that it would need; the
+//! ordinary test checks the same at a five-thousandth of the size.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -25,7 +25,7 @@ use units::{Count, Nanos};
 const SEED: u64 = 100_000_000;
 const TARGET: &str = "127.0.0.1:8000";
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nHello World!";
-/// There and back.
+/// Round-trip time.
 const DELAY: Nanos = Nanos::from_micros(200);
 const HEADS: usize = 20 + 20;
 const FIN: u8 = 1;
@@ -33,10 +33,10 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// A server that is nothing but a function of the packet that it is sent: its sequence numbers are those that the peer acknowledges.
+/// A server that is a pure function of the packet it receives: its sequence numbers are those that the peer acknowledges.
 struct Responder {
     now: Nanos,
-    /// By when they arrive.
+    /// Replies, with their times of arrival.
     replies: VecDeque<(Nanos, [u8; HEADS + RESPONSE.len()], usize)>,
     exchanges: u64,
 }
@@ -106,7 +106,7 @@ impl Device for Responder {
     }
 }
 
-/// The one shard, as the workers of a run.
+/// The single shard, as the workers of a run.
 struct Alone {
     shard: Shard<Tun<Responder>, Client>,
     arrivals: Arrivals,
@@ -159,17 +159,17 @@ impl Workers for Alone {
     }
 }
 
-/// What a hold has come to.
+/// The result of a hold.
 struct Held {
     summary: Summary,
     whole: Tick,
     exchanges: u64,
     virtual_time: Nanos,
-    /// Of this process until then, with all connections still held.
+    /// Memory of the process while all connections are still held.
     usage: UsageSample,
 }
 
-/// Each connection sends a request at once, and then at least in every third of the time.
+/// Each connection sends a request at once, and then at least one in every third of the time.
 fn hold(connections: u32, minutes: u32) -> Held {
     let think = format!("{}s..{}s", 18 * minutes, 20 * minutes);
     // Shorter than the shortest think time.
@@ -215,13 +215,13 @@ fn conduct(plan: &Plan, mut workers: Alone) -> Held {
     Held { summary: run::judge(plan, &record), whole: workers.whole, exchanges, virtual_time, usage }
 }
 
-/// All connections are held, nothing went wrong, and both ends counted the same.
+/// All connections are held, without faults, and both ends have the same counts.
 fn check(held: &Held, n: u64) {
     let Held { summary, whole, exchanges, .. } = held;
     let c = &whole.counts;
     assert_eq!(summary.faults.len(), 0, "{:?}", summary.faults);
     assert_eq!((c.opened, summary.connections.held, c.dropped), (n, n, 0));
-    // The first during the ramp, then three.
+    // The first request during the ramp, then three.
     assert_eq!((c.sent, c.answered, *exchanges), (4 * n, 4 * n, 4 * n));
 }
 
@@ -252,6 +252,6 @@ fn a_hundred_million_are_held_for_an_hour() {
         cpu_s * 1e6 / held.exchanges as f64,
         each,
     );
-    // The records of client, TCP and timers alone take more than half of it.
+    // The records of client, TCP and timers alone use more than half of it.
     assert!((32.0..=64.7).contains(&each), "{each} bytes a connection");
 }

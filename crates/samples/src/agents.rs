@@ -1,4 +1,5 @@
-//! What each agent of a fleet did in a period.
+//! Figures per agent of a fleet, one column per figure. They merge like the rest of a tick: counts add up, [`Latest`] takes the later
+//! value, and [`Highest`] the larger one.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +56,7 @@ merged! {
 }
 
 impl AgentTicks {
-    /// The agent at this place is lost.
+    /// Marks the agent at this place as lost: it holds no connection any more.
     pub fn lose(&mut self, place: usize) {
         *at(&mut self.lost.0, place) = 1;
         *at(&mut self.open.0, place) = 0;
@@ -66,13 +67,13 @@ impl AgentTicks {
         Merge::extend(self, later);
     }
 
-    /// The value of an agent in a column.
+    /// The value of the agent at `place` in a column; 0 beyond its end.
     pub fn value(column: &[u64], place: usize) -> u64 {
         column.get(place).copied().unwrap_or_default()
     }
 }
 
-/// The value of the agent at a place, to be changed.
+/// The value of the agent at `place`, mutable; the column grows to include it.
 pub(crate) fn at(column: &mut Vec<u64>, place: usize) -> &mut u64 {
     column.resize(column.len().max(place + 1), 0);
     &mut column[place]

@@ -1,4 +1,4 @@
-//! The books: every request that was due, every dial and every connection stands in exactly one account at any time.
+//! The books of a shard: every request that was due, every dial and every connection is in exactly one account at any time.
 //!
 //! ```text
 //!  due ─┬─► waiting ─► sent ─┬─► answered (rightly or wrong)
@@ -10,8 +10,8 @@
 //!  dialled ─► opened or redialled, failed, given up        opened ─► held, closed, dropped, finished, ended after the load
 //! ```
 //!
-//! Entries are made, and moved from one account to another, by the functions below and nowhere else; histograms and censored times follow
-//! from the same call. [`Counts::balance`] is what must hold at every tick.
+//! Entries are made and moved between accounts only by the functions below, which also record the histograms and censored times.
+//! [`Counts::balance`] checks the equations at every tick.
 
 use units::Nanos;
 
@@ -23,21 +23,21 @@ use crate::{
 
 pub use crate::counts::{Imbalance, Standing};
 
-/// Where a request is counted beside the totals.
+/// Where a request is counted, besides the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Whether it was due at full load, and not in the ramp.
+    /// Whether it was due at full load, as opposed to the ramp.
     pub at_load: bool,
-    /// The plan's step that it belongs to, if steps are counted.
+    /// Its step in the plan, if steps are counted.
     pub step: Option<usize>,
     /// The row of its destination, if destinations are counted.
     pub row: Option<usize>,
-    /// The time to first byte that it still owes, if that is measured and has not come.
+    /// The distribution for its time to first byte, if that is measured and has not been recorded yet.
     pub first_byte: Option<Timing>,
 }
 
 impl Entry {
-    /// A request whose connection, and with it step and destination, was not known yet.
+    /// A request without a connection, so that its step and destination are unknown.
     pub const fn unsent(at_load: bool, first_byte: bool) -> Entry {
         let first_byte = match (first_byte, at_load) {
             (false, _) => None,
@@ -51,30 +51,30 @@ impl Entry {
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The server had announced it.
+    /// Closed by the server, with an announcement.
     Closed,
-    /// It was lost without an announcement.
+    /// Lost without an announcement.
     Dropped,
-    /// After the load had ended: by the server, or by throng to make room for others.
+    /// Ended after the load: by the server, or by throng to make room for others.
     EndedAfter,
-    /// By throng, as planned.
+    /// Closed by throng, as planned.
     Finished,
 }
 
-/// Requests.
+/// Accounts of requests.
 impl Tick {
     /// A request is due.
     pub fn due(&mut self) {
         self.counts.due += 1;
     }
 
-    /// A request that was due is sent.
+    /// A due request is sent.
     pub fn sent(&mut self, row: Option<usize>) {
         self.counts.sent += 1;
         self.destination(row).into_iter().for_each(|own| own.sent += 1);
     }
 
-    /// It has its response, of `content` bytes.
+    /// A request got its response of `content` bytes.
     pub fn answered(&mut self, entry: Entry, took: Took, content: u64) {
         self.counts.answered += 1;
         self.counts.body_bytes_in += content;
@@ -90,46 +90,46 @@ impl Tick {
         }
     }
 
-    /// A response that was counted is wrong.
+    /// A response that has been counted is wrong.
     pub fn wrong(&mut self, entry: Entry, fault: Fault) {
         self.counts.wrong += 1;
         self.count_fault(entry, fault);
     }
 
-    /// A response that was counted lacks what its connection needs: the fault is counted with the end of that.
+    /// A response that has been counted lacks what its connection needs. The fault is counted when the connection ends.
     pub fn unusable(&mut self, entry: Entry, fault: Fault) {
         self.counts.wrong += 1;
         entry.step.into_iter().for_each(|step| self.step_faults[step].count(fault));
     }
 
-    /// It will have none: a fault has ended it.
+    /// A request failed: a fault ended it without a response.
     pub fn failed(&mut self, entry: Entry, fault: Fault) {
         self.counts.failed_requests += 1;
         self.count_fault(entry, fault);
         self.censor_n(entry, 1);
     }
 
-    /// It has none when the run ends.
+    /// A request has no response at the end of the run.
     pub fn unanswered(&mut self, entry: Entry) {
         self.counts.unanswered += 1;
         self.censor_n(entry, 1);
     }
 
-    /// It was due and is never sent.
+    /// A due request will never be sent.
     pub fn missed(&mut self, entry: Entry) {
         self.counts.missed += 1;
         self.censor_n(entry, 1);
     }
 
-    /// `n` more were due, and are never sent.
+    /// `n` requests became due and will never be sent.
     pub fn due_and_missed(&mut self, entry: Entry, n: u64) {
         self.counts.due += n;
         self.counts.missed += n;
         self.censor_n(entry, n);
     }
 
-    /// `n` of a number of requests did not come to be due before the load ended by itself: they were, and are missed.
-    /// `steps`: those that were done; which of them these would have been is not known, and each has its part.
+    /// `n` requests of a planned number did not become due before the load ended: they count as due and missed. It is unknown which of the
+    /// `steps` they would have been, so each step gets an equal part.
     pub fn never_due(&mut self, n: u64, has_first_bytes: bool, steps: &[usize]) {
         self.counts.due += n;
         self.counts.missed += n;
@@ -142,19 +142,19 @@ impl Tick {
         }
     }
 
-    /// The server has not acted on it: it is due again, since it was due first.
+    /// The server did not act on the request: it is due again, with its original due time.
     pub fn withdrawn(&mut self, row: Option<usize>) {
         self.counts.withdrawn += 1;
         self.destination(row).into_iter().for_each(|own| own.withdrawn += 1);
     }
 
-    /// Throng ends it: the load has ended, and what was listened for is not awaited any longer.
+    /// throng ends a request, because the load has ended and the message it listened for is no longer awaited.
     pub fn revoked(&mut self, row: Option<usize>) {
         self.counts.revoked += 1;
         self.destination(row).into_iter().for_each(|own| own.withdrawn += 1);
     }
 
-    /// They count as longer than every request that has a response.
+    /// Counts times without an end, which rank above all recorded times.
     fn censor_n(&mut self, entry: Entry, n: u64) {
         self[latency(entry.at_load)].censor_n(n);
         if let Some(first_byte) = entry.first_byte {
@@ -179,14 +179,14 @@ impl Tick {
     }
 }
 
-/// Dials and connections. `row`: of the destination, if destinations are counted.
+/// Accounts of dials and connections. `row`: the destination's row, if destinations are counted.
 impl Tick {
     /// A dial begins.
     pub fn dialled(&mut self) {
         self.counts.dialled += 1;
     }
 
-    /// It has led to a connection; `first`: there was none before at its place.
+    /// A dial led to a connection; `first`: the first one in its slot.
     pub fn opened(&mut self, row: Option<usize>, first: bool) {
         *if first { &mut self.counts.opened } else { &mut self.counts.redialled } += 1;
         if let Some(own) = self.destination(row) {
@@ -194,21 +194,21 @@ impl Tick {
         }
     }
 
-    /// It has failed, by this fault.
+    /// A dial failed with this fault.
     pub fn dial_failed(&mut self, row: Option<usize>, fault: Fault, for_request: bool) {
         self.counts.failed += 1;
         self.destination(row).into_iter().for_each(|own| own.failed += 1);
         self.connection_failed(row, fault, for_request);
     }
 
-    /// The run ends before its outcome is known.
+    /// The run ends before the outcome of a dial is known.
     pub fn dial_given_up(&mut self) {
         self.counts.given_up += 1;
     }
 
-    /// A connection has met a fault; `of_request`: there was a request for which that is counted.
+    /// A connection had a fault; `of_request`: a request accounts for it.
     pub fn connection_failed(&mut self, row: Option<usize>, fault: Fault, of_request: bool) {
-        // One that a response has caused is counted as wrong. That to an upgrade is the response to no request.
+        // A fault caused by a response is counted as a wrong response. The response to an upgrade belongs to no request.
         let is_of_response =
             fault.kind.is_of_response() && matches!(fault.stage, Stage::Exchange | Stage::Hold);
         let has_account = of_request || is_of_response;

@@ -1,5 +1,5 @@
-//! Requests broken down by what they may have in common: by each of some dimensions, how many were in time, slow, wrong and missing. A
-//! table of fixed size, so that counting allocates nothing and costs some nanoseconds.
+//! Requests broken down by properties that they may have in common: for each bucket of some dimensions, the number of requests by outcome.
+//! A table of fixed size, so counting does not allocate and takes some nanoseconds.
 
 use std::{collections::BTreeMap, ops::AddAssign};
 
@@ -35,7 +35,7 @@ words! {
 }
 
 impl Dimension {
-    /// Buckets.
+    /// Number of buckets.
     #[inline]
     pub const fn buckets(self) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl Dimension {
         }
     }
 
-    /// The first row in the table.
+    /// Index of its first row in the table.
     const fn first(self) -> usize {
         let (mut at, mut sum) = (0, 0);
         while at < self as usize {
@@ -61,7 +61,7 @@ impl Dimension {
 
 const ROWS: usize = Dimension::Pause.first() + Dimension::Pause.buckets();
 
-/// Times in octaves: below 8 us, below 16 us, and so on, and from 69 s on.
+/// Number of octaves of time: below 8 µs, below 16 µs, and so on, and from 69 s on.
 const TIMES: usize = 25;
 const LOWEST_BITS: u32 = 13;
 
@@ -80,13 +80,13 @@ pub const fn from_cell(cell: usize) -> Nanos {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With a right response to a request that was due before full load.
+    /// A correct response to a request that was due before full load.
     InRamp,
-    /// With a wrong response, or by a fault other than a timeout.
+    /// A wrong response, or a fault other than a timeout.
     Wrong,
-    /// Without a response in time.
+    /// No response in time.
     Missing,
-    /// With a right response after this time, of a request due at full load.
+    /// A correct response after this time, to a request that was due at full load.
     Took(Nanos),
 }
 
@@ -103,37 +103,37 @@ impl Outcome {
     }
 }
 
-/// Requests by how they ended.
+/// Number of requests by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes([u64; COLUMNS]);
 
 impl Outcomes {
-    /// One more.
+    /// Counts one outcome.
     pub fn count(&mut self, outcome: Outcome) {
         self.0[outcome.column()] += 1;
     }
 
-    /// All.
+    /// Number of all requests.
     pub fn all(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Those with a wrong response, or a fault other than a timeout.
+    /// Requests with a wrong response, or a fault other than a timeout.
     pub fn wrong(&self) -> u64 {
         self.0[1]
     }
 
-    /// Those without a response in time.
+    /// Requests without a response in time.
     pub fn missing(&self) -> u64 {
         self.0[2]
     }
 
-    /// Those with a right response, due at full load.
+    /// Requests due at full load with a correct response.
     pub fn timed(&self) -> u64 {
         self.0[3..].iter().sum()
     }
 
-    /// Of those, the ones that took at least the shortest time of an octave.
+    /// The part of them that took at least the shortest time of this octave.
     pub fn from(&self, cell: usize) -> u64 {
         self.0[3 + cell.min(TIMES)..].iter().sum()
     }
@@ -145,7 +145,7 @@ impl AddAssign<&Outcomes> for Outcomes {
     }
 }
 
-/// Only those that are not zero: column, count, column, count.
+/// Serialised as non-zero columns: column, count, column, count.
 impl Serialize for Outcomes {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_seq(self.pairs())
@@ -157,7 +157,7 @@ impl Outcomes {
         (0..).zip(self.0).filter(|(_, count)| *count > 0).flat_map(|(at, count)| [at, count])
     }
 
-    /// None of these pairs if they are not such pairs.
+    /// `None` if these are not such pairs.
     fn of_pairs(pairs: &[u64]) -> Option<Outcomes> {
         let mut outcomes = Outcomes::default();
         let (pairs, rest) = pairs.as_chunks::<2>();
@@ -175,32 +175,32 @@ impl<'de> Deserialize<'de> for Outcomes {
     }
 }
 
-/// The buckets that a request is in.
+/// The buckets of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buckets([u8; Dimension::ALL.len()]);
 
 const NOWHERE: u8 = u8::MAX;
 
 impl Buckets {
-    /// In none.
+    /// In no bucket.
     pub const NONE: Buckets = Buckets([NOWHERE; Dimension::ALL.len()]);
 
-    /// Also in this one; the last bucket of a dimension has all beyond it.
+    /// Adds a bucket; the last bucket of a dimension includes everything beyond it.
     #[inline]
     pub fn set(&mut self, dimension: Dimension, bucket: usize) {
         self.0[dimension as usize] = bucket.min(dimension.buckets() - 1) as u8;
     }
 }
 
-/// Requests that have ended, by what they may have in common.
+/// Ended requests, by properties that they may have in common.
 #[derive(Clone, Default)]
 pub struct Breakdown {
-    /// Each dimension's buckets, one dimension after the other; none before the first is counted.
+    /// The buckets of all dimensions, one dimension after the other; empty before the first request is counted.
     rows: Box<[Outcomes]>,
 }
 
 impl Breakdown {
-    /// A request that is in these buckets has ended.
+    /// Counts a request that has ended.
     pub fn count(&mut self, buckets: Buckets, outcome: Outcome) {
         Merge::reserve(self);
         let column = outcome.column();
@@ -216,20 +216,20 @@ impl Breakdown {
         self.rows.iter().all(|row| *row == Outcomes::default())
     }
 
-    /// Each bucket of a dimension; none where nothing was counted at all.
+    /// The buckets of a dimension; empty if nothing was counted at all.
     pub fn buckets(&self, dimension: Dimension) -> &[Outcomes] {
         let first = dimension.first();
         self.rows.get(first..first + dimension.buckets()).unwrap_or_default()
     }
 
-    /// All requests that were counted: each of them has a connection.
+    /// All counted requests; each has a connection, and so is in one group.
     pub fn all(&self) -> Outcomes {
         let mut all = Outcomes::default();
         self.buckets(Dimension::Group).iter().for_each(|group| all += group);
         all
     }
 
-    /// Adds others.
+    /// Adds the counts of another breakdown.
     pub fn merge(&mut self, other: &Breakdown) {
         Merge::merge(self, other);
     }
@@ -264,7 +264,7 @@ impl Merge for Breakdown {
     }
 }
 
-/// What was counted is the same, whether room was made for it or not.
+/// Compares counts, whether memory is allocated or not.
 impl PartialEq for Breakdown {
     fn eq(&self, other: &Breakdown) -> bool {
         self.used().eq(other.used())
@@ -284,7 +284,7 @@ impl Breakdown {
     }
 }
 
-/// By the name of its dimension, each bucket that is not zero: its number, and then as [`Outcomes`].
+/// Serialised by the name of the dimension: each non-zero bucket as its number, followed by its [`Outcomes`].
 impl Serialize for Breakdown {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut all: BTreeMap<&str, Vec<Vec<u64>>> = BTreeMap::new();
@@ -321,26 +321,26 @@ impl Breakdown {
     }
 }
 
-/// Counts in bins of equal width from a time on; those that would be more than there is room for are merged in pairs.
+/// Outcomes in time bins of equal width. If there are too many bins, neighbours are merged in pairs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bins {
-    /// Of one.
+    /// Width of a bin.
     pub width: Nanos,
     first: u64,
     bins: Vec<Outcomes>,
 }
 
 impl Bins {
-    /// Maximum of bins: two minutes at the width of a tick.
+    /// Maximum number of bins: two minutes at the width of a tick.
     const MOST: usize = 600;
 
-    /// Adds what ended at a time.
+    /// Adds the outcomes at a time.
     pub fn add(&mut self, at: Nanos, outcomes: &Outcomes) {
         if self.bins.is_empty() {
             self.first = at.0 / self.width.0;
         }
-        // A worker that was late: earlier than all others is what the first bin is.
+        // The tick of a late worker may precede the first bin, and is counted there.
         let place = |own: &Bins| (at.0 / own.width.0).saturating_sub(own.first) as usize;
         while place(self) >= Bins::MOST {
             self.widen();
@@ -359,7 +359,7 @@ impl Bins {
         (self.width, self.first, self.bins) = (Nanos(self.width.0 * 2), first, bins);
     }
 
-    /// Each with when it began.
+    /// The bins with their start times.
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, &Outcomes)> {
         (self.first..).map(|at| Nanos(at * self.width.0)).zip(&self.bins)
     }
@@ -371,7 +371,7 @@ impl Default for Bins {
     }
 }
 
-/// In each dimension some bucket, of a test.
+/// Test data: random buckets in each dimension.
 #[cfg(test)]
 pub(crate) fn drawn(seed: u64) -> Breakdown {
     let mut breakdown = Breakdown::default();

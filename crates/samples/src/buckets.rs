@@ -1,36 +1,35 @@
-//! How often each time occurred, to a number of significant digits: the buckets of an HDR histogram (Tene, HdrHistogram), from
-//! the shortest time that was counted to the longest.
+//! Buckets of an HDR histogram (Tene, HdrHistogram): counts of times to a number of significant digits, stored sparsely from the shortest
+//! to the longest counted time. The buckets are the same as those of the crate `hdrhistogram`, by test.
 
 use hdrhistogram::Histogram;
 
 use crate::{merge::Merge, sparse::SparseCounts};
 
-/// Significant digits that are measured.
+/// Significant digits of measurements.
 pub(crate) const DIGITS: u8 = 3;
-/// Enough for what is drawn.
+/// Significant digits for charts.
 pub(crate) const COARSE: u8 = 2;
 
-/// Smallest difference that is kept, as a power of two: 64 ns. The clock and the loop are coarser.
+/// Resolution of the shortest times as a power of two: 64 ns. The clock and the event loop are coarser.
 pub(crate) const LOWEST_BITS: u32 = 6;
-/// An hour, nanoseconds: times for which there is no bucket count as this.
+/// An hour in nanoseconds; longer times are counted in its bucket.
 pub(crate) const HIGHEST: u64 = 3_600_000_000_000;
-/// Of longer times there is none.
+/// Number of bits of `HIGHEST`.
 const HIGHEST_BITS: u32 = u64::BITS - HIGHEST.leading_zeros();
 
-/// Counts of times in nanoseconds. An octave holds the buckets of the times from a power of two to the next: 8 KiB at three
-/// digits, so that times that span a factor of a thousand take 80 KiB. Time to add them up goes with the buckets in which
-/// there is something.
+/// Counts of times in nanoseconds. An octave contains the buckets of the times from one power of two to the next: 8 KiB at three digits, so
+/// times that span a factor of a thousand take 80 KiB. Merging takes time in proportion to the non-empty buckets.
 #[derive(Clone, Debug)]
 pub(crate) struct Buckets {
     digits: u8,
     total: u64,
-    /// By the numbers of the buckets.
+    /// Counts by bucket number.
     counts: SparseCounts,
 }
 
-/// A bucket in which there is something.
+/// A non-empty bucket.
 pub(crate) struct Bucket {
-    /// The shortest time that is counted in it, and how many nanoseconds it spans.
+    /// The shortest time counted in it, and its width in nanoseconds.
     pub(crate) lowest: u64,
     pub(crate) width: u64,
     pub(crate) count: u64,
@@ -41,14 +40,14 @@ impl Bucket {
         self.lowest + (self.width - 1)
     }
 
-    /// Its middle.
+    /// The middle of its range.
     pub(crate) fn middle(&self) -> u64 {
         self.lowest + self.width / 2
     }
 }
 
 impl Buckets {
-    /// Empty; `digits` significant digits: 2 or 3.
+    /// No counts; `digits`: number of significant digits, 2 or 3.
     pub(crate) fn new(digits: u8) -> Buckets {
         Buckets { digits, total: 0, counts: SparseCounts::default() }
     }
@@ -57,7 +56,7 @@ impl Buckets {
         self.digits
     }
 
-    /// How many were counted.
+    /// Total count.
     pub(crate) fn len(&self) -> u64 {
         self.total
     }
@@ -66,24 +65,24 @@ impl Buckets {
         self.total == 0
     }
 
-    /// The number of buckets per octave, as a power of two: the first that distinguishes 2 · 10^digits values, halved.
+    /// Number of buckets per octave, as a power of two: half of the first power that distinguishes 2 · 10^digits values.
     const fn octave_bits(&self) -> u32 {
         (2 * 10u32.pow(self.digits as u32)).next_power_of_two().trailing_zeros() - 1
     }
 
-    /// How many there can be.
+    /// Maximum number of buckets.
     const fn all(&self) -> usize {
         ((HIGHEST_BITS - LOWEST_BITS - self.octave_bits() + 1) as usize) << self.octave_bits()
     }
 
-    /// The number of a time's bucket. The first two octaves have buckets of the same width.
+    /// The bucket number of a time. The first two octaves have buckets of the same width.
     fn place(&self, time: u64) -> usize {
         let (bits, unit) = (self.octave_bits(), time >> LOWEST_BITS);
         let doublings = (u64::BITS - unit.leading_zeros()).saturating_sub(bits + 1);
         ((u64::from(doublings) << bits) + (unit >> doublings)) as usize
     }
 
-    /// The bucket of this number.
+    /// The bucket with this number.
     fn bucket(&self, (place, count): (usize, u64)) -> Bucket {
         let bits = self.octave_bits();
         let doublings = (place >> bits).saturating_sub(1);
@@ -91,30 +90,30 @@ impl Buckets {
         Bucket { lowest: (unit as u64) << shift, width: 1 << shift, count }
     }
 
-    /// `count` more of a time in nanoseconds.
+    /// Adds `count` to the bucket of a time in nanoseconds.
     pub(crate) fn record_n(&mut self, time: u64, count: u64) {
         self.total += count;
         self.counts.add(self.place(if time >> HIGHEST_BITS > 0 { HIGHEST } else { time }), count);
     }
 
-    /// The count of a bucket beyond all others, by its number. None if there is no such bucket, or if that is too much.
+    /// Appends the count of a bucket above all others. `None` if there is no such bucket, or if the total overflows.
     pub(crate) fn push(&mut self, (place, count): (usize, u64)) -> Option<()> {
         self.total = self.total.checked_add(count).filter(|_| place < self.all())?;
         self.counts.push(place, count);
         Some(())
     }
 
-    /// Numbers and counts of the buckets in which there is something, the shortest times first.
+    /// Numbers and counts of the non-empty buckets, in ascending order.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.counts.iter()
     }
 
-    /// The same buckets.
+    /// The non-empty buckets, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.counts().map(|counted| self.bucket(counted))
     }
 
-    /// The bucket in which the one of this rank is, from 1 on; none where there are fewer.
+    /// The bucket that contains the time with this rank, counted from 1; `None` if there are fewer times.
     pub(crate) fn ranked(&self, rank: u64) -> Option<Bucket> {
         let mut before = 0;
         self.iter().find(|bucket| {
@@ -123,7 +122,7 @@ impl Buckets {
         })
     }
 
-    /// How many lie between two times, both buckets included.
+    /// Count between two times, including both of their buckets.
     pub(crate) fn count_within(&self, from: u64, to: u64) -> u64 {
         let within = |bucket: &Bucket| bucket.highest() >= from && bucket.lowest <= to;
         self.iter().filter(within).map(|bucket| bucket.count).sum()
@@ -131,7 +130,7 @@ impl Buckets {
 }
 
 impl Merge for Buckets {
-    /// The other's digits may be others.
+    /// The number of digits may differ.
     fn merge(&mut self, other: &Buckets) {
         if self.digits != other.digits {
             other.iter().for_each(|bucket| self.record_n(bucket.lowest, bucket.count));
@@ -146,7 +145,7 @@ impl Merge for Buckets {
         self.counts.clear();
     }
 
-    /// A fifth of the memory, for charts.
+    /// Two significant digits, a fifth of the memory, for charts.
     fn coarsen(&mut self) {
         let mut coarse = Buckets::new(COARSE);
         coarse.merge(self);
@@ -158,20 +157,20 @@ impl Merge for Buckets {
     }
 }
 
-/// What was counted is the same, however it came to be.
+/// Compares counts, independent of the representation.
 impl PartialEq for Buckets {
     fn eq(&self, other: &Buckets) -> bool {
         (self.digits == other.digits || self.is_empty()) && self.counts().eq(other.counts())
     }
 }
 
-/// As others know it.
+/// Conversion for other libraries.
 impl From<&Buckets> for Histogram<u64> {
     fn from(buckets: &Buckets) -> Histogram<u64> {
         let bounds = Histogram::new_with_bounds(1 << LOWEST_BITS, HIGHEST, buckets.digits);
         let mut histogram = bounds.expect("constant bounds are valid");
         for bucket in buckets.iter() {
-            // The same place as 0; but of nothing but zeros a histogram knows another largest value once it was stored.
+            // Counted in the same bucket as 0, but hdrhistogram tracks its maximum differently if zeros were stored.
             histogram.saturating_record_n(bucket.lowest.max(1), bucket.count);
         }
         histogram
@@ -184,20 +183,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn times() -> impl Strategy<Value = Vec<u64>> {
-        // Every octave: the exponent first.
+        // Covers every octave: the exponent is drawn first.
         let time = (0u32..44, any::<u64>()).prop_map(|(bits, rest)| (1 << bits) | (rest & ((1 << bits) - 1)));
         proptest::collection::vec(prop_oneof![time, Just(0)], 0..60)
     }
 
     proptest! {
-        /// The buckets are those of hdrhistogram, to either number of digits.
+        /// The buckets are those of hdrhistogram, for both numbers of digits.
         #[test]
         fn it_counts_as_hdrhistogram_does(times in times(), digits in 2u8..=3, from in 0u64..1 << 42) {
             let mut ours = Buckets::new(digits);
             let mut theirs = Histogram::<u64>::new_with_bounds(1 << LOWEST_BITS, HIGHEST, digits).unwrap();
             for time in &times {
                 ours.record_n(*time, 1);
-                // The same place as 0.
+                // Counted in the same bucket as 0.
                 theirs.saturating_record((*time).max(1));
             }
             let recorded: Vec<(u64, u64)> = theirs.iter_recorded()
@@ -221,7 +220,7 @@ mod tests {
             prop_assert_eq!(Histogram::from(&ours), theirs);
         }
 
-        /// Counts add up whatever octaves either side has, however many digits, and whether it was read.
+        /// Counts add up for any octaves, digits and representation of both sides.
         #[test]
         fn sums_are_those_of_all(
             a in times(), b in times(), digits in 2u8..=3, other in 2u8..=3, forms in (form(), form()),
@@ -234,7 +233,7 @@ mod tests {
             prop_assert_eq!(sum, expected);
         }
 
-        /// Neighbours without a gap are added up as others are.
+        /// Adjacent full words are merged like others.
         #[test]
         fn full_octaves_add_up(from in 0u64..5_000, n in 0u64..5_000, forms in (form(), form())) {
             let all: Vec<u64> = (from..from + n).map(|unit| unit << LOWEST_BITS).collect();
@@ -243,7 +242,7 @@ mod tests {
             prop_assert_eq!(sum, of(&all, 3, 7, Form::Grown));
         }
 
-        /// Memory goes with the octaves that were seen, and what is kept of it is used again.
+        /// A cleared histogram can be reused like a new one.
         #[test]
         fn a_cleared_histogram_is_as_new(before in times(), after in times(), form in form()) {
             let mut used = of(&before, 3, 2, form);
@@ -254,7 +253,7 @@ mod tests {
         }
     }
 
-    /// How buckets came to be.
+    /// How the buckets were built.
     #[derive(Clone, Copy, Debug)]
     enum Form {
         Grown,

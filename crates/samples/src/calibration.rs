@@ -1,4 +1,5 @@
-//! What a machine could do against throng's own server, and how near to that a run came.
+//! The calibration of a machine: its maximum rates and connections against throng's built-in server, and the share of them that a run
+//! reached.
 
 use serde::{Deserialize, Serialize};
 use units::Date;
@@ -13,11 +14,12 @@ use crate::{
     summary::Summary,
 };
 
-/// A rate over less than this would be noise, seconds.
+/// Shortest phase over which a rate is meaningful, seconds.
 const MIN_S: f64 = 0.5;
-/// Processors of which this share was used were the limit.
+/// If the load used at least this share of the processors, they were the limit.
 const USED_UP: f64 = 0.9;
-/// At this share or more the limit cannot be attributed: two ends wait for each other, too.
+/// From this share up to [`USED_UP`] the limit is unknown: the two ends also wait for each other. Below it, other programs may have had the
+/// processors.
 const LEFT: f64 = 0.75;
 
 /// One measurement of this machine, both ends on it: what is printed, stored, and later runs are held against. As the
@@ -63,15 +65,15 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// A rate; the processor time that each of it took at either end, and the time that their threads waited for a
-    /// processor meanwhile.
+    /// A rate per second. `cpu_us`: processor time per event at either end; `waited`: threads of both ends that were ready to run without a
+    /// processor, on average.
     fn rate(per_s: f64, cpu_us: [Option<Fit>; 2], waited: Option<f64>, cores: u64) -> Measurement {
         let each_us = cpu_us[0].zip(cpu_us[1]).map(|(one, other)| one.value + other.value);
         let cores_used = each_us.map(|us| per_s * us / 1e6);
         let share = |used: f64| used / cores.max(1) as f64;
         let limited_by = match (cores_used, waited) {
             (Some(used), _) if share(used) >= USED_UP => "processors",
-            // They waited for processors that others used.
+            // The threads waited for processors that other programs used.
             (Some(used), Some(waited)) if share(used) < LEFT && share(used + waited) >= 1.0 => {
                 "other programs"
             }
@@ -80,14 +82,14 @@ impl Measurement {
         Measurement { value: per_s, limited_by: limited_by.to_owned(), cores_used, cores_waited: waited }
     }
 
-    /// The connection rate of this run, with a server on this machine.
+    /// The connection rate of a run against a server on the same machine.
     pub fn of_opening(s: &Summary, cores: u64) -> Measurement {
         let waited = waited(&s.observed, |wait| wait.ramp, s.ramp_s);
         let cpu_us = [s.cost.target_cpu_us_per_open, s.cost.generator_cpu_us_per_open];
         Measurement::rate(s.connections.open_per_s, cpu_us, waited, cores)
     }
 
-    /// The response rate of this run, with a server on this machine.
+    /// The response rate of a run against a server on the same machine.
     pub fn of_requests(s: &Summary, cores: u64) -> Measurement {
         let waited = waited(&s.observed, |wait| wait.hold, s.duration_s);
         let cpu_us = [s.cost.target_cpu_us_per_request, s.cost.generator_cpu_us_per_request];
@@ -95,7 +97,7 @@ impl Measurement {
     }
 }
 
-/// Runnable threads of both ends without a processor, on average over a phase of `time_s` seconds.
+/// Runnable threads of both ends without a processor, on average over a phase of `time_s` seconds; `None` if either end was not observed.
 fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<f64> {
     let (own, target) = (seen.own.as_ref()?, seen.target.as_ref()?);
     let ns = phase(&own.run_queue_wait_ns) + phase(&target.process.run_queue_wait_ns);
@@ -103,7 +105,7 @@ fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<
 }
 
 impl CalibrationShare {
-    /// By the first of this machine's calibrations that used the same interface of the kernel.
+    /// Compares a run with the first of `calibrations` that used the same I/O backend; `None` without one.
     pub fn of(calibrations: &[Calibration], s: &Summary) -> Option<CalibrationShare> {
         let c = calibrations.iter().find(|calibration| calibration.io == s.io)?;
         let share = |of: f64, measurement: &Measurement| {
@@ -119,14 +121,14 @@ impl CalibrationShare {
     }
 }
 
-/// The memory of a whole machine is nothing but connections only where a line explains this share of its changes.
+/// Lowest R² at which a change of the machine's memory is attributed to connections alone.
 const STRAIGHT: f64 = 0.9;
 
-/// Memory of a connection in the kernel and at both ends, bytes, by the slopes of a run whose ends are both here;
-/// `None` where others' memory, or too few connections, left no straight line.
+/// Memory of a connection in the kernel and in both programs, bytes: the sum of the fitted slopes of a run with both ends on this machine.
+/// `None` if other programs' memory, or too few connections, left no straight line.
 pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
     let kernel = cost.kernel_bytes.filter(|kernel| kernel.r2 >= STRAIGHT)?;
-    // Both programs take little of it: where their slopes are lost among pages, that is negligible.
+    // Both programs take little memory per connection: where allocation by pages hides their slopes, they are negligible.
     let own = [cost.target_bytes, cost.generator_bytes].into_iter().flatten().map(|fit| fit.value);
     Some(own.sum::<f64>() + kernel.value)
 }

@@ -1,4 +1,4 @@
-//! What stops a load, in a word.
+//! The cause of a limit, as one word.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What an adaptive ramp learns of the target.
+//! What an adaptive ramp learns about the target: how many of its dials lost their SYN, and when it first met a limit.
 
 use crate::{
     encode,
@@ -32,18 +32,18 @@ merged! {
 }
 
 impl Congestion {
-    /// Adds what others met, or what was met later.
+    /// Adds another shard's counts, or those of a later period.
     pub fn merge(&mut self, other: &Congestion) {
         Merge::merge(self, other);
     }
 
-    /// Takes what was counted, to be counted anew.
+    /// Returns the counts and resets them.
     #[must_use]
     pub fn take(&mut self) -> Congestion {
         std::mem::take(self)
     }
 
-    /// The connections from which on the target limited how fast others could be opened, if it did.
+    /// Number of connections from which on the target limited how fast more could be opened; `None` if it never did.
     pub fn bent_at(&self) -> Option<u64> {
         (self.bent > 0).then_some(self.straight)
     }

@@ -1,4 +1,4 @@
-//! What a connection and a request cost, as slopes of fitted lines.
+//! What a connection and a request cost in memory and CPU time: the slopes of lines fitted by least squares.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,19 +16,20 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether it is a cost, and more than what its scatter alone could make of nothing: twice its standard error.
+    /// Whether the slope is positive beyond its noise: more than twice its standard error.
     pub fn is_known(&self) -> bool {
         self.value > 2.0 * self.error
     }
 
-    /// Whether the points carry a figure: they lie on a line, and it is known to a tenth.
+    /// Whether the fit is good enough to report: a positive slope, R² of at least [`Fit::MIN_R2`], and a relative error of at most
+    /// [`Fit::MAX_ERROR`].
     pub fn is_carried(&self) -> bool {
         self.value > 0.0 && self.r2 >= Fit::MIN_R2 && self.error <= Fit::MAX_ERROR * self.value
     }
 
-    /// A line that explains less of the variance than this is discarded.
+    /// Lowest R² (share of the variance that the line explains) of a fit that is reported.
     pub const MIN_R2: f64 = 0.9;
-    /// Nor does one whose slope may be off by more than this share of it, by its standard error.
+    /// Highest standard error of a fit that is reported, as a share of its slope.
     pub const MAX_ERROR: f64 = 0.1;
 }
 
@@ -82,7 +83,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Those that are known, by their names.
+    /// The costs that are known, by the names of their fields.
     pub fn fits(&self) -> impl Iterator<Item = (&'static str, Fit)> + use<> {
         let all = [
             ("generator_bytes", self.generator_bytes),

@@ -1,4 +1,4 @@
-//! What is counted in a period: the accounts of requests, dials and connections, and what must balance.
+//! Counters of a period: the accounts of requests, dials and connections, and the equations that they satisfy.
 
 use crate::merge::{Merge, merged};
 
@@ -75,16 +75,16 @@ merged! {
     }
 }
 
-/// What is in an account that an event will end.
+/// Current contents of the accounts that a later event will settle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Requests that were sent, and whose outcome is not known.
+    /// Requests that were sent and have no outcome yet.
     pub under_way: u64,
     /// Requests that are due and not sent: they wait for a connection, or were withdrawn.
     pub waiting: u64,
-    /// Dials and handshakes whose outcome is not known.
+    /// Dials and handshakes without an outcome yet.
     pub dialling: u64,
-    /// Connections.
+    /// Open connections.
     pub open: u64,
 }
 
@@ -104,7 +104,7 @@ merged! {
 }
 
 impl Imbalance {
-    /// The accounts concerned, and by how much: `requests due: 3`; empty if the books balance.
+    /// The accounts that do not balance, and their difference: `requests due: 3`; empty if all balance.
     pub fn accounts(&self) -> Vec<(&'static str, u64)> {
         let all = [
             ("requests due", self.due),
@@ -122,7 +122,7 @@ impl Imbalance {
 }
 
 impl Counts {
-    /// By how much these counts, all since the start, and what stands now disagree.
+    /// The differences between these counts, which cover everything since the start, and the current contents of accounts.
     pub fn balance(&self, now: &Standing) -> Imbalance {
         let (settled, missed) = (self.settled(), self.missed);
         let ends = self.dropped + self.closed + self.finished + self.ended_after;
@@ -135,23 +135,23 @@ impl Counts {
         }
     }
 
-    /// Requests that have come to an end of their own.
+    /// Requests whose account is final.
     pub fn settled(&self) -> u64 {
         self.answered + self.without_response() + self.revoked
     }
 
-    /// Requests due that have ended without a response: each is in a distribution of latency as one that never ended.
+    /// Due requests that ended without a response. In distributions of latency they are censored.
     pub fn without_response(&self) -> u64 {
         self.failed_requests + self.unanswered + self.missed
     }
 
-    /// Requests that were due, without those that throng revoked.
+    /// Due requests, without those that throng revoked.
     pub fn due(&self) -> u64 {
         self.due.saturating_sub(self.revoked)
     }
 
-    /// Requests that were sent, each once, without those that throng revoked. Of a step of a search, whose predecessor left some under
-    /// way, these may be fewer than those withdrawn.
+    /// Requests that were sent, each counted once, without those that throng revoked. Saturates at 0: in a step of a search, requests left
+    /// by the step before may be withdrawn without being sent in this one.
     pub fn sent(&self) -> u64 {
         self.sent.saturating_sub(self.withdrawn + self.revoked)
     }

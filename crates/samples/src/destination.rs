@@ -1,4 +1,5 @@
-//! What happened at one destination of several.
+//! What happened at each destination of a target that has several. Beyond [`MAX_DESTINATIONS`], neighbouring destinations share a row, so
+//! memory stays bounded.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::{
     quantiles::Quantiles,
 };
 
-/// Destinations, or groups of neighbouring ones, that are counted each by itself.
+/// Most rows of destinations: one per destination, or per group of neighbouring ones.
 pub const MAX_DESTINATIONS: usize = 64;
 
 merged! {
@@ -56,29 +57,29 @@ merged! {
 }
 
 impl Destination {
-    /// Adds another's.
+    /// Adds another shard's or period's figures.
     pub fn merge(&mut self, other: &Destination) {
         Merge::merge(self, other);
     }
 
-    /// A response, with its latency where its request was due at full load.
+    /// Counts a response; `latency` is given if its request was due at full load.
     pub fn response(&mut self, latency: Option<Took>) {
         self.answered += 1;
         latency.into_iter().for_each(|latency| self.latency.record_seen(latency));
     }
 
-    /// Connections that are still there.
+    /// Connections that are still open.
     pub fn open(&self) -> u64 {
         (self.opened + self.redialled).saturating_sub(self.dropped + self.closed + self.finished)
     }
 }
 
-/// The row of a destination, of `all` destinations: neighbours share one if there are more than [`MAX_DESTINATIONS`].
+/// The row of a destination among `destinations`: neighbours share one if there are more than [`MAX_DESTINATIONS`].
 pub const fn row_of(destination: usize, destinations: usize) -> usize {
     if destinations <= MAX_DESTINATIONS { destination } else { destination * MAX_DESTINATIONS / destinations }
 }
 
-/// What a destination is called, or a group of them: `127.0.0.1:9001`, or `127.0.0.1:9001 to 127.0.0.1:9016`.
+/// Name of a destination, or of a group from `first` to `last`: `127.0.0.1:9001`, or `127.0.0.1:9001 to 127.0.0.1:9016`.
 pub fn name_of(first: &str, last: &str) -> String {
     if first == last { first.to_owned() } else { format!("{first} to {last}") }
 }
@@ -115,7 +116,7 @@ pub struct DestinationSummary {
 }
 
 impl DestinationSummary {
-    /// What was counted at `destination`, or at the group from it to `last`.
+    /// The figures counted at `destination`, or at the group from it to `last`.
     pub fn new(destination: String, last: String, counted: &Destination) -> DestinationSummary {
         DestinationSummary {
             destination,
@@ -138,7 +139,7 @@ impl DestinationSummary {
         name_of(&self.destination, &self.last)
     }
 
-    /// How many faults.
+    /// Number of faults.
     pub fn fault_count(&self) -> u64 {
         self.faults.iter().map(|fault| fault.count).sum()
     }

@@ -1,80 +1,80 @@
-//! What is known of a fault besides its kind, by name: the kernel's error numbers, the error codes of HTTP/2, the status codes of
-//! WebSocket closes, alerts of TLS, and broken rules.
+//! Details of faults, with names: the kernel's error numbers, HTTP/2 error codes, status codes of WebSocket closes, TLS alerts, and rules
+//! that a response broke. All share one number space of 16 bits.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::rule::Rule;
 
-/// The detail of a fault: an error number of the kernel, the code of a GOAWAY, of RST_STREAM or of a WebSocket close, an alert of TLS, or
-/// what a response broke; 0 where it has none. Errors of sockets are below 200; codes of closes from 3000 on stand for themselves.
+/// The detail of a fault: a kernel error number, the code of a GOAWAY, RST_STREAM or WebSocket close, a TLS alert, or the rule that a
+/// response broke; 0 without a detail. Socket errors are below 200; codes of closes from 3000 on have their own value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Detail(u16);
 
-/// What the codes of HTTP/2 follow.
+/// Offset of HTTP/2 error codes.
 const HTTP2: u16 = 200;
-/// Codes with a name (RFC 9113 section 7) are below this one, which stands for all others.
+/// Codes with a name (RFC 9113 section 7) are below this one, which represents all others.
 const NO_CODE: u16 = 14;
-/// What the codes of WebSocket closes from 1000 on follow.
+/// Offset of WebSocket close codes from 1000 on.
 const CLOSE: u16 = 220;
-/// What is broken comes after this.
+/// Offset of broken rules.
 const RULE: u16 = 300;
-/// What the descriptions of alerts of TLS follow.
+/// Offset of TLS alert descriptions.
 const ALERT: u16 = 600;
 const OF_TLS: &str = "alert ";
-/// What follows the code of a close that a library, a framework or an application defines (RFC 6455, section 7.4.2).
+/// Suffix of a close code that a library, framework or application defines (RFC 6455, section 7.4.2).
 const OF_APPLICATION: &str = " of the application";
 
 impl Detail {
-    /// None.
+    /// No detail.
     pub const NONE: Detail = Detail(0);
 
-    /// No error: the peer has announced the close, and closed instead of responding, each time that a request was sent.
+    /// No error: the peer announced the close, and closed instead of responding each time that a request was sent.
     pub const ANNOUNCED: Detail = Detail(240);
 
-    /// A timeout: not all of the request could be sent, for the peer's windows of HTTP/2 stayed closed (RFC 9113, section 5.2).
+    /// Timeout: the request could not be sent completely, because the peer's HTTP/2 windows stayed closed (RFC 9113, section 5.2).
     pub const WINDOW: Detail = Detail(241);
 
-    /// A timeout: the peer of HTTP/2 allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS 0).
+    /// Timeout: the HTTP/2 peer allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS 0).
     pub const NO_STREAMS: Detail = Detail(242);
 
-    /// A redirect that was to be followed leads to another scheme, host or port.
+    /// A redirect to be followed leads to another scheme, host or port.
     pub const OTHER_ORIGIN: Detail = Detail(243);
 
-    /// It is one more than are followed.
+    /// A redirect exceeds the maximum number to follow.
     pub const TOO_MANY_REDIRECTS: Detail = Detail(244);
 
-    /// Its Location is absent, or cannot be read.
+    /// The Location of a redirect is missing or invalid.
     pub const NO_LOCATION: Detail = Detail(245);
 
-    /// It ends its connection, and no other follows.
+    /// A redirect comes in the last response of its connection.
     pub const LAST_RESPONSE: Detail = Detail(246);
 
-    /// What a response broke.
+    /// The detail for a rule that a response broke.
     pub const fn of_rule(rule: Rule) -> Detail {
         Detail(RULE + rule as u16)
     }
 
-    /// That, if it is one.
+    /// The broken rule; `None` for other details.
     pub fn rule(&self) -> Option<Rule> {
         Rule::ALL.get(usize::from(self.0).checked_sub(RULE.into())?).copied()
     }
 
-    /// Whether it is why a redirect was not followed.
+    /// Whether it is the reason why a redirect was not followed.
     pub const fn is_of_redirect(&self) -> bool {
         self.0 >= Detail::OTHER_ORIGIN.0 && self.0 <= Detail::LAST_RESPONSE.0
     }
 
-    /// From the description of an alert of TLS (RFC 8446, section 6).
+    /// From the description of a TLS alert (RFC 8446, section 6).
     pub const fn of_alert(description: u8) -> Detail {
         Detail(ALERT + description as u16)
     }
 
-    /// From a positive errno; [`Detail::NONE`] where it is out of range.
+    /// From a positive errno; [`Detail::NONE`] if it is out of range.
     pub const fn new(errno: i32) -> Detail {
         Detail(if errno > 0 && errno < 256 { errno as u16 } else { 0 })
     }
 
-    /// From the code of a GOAWAY, or of RST_STREAM; [`Detail::NONE`] for NO_ERROR.
+    /// From the code of a GOAWAY or RST_STREAM; [`Detail::NONE`] for NO_ERROR.
     pub const fn of_goaway(code: u32) -> Detail {
         match code {
             0 => Detail::NONE,
@@ -83,14 +83,14 @@ impl Detail {
         }
     }
 
-    /// Whether it is the code of a GOAWAY, or of RST_STREAM.
+    /// Whether it is the code of a GOAWAY or RST_STREAM.
     pub const fn is_of_goaway(&self) -> bool {
         self.0 > HTTP2 && self.0 <= HTTP2 + NO_CODE
     }
 
-    /// From the status code of a WebSocket close; [`Detail::NONE`] for one that is no error: what has been done, or a server that goes
-    /// away or restarts (RFC 6455, section 7.4.1; IANA's WebSocket Close Code Number Registry). Applications define codes of their own for
-    /// what is none of these, such as 4401.
+    /// From the status code of a WebSocket close; [`Detail::NONE`] for codes that are no error: normal closure, and a server that goes away
+    /// or restarts (RFC 6455, section 7.4.1; IANA's WebSocket Close Code Number Registry). Applications define codes of their own, such as
+    /// 4401.
     pub const fn of_close(code: Option<u16>) -> Detail {
         match code {
             Some(code @ (1002 | 1003 | 1007..=1011 | 1013 | 1014)) => Detail(CLOSE + code - 1000),
@@ -99,7 +99,7 @@ impl Detail {
         }
     }
 
-    /// The status code of a WebSocket close, if it is one.
+    /// The status code of a WebSocket close; `None` for other details.
     pub const fn close_code(&self) -> Option<u16> {
         match self.0 {
             code @ 3000..=4999 => Some(code),
@@ -108,18 +108,18 @@ impl Detail {
         }
     }
 
-    /// The same of a close that was announced: without an error, that.
+    /// The detail of an announced close: [`Detail::ANNOUNCED`] unless there is an error.
     #[must_use]
     pub const fn announced(self) -> Detail {
         if self.is_none() { Detail::ANNOUNCED } else { self }
     }
 
-    /// Whether there is none.
+    /// Whether there is no detail.
     pub const fn is_none(&self) -> bool {
         self.0 == 0
     }
 
-    /// `EADDRNOTAVAIL`; `errno 77` where it has no name here.
+    /// `EADDRNOTAVAIL`; `errno 77` if the number has no name here.
     pub fn name(self) -> String {
         if let Some(rule) = self.rule() {
             return rule.name().to_owned();
@@ -133,13 +133,13 @@ impl Detail {
         known.map_or_else(other, |(_, name)| (*name).to_owned())
     }
 
-    /// ` (EADDRNOTAVAIL)`, for after what it is a detail of; empty where there is none.
+    /// ` (EADDRNOTAVAIL)`, to be appended to a fault; empty without a detail.
     pub fn suffix(self) -> String {
         if self.is_none() { String::new() } else { format!(" ({})", self.name()) }
     }
 
     fn parse(name: &str) -> Option<Detail> {
-        // Its name in runs that were stored before streams had codes, too.
+        // The name in runs stored before streams had codes, too.
         let name = if name == "unknown GOAWAY code" { UNKNOWN } else { name };
         if let Some(rule) = Rule::ALL.iter().find(|rule| rule.name() == name) {
             return Some(Detail::of_rule(*rule));
@@ -164,14 +164,14 @@ impl Serialize for Detail {
 
 impl<'de> Deserialize<'de> for Detail {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Detail, D::Error> {
-        // A later version knows more of them: the fault is read without.
+        // A later version knows more details: the fault is read without it.
         Ok(Detail::parse(&String::deserialize(d)?).unwrap_or(Detail::NONE))
     }
 }
 
-/// A code of HTTP/2 that has no name.
+/// Name of an unknown HTTP/2 code.
 const UNKNOWN: &str = "unknown code of HTTP/2";
-/// Those that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h), and the codes of HTTP/2.
+/// Errors that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h), and the codes of other layers.
 const NAMES: &[(u16, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),

@@ -1,9 +1,9 @@
-//! How records, and fields of them, are written as JSON.
+//! JSON (and CBOR) encodings of records and their fields.
 
-/// Responses are counted by these statuses and one counter for all others.
+/// Number of counters for statuses; the last one counts all other statuses.
 pub(crate) const STATUSES: usize = 1000;
 
-/// Writes and reads records.
+/// Declares functions to write and read a record as JSON.
 macro_rules! json {
     ($($written:ty => $read:ty,)+) => {$(
         impl $written {
@@ -25,22 +25,22 @@ macro_rules! json {
 
 pub(crate) use json;
 
-/// Omitted if empty.
+/// Zero values are omitted.
 pub(crate) fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
     *n == N::default()
 }
 
-/// Whether nothing went wrong in any of them.
+/// Whether all are empty.
 pub(crate) fn are_empty(all: &[crate::fault::Faults]) -> bool {
     all.iter().all(crate::fault::Faults::is_empty)
 }
 
-/// The least of nothing.
+/// Whether it is the initial value of a minimum.
 pub(crate) fn is_most(n: &u64) -> bool {
     *n == u64::MAX
 }
 
-/// Numbers of 128 bits: as text a number; otherwise, as CBOR has none of these, their halves.
+/// 128-bit numbers: a number in JSON, two halves in CBOR, which has no such numbers.
 pub(crate) mod wide {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -60,7 +60,7 @@ pub(crate) mod wide {
     }
 }
 
-/// [`Nanos::NEVER`](units::Nanos::NEVER) is `null`: a number of its size is not exact in JavaScript.
+/// [`Nanos::NEVER`](units::Nanos::NEVER) as `null`: JavaScript cannot represent its value exactly.
 pub(crate) mod never {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use units::Nanos;
@@ -74,7 +74,7 @@ pub(crate) mod never {
     }
 }
 
-/// Responses by status: `{"200": 7}` or `{"OK": 7}`, as in the summary.
+/// Responses by status, as in the summary: `{"200": 7}` or `{"OK": 7}`.
 pub(crate) mod statuses {
     use std::collections::BTreeMap;
 
@@ -98,8 +98,8 @@ pub(crate) mod statuses {
     }
 }
 
-/// A histogram in HdrHistogram's format V2 (`HdrHistogram/doc/histogram-log-format.md`), nanoseconds, as base64 (RFC 4648
-/// section 4). It is written and read as counts of buckets: hdrhistogram would make an array of all buckets each time.
+/// A histogram of nanoseconds in HdrHistogram's format V2 (`HdrHistogram/doc/histogram-log-format.md`), as base64 (RFC 4648 section 4).
+/// Written and read bucket by bucket, because hdrhistogram would allocate an array of all buckets each time.
 pub(crate) mod hdr {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -117,14 +117,14 @@ pub(crate) mod hdr {
         from_bytes(&bytes).ok_or_else(|| D::Error::custom("not a histogram of throng's"))
     }
 
-    /// Before counts of this length.
+    /// The header before counts of this length in bytes.
     fn head(digits: u8, length: usize) -> Vec<u8> {
         let words = [COOKIE, length as u32, 0, digits.into()].map(u32::to_be_bytes);
         let bounds = [1 << LOWEST_BITS, HIGHEST, 1f64.to_bits()].map(u64::to_be_bytes);
         [words.as_flattened(), bounds.as_flattened()].concat()
     }
 
-    /// The counts of all buckets up to the last in which there is something; several zeros are their number, negative.
+    /// The counts of all buckets up to the last non-empty one; a run of zeros is written as its negative length.
     pub(super) fn to_bytes(buckets: &Buckets) -> Vec<u8> {
         let (mut counts, mut next) = (Vec::new(), 0);
         for (place, count) in buckets.counts() {
@@ -155,7 +155,7 @@ pub(crate) mod hdr {
         Some(buckets)
     }
 
-    /// Zigzag, the lowest seven bits first, a ninth byte as it is.
+    /// Zigzag LEB128: the lowest seven bits first; a ninth byte has eight bits.
     fn write(n: i64, bytes: &mut Vec<u8>) {
         let mut left = ((n << 1) ^ (n >> 63)) as u64;
         for _ in 0..8 {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// What hdrhistogram writes, and throng wrote with it, is what is written and read here.
+        /// Bytes are identical to those written by hdrhistogram, which earlier versions of throng used.
         #[test]
         fn a_histogram_is_written_as_by_hdrhistogram(
             times in proptest::collection::vec((0u64..2 * HIGHEST, 0u32..44, 1u64..1 << 40), 1..200),
@@ -216,7 +216,7 @@ mod tests {
             prop_assert_eq!(theirs, Histogram::from(&buckets));
         }
 
-        /// Whatever comes is read or refused.
+        /// Any bytes are either read or rejected.
         #[test]
         fn bytes_are_a_histogram_or_none(counts in proptest::collection::vec(any::<u8>(), 0..60), digits in 1u8..5) {
             let mut empty = by_hdrhistogram(&Buckets::new(3));

@@ -1,4 +1,4 @@
-//! Responses that were wrong, as samples: a few of each fault, with their first bytes.
+//! Samples of wrong responses: a few of each fault, with their first bytes. Secrets are masked before a sample is stored.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{
     secrets::mask,
 };
 
-/// A response that was wrong. Of constant size: a shard at load allocates nothing.
+/// A wrong response. Its size is constant, so a shard at load does not allocate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct ErrorSample {
@@ -21,19 +21,19 @@ pub struct ErrorSample {
     kind: Kind,
     /// When it was read.
     at: Nanos,
-    /// Of HTTP or gRPC; none of another protocol, or of what is no response at all.
+    /// HTTP or gRPC status; `None` for other protocols, and for input that is no response.
     status: Option<u16>,
-    /// Whether its first bytes are those of the response; otherwise they had been read before.
+    /// Whether `bytes` are the first bytes of the response; otherwise those had been read before.
     from_start: bool,
     length: u8,
     bytes: [u8; ErrorSample::BYTES],
 }
 
 impl ErrorSample {
-    /// First bytes that are kept.
+    /// Maximum number of bytes stored.
     pub const BYTES: usize = 240;
 
-    /// Of a response that begins with these bytes. Secrets in them, by the names they go by and `values`, are masked.
+    /// The sample of a response that begins with these bytes. Secrets are masked: those with a known name, and `values`.
     pub fn new(
         fault: Fault,
         at: Nanos,
@@ -46,7 +46,7 @@ impl ErrorSample {
         sample
     }
 
-    /// Of bytes whose secrets are masked.
+    /// A sample of bytes that are masked already.
     fn masked(fault: Fault, at: Nanos, status: Option<u16>, input: &[u8]) -> ErrorSample {
         let length = input.len().min(ErrorSample::BYTES);
         let mut bytes = [0; ErrorSample::BYTES];
@@ -55,28 +55,28 @@ impl ErrorSample {
         ErrorSample { side, stage, kind, at, status, from_start: true, length: length as u8, bytes }
     }
 
-    /// The same, where earlier bytes of the response are not there any more.
+    /// Marks that earlier bytes of the response are no longer available.
     #[must_use]
     pub fn without_start(self) -> ErrorSample {
         ErrorSample { from_start: false, ..self }
     }
 
-    /// Which fault it was, without error number.
+    /// The fault, without detail.
     pub fn fault(&self) -> Fault {
         Fault { detail: Default::default(), side: self.side, stage: self.stage, kind: self.kind }
     }
 
-    /// Its status.
+    /// Its HTTP or gRPC status.
     pub fn status(&self) -> Option<u16> {
         self.status
     }
 
-    /// Whether its first bytes are those of the response.
+    /// Whether its bytes are the first bytes of the response.
     pub fn is_from_start(&self) -> bool {
         self.from_start
     }
 
-    /// Its first bytes, secrets masked.
+    /// Its first bytes, with secrets masked.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -132,19 +132,19 @@ impl From<Written> for ErrorSample {
     }
 }
 
-/// Samples of a period, by fault and time: at most [`ErrorSamples::OF_EACH`] of a fault, the earliest, and of all faults together at
-/// most [`ErrorSamples::MAX`], so that they merge in any order.
+/// Samples of a period, sorted by fault and time: the earliest [`ErrorSamples::OF_EACH`] of each fault, and at most [`ErrorSamples::MAX`]
+/// in all. The selection does not depend on the order of merging.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<ErrorSample>")]
 pub struct ErrorSamples(Vec<ErrorSample>);
 
 impl ErrorSamples {
-    /// Samples of one fault.
+    /// Maximum number of samples per fault.
     pub const OF_EACH: usize = 3;
-    /// Samples of all faults: a shard reserves room for them, twice.
+    /// Maximum number of samples of all faults; a shard allocates this many twice.
     pub const MAX: usize = 24;
 
-    /// One more.
+    /// Adds a sample.
     pub fn add(&mut self, sample: ErrorSample) {
         let Err(at) = self.0.binary_search(&sample) else { return };
         let key = |sample: &ErrorSample| (sample.side, sample.stage, sample.kind);
@@ -165,12 +165,12 @@ impl ErrorSamples {
         self.0.insert(at, sample);
     }
 
-    /// Whether there is none.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// By fault, then by time.
+    /// The samples by fault, then by time.
     pub fn iter(&self) -> impl Iterator<Item = &ErrorSample> {
         self.0.iter()
     }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of more than are kept: the same in any order and any grouping.
+        /// With more samples than are kept, the result is the same for any order and grouping.
         #[test]
         fn samples_merge_in_any_order(seen in proptest::collection::vec((0..KINDS.len(), 0u64..60), 0..120)) {
             let of = |seen: &[(usize, u64)]| {

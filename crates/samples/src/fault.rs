@@ -1,4 +1,5 @@
-//! What went wrong with a connection or a request: data, never an error of ours.
+//! Faults: failures of connections and requests, as data that is counted. A fault is never an error of throng's code, and never a string on
+//! the hot path.
 
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,7 @@ impl Kind {
         matches!(self, WrongStatus | WrongLength | WrongEcho | WrongHeader | WrongBody)
     }
 
-    /// The same, or one that lacks what its connection needs of it.
+    /// As `is_wrong_response`, including responses that lack what their connection needs.
     pub const fn is_of_response(self) -> bool {
         self.is_wrong_response() || matches!(self, Kind::MissingValue | Kind::ValueTooLong)
     }
@@ -120,13 +121,13 @@ impl Kind {
 /// One kind of failure; an index into [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
-    /// Whose doing.
+    /// The side that caused it.
     pub side: Side,
-    /// When.
+    /// The part of the connection's life in which it occurred.
     pub stage: Stage,
-    /// What.
+    /// The kind of failure.
     pub kind: Kind,
-    /// The kernel's error, if one was returned that the kind does not imply; the code of a GOAWAY or a close; or what a response broke.
+    /// The kernel's error, unless the kind implies it; the code of a GOAWAY or a close; or the rule that a response broke.
     pub detail: Detail,
 }
 
@@ -147,12 +148,12 @@ impl Fault {
         format!("{} {} {}{}", side.name(), stage.name(), kind.name(), detail.suffix())
     }
 
-    /// Whether it is the end of a connection by a response that is a fault itself: one failure, and counted as one error.
+    /// Whether it is the end of a connection that follows from a faulty response: one failure, counted as one error.
     pub fn follows_response(self) -> bool {
         self.stage == Stage::Hold && matches!(self.kind, Kind::MissingValue | Kind::ValueTooLong)
     }
 
-    /// The same with this detail.
+    /// The fault with this detail.
     pub const fn with(self, detail: Detail) -> Fault {
         Fault { detail, ..self }
     }
@@ -161,7 +162,7 @@ impl Fault {
         (self.side as usize * Stage::ALL.len() + self.stage as usize) * Kind::ALL.len() + self.kind as usize
     }
 
-    /// The one of this index, without detail.
+    /// The fault with this index, without detail.
     fn of(index: usize) -> Fault {
         let (kinds, stages) = (Kind::ALL.len(), Stage::ALL.len());
         let (side, stage) = (Side::ALL[index / kinds / stages], Stage::ALL[index / kinds % stages]);
@@ -171,17 +172,17 @@ impl Fault {
 
 const PLACES: usize = Side::ALL.len() * Stage::ALL.len() * Kind::ALL.len();
 
-/// Combinations of fault and detail that are counted each by itself; of more, those are of the first places.
+/// Maximum number of combinations of fault and detail that are counted separately; beyond it, those with the lowest indices are kept.
 const MAX_DETAILS: usize = 16;
 
 /// How often each fault occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<FaultCount>", into = "Vec<FaultCount>")]
 pub struct Faults {
-    /// By place, with detail and without.
+    /// Counts by the fault's index, with and without detail.
     places: SparseCounts,
-    /// Those with a detail: place, detail and count, ascending. If there are too many, the smallest are kept:
-    /// so the sum does not depend on the order of its parts.
+    /// Counts by index and detail, ascending. If there are too many, the smallest keys are kept, so that the sum does not depend on the
+    /// order of merging.
     details: Vec<(u16, Detail, u64)>,
 }
 
@@ -202,7 +203,7 @@ impl From<Faults> for Vec<FaultCount> {
 }
 
 impl Faults {
-    /// One more.
+    /// Counts one fault.
     pub fn count(&mut self, fault: Fault) {
         self.add(fault, 1);
     }
@@ -230,7 +231,7 @@ impl Faults {
         }
     }
 
-    /// Those that occurred, with their counts: one for each detail.
+    /// Faults with their counts, one entry per detail.
     pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
         let split = |(fault, all): (Fault, u64)| {
             let with = self.details_of(fault.index());
@@ -240,7 +241,7 @@ impl Faults {
         self.by_kind().flat_map(split).filter(|(_, n)| *n > 0)
     }
 
-    /// The same whatever the detail was: one count for each side, stage and kind.
+    /// Faults with their counts, details combined: one entry per side, stage and kind.
     pub fn by_kind(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
         self.places.iter().map(|(place, n)| (Fault::of(place), n))
     }
@@ -250,17 +251,17 @@ impl Faults {
         details.filter(move |(at, ..)| usize::from(*at) == place).map(|(_, detail, n)| (*detail, *n))
     }
 
-    /// All together.
+    /// Total number of faults.
     pub fn total(&self) -> u64 {
         self.places.iter().map(|(_, n)| n).sum()
     }
 
-    /// Whether none occurred.
+    /// Whether there are no faults.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another set.
     pub fn merge(&mut self, other: &Faults) {
         self.places.merge(&other.places);
         for (place, detail, n) in &other.details {

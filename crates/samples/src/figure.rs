@@ -1,25 +1,26 @@
-//! Figures of a summary by their path: what thresholds are judged by, and what runs are compared by.
+//! Figures of a summary by their path in its JSON, for thresholds and comparisons. Judged figures treat requests without a response as
+//! longer than all others.
 
 use serde_json::Value;
 
 use crate::quantiles::Stalled;
 
-/// What a summary's JSON has at a path, `latency_us.censored`.
+/// The value at a path in a summary's JSON, such as `latency_us.censored`.
 pub fn at<'a>(summary: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').filter(|key| !key.is_empty()).try_fold(summary, |value, key| value.get(key))
 }
 
-/// A number of a summary's JSON, `latency_us.p99`; none if there was nothing to measure. For a list of counts, their sum; a
-/// status that no response had counts 0.
+/// The number at a path in a summary's JSON, such as `latency_us.p99`; `None` if nothing was measured. For a list of counts it is their
+/// sum; a status without responses counts 0.
 pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.').unwrap_or(("", path));
     let within = at(summary, of);
-    // An empty distribution has no other figures. What a count is of has one where nothing was counted: no errors of 1,000.
+    // An empty distribution has no other figures. `of` is known even if nothing was counted: no errors among 1,000 requests.
     if !["count", "of"].contains(&name) && within.is_some_and(|within| within["count"].as_u64() == Some(0)) {
         return None;
     }
     match within.and_then(|within| within.get(name)) {
-        // From a zero of its own: the sum of nothing is -0.
+        // Starts at 0.0, because an empty sum of floats is -0.0.
         Some(Value::Array(counts)) => {
             Some(counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n))
         }
@@ -28,16 +29,16 @@ pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     }
 }
 
-/// Whether a summary leaves the figure out where it is zero.
+/// Whether a summary omits this figure if it is zero.
 fn is_zero_where_absent(path: &str) -> bool {
     const ACCOUNTS: [&str; 4] =
         ["connections.arriving", "connections.given_up", "connections.lost", "requests.lost"];
     path.contains("requests.status.") || ACCOUNTS.iter().any(|account| path.ends_with(account))
 }
 
-/// The same as it is judged: where requests had no response (or dials no connection) these count as longer than every time
-/// measured; none where the figure lies among them, and for mean, deviation and maximum, which then have no bound. Among faults they count as
-/// such, whether one ended them or not.
+/// The number at a path as it is judged: requests without a response (or dials without a connection) count as longer than every measured
+/// time. `None` if the figure lies among them, and for mean, deviation and maximum, which then have no bound. Among faults they count as
+/// such, whether a fault ended them or not.
 pub fn judged(summary: &Value, path: &str) -> Option<f64> {
     const UNAFFECTED: [&str; 2] = ["count", "min"];
     if let Some(without) = without_fault(summary, path) {
@@ -49,20 +50,20 @@ pub fn judged(summary: &Value, path: &str) -> Option<f64> {
     }
 }
 
-/// Requests without a response that no fault ended, by the path of the faults: those not sent, or outstanding at the end. Of other figures
-/// none.
+/// Requests without a response that no fault ended (not sent, or outstanding at the end), given the path of the faults; `None` for other
+/// figures.
 pub fn without_fault(summary: &Value, path: &str) -> Option<f64> {
     let requests = &at(summary, path.strip_suffix("faults")?)?["requests"];
     let of = |account: &str| requests[account].as_f64().unwrap_or(0.0);
     Some(of("unanswered") + of("missed"))
 }
 
-/// The share (0..=1) of a distribution that has no time, by the path of any of its figures; none where all have one.
+/// The share (0..=1) of a distribution without a time, given the path of any of its figures; `None` if all events have a time.
 pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
     censored(summary, path)?.0["share"].as_f64()
 }
 
-/// Whether a figure has no time even if this many of those that never ended are left out.
+/// Whether a figure lies among events without a time, even if `without` of them are left out.
 pub fn lacks(summary: &Value, path: &str, without: u64) -> bool {
     let lacks = || {
         let (censored, name) = censored(summary, path)?;
@@ -73,21 +74,21 @@ pub fn lacks(summary: &Value, path: &str, without: u64) -> bool {
     lacks().unwrap_or(false)
 }
 
-/// The upper bound of a time as it is [judged], by its path, microseconds: if throng stalled, with the longest stall that
-/// was subtracted added again. None if the time is exact.
+/// The upper bound of a time as it is [judged], in microseconds: if throng stalled, the longest stall that was subtracted is added again.
+/// `None` if the time is exact.
 pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.')?;
     let times = at(summary, of)?;
     let (stalled, count) = (times["stalled"]["count"].as_u64()?, times["count"].as_u64()?);
     let censored = times["censored"]["count"].as_u64().unwrap_or(0);
     let share = share(name)?;
-    // Those without an end are longer than all others: that many of the longest are none of the stalled.
+    // Events without an end are longer than all others, so they precede the stalled times in rank.
     let is_reached = Stalled::reaches(stalled + censored, count + censored, share);
     is_reached.then(|| Some(judged(summary, path)? + times["stalled"]["most"].as_f64()?))?
 }
 
-/// The lower bound of a time as it is [judged], by its path, microseconds, where `late` of the times may contain a delay of
-/// throng's own, `most` at the most. None if none of them is in the figure.
+/// The lower bound of a time as it is [judged], in microseconds, if `late` of the times may include a delay by throng of at most `most`.
+/// `None` if the figure includes none of them.
 pub fn at_least(summary: &Value, path: &str, late: u64, most: f64) -> Option<f64> {
     let (of, name) = path.rsplit_once('.')?;
     let (times, share) = (at(summary, of)?, share(name)?);
@@ -96,7 +97,7 @@ pub fn at_least(summary: &Value, path: &str, late: u64, most: f64) -> Option<f64
     if late == 0 || !Stalled::reaches(late + censored, count + censored, share) {
         return None;
     }
-    // Without any delay they may be shorter than all others: of those as many are left above.
+    // Without the delay they may be the shortest times, which moves the others up in rank.
     let below = share - late as f64 / (count + censored) as f64;
     let others = QUANTILES.iter().rev().find(|(_, share)| *share <= below).map_or("min", |(name, _)| *name);
     Some((judged(summary, path)? - most).max(times[others].as_f64()?))
@@ -144,7 +145,7 @@ mod tests {
         check("a.connect_us.count", None);
         check("latency_us.p99", None);
         check("seed", None);
-        // With some that never ended, the time that is judged is another one.
+        // If some events never ended, another time is judged.
         let censored = json!({ "count": 90, "share": 0.08, "p90": 9.0, "p99": null });
         let times =
             json!({ "count": 1_000, "p90": 4.0, "p99": 5.0, "stalled": stalled, "censored": censored });
@@ -167,7 +168,7 @@ mod tests {
             );
         };
         check("p99", 20, 800.0, Some(100.0));
-        // No shorter than 95 % of the others, which had no delay.
+        // Not shorter than 95 % of the others, which were not delayed.
         check("p99", 20, 1_000.0, Some(5.0));
         check("p99", 100, 1_000.0, Some(3.5));
         check("p99", 900, 1_000.0, Some(2.0));

@@ -1,4 +1,4 @@
-//! The end of a search: schema `throng.find/1`.
+//! The result of a search (`throng find`): schema `throng.find/1`.
 
 use std::{borrow::Cow, fmt};
 
@@ -157,7 +157,8 @@ pub struct FindSummary {
 }
 
 impl FindSummary {
-    /// 0 when found, or when all that was allowed passed; 1 where nothing passed, or what passed says too little; 4, as of a run, where throng itself was the limit.
+    /// Exit status: 0 if the limit was found, or everything allowed passed; 1 if nothing passed, or the steps contradict each other or ran
+    /// out of time; 4, as for a run, if throng itself was the limit.
     pub fn exit_status(&self) -> u8 {
         if self.invalid {
             return Verdict::Invalid.exit_status();

@@ -1,4 +1,4 @@
-//! Figures of samples over a whole run: what rises and falls, and what only grows.
+//! Figures of samples over a whole run: gauges, which rise and fall, and counters, which only grow.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,19 +20,19 @@ pub struct Gauge<N> {
 }
 
 impl<N: Copy + PartialOrd> Gauge<N> {
-    /// Seen once.
+    /// A gauge with its first value.
     pub fn new(first: N) -> Gauge<N> {
         Gauge { first, min: first, max: first, last: first }
     }
 
-    /// Seen again.
+    /// Adds a later value.
     pub fn see(&mut self, now: N) {
         self.last = now;
         self.min = if now < self.min { now } else { self.min };
         self.max = if now > self.max { now } else { self.max };
     }
 
-    /// A value that may be missing in a sample; its first one counts as the first sample.
+    /// Adds a value that a sample may lack: the first one that is present counts as the first sample.
     pub(crate) fn see_some(gauge: &mut Option<Gauge<N>>, now: Option<N>) {
         match (gauge.as_mut(), now) {
             (Some(gauge), Some(now)) => gauge.see(now),
@@ -54,7 +54,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Both.
+    /// The sum of both phases.
     pub const fn total(self) -> u64 {
         self.ramp + self.hold
     }
@@ -64,7 +64,7 @@ impl Growth {
         match phase {
             Phase::Ramp => self.ramp += grown,
             Phase::Hold | Phase::Drain => self.hold += grown,
-            // Time outside ramp and hold.
+            // Pauses lie between ramp and hold: they belong to neither.
             Phase::Pause => {}
         }
     }

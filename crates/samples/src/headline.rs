@@ -1,4 +1,4 @@
-//! A run in one sentence.
+//! The headline: verdict and limit of a run in one sentence, derived from the rest of the summary.
 
 use units::{Count, Failure};
 
@@ -9,14 +9,14 @@ use crate::{
     threshold::ThresholdResult,
 };
 
-/// Silence of the target that is mentioned, seconds.
+/// Minimum silence of the target that is mentioned, in seconds.
 const QUIET_S: f64 = 3.0;
 
-/// What a message begins with that names an error in throng.
+/// Prefix of messages about an error in throng.
 pub const FAILED: &str = "throng failed";
 
 impl Summary {
-    /// Throng itself has failed: the figures are kept, and judge nothing.
+    /// Marks the run as invalid because throng itself failed. The figures are kept, but nothing is judged by them.
     pub fn fail(&mut self, why: &str) {
         if self.failure.is_some() {
             return;
@@ -35,8 +35,7 @@ impl Summary {
         }
     }
 
-    /// Verdict and limit: side, cause, number of connections, fix; and what of the figures cannot be relied on. Derived from the rest of
-    /// the summary.
+    /// The verdict in one sentence: side, cause, number of connections and fix of the limit, and what cannot be relied on.
     pub fn sentence(&self) -> String {
         if let Some(failure) = &self.failure {
             let (version, seed) = (env!("CARGO_PKG_VERSION"), self.seed);
@@ -54,14 +53,14 @@ impl Summary {
     fn outcome(&self) -> String {
         let (c, verdict) = (&self.connections, self.verdict.name());
         let judged = self.judged();
-        // What a run that passed met on its way did not limit it.
+        // A limit of a run that passed did not prevent its load.
         let limit = self.limit.as_ref().filter(|_| self.verdict != Verdict::Pass);
         let lost = self.incomplete().or_else(|| self.lost_agents());
-        // What is missing with an agent has no other cause, as long as none is known.
+        // A lost agent explains what is missing, unless another cause is known.
         match (limit.filter(|limit| lost.is_none() || limit.cause != Cause::Unknown), self.verdict) {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
-                // That throng itself was stopped is why it was late, and not one more thing.
+                // A stop of throng explains why it was late; it is not an additional problem.
                 let is_why = (limit.side, limit.cause) == (Side::Host, Cause::Stall);
                 let besides = if is_why { "" } else { "besides, " };
                 match self.why_invalid().filter(|why| !limit.sentence.contains(*why)) {
@@ -75,8 +74,8 @@ impl Summary {
             }
             (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
             (None, Verdict::Fail) if let Some(lost) = self.taken_over() => format!("{verdict}: {lost}"),
-            // Whether their calls were done, their time was over, or fewer were wanted. Of those that are held, fewer may have been
-            // wanted for a while, and often.
+            // Connections closed as planned: their calls were done, their time was over, or fewer were wanted. The load of held connections
+            // may have been lowered several times.
             (None, Verdict::Pass) if c.all_arrive() && c.dialled() < c.wanted => format!(
                 "pass: {} of {} connections opened and closed before the time was over, {}",
                 Count(self.closed_as_planned()),
@@ -106,22 +105,22 @@ impl Summary {
         }
     }
 
-    /// Connections that throng closed as planned: without those of agents whose lease had expired.
+    /// Connections that throng closed as planned, without those of agents whose lease had expired.
     pub fn closed_as_planned(&self) -> u64 {
         self.connections.finished.saturating_sub(self.closed_by_lease())
     }
 
-    /// Connections that agents closed because their leases had expired.
+    /// Connections that agents closed because their lease had expired.
     pub fn closed_by_lease(&self) -> u64 {
         self.agents.iter().map(|agent| agent.closed_by_lease).sum()
     }
 
-    /// Why the figures do not describe the target: the first reason of a run that is invalid.
+    /// Why the figures do not describe the target: the first reason of an invalid run.
     fn why_invalid(&self) -> Option<&str> {
         self.reasons.first().filter(|_| self.verdict == Verdict::Invalid).map(String::as_str)
     }
 
-    /// How the thresholds went: those that failed by their value.
+    /// The result of the thresholds: those that failed by their value.
     fn judged(&self) -> String {
         let failed: Vec<&ThresholdResult> = self.thresholds.iter().filter(|t| t.fails()).collect();
         let met = self.thresholds.iter().filter(|t| t.pass && !t.unreliable).count();
@@ -139,7 +138,7 @@ impl Summary {
         }
     }
 
-    /// Agents of a fleet that were lost with their part, if any were.
+    /// The agents that were lost with their part; `None` if there are none.
     pub fn lost_agents(&self) -> Option<String> {
         let is_lost =
             |agent: &&AgentSummary| agent.state == AgentState::Lost && agent.taken_over_by.is_empty();
@@ -147,10 +146,10 @@ impl Summary {
         let (c, all) = (&self.connections, self.agents.len());
         let left: Vec<&AgentSummary> =
             self.agents.iter().filter(|agent| agent.state != AgentState::Lost).collect();
-        // Where the load was lowered before an agent was lost, the run's number includes what that agent held at the largest load.
+        // If the load was lowered before an agent was lost, the run's number includes what that agent held at the maximum.
         let by_others = left.iter().map(|agent| agent.held).sum::<u64>().min(c.held);
         let held = match left.is_empty() {
-            // None of them is ever held.
+            // Arriving connections are never held.
             false if c.all_arrive() => {
                 format!(
                     "; the others opened {} of {} connections",
@@ -169,14 +168,14 @@ impl Summary {
         }
     }
 
-    /// The first agent of a fleet that was lost and whose part others have taken over, if any was.
+    /// The first agent that was lost and whose part others took over; `None` if there is none.
     fn taken_over(&self) -> Option<String> {
         let lost = self.agents.iter().find(|agent| agent.state == AgentState::Lost)?;
         let AgentSummary { id, taken_over_by, .. } = lost;
         Some(format!("agent {id} was lost, and {} took over its part", taken_over_by.join(", ")))
     }
 
-    /// What is missing of an agent that took part to the end: without it no figure of the run is whole.
+    /// What is missing from an agent's report; without it all figures of the run are incomplete. `None` if nothing is missing.
     pub fn incomplete(&self) -> Option<String> {
         self.agents.iter().find_map(|AgentSummary { id, state, missing_ticks, sealed, .. }| match state {
             _ if *missing_ticks == 1 => Some(format!("1 tick of agent {id} did not arrive")),
@@ -189,7 +188,7 @@ impl Summary {
         })
     }
 
-    /// How the requests fared, in a run that passed: only what happened.
+    /// How the requests went, in a run that passed.
     fn fared(&self) -> &'static str {
         match (self.requests.sent, self.requests.answered) {
             (0, _) if self.requests.messages > 0 && self.target.starts_with("grpc") => {
@@ -207,7 +206,7 @@ impl Summary {
         let c = &self.connections;
         let accepted = match c.unaccepted {
             Some(_) => format!("{} held", all(c.held)),
-            // The kernel of the target's host opens connections; whether its process takes them is seen only there.
+            // The kernel of the target's host opens connections; whether its process accepts them is visible only there.
             None => format!(
                 "{} open (whether the target's process accepted {} is not known)",
                 all(c.held),
@@ -221,7 +220,7 @@ impl Summary {
     }
 }
 
-/// What a headline says of so many connections when none is missing.
+/// The words for this many connections, none of which is missing.
 fn all(connections: u64) -> String {
     match connections {
         1 => "the connection".to_owned(),
@@ -230,13 +229,13 @@ fn all(connections: u64) -> String {
 }
 
 impl Limit {
-    /// What it is, as sure as it is, and the fix: `the target ran out of open files: 1,024 of 1,024 used; raise …`, `probably …`,
-    /// `perhaps …; to find out: …`.
+    /// The limit with its fix, worded according to its certainty: `the target ran out of open files: 1,024 of 1,024 used; raise …`,
+    /// `probably …`, `perhaps …; to find out: …`.
     pub fn sentence_with_fix(&self) -> String {
         let surely = match (self.certainty, self.cause) {
-            // Of what is not known nothing is supposed.
+            // An unknown cause is not qualified.
             (Certainty::Seen, _) | (_, Cause::Unknown) => "",
-            // That they timed out is seen; why is not.
+            // The timeout is certain; its reason is not.
             (Certainty::Guess, Cause::Timeout) => "",
             (Certainty::Inferred, _) => "probably ",
             (Certainty::Guess, _) => "perhaps ",
@@ -248,7 +247,7 @@ impl Limit {
         };
         // Earlier versions stored no sentence.
         let what = if self.sentence.is_empty() { &self.detail } else { &self.sentence };
-        // A number was counted: only the reason behind it may be a guess.
+        // A leading number was counted: only the reason after it may be a guess.
         let is_counted = what.starts_with(|c: char| c.is_ascii_digit());
         let what = match what.split_once(": ") {
             Some((counted, why)) if is_counted => format!("{counted}: {surely}{why}"),
@@ -287,11 +286,11 @@ mod tests {
         s.agents =
             vec![agent("a1", AgentState::Lost), agent("a2", AgentState::Done), agent("a3", AgentState::Done)];
         assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 300 of 600 connections");
-        // Of connections that come and go none is held.
+        // Arriving connections are never held.
         let mut come = s.clone();
         (come.connections.arriving, come.connections.opened) = (600, 400);
         assert_eq!(come.sentence(), "fail: agent a1 was lost; the others opened 400 of 600 connections");
-        // It was lost after the load had been lowered: the run held these once.
+        // The agent was lost after the load had been lowered: the run held these connections before.
         s.connections.held = 450;
         assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 300 of 600 connections");
         s.agents[2].state = AgentState::Lost;
@@ -329,7 +328,7 @@ mod tests {
             &format!("fail: perhaps {files}; to find out: raise LimitNOFILE"),
         );
         check(Certainty::Guess, Cause::Unknown, &format!("fail: {files}; to find out: raise LimitNOFILE"));
-        // What happened is certain, why is not.
+        // What happened is certain; the reason is not.
         check(
             Certainty::Guess,
             Cause::Timeout,
@@ -421,7 +420,7 @@ mod tests {
         s.thresholds = vec![threshold("latency.p99 < 5ms", "20.0 ms", false, true), errors];
         let failed = "fail: threshold errors < 1% failed: 4.8 %";
         assert_eq!(s.sentence(), format!("{failed}; besides, times are not reliable: {late}"));
-        // Of an invalid run it is the first reason already.
+        // In an invalid run it is already the first reason.
         (s.verdict, s.reasons) = (Verdict::Invalid, vec![late.to_owned()]);
         s.thresholds.truncate(1);
         let (sentence, fix, certainty) = (late.to_owned(), "fix it".to_owned(), Certainty::Seen);
@@ -479,7 +478,7 @@ mod tests {
         assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults", "not of every answer");
         s.requests.answered = 500;
         assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults, all responses correct");
-        // Down and up many times: still all that were wanted at the end of the largest load.
+        // Down and up several times: all connections wanted at the end of the maximum are held.
         s.connections.finished = 4_000;
         assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults, all responses correct");
         (s.connections.wanted, s.connections.held, s.connections.finished) = (500, 0, 500);
@@ -487,7 +486,7 @@ mod tests {
         assert_eq!(s.sentence(), visits);
         (s.connections.arriving, s.connections.opened) = (500, 500);
         assert_eq!(s.sentence(), visits);
-        // The time was over before the others came.
+        // The load ended before the others arrived.
         (s.connections.opened, s.connections.finished) = (100, 100);
         let some = "pass: 100 of 500 connections opened and closed before the time was over, no faults, all responses correct";
         assert_eq!(s.sentence(), some);

@@ -1,4 +1,4 @@
-//! What the slow, the wrong and the missing have in common.
+//! What the slow, wrong or missing responses have in common.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Times as HDR histograms: constant memory whatever their number.
+//! Distributions of times as HDR histograms: constant memory for any number of values. Events that never ended are counted as
+//! right-censored, so that percentiles can include them.
 
 use hdrhistogram::Histogram;
 use units::Nanos;
@@ -10,8 +11,8 @@ use crate::{
     quantiles::{Censored, Quantiles, Stalled},
 };
 
-/// Three significant digits: two times that differ by less than this share may be reported as equal, and equal ones as this
-/// different.
+/// Resolution of three significant digits: times that differ by less than this share may be reported as equal, and equal ones may differ by
+/// it.
 const GRAIN: f64 = 1e-3;
 
 merged! {
@@ -43,48 +44,48 @@ merged! {
     }
 }
 
-/// So much longer than all shorter ones is a time of a [slow part](Latency::slow_part).
+/// Minimum factor between a [slow part](Latency::slow_part) and all shorter times.
 const FAR: f64 = 4.0;
-/// Fewer slow ones are single events.
+/// Minimum number of slow times; fewer are single events.
 const FEW: u64 = 3;
 
-/// A part of some times that is far longer than the others.
+/// A part of a distribution that is far longer than the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowPart {
-    /// How many of all, 0..=1.
+    /// Its share of all times, 0..=1.
     pub share: f64,
-    /// The median of these.
+    /// Median of the slow part.
     pub slow: Nanos,
-    /// The median of the others.
+    /// Median of the rest.
     pub usual: Nanos,
 }
 
-/// How long something took, as far as throng could see it.
+/// A measured duration, and how exactly throng could measure it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Took {
-    /// Without the time of a stall of throng.
+    /// The duration without the time for which throng stalled.
     pub time: Nanos,
-    /// That time, if its end was seen only after it: the end may have come at any moment of it.
+    /// The length of the stall after which the end was seen; it may have come at any moment during it. Zero without a stall.
     pub stalled: Nanos,
 }
 
 impl Latency {
-    /// To two significant digits from the beginning: a fifth of the room.
+    /// An empty distribution with two significant digits, which takes a fifth of the memory.
     pub fn coarse() -> Latency {
         Latency { buckets: Buckets::new(COARSE), ..Latency::default() }
     }
 
-    /// Whether nothing is recorded, nor censored.
+    /// Whether nothing is recorded or censored.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty() && self.censored == 0
     }
 
-    /// One more.
+    /// Records a time.
     pub fn record(&mut self, time: Nanos) {
         self.record_n(time, 1);
     }
 
-    /// One more of the same time for each of `n`.
+    /// Records the same time `n` times.
     pub fn record_n(&mut self, time: Nanos, n: u64) {
         if n == 0 {
             return;
@@ -95,86 +96,86 @@ impl Latency {
         self.max = self.max.max(time.0);
     }
 
-    /// One more, which is a lower bound where a stall was taken off it.
+    /// Records a time that is a lower bound if a stall was subtracted from it.
     pub fn record_seen(&mut self, took: Took) {
         self.record(took.time);
         self.stalled += u64::from(took.stalled > Nanos::ZERO);
         self.taken_off = self.taken_off.max(took.stalled.0);
     }
 
-    /// One more that never ended: a request without a response, a dial without a connection. Longer than every time recorded.
+    /// Counts an event that never ended (a request without a response, a dial without a connection), which ranks above every recorded time.
     pub fn censor(&mut self) {
         self.censor_n(1);
     }
 
-    /// The same `n` times.
+    /// Counts `n` such events.
     pub fn censor_n(&mut self, n: u64) {
         self.censored += n;
     }
 
-    /// How many never ended.
+    /// Number of events that never ended.
     pub fn censored(&self) -> u64 {
         self.censored
     }
 
-    /// Censored ones as a share (0..=1) of all, those with a time and those without; zero of none.
+    /// Censored events as a share (0..=1) of all events; zero without any.
     pub fn censored_share(&self) -> f64 {
         self.censored as f64 / (self.censored + self.count()).max(1) as f64
     }
 
-    /// How many times are lower bounds: a stall was taken off them.
+    /// Number of recorded times that are lower bounds, because a stall was subtracted.
     pub fn lower_bounds(&self) -> u64 {
         self.stalled
     }
 
-    /// Whether the `q`-quantile (0..=1) may be longer than reported: too many times are lower bounds.
+    /// Whether the `q`-quantile (0..=1) may be longer than reported, because too many times are lower bounds.
     pub fn is_at_least(&self, q: f64) -> bool {
         Stalled::reaches(self.stalled, self.count(), q)
     }
 
-    /// The time that a share `q` (0..=1) of all did not exceed, where censored ones are longer than every other; none where
-    /// it lies among those, or of nothing.
+    /// The `q`-quantile (0..=1) of all events, with censored ones ranked above all others; `None` if it lies among those, or if there is no
+    /// event.
     pub fn judged_quantile(&self, q: f64) -> Option<Nanos> {
         let (n, all) = (self.count(), self.count() + self.censored);
-        // The product may be off in its last digits: 0.99 of 1,000 is the 990th.
+        // The product may be wrong in its last digits: 0.99 of 1,000 is the 990th.
         let rank = ((q * all as f64 * (1.0 - 1e-12)).ceil() as u64).max(1);
-        // The middle of the rank's place, which rounds to that rank.
+        // The middle of the rank's interval, which rounds to that rank.
         (rank <= n).then(|| self.quantile((rank as f64 - 0.5) / n as f64))
     }
 
-    /// How many were recorded.
+    /// Number of recorded times.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
 
-    /// The time that a share `q` (0..=1) of all did not exceed; zero without any.
+    /// The `q`-quantile (0..=1) of the recorded times; zero without any.
     pub fn quantile(&self, q: f64) -> Nanos {
         let rank = ((q.min(1.0) * self.count() as f64).ceil() as u64).max(1);
         let reported = |bucket: Bucket| if q == 0.0 { bucket.lowest } else { bucket.highest() };
         Nanos(self.buckets.ranked(rank).map_or(0, |bucket| reported(bucket).min(self.max)))
     }
 
-    /// The shortest, exact; zero without any.
+    /// The shortest time, exact; zero without any.
     pub fn min(&self) -> Nanos {
         Nanos(if self.buckets.is_empty() { 0 } else { self.min })
     }
 
-    /// The longest, exact; zero without any.
+    /// The longest time, exact; zero without any.
     pub fn max(&self) -> Nanos {
         Nanos(self.max)
     }
 
-    /// All together, exact, seconds.
+    /// The sum of all times in seconds, exact.
     pub fn sum_s(&self) -> f64 {
         self.sum as f64 / 1e9
     }
 
-    /// Arithmetic mean, exact, seconds; zero without any.
+    /// Arithmetic mean in seconds, exact; zero without any time.
     pub fn mean_s(&self) -> f64 {
         self.sum_s() / self.count().max(1) as f64
     }
 
-    /// Standard deviation, from the histogram, seconds; zero without any.
+    /// Standard deviation in seconds, from the histogram; zero without any time.
     pub fn stdev_s(&self) -> f64 {
         if self.buckets.is_empty() {
             return 0.0;
@@ -187,10 +188,11 @@ impl Latency {
         (sum(&|time| (time - mean).powi(2)) / n).sqrt() / 1e9
     }
 
-    /// Times that are about equal, and far longer than all others; at most half of all. None where times are spread.
+    /// The part of the times that is far longer than the rest, if its times are about equal and it is at most half of all. `None` if times
+    /// are spread.
     pub fn slow_part(&self) -> Option<SlowPart> {
         let (mut shorter, mut longest) = (0, u64::MAX);
-        // The widest gap, and how many are below it.
+        // The widest gap, and the number of times below it.
         let mut gap = (FAR, 0);
         for bucket in self.buckets.iter() {
             let factor = bucket.lowest as f64 / longest as f64;
@@ -213,12 +215,12 @@ impl Latency {
         })
     }
 
-    /// How many lie between these two, both included (to the histogram's three digits).
+    /// Number of times between these two, both included, to the histogram's three digits.
     pub fn count_within(&self, from: Nanos, to: Nanos) -> u64 {
         if from > to { 0 } else { self.buckets.count_within(from.0, to.0) }
     }
 
-    /// How many did not exceed each of these times, which ascend (to the histogram's three digits).
+    /// Number of times that do not exceed each of these ascending bounds, to the histogram's three digits.
     pub fn counts_up_to<const N: usize>(&self, times: &[Nanos; N]) -> [u64; N] {
         let mut counts = [0; N];
         for bucket in self.buckets.iter() {
@@ -232,22 +234,22 @@ impl Latency {
         counts
     }
 
-    /// The relative error of a time of this many microseconds: the histogram's resolution.
+    /// Relative error of a time in microseconds, due to the histogram's resolution.
     pub fn grain(us: f64) -> f64 {
         GRAIN.max(f64::from(1u32 << LOWEST_BITS) / 1e3 / us)
     }
 
-    /// The histogram, in nanoseconds, for exporters.
+    /// The histogram in nanoseconds, for exporters.
     pub fn histogram(&self) -> Histogram<u64> {
         (&self.buckets).into()
     }
 
-    /// Adds another's times.
+    /// Adds the times of another distribution.
     pub fn merge(&mut self, other: &Latency) {
         Merge::merge(self, other);
     }
 
-    /// The figures of the summary, microseconds.
+    /// The figures of the summary, in microseconds.
     pub fn quantiles(&self) -> Quantiles {
         let us = |t: Nanos| t.0 as f64 / 1e3;
         Quantiles {
@@ -276,7 +278,7 @@ impl Latency {
         })
     }
 
-    /// The percentiles by which a run is judged, where any is censored.
+    /// The percentiles by which a run is judged, if any event is censored.
     fn judged(&self) -> Option<Censored> {
         let us = |q: f64| self.judged_quantile(q).map(|t| t.0 as f64 / 1e3);
         (self.censored > 0).then(|| Censored {

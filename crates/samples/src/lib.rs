@@ -1,4 +1,5 @@
-//! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
+//! What a run measures and stores: faults, counts and latencies, the [`Tick`] that carries them every period, and the [`Summary`] at the
+//! end of a run. All these types merge: shards, agents and periods can be added up in any order.
 
 mod agents;
 pub mod books;

@@ -1,4 +1,4 @@
-//! Moments of a run that charts show: its stages, the commands of its user, and the experiments after the load.
+//! Moments of a run that charts mark: its stages, the user's commands, and the experiments after the load.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -41,10 +41,10 @@ pub struct Mark {
 pub struct Marks(Vec<Mark>);
 
 impl Marks {
-    /// More than these no chart distinguishes.
+    /// A chart cannot distinguish more.
     pub const MAX: usize = 64;
 
-    /// One more.
+    /// Adds a moment, unless it is there already.
     pub fn add(&mut self, mark: Mark) {
         if let Err(at) = self.0.binary_search(&mark) {
             self.0.insert(at, mark);
@@ -52,12 +52,12 @@ impl Marks {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no moments.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Ascending.
+    /// The moments, ascending.
     pub fn iter(&self) -> impl Iterator<Item = &Mark> {
         self.0.iter()
     }

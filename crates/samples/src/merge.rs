@@ -1,8 +1,9 @@
-//! What adds up: the one list of a struct's fields, from which all that goes over each of them is made.
+//! Merging of ticks and summaries: the macro `merged!` declares a struct's fields once, with a rule each, and derives everything that must
+//! cover all fields.
 
 use std::collections::BTreeMap;
 
-/// A part of a tick, or of a summary.
+/// A part of a tick or summary.
 pub(crate) trait Merge {
     /// Adds the same period of another shard.
     fn merge(&mut self, other: &Self);
@@ -12,10 +13,10 @@ pub(crate) trait Merge {
         self.merge(later);
     }
 
-    /// Forgets all, keeping the memory.
+    /// Resets the value, keeping its memory.
     fn clear(&mut self);
 
-    /// What has changed nothing yet, whatever it is merged with.
+    /// The neutral element of `merge`.
     fn none() -> Self
     where
         Self: Default,
@@ -23,10 +24,10 @@ pub(crate) trait Merge {
         Self::default()
     }
 
-    /// Its times to two significant digits.
+    /// Reduces histograms to two significant digits.
     fn coarsen(&mut self) {}
 
-    /// Allocates what it may need: from then on counting does not.
+    /// Allocates all memory that it may need, so that counting does not allocate later.
     fn reserve(&mut self) {}
 }
 
@@ -112,17 +113,16 @@ impl<T: Merge + Default> Merge for Option<Box<T>> {
     }
 }
 
-/// Makes a struct that merges, and is written and read, from the list of its fields. After a field's type:
+/// Declares a struct that can be merged and serialised, from the list of its fields. After a field's type:
 ///
 /// - nothing: it is merged and extended according to its type ([`Merge`]);
-/// - `=> RULE`: its value by the end of the period; a later period's takes its place, and those of several shards merge by
-///   the rule `sum`, `most`, `least`, `fewest` (the least of those known), `any` or `alone`: what is known of one alone is known of
-///   no two;
-/// - `=> always RULE`: that rule in either case;
-/// - `= VALUE`: what it begins with, also after it was cleared if it has a rule, where that is not its type's default.
+/// - `=> RULE`: a state at the end of the period. A later period replaces it, and several shards merge by the rule `sum`, `most`, `least`,
+///   `fewest` (the least known value), `any` or `alone` (`None`: a value known for one shard only);
+/// - `=> always RULE`: that rule in both cases;
+/// - `= VALUE`: the initial value, if it is not the type's default; restored when a field with a rule is cleared.
 ///
-/// `times NAME { … }` are further fields, each a [`Latency`](crate::Latency), and an enum of their names that indexes them.
-/// `none { … }` is how a struct differs from its default that changes nothing when it is merged.
+/// `times NAME { … }` declares further fields of type [`Latency`](crate::Latency), and an enum of their names that indexes them.
+/// `none { … }` lists how the neutral element of merging differs from the default.
 macro_rules! merged {
     (
         $(#[$meta:meta])*
@@ -281,7 +281,7 @@ macro_rules! clear {
     };
 }
 
-/// Of values there is nothing to do.
+/// Plain values have nothing to coarsen or reserve.
 macro_rules! timed {
     ($what:ident, $own:expr) => {
         $crate::merge::Merge::$what(&mut $own)

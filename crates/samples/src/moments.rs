@@ -1,4 +1,5 @@
-//! Figures other than times, in constant memory: sizes by their moments, rates with their distribution.
+//! Figures other than times, in constant memory: sizes by their moments (count, sum, sum of squares, extremes), and rates by their
+//! distribution.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -25,7 +26,7 @@ merged! {
 }
 
 impl Moments {
-    /// One more.
+    /// Adds a value.
     pub fn record(&mut self, value: u64) {
         self.count += 1;
         self.sum += value;
@@ -33,35 +34,35 @@ impl Moments {
         (self.min, self.max) = (self.min.min(value), self.max.max(value));
     }
 
-    /// How many were recorded.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// All together.
+    /// Sum of the values.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The smallest; zero without any.
+    /// Smallest value; 0 without any.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// The largest; zero without any.
+    /// Largest value; 0 without any.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Arithmetic mean; zero without any.
+    /// Arithmetic mean; 0 without values.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count.max(1) as f64
     }
 
-    /// Standard deviation of all that was recorded (divided by n, not by n − 1); zero without any.
+    /// Standard deviation of the whole population (divided by n, not by n − 1); 0 without values.
     pub fn stdev(&self) -> f64 {
         let n = u128::from(self.count.max(1));
-        // In whole numbers: equal values have a deviation of exactly zero.
+        // Integer arithmetic gives equal values a deviation of exactly zero.
         let sum = u128::from(self.sum);
         match (self.squares.checked_mul(n), sum.checked_mul(sum)) {
             (Some(squares), Some(square)) => (squares.saturating_sub(square) as f64).sqrt() / n as f64,
@@ -75,42 +76,42 @@ impl Moments {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rates(Latency);
 
-/// A rate is stored as thousandths per second, in place of nanoseconds.
+/// A rate in thousandths per second, stored in a [`Latency`] in place of nanoseconds.
 fn thousandths(per_s: f64) -> Nanos {
     Nanos((per_s * RESOLUTION).round() as u64)
 }
 
 const RESOLUTION: f64 = 1e3;
-/// [`Latency`] returns its figures in seconds.
+/// Converts the figures of [`Latency`], which are in seconds, to rates per second.
 const PER_SECOND: f64 = 1e9 / RESOLUTION;
 
 impl Rates {
-    /// One more, per second.
+    /// Adds a rate, per second.
     pub fn record(&mut self, per_s: f64) {
         self.0.record(thousandths(per_s));
     }
 
-    /// How many were recorded.
+    /// Number of rates.
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 
-    /// Arithmetic mean, per second; zero without any.
+    /// Arithmetic mean, per second; 0 without rates.
     pub fn mean(&self) -> f64 {
         self.0.mean_s() * PER_SECOND
     }
 
-    /// Standard deviation, per second; zero without any.
+    /// Standard deviation, per second; 0 without rates.
     pub fn stdev(&self) -> f64 {
         self.0.stdev_s() * PER_SECOND
     }
 
-    /// The highest, per second; zero without any.
+    /// Highest rate, per second; 0 without rates.
     pub fn max(&self) -> f64 {
         self.0.max().0 as f64 / RESOLUTION
     }
 
-    /// How many lie between these two, both included.
+    /// Number of rates from `from` to `to`, both included.
     pub fn count_within(&self, from: f64, to: f64) -> u64 {
         self.0.count_within(thousandths(from), thousandths(to))
     }

@@ -36,14 +36,15 @@ impl Observation {
         see(&mut self.own, phase, own, ProcessSeen::new, ProcessSeen::see);
     }
 
-    /// The last of each; `both_here`: both ends of the connections are on throng's host. `is_tun`: throng's are no sockets.
+    /// The last sample of each. `both_here`: both ends of the connections are on throng's host. `is_tun`: throng's ends are no kernel
+    /// sockets.
     pub fn latest(&self, both_here: bool, is_tun: bool) -> Samples {
         let side = if both_here { &self.host } else { &self.target_host };
         let sockets_each = if both_here && !is_tun { 2 } else { 1 };
         let more = side.as_ref().map(|host| host.tcp_sockets.last.saturating_sub(host.tcp_sockets.first));
         Samples {
             connections: more.map(|sockets| sockets / sockets_each),
-            // The summary has its individual processes, once.
+            // The summary lists the individual processes once.
             target: self.target.as_ref().map(|seen| TargetSample {
                 processes: Vec::new(),
                 threads_gone: Vec::new(),
@@ -57,7 +58,7 @@ impl Observation {
         }
     }
 
-    /// Sets what was seen last, in an observation that was stored: it has only sums and extremes.
+    /// Sets the last samples of an observation that was read from the store, which contains only sums and extremes.
     pub fn set_latest(&mut self, latest: Samples) {
         let Samples { target, host, target_host, own, .. } = latest;
         let both = |seen: &mut Option<HostSeen>, latest: Option<HostSample>| {
@@ -159,17 +160,17 @@ pub struct TargetSeen {
 }
 
 impl TargetSeen {
-    /// As it was seen last.
+    /// The last sample.
     pub const fn latest(&self) -> &TargetSample {
         &self.latest
     }
 
-    /// Whether it is `throng serve`, which reports its own counts at `/stats`, for all its connections.
+    /// Whether it is `throng serve`, which reports the counts of all its connections at `/stats`.
     pub fn is_ours(&self) -> bool {
         self.latest.command == "throng" && self.latest.process.processes == 1
     }
 
-    /// The runtime with a heap of its own that it was last seen on, by its counters or its program's name.
+    /// The managed runtime of the target, recognised by its counters or its program's name; `None` if there is none.
     pub fn runtime(&self) -> Option<&'static str> {
         const NAMES: [(&str, &str); 8] = [
             ("java", "JVM"),
@@ -204,7 +205,7 @@ impl TargetSeen {
 
     fn see(&mut self, phase: Phase, look: &TargetSample) {
         self.process.see(phase, &look.process);
-        // The kernel calls a queue full when one more waits than its backlog, and refuses from there on.
+        // The kernel calls a queue full when one more waits than its backlog, and then drops.
         let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
         self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
         self.group_oom_kills.grow(phase.or_hold(), self.latest.group_oom_kills, look.group_oom_kills);
@@ -215,7 +216,7 @@ impl TargetSeen {
         self.see_state(phase, look);
     }
 
-    /// What needs no sample before this one.
+    /// Takes the values that need no earlier sample.
     fn see_state(&mut self, phase: Phase, look: &TargetSample) {
         Gauge::see_some(&mut self.open_files, look.open_files);
         Gauge::see_some(&mut self.accept_queue, look.accept_queue);
@@ -276,7 +277,7 @@ pub struct ProcessSeen {
 }
 
 impl ProcessSeen {
-    /// CPU time, nanoseconds.
+    /// CPU time in nanoseconds.
     pub const fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns.total() + self.cpu_system_ns.total()
     }
@@ -305,7 +306,7 @@ impl ProcessSeen {
         Gauge::see_some(&mut self.cores_used, Some(look.cores_used));
         Gauge::see_some(&mut self.busiest_thread, Some(look.busiest_thread));
         self.threads_full.see(look.threads_full);
-        // A time between two samples belongs to the hold only if both do.
+        // An interval between two samples belongs to the hold only if both samples do.
         if phase == Phase::Hold && self.latest_phase == Phase::Hold {
             Gauge::see_some(&mut self.cores_used_hold, Some(look.cores_used));
             Gauge::see_some(&mut self.busiest_thread_hold, Some(look.busiest_thread));
@@ -351,7 +352,7 @@ pub struct HostSeen {
 }
 
 impl HostSeen {
-    /// Events of TCP over the whole run.
+    /// TCP events of the whole run.
     pub fn tcp(&self) -> NetCounters {
         self.tcp_ramp.plus(&self.tcp_hold)
     }

@@ -1,4 +1,4 @@
-//! The probe: requests on their own schedule, independent of the population.
+//! The probe: requests on a schedule that is independent of the population, so that its latency shows what an ordinary client would see.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -57,7 +57,8 @@ impl Probe {
         failures
     }
 
-    /// Which statuses were not expected follows from how many they are: those of errors, or all.
+    /// The unexpected statuses with their counts. Which statuses the plan expected is not recorded; it follows from the number of wrong
+    /// ones, which equals the count of either all error statuses or all statuses.
     fn unexpected_statuses(&self) -> Vec<(String, u64)> {
         let wrong = self.faults.by_kind().filter(|(fault, _)| fault.kind == Kind::WrongStatus);
         let wrong: u64 = wrong.map(|(_, count)| count).sum();
@@ -77,7 +78,7 @@ impl Probe {
     }
 }
 
-/// What a request met by this fault, other than a status; none where it was of a connection without a request.
+/// What a request met by this fault, except a wrong status; `None` if the fault is that of a connection without a request.
 fn failure(fault: Fault) -> Option<String> {
     let what = fault.kind.name().replace('-', " ");
     match (fault.stage, fault.kind) {
@@ -131,7 +132,7 @@ pub struct ProbeSummary {
 }
 
 impl ProbeSummary {
-    /// ` (status 503, timeout)`: what failed requests met, the most frequent first; empty where that is not known.
+    /// ` (status 503, timeout)`: what failed requests met, the most frequent first; empty if unknown.
     pub fn failed_by(&self) -> String {
         let named: Vec<&str> =
             self.failures.iter().take(MOST_NAMED).map(|failure| failure.what.as_str()).collect();
@@ -139,7 +140,7 @@ impl ProbeSummary {
     }
 }
 
-/// More are not named.
+/// Most failures that are named.
 const MOST_NAMED: usize = 3;
 
 /// The probe while this many connections were open.

@@ -1,4 +1,5 @@
-//! Messages that a server sends by itself: what a period counted of them, and the same of a run in figures.
+//! Messages that a server pushes on WebSockets: the counts of a period, and the figures of a run. Broadcasts (numbered messages to all
+//! receivers) are matched across shards by [`Receipts`].
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -69,13 +70,14 @@ impl Pushes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, Nanos, Nanos, u64)", into = "(u64, Nanos, Nanos, u64)")]
 pub struct Receipt {
-    /// The number.
+    /// Its number.
     pub number: u64,
-    /// When the first of them received it.
+    /// When the first connection received it.
     pub first: Nanos,
-    /// When the last did.
+    /// When the last connection received it.
     pub last: Nanos,
-    /// How many they are. 0: connections have received it, or a higher number, that were opened so lately that this may be history.
+    /// How many connections received it. 0: it, or a higher number, was received only by connections opened so recently that it may be
+    /// history.
     pub count: u64,
 }
 
@@ -91,41 +93,41 @@ impl From<Receipt> for (u64, Nanos, Nanos, u64) {
     }
 }
 
-/// Numbers that were received in a period, in their order; at most [`Receipts::MOST`], and of more the lowest. A number that is left
-/// out of a part is left out of the whole, so that the order of merging does not matter.
+/// The numbers received in a period, ascending. At most [`Receipts::MOST`] are kept, the lowest ones: a number that does not fit in a part
+/// cannot be among the lowest of the whole, so the order of merging does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipts(Vec<Receipt>);
 
 impl Receipts {
-    /// Five a millisecond in a tick of a shard; 32 KiB.
+    /// Five per millisecond in a shard's tick; 32 KiB.
     pub const MOST: usize = 1024;
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, in their order.
+    /// The receipts, ascending by number.
     pub fn iter(&self) -> impl Iterator<Item = &Receipt> {
         self.0.iter()
     }
 
-    /// One connection has received a number.
+    /// Counts a number that one connection has received.
     pub fn record(&mut self, number: u64, at: Nanos) {
         self.add(Receipt { number, first: at, last: at, count: 1 });
     }
 
-    /// Connections that were opened lately have received numbers up to this one.
+    /// Notes that recently opened connections have received numbers up to this one; it adds no receiver.
     pub fn record_early(&mut self, number: u64, at: Nanos) {
         self.add(Receipt { number, first: at, last: at, count: 0 });
     }
 
-    /// Takes all of them, keeping the memory.
+    /// Removes all receipts but keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The same by another clock.
+    /// Converts all times to another clock.
     pub(crate) fn translate(&mut self, to: impl Fn(Nanos) -> Nanos) {
         for it in &mut self.0 {
             (it.first, it.last) = (to(it.first), to(it.last));
@@ -133,7 +135,7 @@ impl Receipts {
     }
 
     fn add(&mut self, other: Receipt) {
-        // The usual case: the number that came last comes again, or the next one.
+        // The usual case: the latest number again, or the next one.
         let at = match self.0.last() {
             Some(last) if last.number == other.number => Ok(self.0.len() - 1),
             Some(last) if last.number > other.number => {
@@ -204,7 +206,7 @@ merged! {
 }
 
 impl PushFigures {
-    /// What was counted in `elapsed_s`.
+    /// The figures of what was counted in `elapsed_s` seconds.
     pub fn new(counted: &Pushes, elapsed_s: f64) -> PushFigures {
         PushFigures {
             count: counted.count,
@@ -224,7 +226,7 @@ impl PushFigures {
         }
     }
 
-    /// Adds those of another population.
+    /// Adds another population's figures.
     pub fn merge(&mut self, other: &PushFigures) {
         Merge::merge(self, other);
     }

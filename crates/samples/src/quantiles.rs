@@ -1,4 +1,4 @@
-//! A distribution in figures, as a summary has it.
+//! A distribution as a few figures, as the summary shows it.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,12 +39,12 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Whether the `q`-quantile (0..=1; 1: the maximum) may be longer than reported.
+    /// Whether the `q`-quantile (0..=1; 1: the maximum) may be longer than reported, because throng stalled.
     pub fn is_at_least(&self, q: f64) -> bool {
         self.stalled.is_some_and(|stalled| Stalled::reaches(stalled.count, self.count, q))
     }
 
-    /// How many had no end: requests without a response, dials without a connection.
+    /// Number of censored values: requests without a response, dials without a connection.
     pub fn censored_count(&self) -> u64 {
         self.censored.as_ref().map_or(0, |censored| censored.count)
     }
@@ -65,7 +65,8 @@ pub struct Stalled {
 }
 
 impl Stalled {
-    /// Whether the `q`-quantile may be among this many lower bounds: each of them may be longer than all others.
+    /// Whether the `q`-quantile of `count` values may lie among the `stalled` lower bounds: each may in truth be longer than all other
+    /// values.
     pub fn reaches(stalled: u64, count: u64, q: f64) -> bool {
         stalled as f64 > (1.0 - q) * count as f64 * (1.0 + 1e-12)
     }

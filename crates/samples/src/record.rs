@@ -1,8 +1,8 @@
-//! Stored records of a run: the one schema of store and page, and later of the fleet.
+//! The stored records of a run: one schema for the store and the page, and later for the fleet.
 //!
-//! A record is JSON, and its fields go by their names: [`Tick`] and what is in it are written as they are, so that a new
-//! field is stored as soon as it exists, and one that an old record lacks has its default. A field that changes its
-//! meaning takes a new name. Only what could not be read at all by that rule makes a new [`SCHEMA`].
+//! A record is JSON whose fields go by name: [`Tick`] and its parts are written as they are, so that a new field is stored as soon as it
+//! exists, and a field that an old record lacks takes its default. A field that changes its meaning gets a new name. A new [`SCHEMA`] is
+//! needed only if records could not be read at all by this rule.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use units::Date;
 
 use crate::{encode::json, observation::Samples, sink::Header, tick::Tick};
 
-/// The version of all records here.
+/// Version of all records in this module.
 pub const SCHEMA: u32 = 1;
 
 /// A run, known before its first tick.
@@ -80,20 +80,20 @@ pub struct TickRecord<'a> {
 }
 
 impl TickRecord<'_> {
-    /// Of a tick alone.
+    /// A record of a tick without samples.
     pub fn of(tick: &Tick) -> TickRecord<'_> {
         TickRecord { tick: Cow::Borrowed(tick), ..TickRecord::default() }
     }
 }
 
 impl TickRecord<'static> {
-    /// Adds a later period: what happened adds up, what was seen is the later one's.
+    /// Adds a later period: counts add up; the samples are replaced by the later ones.
     pub fn extend(&mut self, later: &TickRecord) {
         self.tick.to_mut().extend(&later.tick);
         self.looks = Cow::Owned(later.looks.clone().into_owned());
     }
 
-    /// What is drawn does not need three digits.
+    /// A copy with coarser histograms, which is precise enough to draw.
     pub fn coarse(record: &TickRecord) -> TickRecord<'static> {
         let mut tick = record.tick.clone().into_owned();
         tick.coarsen();

@@ -1,4 +1,4 @@
-//! What a response broke, by name.
+//! The rule that a response broke, by name.
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ words! {
 }
 
 impl Rule {
-    /// Whether it is no rule of a protocol, but throng's limit on a length.
+    /// Whether this is throng's limit on a length, not a rule of a protocol.
     pub const fn is_own(self) -> bool {
         matches!(self, Rule::HeadTooLong | Rule::FieldsTooLong | Rule::MessageTooLong)
     }

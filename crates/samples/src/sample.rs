@@ -1,4 +1,4 @@
-//! The state of a host and its processes at one point in time. Counters have arbitrary origins: only the difference of two
+//! Samples: the state of a host and its processes at one point in time. Counters have arbitrary origins, so only the difference of two
 //! samples is meaningful.
 
 use serde::{Deserialize, Serialize};
@@ -63,9 +63,9 @@ pub struct TargetSample {
 }
 
 impl TargetSample {
-    /// Maximum of individual processes: bounds the response.
+    /// Maximum number of individual processes, to bound the response.
     pub const MAX_PROCESSES: usize = 64;
-    /// Maximum of ended threads that are named.
+    /// Maximum number of ended threads that are named.
     pub const MAX_THREADS_GONE: usize = 8;
 }
 
@@ -144,7 +144,7 @@ pub struct JvmSample {
 }
 
 impl JvmSample {
-    /// Those of two.
+    /// The sum of two samples.
     pub fn plus(&self, other: &JvmSample) -> JvmSample {
         JvmSample {
             heap_used_bytes: self.heap_used_bytes + other.heap_used_bytes,
@@ -194,7 +194,7 @@ pub struct ProcessSample {
 }
 
 impl ProcessSample {
-    /// CPU time, seconds.
+    /// CPU time in seconds.
     pub fn cpu_s(&self) -> f64 {
         (self.cpu_user_ns + self.cpu_system_ns) as f64 / 1e9
     }
@@ -242,7 +242,7 @@ pub struct SockStat {
     pub tcp_mem_pages: u64,
 }
 
-/// Makes the struct of counters and what goes over all of its fields.
+/// Declares the struct of counters, and the functions that must cover all of its fields.
 macro_rules! counters {
     ($(#[$of_all:meta])* $name:ident { $($(#[$meta:meta])* $field:ident,)+ }) => {
         $(#[$of_all])*
@@ -252,17 +252,17 @@ macro_rules! counters {
         pub struct $name { $($(#[$meta])* pub $field: u64,)+ }
 
         impl $name {
-            /// What happened from `earlier` to `self`; zero where a counter went backwards.
+            /// Events from `earlier` to `self`; zero if a counter went backwards.
             pub fn since(&self, earlier: &$name) -> $name {
                 $name { $($field: self.$field.saturating_sub(earlier.$field),)+ }
             }
 
-            /// Each with its name.
+            /// Each counter with its name.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$((stringify!($field), self.$field)),+].into_iter()
             }
 
-            /// Both together.
+            /// The sum of both.
             pub fn plus(&self, other: &$name) -> $name {
                 $name { $($field: self.$field.saturating_add(other.$field),)+ }
             }

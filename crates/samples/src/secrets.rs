@@ -1,7 +1,7 @@
-//! Secrets in what a server sent: values of fields whose names say so, and values that are known, because a request had them. They are
-//! masked before anything is stored. Which headers of a request are no secret says `plan::is_public`, and nothing else does.
+//! Secrets in what a server sent are masked before anything is stored: values of fields whose names suggest a secret, and values known to
+//! be secret because a request carried them. The list of request headers that are not secret is `plan::is_public`, and nothing else.
 
-/// What the name of a secret contains, in lower case.
+/// A field whose lower-case name contains one of these holds a secret.
 const NAMES: [&[u8]; 11] = [
     b"authorization",
     b"cookie",
@@ -15,15 +15,15 @@ const NAMES: [&[u8]; 11] = [
     b"session",
     b"credential",
 ];
-/// Of those the fields of a head, which are a secret to their end.
+/// Header fields whose whole value, up to the end of the line, is secret.
 const FIELDS: [&[u8]; 2] = [b"authorization", b"cookie"];
-/// What stands before one without a separator (RFC 6750, RFC 7617).
+/// Authentication schemes, which precede a secret without a separator (RFC 6750, RFC 7617).
 const SCHEMES: [&[u8]; 2] = [b"bearer ", b"basic "];
-/// A shorter value is a word that occurs anywhere.
+/// Shortest value that is masked: shorter ones are words that occur anywhere.
 const SHORTEST: usize = 4;
 const MASK: u8 = b'*';
 
-/// Masks all of them, each byte by itself. Of a value cut off at the end, what is there is masked too.
+/// Masks all secrets, byte by byte. The part of a value that is left at a cut end is masked, too.
 pub(crate) fn mask(bytes: &mut [u8], values: &[Box<[u8]>]) {
     for value in values {
         mask_value(bytes, value);
@@ -52,7 +52,7 @@ fn mask_value(bytes: &mut [u8], value: &[u8]) {
     }
 }
 
-/// Where the secret is whose name begins here.
+/// Start and end of the secret whose name or scheme begins at the start of `text`.
 fn secret(text: &[u8]) -> Option<(usize, usize)> {
     let begins = |name: &&&[u8]| text.len() >= name.len() && text[..name.len()].eq_ignore_ascii_case(name);
     if let Some(scheme) = SCHEMES.iter().find(begins) {
@@ -80,7 +80,7 @@ fn secret(text: &[u8]) -> Option<(usize, usize)> {
     Some((at, at + length))
 }
 
-/// A value without quotes ends where a text goes on.
+/// Length of an unquoted value: it ends where the surrounding text continues.
 fn word(text: &[u8]) -> usize {
     let ends = |b: &u8| {
         b.is_ascii_whitespace() || matches!(b, b'&' | b',' | b';' | b'"' | b'\'' | b'<' | b'}' | b')')

@@ -1,4 +1,4 @@
-//! How near a run came to what its machine can do.
+//! The share of its machine's calibration that a run reached.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The interface of a run's consumers.
+//! The interface of the consumers of a run: printer, page, store and others.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// Keep connections open, start nothing new; the probe continues.
+    /// Keep connections open, but start nothing new; the probe continues.
     Pause,
     /// Continue after a pause.
     Resume,
@@ -20,7 +20,7 @@ pub enum Command {
     Up,
     /// Decrease the load by a tenth of the plan's, down to a tenth of it.
     Down,
-    /// Set the load to this share of the plan's, in millionths, from 1 to all of it: 250,000 is a quarter.
+    /// Set the load to this share of the plan's, in millionths, from 1 to 1,000,000: 250,000 is a quarter.
     Load(u32),
     /// Set the load to this number of the plan's connections, from 1 to all of them.
     Connections(u64),
@@ -66,24 +66,25 @@ pub struct Header {
     pub thresholds: Vec<ThresholdBound>,
 }
 
-/// Where a sink reports trouble, a line each.
+/// Callback for a sink's warnings, one line each.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Takes a run as it happens. A sink that may block has its own thread and a bounded queue.
+/// Receives a run as it happens. A sink that may block runs in its own thread, with a bounded queue.
 pub trait Sink {
-    /// Before the first tick.
+    /// Called before the first tick.
     fn begin(&mut self, _header: &Header) {}
-    /// One period, all shards merged, and the last samples of hosts and processes, throng itself among them.
+    /// Called for each period, with the tick of all shards merged and the latest samples of hosts and processes, throng itself included.
     fn tick(&mut self, tick: &Tick, looks: &Samples);
-    /// What happened in a period whose tick was shown before, beside what that says ([`Tick::amend`]): it came late, from an agent
-    /// of a fleet that was away.
+    /// Called for a late addition to a period whose tick was shown before ([`Tick::amend`]), by an agent of a fleet that was away. It holds
+    /// only what is new.
     fn late(&mut self, _tick: &Tick) {}
-    /// Polled many times a second: commands for the run, the oldest first. `run` decides what they do.
+    /// Polled many times a second for the user's commands, the oldest first. The crate `run` decides what they do.
     fn ask(&mut self) -> Option<Command> {
         None
     }
-    /// After the last tick, before the summary: what the judge reads, as JSON, from which any later version judges the run again.
+    /// Called after the last tick and before the summary, with the judge's input as JSON: any later version can judge the run again from
+    /// it.
     fn measured(&mut self, _json: &str) {}
-    /// After the last one.
+    /// Called once at the end.
     fn finish(&mut self, _summary: &Summary) {}
 }

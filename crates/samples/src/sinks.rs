@@ -1,4 +1,4 @@
-//! Several sinks as one: a sink that fails sees no more of the run, and the others do.
+//! Several sinks as one. A sink that panics gets no more ticks; the others go on.
 
 use units::caught;
 
@@ -12,12 +12,12 @@ use crate::{
 /// The sinks of a run.
 pub struct Sinks<'a, 's> {
     sinks: &'a mut [&'s mut dyn Sink],
-    /// Of each, whether it has not failed.
+    /// For each sink, whether it has not failed yet.
     works: Vec<bool>,
 }
 
 impl<'a, 's> Sinks<'a, 's> {
-    /// Those.
+    /// All sinks, each of them working.
     pub fn new(sinks: &'a mut [&'s mut dyn Sink]) -> Sinks<'a, 's> {
         let works = vec![true; sinks.len()];
         Sinks { sinks, works }
@@ -53,7 +53,7 @@ impl Sink for Sinks<'_, '_> {
         self.each(|sink| sink.measured(json));
     }
 
-    /// Those that have failed are told, too: they may have something to give back. What fails in one of them is in the summary of the
+    /// Sinks that failed get the summary, too: they may have something to clean up. A failure in one sink is noted in the summary for the
     /// next.
     fn finish(&mut self, summary: &Summary) {
         let mut summary = summary.clone();

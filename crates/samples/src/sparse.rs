@@ -1,26 +1,27 @@
-//! Counts of which most are zero: what goes over them takes time by those that are not.
+//! Sparse counts: a row of counts, most of which are zero. Iterating and merging take time in proportion to the non-zero ones, found by a
+//! bit per count.
 
 use std::{mem, ops::Range};
 
-/// Counts that share a word of bits.
+/// Number of counts that share a word of bits.
 const WORD: usize = u64::BITS as usize;
-/// The number of words for which memory is taken at once: 2 KiB.
+/// Number of words for which memory is allocated at a time: 2 KiB of counts.
 const GRAIN: usize = 4;
 
-/// A row of counts, with memory from the first that is not zero to the last.
+/// A row of counts, with memory from the first non-zero count to the last.
 #[derive(Debug, Default)]
 pub(crate) struct SparseCounts {
-    /// From the first word in which there is something to the last.
+    /// From the first non-empty word to the last.
     used: Range<usize>,
-    /// The word that `seen` begins with.
+    /// The number of the first word in `seen`.
     first: usize,
-    /// A bit for each, set where it is not zero.
+    /// A bit for each count, set if it is not zero.
     seen: Vec<u64>,
-    /// Each of them; packed, only those whose bit is set, so that what was read takes little memory.
+    /// All counts; in packed form only the non-zero ones, to save memory for rows that are only read.
     counts: Vec<u64>,
 }
 
-/// The least range that has both in it.
+/// The smallest range that contains both.
 fn hull(a: Range<usize>, b: Range<usize>) -> Range<usize> {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => b,
@@ -38,7 +39,7 @@ impl SparseCounts {
         self.counts.len() < WORD * self.seen.len()
     }
 
-    /// Has memory for these words from now on, and is not packed.
+    /// Ensures memory for these words, and unpacks the counts.
     fn make_room(&mut self, words: Range<usize>) {
         let own = self.first..self.first + self.seen.len();
         if own.start <= words.start && words.end <= own.end && !self.is_packed() {
@@ -52,7 +53,7 @@ impl SparseCounts {
         self.merge(&before);
     }
 
-    /// Takes memory for this number of counts.
+    /// Ensures memory for this number of counts.
     pub(crate) fn reserve(&mut self, counts: usize) {
         self.make_room(0..counts.div_ceil(WORD));
     }
@@ -62,7 +63,7 @@ impl SparseCounts {
         self.seen[word - self.first] |= bits;
     }
 
-    /// More of one.
+    /// Adds to one count.
     pub(crate) fn add(&mut self, at: usize, count: u64) {
         let word = at / WORD;
         self.make_room(word..word + 1);
@@ -70,7 +71,7 @@ impl SparseCounts {
         self.counts[at - WORD * self.first] += count;
     }
 
-    /// The next that is not zero, packed.
+    /// Appends the next non-zero count in packed form.
     pub(crate) fn push(&mut self, at: usize, count: u64) {
         let word = at / WORD;
         if self.seen.is_empty() {
@@ -81,7 +82,7 @@ impl SparseCounts {
         self.counts.push(count);
     }
 
-    /// Adds others, packed or not.
+    /// Adds other counts, packed or not.
     pub(crate) fn merge(&mut self, other: &SparseCounts) {
         if other.is_empty() {
             return;
@@ -91,14 +92,14 @@ impl SparseCounts {
             self.mark(word.nth, word.seen);
             let own = &mut self.counts[WORD * (word.nth - self.first)..][..WORD];
             match word.seen {
-                // All of them, whether packed or not.
+                // The word is full, so packed and unpacked forms are equal.
                 u64::MAX => own.iter_mut().zip(word.counts).for_each(|(own, count)| *own += count),
                 _ => word.iter().for_each(|(bit, count)| own[bit] += count),
             }
         }
     }
 
-    /// Back to zero, keeping the memory.
+    /// Sets all counts to zero, keeping the memory.
     pub(crate) fn clear(&mut self) {
         if self.is_packed() {
             *self = SparseCounts::default();
@@ -111,7 +112,7 @@ impl SparseCounts {
         }
     }
 
-    /// Those that are not zero, in order, with their places.
+    /// Non-zero counts with their positions, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.iter_words().flat_map(|word| {
             let from = WORD * word.nth;
@@ -133,7 +134,7 @@ impl SparseCounts {
     }
 }
 
-/// Packed: what is copied is kept or sent, and most of the memory of a row in use is zero, 220 KB where latencies vary.
+/// Copies in packed form: copies are stored or sent, and most of the memory of a row in use is zero (220 KB if latencies vary).
 impl Clone for SparseCounts {
     fn clone(&self) -> SparseCounts {
         let used = self.used.clone();
@@ -142,7 +143,7 @@ impl Clone for SparseCounts {
     }
 }
 
-/// What was counted is the same, however it came to be.
+/// Compares counts, independent of the representation.
 impl PartialEq for SparseCounts {
     fn eq(&self, other: &SparseCounts) -> bool {
         self.iter().eq(other.iter())
@@ -151,21 +152,21 @@ impl PartialEq for SparseCounts {
 
 impl Eq for SparseCounts {}
 
-/// A word in which there is something.
+/// A non-empty word of bits with its counts.
 struct Word<'a> {
     nth: usize,
     seen: u64,
-    /// Of all its bits, or only of those that are set.
+    /// Counts of all bits, or in packed form only of those that are set.
     counts: &'a [u64],
 }
 
 impl<'a> Word<'a> {
-    /// Bits that are set, with their counts.
+    /// The set bits with their counts.
     fn iter(self) -> impl Iterator<Item = (usize, u64)> + use<'a> {
         let (mut left, is_packed) = (self.seen, self.counts.len() < WORD);
         (0..).map_while(move |nth: usize| {
             let bit = left.trailing_zeros() as usize;
-            // The lowest bit that is set goes.
+            // Clears the lowest set bit.
             left &= left.checked_sub(1)?;
             Some((bit, self.counts[if is_packed { nth } else { bit }]))
         })
@@ -200,7 +201,7 @@ mod tests {
         let mut copy = sum.clone();
         assert_eq!((copy.counts.len(), copy.seen.len(), copy.first), (3, 14, 2));
         assert_eq!((&copy, &copy.clone()), (&sum, &sum));
-        // It is counted on as before.
+        // It can be counted on like the original.
         copy.add(131, 1);
         copy.merge(&sum);
         assert_eq!(copy.iter().collect::<Vec<_>>(), [(131, 7), (192, 6), (1_000, 6)]);
@@ -218,7 +219,7 @@ mod tests {
         sum.merge(&packed(&[5, 63, 4_000]));
         let expected = [(5, 7), (63, 64), (1_000, 1_001), (1_001, 1), (3_000, 1), (4_000, 4_001)];
         assert_eq!(sum.iter().collect::<Vec<_>>(), expected);
-        // A word that is full, packed or not.
+        // A full word, packed or not.
         let all: Vec<usize> = (640..704).collect();
         let mut full = packed(&[640]);
         full.merge(&packed(&all));
@@ -239,7 +240,7 @@ mod tests {
         counts.reserve(256);
         counts.add(255, 7);
         assert_eq!((counts.iter().next(), counts.counts.as_ptr()), (Some((255, 7)), at));
-        // Of what is reserved only what is used is merged.
+        // Only the used part of reserved memory is merged.
         let mut sum = SparseCounts::default();
         sum.merge(&counts);
         counts.reserve(10_000);

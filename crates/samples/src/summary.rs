@@ -1,4 +1,4 @@
-//! The end of a run in figures: schema `throng.summary/1`.
+//! The summary of a run: all figures, the verdict and the limit. Schema `throng.summary/1`; its field names do not change.
 
 use std::{
     borrow::Cow,
@@ -57,7 +57,7 @@ words! {
 }
 
 impl Verdict {
-    /// The exit status that goes with it.
+    /// The exit status of throng for this verdict.
     pub const fn exit_status(self) -> u8 {
         match self {
             Verdict::Pass => 0,
@@ -166,7 +166,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Adds another's: counts are sums, durations the longest. Percentiles do not add up: of several there are none.
+    /// Adds the figures of another load: counts are sums, and durations the maximum. Percentiles cannot be added, and are reset.
     pub fn merge(&mut self, other: &Figures) {
         self.ramp_s = self.ramp_s.max(other.ramp_s);
         self.duration_s = self.duration_s.max(other.duration_s);
@@ -182,7 +182,7 @@ impl Figures {
         self.set_times(&Tick::default());
     }
 
-    /// Takes the times of this tick.
+    /// Sets the distributions from this tick.
     pub fn set_times(&mut self, totals: &Tick) {
         self.latency_us = totals.latency.quantiles();
         self.ramp_latency_us = totals.ramp_latency.quantiles();
@@ -224,7 +224,7 @@ pub struct StepSummary {
 }
 
 impl StepSummary {
-    /// What is shown of it, and what its name is followed by: times of the ramp where no request was due at full load.
+    /// The times to show, and the suffix for the step's name: those of the ramp if no request was due at full load.
     pub fn shown(&self) -> (&'static str, &Quantiles) {
         let is_of_ramp = self.latency_us.count == 0 && self.latency_us.censored.is_none();
         if is_of_ramp { (" (ramp)", &self.ramp_latency_us) } else { ("", &self.latency_us) }
@@ -252,7 +252,7 @@ merged! {
 }
 
 impl Generator {
-    /// Adds another machine's.
+    /// Adds the figures of another machine.
     pub fn merge(&mut self, other: &Generator) {
         Merge::merge(self, other);
     }
@@ -406,7 +406,7 @@ words! {
     }
 }
 
-/// The figures of a population, or of all, are its own: `summary.requests`.
+/// Makes the figures accessible as fields of the summary: `summary.requests`.
 macro_rules! has_figures {
     ($($name:ident),+) => {$(
         impl Deref for $name {
@@ -428,7 +428,7 @@ macro_rules! has_figures {
 has_figures!(Summary, PopulationSummary);
 
 impl Summary {
-    /// Reads what was written by this or an earlier version: what it lacks, or has as `null`, is the default's.
+    /// Reads a summary written by this or an earlier version. Fields that are missing or `null` get their default.
     ///
     /// # Errors
     /// It is no summary.
@@ -439,7 +439,7 @@ impl Summary {
     }
 }
 
-/// A number that is none (NaN) was written as `null`.
+/// Removes nulls: numbers without a value (NaN) were written as `null`.
 fn without_nulls(json: &mut Value) {
     match json {
         Value::Object(fields) => {
@@ -451,7 +451,7 @@ fn without_nulls(json: &mut Value) {
     }
 }
 
-/// A word of another version is not known to this one.
+/// A word from another version is unknown here, and becomes the default.
 fn known<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(d: D) -> Result<T, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(d)?).unwrap_or_default())
 }

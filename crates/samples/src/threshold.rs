@@ -1,4 +1,4 @@
-//! Thresholds, as they are known before a run and as they were met.
+//! Thresholds before the run, and how the run met them.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,12 +39,12 @@ pub struct ThresholdResult {
 }
 
 impl ThresholdResult {
-    /// Whether the run fails by it.
+    /// Whether this threshold makes the run fail.
     pub fn fails(&self) -> bool {
         !self.pass && !self.unreliable
     }
 
-    /// The same in words.
+    /// The outcome in words.
     pub fn outcome(&self) -> &'static str {
         match self.pass {
             _ if self.unreliable => "not judged",
@@ -53,7 +53,7 @@ impl ThresholdResult {
         }
     }
 
-    /// The value as people read it, or why there is none.
+    /// The measured value with its unit, or why there is none.
     pub fn measured(&self) -> String {
         match self.value {
             _ if !self.shown.is_empty() => self.shown.clone(),

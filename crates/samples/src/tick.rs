@@ -1,4 +1,5 @@
-//! What happened in one period. Ticks merge: of shards, of agents, of periods.
+//! Ticks: everything that happened in one period. Ticks merge associatively and commutatively over shards and agents, and extend over
+//! periods, so that any aggregation order gives the same totals.
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -39,7 +40,7 @@ words! {
 }
 
 impl Phase {
-    /// What happens in a pause of the hold happens in the hold.
+    /// A pause during the hold counts as part of the hold.
     pub(crate) const fn or_hold(self) -> Phase {
         if matches!(self, Phase::Pause) { Phase::Hold } else { self }
     }
@@ -205,22 +206,22 @@ merged! {
 }
 
 impl Tick {
-    /// A shard whose iteration is later than this has stalled, and what it then reads may have waited here.
+    /// An iteration that is later than this is a stall of the shard: what it reads then may have been waiting in throng.
     pub const STALL: Nanos = Nanos::from_millis(10);
-    /// Half of the usual length of a tick that sinks are shown.
+    /// Half of the usual length of a tick as sinks get it.
     const HALF: Nanos = Nanos::from_millis(500);
 
-    /// Of nothing yet, from then on.
+    /// An empty tick that begins at `from`.
     pub fn starting(from: Nanos) -> Tick {
         Tick { from, ..Tick::default() }
     }
 
-    /// What changes nothing that it is merged with.
+    /// The neutral element of merging.
     pub fn none() -> Tick {
         Merge::none()
     }
 
-    /// The same by another clock: `to` is what that shows at a time of ours.
+    /// The tick with its times converted to another clock; `to` converts a time.
     #[must_use]
     pub fn translated(mut self, to: impl Fn(Nanos) -> Nanos) -> Tick {
         for at in [&mut self.from, &mut self.until, &mut self.ramped_at] {
@@ -242,17 +243,17 @@ impl Tick {
         Merge::merge(self, other);
     }
 
-    /// Adds a later period of the same shards: counts and times add up, the state is the later one's.
+    /// Adds a later period of the same shards: counts and times add up, and the state is that of the later period.
     pub fn extend(&mut self, later: &Tick) {
         Merge::extend(self, later);
     }
 
-    /// Whether what comes late, this, is of a period that ended then: ticks of a second end within half of one of each other.
+    /// Whether this late tick belongs to a period that ended at `until`: the ends of ticks of one second differ by at most half a second.
     pub fn is_of(&self, until: Nanos) -> bool {
         self.until < until + Tick::HALF
     }
 
-    /// Adds what came late of this period, or of a part of it: only what ended with it adds to its state.
+    /// Adds a late tick of this period, or of a part of it. It adds to the state only if it ended together with this period.
     pub fn amend(&mut self, late: &Tick) {
         let (from, until) = (self.from, self.until);
         if until < late.until + Tick::HALF {
@@ -265,7 +266,7 @@ impl Tick {
         (self.from, self.until) = (from, until);
     }
 
-    /// Adds this, what all workers of the agent at this place did in a second, to what is shown of agents.
+    /// Adds this tick, which covers all workers of the agent at `place` for a second, to the per-agent figures.
     pub fn report(&self, place: usize, agents: &mut AgentTicks) {
         let counts = &self.counts;
         *at(&mut agents.reports, place) += 1;
@@ -287,34 +288,35 @@ impl Tick {
         };
         for (column, times) in [(&mut agents.latency_p99_us, latency), (&mut agents.lag_p99_us, &self.lag)] {
             let highest = at(&mut column.0, place);
-            // 0 stands for nothing measured: less than a microsecond counts as one.
+            // 0 means "not measured", so less than a microsecond is reported as one.
             let us = (times.count() > 0).then(|| (times.quantile(0.99).0 / 1_000).max(1));
             *highest = (*highest).max(us.unwrap_or_default());
         }
     }
 
-    /// All its times to two significant digits: a fifth of the memory, for charts. Sums, minima and maxima stay exact.
+    /// Reduces all histograms to two significant digits, a fifth of the memory, for charts. Sums, minima and maxima stay exact.
     pub fn coarsen(&mut self) {
         Merge::coarsen(self);
     }
 
-    /// Forgets all, keeping the memory.
+    /// Resets the tick, keeping its memory.
     pub fn clear(&mut self) {
         Merge::clear(self);
         self.populations.clear();
     }
 
-    /// Allocates what it may need: from then on, nothing that is counted does.
+    /// Allocates all memory that the tick may need, so that counting does not allocate later.
     pub fn reserve(&mut self) {
         Merge::reserve(self);
     }
 
-    /// Whether nothing happened in it, and nothing was open at its end.
+    /// Whether nothing happened in this period and nothing was open at its end.
     pub fn is_idle(&self) -> bool {
         self.open == 0 && self.counts == Counts::default()
     }
 
-    /// What a tick of the probe's connections is to a run: its requests, their times `among` which, and how late throng was.
+    /// Converts a tick of the probe's connections to its contribution to the run: its requests, their times (in the histogram selected by
+    /// `among`), and throng's lag.
     pub fn of_probe(&self, among: impl FnOnce(&mut Probe) -> &mut Latency) -> Tick {
         let Tick { index, from, until, phase, waiting, owed, ramped_at, stalled, .. } = *self;
         let c = &self.counts;

@@ -1,4 +1,4 @@
-//! The types of the records as the page has them: `web/src/model/records.ts` is made from the Rust ones.
+//! Generates the TypeScript types of the records: `web/src/model/records.ts`, from the Rust types.
 
 mod reference;
 
@@ -21,7 +21,7 @@ macro_rules! each {
     }};
 }
 
-/// What is stored each second, and before the first.
+/// Types stored before the first tick and each second.
 fn records() -> String {
     each![
         RunRecord,
@@ -64,7 +64,7 @@ fn records() -> String {
     ]
 }
 
-/// What is stored at the end.
+/// Types stored at the end of a run.
 fn summaries() -> String {
     each![
         Summary,
@@ -112,7 +112,7 @@ fn summaries() -> String {
     ]
 }
 
-/// What a search ends in.
+/// Types of the result of a search.
 fn searches() -> String {
     each![FindSummary, FindOutcome, Baseline, IdleTimeout, Point]
 }
@@ -124,7 +124,7 @@ fn all() -> String {
     )
 }
 
-/// As `fixtures::check_golden`, which is made of this crate; `place`: in the project.
+/// Like `fixtures::check_golden`, which depends on this crate and cannot be used here. `place`: path in the project.
 fn check_golden(place: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(place);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -144,7 +144,7 @@ fn every_type_that_is_named_is_there() {
     let text = all();
     let code = text.lines().filter(|line| !line.starts_with('/') && !line.starts_with(" *"));
     let named = code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
-    // A letter alone is a parameter.
+    // A single letter is a type parameter.
     let types = named.filter(|word| word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase()));
     let (mut seen, of_the_language) = (0, ["Array", "Record"]);
     for name in types.filter(|name| !of_the_language.contains(name)) {

@@ -1,6 +1,6 @@
-//! Enums whose variants are words to users and scripts.
+//! Enums whose variants are words in the output.
 
-/// Makes an enum whose variants are words to users and scripts.
+/// Declares an enum whose variants are words that users and scripts read. `ALL` and `name` return them.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -9,7 +9,7 @@ macro_rules! words {
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant,)* }
 
         impl $name {
-            /// All of them, in order.
+            /// All variants, in order.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
             /// The word that users and scripts read.

@@ -1,19 +1,19 @@
-//! The result of a search.
+//! The result of a search, and the interval of the capacity.
 
-/// A result is [`Answer::Found`] only if its interval is within this share of it.
+/// Maximum distance of the interval's ends from the result, as a share of it, for [`Answer::Found`].
 pub(crate) const FOUND: f64 = 0.1;
 
-/// Loads between which the capacity lies with a probability of 95 %, both included.
+/// The loads between which the capacity lies with a probability of 95 %, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The smallest; 0 if it may be less than the search's smallest load.
+    /// The lower end; 0 if the capacity may be below the search's smallest load.
     pub low: u64,
-    /// The largest; the search's largest load if it may be more.
+    /// The upper end; the search's largest load if the capacity may be above it.
     pub high: u64,
 }
 
 impl Interval {
-    /// By how much the capacity may differ from `max`.
+    /// The maximum difference between the capacity and `max`.
     pub fn error(self, max: u64) -> u64 {
         self.high.abs_diff(max).max(max.abs_diff(self.low))
     }
@@ -33,14 +33,14 @@ impl Interval {
     }
 }
 
-/// What a search knows, at any time.
+/// What a search knows at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The capacity is known to within 10 %.
     Found {
         /// The largest load that the target sustains.
         max: u64,
-        /// Where the capacity is.
+        /// The interval of the capacity.
         interval: Interval,
     },
     /// The largest load passed.
@@ -53,19 +53,19 @@ pub enum Answer {
         /// The smallest load.
         least: u64,
     },
-    /// The steps do not agree, or there are too few.
+    /// The steps contradict each other, or there are too few.
     Unsettled {
         /// The largest load that passed.
         passed: Option<u64>,
         /// The smallest load that failed; it may be less than one that passed.
         failed: Option<u64>,
-        /// Where the capacity is.
+        /// The interval of the capacity.
         interval: Interval,
     },
 }
 
 impl Answer {
-    /// The largest load that the target is known to sustain; 0 if none is.
+    /// The largest load that the target is known to sustain; 0 if none.
     pub fn max(self) -> u64 {
         match self {
             Answer::Found { max, .. } | Answer::NotReached { most: max } => max,

@@ -1,24 +1,24 @@
-//! Candidate capacities: a cell for each range of loads that the search does not distinguish.
+//! Candidate capacities: a grid of cells, each for a range of capacities that the search does not distinguish.
 
-/// Cells finer than this are not worth their cost: a step's result varies by more.
+/// Minimum width of a cell, as a share of the load: results of steps vary by more.
 const FINEST: f64 = 0.0025;
-/// Coarser ones could not hold an interval within 10 % of a result.
+/// Maximum width of a cell: wider ones could not hold an interval within 10 % of a result.
 const COARSEST: f64 = 0.05;
 /// Distance, in the logarithm of the load, of the two open cells from the ends of the range.
 const BEYOND: f64 = 0.5;
 
-/// Cells of capacity, ascending. The first is everything below the smallest load, the last the largest load and more.
-/// Between two edges the ratio is constant, but no cell is narrower than one load.
+/// Cells of capacity, ascending. The first cell is everything below the smallest load, the last one the largest load and more. The ratio
+/// between edges is constant, but no cell is narrower than one load.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
-    /// Where cells begin: cell `k` has the capacities from `edges[k - 1]` to before `edges[k]`.
+    /// Where cells begin: cell `k` contains the capacities from `edges[k - 1]` to before `edges[k]`.
     edges: Vec<u64>,
     /// Natural logarithm of each cell's middle.
     middles: Vec<f64>,
 }
 
 impl Grid {
-    /// From `least` to `most`, in steps of `ratio` (0.01: one percent).
+    /// A grid from `least` to `most` with cells of width `ratio` (0.01: one percent).
     pub(crate) fn new(least: u64, most: u64, ratio: f64) -> Grid {
         let ratio = if ratio.is_finite() { ratio.clamp(FINEST, COARSEST) } else { COARSEST };
         let mut edges = vec![least];
@@ -35,7 +35,7 @@ impl Grid {
         Grid { edges, middles }
     }
 
-    /// Loads worth measuring, ascending: each divides the cells below it from the others.
+    /// Loads worth measuring, ascending: each separates the cells below it from the others.
     pub(crate) fn edges(&self) -> &[u64] {
         &self.edges
     }
@@ -50,12 +50,12 @@ impl Grid {
         cell.checked_sub(1).and_then(|edge| self.edges.get(edge)).copied().unwrap_or(0)
     }
 
-    /// The largest capacity of a cell; the largest load for the last, which has no end.
+    /// The largest capacity of a cell; the largest load for the last cell, which is unbounded.
     pub(crate) fn high(&self, cell: usize) -> u64 {
         self.edges.get(cell).map_or_else(|| self.low(cell), |next| next - 1)
     }
 
-    /// Share of the range, in the logarithm of the load, of each cell but the first and the last; 0 for those.
+    /// Each cell's share of the range, in the logarithm of the load; 0 for the first and the last cell.
     pub(crate) fn widths(&self) -> Vec<f64> {
         let log = |edge: &u64| (*edge as f64).ln();
         let whole = self.edges.last().map_or(0.0, log) - self.edges.first().map_or(0.0, log);
@@ -72,7 +72,7 @@ mod tests {
         let grid = Grid::new(least, most, ratio);
         assert_eq!(grid.edges(), expected);
         assert_eq!(grid.middles().len(), expected.len() + 1);
-        // Each capacity of the range is in one cell.
+        // Each capacity of the range is in exactly one cell.
         assert_eq!((grid.low(0), grid.high(0)), (0, least - 1));
         for cell in 1..=expected.len() {
             assert_eq!(grid.low(cell), grid.high(cell - 1) + 1, "{cell}");
@@ -88,7 +88,7 @@ mod tests {
         check(1_000, 1_100, 0.05, &[1_000, 1_050, 1_100]);
         check(1_000, 1_100, 0.04, &[1_000, 1_040, 1_081, 1_100]);
         check(7, 7, 0.01, &[7]);
-        // Beyond what is of use, a ratio is the nearest that is.
+        // Ratios outside the useful range are clamped.
         check(1_000, 1_100, 9.0, &[1_000, 1_050, 1_100]);
         check(1_000, 1_003, f64::NAN, &[1_000, 1_003]);
         assert_eq!(Grid::new(1_000, 2_000, 0.0).edges()[..2], [1_000, 1_002]);

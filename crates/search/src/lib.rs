@@ -2,10 +2,10 @@
 //! the next step, [`Search::learn`] takes its result, and [`Search::answer`] says at any time what is known. No clock, no socket,
 //! no randomness: the same results lead to the same steps.
 //!
-//! One climb says most: what was sustained of a load far too large is a measurement of the capacity, unless it misleads. Steps just below
-//! and just above confirm it. For noise, the strategy has a posterior distribution over the capacity and the kind of target, and makes the
-//! step from which it expects most information: the psi method (Kontsevich and Tyler 1999). `docs/decisions/0055` compares it with
-//! probabilistic bisection and has its measured coverage.
+//! If the target reports what it sustained of a load far above its capacity, one such climb measures the capacity, unless the report
+//! misleads. Steps slightly below and above the value confirm it. To cope with noise, the strategy maintains a posterior distribution over
+//! the capacity and the kind of target, and proposes the step with the largest expected information: the psi method (Kontsevich and Tyler
+//! 1999). `docs/decisions/0055` compares it with probabilistic bisection and has its measured coverage.
 //!
 //! ```text
 //! use search::{Answer, Outcome, Range, Search, SeenLimit};

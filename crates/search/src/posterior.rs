@@ -1,62 +1,63 @@
 //! What is known of a capacity: a probability for each cell of the grid and each kind of target.
 //!
-//! Every kind has a curve: the probability that a step passes, as a logistic function of the logarithm of the load, with a spread
-//! and a lapse rate (Kontsevich and Tyler, "Bayesian adaptive estimation of psychometric slope and threshold", Vision Research 39,
-//! 1999). And what it reports to have sustained of a load that fails is either a measurement of its capacity, or misleads.
+//! Each kind has a psychometric curve: the probability that a step passes is a logistic function of the logarithm of the load, with a
+//! spread and a lapse rate (Kontsevich and Tyler, "Bayesian adaptive estimation of psychometric slope and threshold", Vision Research 39,
+//! 1999). For each curve there are two kinds: what the target reports to have sustained of a failed load either measures its capacity, or
+//! misleads.
 
 use std::fmt;
 
 use crate::grid::Grid;
 
-/// Standard deviations of the capacity from one step to another, as a share of it, each with its prior probability: a hard
-/// limit, and the noise of a quiet, an ordinary and a crowded machine.
+/// Standard deviation of the capacity between steps, as a share of it, with the prior probability of each value: a hard limit, and the
+/// noise of a quiet, an ordinary and a crowded machine.
 const SPREADS: [(f64, f64); 4] = [(1e-4, 0.35), (0.02, 0.2), (0.08, 0.2), (0.25, 0.25)];
-/// Shares of steps that fail at any load (the lapse rate), each with its prior probability.
+/// Share of steps that fail at any load (the lapse rate), with the prior probability of each value.
 const LAPSES: [(f64, f64); 2] = [(0.01, 0.8), (0.12, 0.2)];
-/// How much more probable a hard limit is where a limit was seen that is the same in each step.
+/// Factor for the probability of a hard limit once a limit was seen that is the same in each step.
 const FIXED: f64 = 100.0;
-/// Prior probability that the reported part of a load that fails says nothing about the capacity.
+/// Prior probability that the reported part of a failed load says nothing about the capacity.
 const MISLEADS: f64 = 0.15;
 /// Share of steps that pass at any load.
 const LUCK: f64 = 0.003;
-/// Prior probabilities that no load of the range passes, and that all do.
+/// Prior probability that no load of the range passes, and that all do.
 const NONE: f64 = 0.05;
 const ALL: f64 = 0.1;
-/// Probability that the target becomes another one between two steps: warm, scaled, restarted. Earlier steps count as much less
-/// as later ones contradict them.
+/// Probability that the target changes between two steps (warmed up, scaled, restarted): earlier steps lose weight as later ones contradict
+/// them.
 const CHANGE: f64 = 0.005;
-/// Probability that the capacity moves by a cell between two steps, for each direction; less where a cell is wider than
-/// [`DRIFTS_BY`], in the logarithm.
+/// Probability that the capacity drifts by one cell between two steps, for each direction. Lower if a cell is wider than [`DRIFTS_BY`] in
+/// the logarithm.
 const DRIFT: f64 = 0.02;
 const DRIFTS_BY: f64 = 0.01;
-/// Standard deviation of a measurement of the capacity, as a share of it: connections counted a moment too early or too late.
+/// Standard deviation of a measured capacity, as a share of it: connections are counted a moment too early or too late.
 pub(crate) const MEASUREMENT: f64 = 0.015;
-/// The same where a limit was seen: what was held is all that there was room for.
+/// The same if a limit was seen: then all connections held are what the target had room for.
 pub(crate) const COUNT: f64 = 0.005;
-/// A logistic distribution with this scale has the standard deviation 1: the square root of 3, divided by pi.
+/// Scale of a logistic distribution with standard deviation 1: √3 / π.
 const SCALE: f64 = 0.551_328_895_421_792;
-/// Cells with less probability are left out of sums of information: all that only [`CHANGE`] keeps.
+/// Cells with a lower probability are ignored in sums of information: only [`CHANGE`] keeps them above zero.
 const NEGLIGIBLE: f64 = 1e-4;
 
 const CURVES: usize = SPREADS.len() * LAPSES.len();
-/// Each curve, with a target that measures, and then with one that misleads.
+/// Probabilities of each curve for a target whose reports measure, followed by those for one whose reports mislead.
 type Cell = [f64; 2 * CURVES];
 
-/// The posterior distribution over capacities and kinds of target, on a grid.
+/// The posterior distribution over capacities and kinds of target, on a grid of capacities.
 #[derive(Clone)]
 pub(crate) struct Posterior {
     grid: Grid,
     /// Prior probability of each cell.
     prior: Vec<f64>,
     cells: Vec<Cell>,
-    /// Probability of each cell, of all kinds together.
+    /// Probability of each cell, summed over kinds.
     marginal: Vec<f64>,
-    /// For each spread, how much more probable a pass is far below each cell than far above it.
+    /// For each spread, the difference between the probability of a pass far below each cell and far above it.
     slopes: Vec<[f64; SPREADS.len()]>,
 }
 
 impl Posterior {
-    /// What is known before the first step: nothing but that every order of magnitude is as likely as another.
+    /// The prior: every order of magnitude is equally likely.
     pub(crate) fn new(grid: Grid) -> Posterior {
         let mut prior = grid.widths();
         prior.iter_mut().for_each(|share| *share *= 1.0 - NONE - ALL);
@@ -74,12 +75,12 @@ impl Posterior {
         posterior
     }
 
-    /// The grid that it is on.
+    /// The grid of the distribution.
     pub(crate) fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// A load passed, or failed without a report of what was sustained.
+    /// Updates the distribution with a load that passed, or that failed without a report of what was sustained.
     pub(crate) fn observe(&mut self, load: u64, passed: bool) {
         let log = logarithm(load);
         for (middle, cell) in self.grid.middles().iter().zip(&mut self.cells) {
@@ -91,12 +92,12 @@ impl Posterior {
         self.normalise();
     }
 
-    /// A load failed, and `sustained` of it was reported to be sustained; `before`: what the failure before this one reported;
-    /// `deviation`: the standard deviation of such a report, as a share.
+    /// Updates the distribution with a load that failed, and of which `sustained` was reported. `before`: the report of the previous
+    /// failure; `deviation`: standard deviation of such a report, as a share.
     ///
-    /// Where that is a measurement, the step's own capacity is known, and that it failed says no more (a censored regression:
-    /// Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26, 1958). What misleads may be
-    /// anything, but much the same each time.
+    /// If the report is a measurement, it determines the capacity of this step, and the failure itself adds nothing (a censored regression:
+    /// Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26, 1958). A misleading report may have any
+    /// value, but a similar one each time.
     pub(crate) fn observe_sustained(
         &mut self,
         load: u64,
@@ -111,7 +112,7 @@ impl Posterior {
             let (measures, misleads) = cell.split_at_mut(CURVES);
             let middle = self.grid.middles()[of];
             let curves = pass_probabilities(middle - log);
-            // A cell of one load, such as 5, has its middle between this and the next.
+            // A cell of a single load, such as 5, has its middle between this load and the next.
             let is_within = (self.grid.low(of)..=self.grid.high(of)).contains(&sustained);
             let distance = if is_within { 0.0 } else { middle - seen };
             for at in 0..CURVES {
@@ -125,7 +126,7 @@ impl Posterior {
         self.normalise();
     }
 
-    /// A limit of the target was seen that is the same in each step.
+    /// Updates the distribution with the observation of a limit that is the same in each step.
     pub(crate) fn observe_fixed(&mut self) {
         for cell in &mut self.cells {
             let hard = cell.iter_mut().enumerate().filter(|(at, _)| at % CURVES < LAPSES.len());
@@ -134,14 +135,14 @@ impl Posterior {
         self.normalise();
     }
 
-    /// Time passes between two steps: a filter for a hidden capacity that drifts, and with a small probability is anything again
-    /// (a change point: Adams and MacKay, "Bayesian online changepoint detection", 2007, without its run lengths).
+    /// Models the time between two steps with a filter for a hidden capacity that drifts, and with a small probability takes any value (a
+    /// change point: Adams and MacKay, "Bayesian online changepoint detection", 2007, without its run lengths).
     pub(crate) fn age(&mut self) {
         let before = self.cells.clone();
         let mut sums = [0.0; 2 * CURVES];
         before.iter().for_each(|cell| sums.iter_mut().zip(cell).for_each(|(sum, p)| *sum += p));
         for (at, cell) in self.cells.iter_mut().enumerate() {
-            // What is beyond the range stays there.
+            // Capacities outside the range do not drift back into it.
             let is_inner = |cell: &usize| (1..before.len() - 1).contains(cell);
             let neighbours =
                 [at.saturating_sub(1), at + 1].into_iter().filter(|to| is_inner(to) && is_inner(&at));
@@ -156,7 +157,7 @@ impl Posterior {
         }
     }
 
-    /// The cell at which the probability of it and all below reaches `share`.
+    /// The cell in which the cumulative probability reaches `share`.
     pub(crate) fn quantile(&self, share: f64) -> usize {
         let mut sum = 0.0;
         let below = self.marginal.iter().take_while(|p| {
@@ -166,14 +167,14 @@ impl Posterior {
         below.count().min(self.cells.len().saturating_sub(1))
     }
 
-    /// Probability that the capacity is `load` or more; of loads between two edges, that at the lower one.
+    /// Probability that the capacity is at least `load`; between two edges, the value for the lower one.
     pub(crate) fn at_least(&self, load: u64) -> f64 {
         let below = self.grid.edges().partition_point(|edge| *edge <= load);
         self.marginal.iter().skip(below).sum()
     }
 
-    /// What a step at this load is expected to say about the capacity, in nats: the mutual information of its result and the cell,
-    /// whatever the kind (Prins, "The psi-marginal adaptive method", Journal of Vision 13, 2013).
+    /// Expected information of a step at this load about the capacity, in nats: the mutual information of its result and the cell,
+    /// marginalised over kinds (Prins, "The psi-marginal adaptive method", Journal of Vision 13, 2013).
     pub(crate) fn information(&self, load: u64) -> f64 {
         let log = logarithm(load);
         let (mut passes, mut remains) = (0.0, 0.0);
@@ -193,26 +194,27 @@ impl Posterior {
 
     fn normalise(&mut self) {
         let sum: f64 = self.cells.iter().flatten().sum();
-        // No likelihood is 0 for all kinds, and `CHANGE` keeps every cell.
+        // The sum is never zero: no likelihood is 0 for all kinds, and `CHANGE` keeps every cell above 0.
         self.cells.iter_mut().flatten().for_each(|p| *p /= sum);
         self.marginal = self.cells.iter().map(|cell| cell.iter().sum()).collect();
         self.slopes = self.cells.iter().map(slopes).collect();
     }
 }
 
-/// Not thousands of probabilities.
+/// Omits the thousands of probabilities.
 impl fmt::Debug for Posterior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Posterior").field("cells", &self.cells.len()).finish_non_exhaustive()
     }
 }
 
-/// Natural logarithm of a load; 0 for none.
+/// Natural logarithm of a load; 0 for load 0.
 fn logarithm(load: u64) -> f64 {
     (load.max(1) as f64).ln()
 }
 
-/// Probability, for each curve, that a step passes whose load is this far below the capacity, in the logarithm.
+/// For each curve, the probability that a step passes, given how far its load is below the capacity (difference of the
+/// natural logarithms).
 fn pass_probabilities(distance: f64) -> [f64; CURVES] {
     let mut curves = [0.0; CURVES];
     for (of_spread, (spread, _)) in curves.chunks_exact_mut(LAPSES.len()).zip(SPREADS) {
@@ -224,7 +226,7 @@ fn pass_probabilities(distance: f64) -> [f64; CURVES] {
     curves
 }
 
-/// For each spread, the sum of what its curves rise by, weighted by their probabilities.
+/// For each spread, the total rise of its curves, weighted by their probabilities.
 fn slopes(cell: &Cell) -> [f64; SPREADS.len()] {
     let mut slopes = [0.0; SPREADS.len()];
     for (at, p) in cell.iter().enumerate() {
@@ -241,14 +243,14 @@ fn density(distance: f64, deviation: f64) -> f64 {
 
 fn logistic(x: f64) -> f64 {
     match x {
-        // Most cells are far away, and an exponential takes its time.
+        // Most cells are far away, and an exponential is expensive.
         ..-20.0 => 0.0,
         20.0.. => 1.0,
         _ => 1.0 / (1.0 + (-x).exp()),
     }
 }
 
-/// Of a coin that shows one side with this probability, in nats.
+/// Entropy of a coin with this probability, in nats.
 fn entropy(p: f64) -> f64 {
     let of = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
     of(p) + of(1.0 - p)

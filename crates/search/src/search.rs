@@ -1,4 +1,7 @@
-//! The strategy: which load next, and what is known.
+//! The strategy of a search: which load to try next, and what is known.
+//!
+//! It first climbs until a load fails, then narrows the interval by the most informative steps, and confirms the result. Failures that may
+//! have another reason than the load (a cold target, an unfinished recovery) are repeated before they count.
 
 use crate::{
     answer::{Answer, FOUND, Interval},
@@ -6,31 +9,33 @@ use crate::{
     posterior::{COUNT, MEASUREMENT, Posterior},
 };
 
-/// Posterior probability outside an interval, at each end. Less than the 2.5 % of a 95 % interval, which would hold on average over
-/// all kinds of target, while it is to hold for each kind (tests/coverage.rs).
+/// Posterior probability outside an interval, at each end. It is below the 2.5 % of a 95 % interval, because these would hold on average
+/// over all kinds of target, while the interval shall hold for each kind (tests/coverage.rs).
 const TAIL: f64 = 0.015;
-/// A bound of the range is the answer with this probability.
+/// Posterior probability with which a bound of the range is the answer.
 const BOUND: f64 = 0.9;
-/// A load that only this share of the posterior is below.
+/// Posterior probability that the capacity is below the load of a confirming step.
 const PROBABLY: f64 = 0.05;
-/// Steps after which an interval that is good enough for [`Answer::Found`] ends the search; before, only one within the tolerance.
+/// Number of steps after which an interval that suffices for [`Answer::Found`] ends the search; before, it must be within the tolerance.
 const ENOUGH_STEPS: u32 = 14;
-/// Steps after which a search ends in any case.
+/// Maximum number of steps of a search.
 const MAX_STEPS: u32 = 30;
-/// Quantiles whose loads are compared for a step: closer to each other at the ends, where an interval is decided.
+/// Quantiles whose loads are candidates for a step: denser at the ends, which decide the interval.
 const CANDIDATES: [f64; 13] = [0.01, 0.03, 0.07, 0.13, 0.2, 0.35, 0.5, 0.65, 0.8, 0.87, 0.93, 0.97, 0.99];
-/// Where no limit was seen, what was sustained of a load is a measurement only if it is less by this share: otherwise something else failed.
+/// If no limit was seen, the sustained part counts as a measurement only if it is smaller than the load by this share: otherwise something
+/// else failed.
 const CLEARLY_LESS: f64 = 0.005;
-/// A target that sustains this many times as much as in the step before is growing; it is given this many further steps.
+/// A target that sustains this many times as much as in the step before is growing, and gets up to [`MAX_REPEATS`] further steps.
 const GROWS: f64 = 1.05;
 const MAX_REPEATS: u32 = 4;
-/// Share of a load to which it falls after an overload: a target that needs half of its capacity to recover does, if the load is
-/// less than a quarter above that.
+/// Share of the next load to which the load falls first after an overload. A target that recovers only below half of its capacity does so,
+/// if the next load is less than a quarter above the capacity.
 const SETTLE: f64 = 0.4;
-/// The same of a target that keeps what it has: what was not served yet is gone then.
+/// As [`SETTLE`], for loads that persist between steps (connections): dropping a tenth discards what was not served
+/// yet.
 const STAYS: f64 = 0.9;
 
-/// The loads of a search: connections, or requests per second.
+/// The range of loads: connections, or requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The smallest load; at least 1.
@@ -39,20 +44,20 @@ pub struct Range {
     pub most: u64,
 }
 
-/// What a step is for.
+/// The purpose of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Measure a target that is as good as idle; other steps are compared with it.
+    /// Measure the target while almost idle, for comparison with other steps.
     Baseline,
-    /// Raise the load to this one, or as far as the target goes.
+    /// Raise the load to this value, or as far as the target allows.
     Climb,
-    /// Find out where the capacity is.
+    /// Narrow the interval of the capacity.
     Narrow,
-    /// Repeat what is decisive for the result.
+    /// Repeat the load that decides the result.
     Confirm,
 }
 
-/// A step to make.
+/// A step to perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// The load, within the search's range.
@@ -63,14 +68,14 @@ pub struct Proposal {
     pub settle: Option<u64>,
 }
 
-/// What was seen of a limit of the target.
+/// A limit of the target that was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenLimit {
-    /// None: what else failed may have left less than the target could sustain.
+    /// No limit: another failure may have left less than the target could sustain.
     None,
-    /// What was sustained is all that it takes, even if hardly more was tried.
+    /// The target accepts exactly the sustained part, even if the load was only slightly higher.
     Plateau,
-    /// The same, and it is the same in each step, such as open files.
+    /// As `Plateau`, and the limit is the same in each step, such as the limit of open files.
     Fixed,
 }
 
@@ -81,26 +86,27 @@ pub enum Outcome {
     Passed,
     /// The target did not sustain the load.
     Failed {
-        /// The part of the load that it sustained, if that was measured. It is evidence, and may be wrong.
+        /// The part of the load that it sustained, if measured. This is evidence that may be wrong.
         sustained: Option<u64>,
-        /// What was seen of a limit.
+        /// The limit that was observed.
         limit: SeenLimit,
-        /// No further step can show more: the target is gone, or its responses are wrong at any load.
+        /// No further step can show more: the target has exited, or its responses are wrong at any load.
         is_certain: bool,
     },
-    /// throng was the limit, which says nothing about the target. Larger loads are out of reach.
+    /// throng was the limit, so the target was not measured. Larger loads are out of reach.
     Invalid,
 }
 
-/// A failure that may not be one of the load.
+/// A failure that may have another reason than the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt {
     load: u64,
-    /// What it sustained.
+    /// The part of the load that was sustained.
     sustained: u64,
-    /// How often it was repeated.
+    /// Number of repetitions so far.
     repeats: u32,
-    /// It is repeated from below: the step was the first after an overload, and went on with what had survived that.
+    /// The repetition starts from below, because the failed step directly followed an overload and continued with the
+    /// connections that had survived it.
     is_after_overload: bool,
 }
 
@@ -110,32 +116,32 @@ pub struct Search {
     range: Range,
     tolerance: f64,
     baseline: Option<u64>,
-    /// The first climb, and the factor from one climb to the next; `None` if the first goes as far as it can.
+    /// The load of the first climb, and the factor between climbs; `None` if the first climb goes as far as it can.
     ladder: Option<(u64, u64)>,
     posterior: Posterior,
-    /// The largest load that throng can generate, as far as is known.
+    /// The largest load that throng can generate, as far as known.
     reach: u64,
-    /// A load that throng could not generate once: it may have been late by chance.
+    /// A load that throng failed to generate once, perhaps because it was late by chance.
     late: Option<u64>,
-    /// What the last failure reported to have sustained.
+    /// The sustained part in the last failure that reported one.
     sustained: Option<u64>,
     passed: Option<u64>,
     failed: Option<u64>,
     has_just_failed: bool,
-    /// After an overload, the target gets a pause below its capacity.
+    /// Whether the target gets a pause below its capacity after an overload.
     rests: bool,
-    /// A load that failed, and is repeated before that counts.
+    /// A failed load to repeat before its failure counts.
     doubted: Option<Doubt>,
-    /// A limit was seen that is the same in each step.
+    /// Whether a limit was observed that is the same in each step.
     is_fixed: bool,
-    /// A failure was certain.
+    /// Whether a failure was certain.
     is_hopeless: bool,
     is_over: bool,
     steps: u32,
 }
 
 impl Search {
-    /// Searches `range` to within `tolerance` (0.02: two percent; from 0.5 to 10 %). The first step climbs to the largest load.
+    /// A search of `range` to within `tolerance` (0.02: two percent; from 0.5 to 10 %). Its first step climbs to the largest load.
     pub fn new(range: Range, tolerance: f64) -> Search {
         let least = range.least.max(1);
         let range = Range { least, most: range.most.max(least) };
@@ -144,7 +150,7 @@ impl Search {
             tolerance,
             baseline: None,
             ladder: None,
-            // What lies within the tolerance is a cell to each side: a finer grid would be no gain.
+            // The tolerance is one cell to each side: a finer grid would not help.
             posterior: Posterior::new(Grid::new(range.least, range.most, tolerance / 2.0)),
             reach: range.most,
             late: None,
@@ -161,28 +167,33 @@ impl Search {
         }
     }
 
-    /// Begins with a load beside which the target is as good as idle.
+    /// Begins with a baseline step at a load at which the target is as good as idle.
     #[must_use]
     pub fn with_baseline(self, load: u64) -> Search {
         Search { baseline: Some(load.clamp(self.range.least, self.range.most)), ..self }
     }
 
-    /// Climbs to `first`, and then by `factor` (2 or more) at a time. For loads that cannot stop halfway, such as rates.
+    /// Climbs to `first`, then multiplies the load by `factor` (at least 2) each time. For loads that cannot stop
+    /// halfway, such as rates.
     #[must_use]
     pub fn climbing_from(self, first: u64, factor: u64) -> Search {
         let first = first.clamp(self.range.least, self.range.most);
         Search { ladder: Some((first, factor.max(2))), ..self }
     }
 
-    /// For loads that stay in place between two steps, such as connections: a load that is less goes on with what is there. That is faster than
-    /// to begin from below, and does not make the target give up what it has grown. What fails in this way, and sustains less than before, is
-    /// repeated from below: a target that passes then has not recovered, and gets its pause from then on.
+    /// For loads that persist between steps, such as connections: a step with a smaller load continues with the
+    /// existing
+    /// connections. That is faster than starting from below, and does not make the target release what it has
+    /// allocated. If such a
+    /// step fails and sustains less than before, it is repeated from below. If it then passes, the target had not
+    /// recovered, and it
+    /// gets a pause after each later overload.
     #[must_use]
     pub fn that_holds(self) -> Search {
         Search { rests: false, ..self }
     }
 
-    /// The next step; `None` at the end. The same until a result is [learnt](Search::learn).
+    /// The next step; `None` at the end. Unchanged until a result is [learnt](Search::learn).
     pub fn propose(&self) -> Option<Proposal> {
         if self.is_over {
             return None;
@@ -202,28 +213,28 @@ impl Search {
         Some(Proposal { load, purpose, settle: self.has_just_failed.then_some(low) })
     }
 
-    /// The largest load to try now.
+    /// The highest load that a step may use now.
     fn highest(&self) -> u64 {
         let climb = self.ladder.map_or(self.range.most, |(first, factor)| {
             self.passed.map_or(first, |passed| passed.saturating_mul(factor).max(first))
         });
-        // Half way to what throng cannot generate.
+        // Halfway between the highest load that passed and the lowest that throng cannot generate.
         let passed = self.passed.unwrap_or(0).min(self.reach);
         let most = if self.is_bounded() { passed + (self.reach - passed).div_ceil(2) } else { self.reach };
         climb.min(most).max(self.range.least)
     }
 
-    /// Whether so much has passed that this load is worth a second look.
+    /// Whether `load` deserves a second try: a load of at least three quarters of it has passed.
     fn is_near(&self, load: u64) -> bool {
         self.passed.is_some_and(|passed| passed >= load / 4 * 3)
     }
 
-    /// Whether there are loads that throng cannot generate.
+    /// Whether throng cannot generate some loads of the range.
     fn is_bounded(&self) -> bool {
         self.reach < self.range.most
     }
 
-    /// The load whose result is expected to say most.
+    /// The load with the largest expected information.
     fn best(&self) -> u64 {
         let (edges, highest) = (self.posterior.grid().edges(), self.highest());
         let cells = CANDIDATES.map(|share| self.posterior.quantile(share));
@@ -236,7 +247,7 @@ impl Search {
         informative.max_by(|one, other| one.0.total_cmp(&other.0)).map_or(highest, |(_, load)| load)
     }
 
-    /// Takes the result of a step at `load`. It may be another load than the proposed one, and comes after the end, too.
+    /// Takes the result of a step at `load`, which need not be the proposed load; also after the end of the search.
     pub fn learn(&mut self, load: u64, outcome: Outcome) {
         self.steps = self.steps.saturating_add(1);
         let is_baseline = self.steps == 1 && self.baseline == Some(load);
@@ -253,12 +264,12 @@ impl Search {
             return;
         }
         match outcome {
-            // A baseline that fails bounds nothing: smaller loads are tried when larger ones have failed.
+            // A failed baseline bounds nothing: smaller loads are tried when larger ones have failed.
             Outcome::Invalid | Outcome::Failed { is_certain: false, .. } if is_baseline => {}
             Outcome::Invalid => {
                 self.reach = self.reach.min(load.saturating_sub(1)).max(self.range.least);
                 self.late = Some(load).filter(|load| late != Some(*load));
-                // A smaller load that throng cannot generate either: there is none left.
+                // If throng cannot generate the smallest load, it cannot generate any.
                 self.is_over |= load <= self.range.least;
             }
             Outcome::Passed => {
@@ -268,7 +279,9 @@ impl Search {
             }
             Outcome::Failed { sustained, limit, is_certain } => {
                 self.posterior.age();
-                // A target that is worse the longer it is overloaded sustains as much as at first; more in between that does not last is none.
+                // A target that degrades during overload is credited with what it sustained at first. If it sustained
+                // more in between
+                // and that did not last, the higher value does not count.
                 let first = before.filter(|doubt| !doubt.is_after_overload && doubt.repeats == 0);
                 self.observe_failure(load, sustained.max(first.map(|doubt| doubt.sustained)), limit);
                 if limit == SeenLimit::Fixed && !std::mem::replace(&mut self.is_fixed, true) {
@@ -282,10 +295,10 @@ impl Search {
         self.is_over |= self.is_enough();
     }
 
-    /// Whether a failure is repeated before it counts; `before`: the doubt that made this step.
+    /// The doubt to record if a failure is repeated before it counts; `before` is the doubt that led to this step.
     ///
-    /// The first one is, and again while more is sustained each time: a target that is cold, or starts more processes as they are needed, grows with
-    /// the load that it has. One right after an overload is, if less is sustained than then, and the target had no pause.
+    /// The first failure is repeated, as long as more is sustained each time: a target that is cold, or starts processes on demand, grows
+    /// under load. A failure immediately after an overload is repeated if it sustained less than the overload and the target had no pause.
     fn doubt(&self, load: u64, outcome: Outcome, before: Option<Doubt>) -> Option<Doubt> {
         let Outcome::Failed { sustained, limit, is_certain: false } = outcome else { return None };
         if limit == SeenLimit::Fixed {
@@ -305,7 +318,7 @@ impl Search {
     }
 
     fn observe_failure(&mut self, load: u64, sustained: Option<u64>, limit: SeenLimit) {
-        // One connection that is missing from a few is none.
+        // With few connections, a single missing one is not evidence.
         let is_clear = |part: u64| (part as f64) < (1.0 - CLEARLY_LESS) * load as f64 - 1.0;
         let is_measured =
             |part: &u64| (1..load).contains(part) && (limit != SeenLimit::None || is_clear(*part));
@@ -323,7 +336,7 @@ impl Search {
         let is_known = match self.answer() {
             Answer::Impossible { .. } => true,
             Answer::NotReached { .. } => self.late.is_none(),
-            // Of what is only computed, something is to be seen.
+            // A computed result is not enough: a load in its interval must have passed.
             Answer::Found { interval, .. } => {
                 self.is_precise() && self.passed.is_some_and(|passed| passed >= interval.low)
             }
@@ -337,7 +350,7 @@ impl Search {
         interval.is_around(max, self.tolerance) || self.steps >= ENOUGH_STEPS
     }
 
-    /// A load in the interval of the result that the target probably sustains.
+    /// A load in the result's interval that the target probably sustains.
     fn probably_sustained(&self) -> u64 {
         let load = self.posterior.grid().low(self.posterior.quantile(PROBABLY));
         load.clamp(self.range.least, self.highest())
@@ -349,7 +362,7 @@ impl Search {
         Interval { low: grid.low(low), high: grid.high(high) }
     }
 
-    /// What is known so far: at the end the result, and before it what the steps until now show.
+    /// What the steps so far show; at the end, the result of the search.
     pub fn answer(&self) -> Answer {
         let interval = self.interval();
         let margin = if self.is_bounded() { (self.tolerance * self.reach as f64) as u64 } else { 0 };
@@ -361,7 +374,7 @@ impl Search {
         if fails_at_least || self.is_hopeless && self.passed.is_none() {
             return Answer::Impossible { least: self.range.least };
         }
-        // The largest load that was seen to pass is a better result than a load near it that was never tried.
+        // A load that was seen to pass is a better result than an untried load near it.
         let median = self.posterior.grid().low(self.posterior.quantile(0.5));
         let tried = self.passed.filter(|passed| (interval.low..=median).contains(passed));
         let max = tried.unwrap_or(median);

@@ -1,7 +1,7 @@
-//! Intervals contain the truth: a hundred seeded searches of simulated targets of each kind.
+//! Coverage of the intervals: a hundred seeded searches of simulated targets of each kind.
 //!
-//! The truth is the load that the target sustains half of the time *at the end of the search*: where the capacity moves, that is what
-//! the next user meets. Only `Found` can be wrong. `cargo test -p search --test coverage -- --nocapture` prints the tables.
+//! The truth is the load that the target sustains half of the time *at the end of the search*: if the capacity changes, that is what the
+//! next user meets. Only `Found` can be wrong. `cargo test -p search --test coverage -- --nocapture` prints the tables.
 
 use search::{Answer, Range, Search};
 use target::{
@@ -11,12 +11,12 @@ use target::{
 
 mod target;
 
-/// Searches of each kind.
+/// Number of searches of each kind.
 const RUNS: u32 = 100;
-/// As many of their intervals of 95 % may be wrong.
+/// Maximum number of wrong intervals among them, for intervals of 95 %.
 const WRONG: u32 = 5;
 
-/// What became of the searches of a kind, as counts; and the steps of each search, ascending.
+/// Outcomes of the searches of one kind, as counts; and the steps of each search, ascending.
 #[derive(Debug, Default)]
 struct Tally {
     found: u32,
@@ -24,7 +24,7 @@ struct Tally {
     within_2_percent: u32,
     unsettled: u32,
     steps: Vec<u32>,
-    /// The step after which the answer was first `Found`, of those where it ever was.
+    /// For each search that was ever `Found`, the first step after which it was.
     first: Vec<u32>,
 }
 
@@ -58,17 +58,17 @@ fn tally(kind: Kind, sustained: Sustained, how: fn(Search) -> Search) -> Tally {
     tally
 }
 
-/// As a search of rates climbs.
+/// As a search by rate.
 fn by_four(search: Search) -> Search {
     search.climbing_from(100, 4)
 }
 
-/// As a search of connections does.
+/// As a search by connections.
 fn holding(search: Search) -> Search {
     search.climbing_from(500, 4).that_holds()
 }
 
-/// For each kind, the searches that must find, and the median of steps that they may take.
+/// `rows`: for each kind, the minimum number of results `Found`, and the maximum of the median number of steps.
 fn check(title: &str, sustained: Sustained, how: fn(Search) -> Search, rows: &[(Kind, u32, u32)]) {
     let mut table = format!(
         "\n| {title} | found | wrong | max ± 2 % | unsettled | steps: median | 95 % | first found after |\n|---|---|---|---|---|---|---|---|\n"
@@ -119,7 +119,7 @@ fn a_climb_that_measures() {
     check("one climb, which measures", Sustained::Measured, |search| search, &rows);
 }
 
-/// What searches must do that climb by a factor, and measure.
+/// Expectations for searches that climb by a factor and get measurements.
 const CLIMBING: [(Kind, u32, u32); 9] = [
     (Hard, 100, 12),
     (Fixed, 100, 12),
@@ -156,7 +156,7 @@ fn climbs_that_measure_nothing() {
         (Hard, 99, 16),
         (Fixed, 99, 16),
         (Spread(2), 95, 22),
-        // A chain of results that look like a quiet target's is probable where nothing but results is known: few of them are believed.
+        // Without measurements, a noisy target may look like a quiet one: few such results are believed.
         (Spread(8), 30, 30),
         (Spread(25), 0, 30),
         (Lapses(1), 99, 18),

@@ -1,4 +1,4 @@
-//! What holds for any results.
+//! Properties that hold for any results.
 
 use proptest::prelude::*;
 use search::{Answer, Interval, Outcome, Range, Search, SeenLimit};
@@ -57,7 +57,7 @@ fn is_well_formed(answer: Answer, range: Range) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// It ends, within its range; a second one does the same.
+    /// A search ends within its range, and is deterministic.
     #[test]
     fn any_results_lead_to_an_end(
         (range, mut search) in search(),
@@ -91,7 +91,7 @@ proptest! {
             Answer::Found { interval, .. } => (interval.low..=interval.high).contains(&capacity),
             Answer::NotReached { most } => most == range.most && capacity >= most,
             Answer::Impossible { least } => capacity < least,
-            // Just below the largest load the two cannot always be distinguished.
+            // Just below the largest load, the two cannot always be distinguished.
             Answer::Unsettled { interval, .. } => (interval.low..=interval.high).contains(&capacity.min(range.most)),
         };
         prop_assert!(is_right, "{:?} of {capacity} in {:?} after {steps}", search.answer(), range);

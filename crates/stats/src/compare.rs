@@ -1,4 +1,4 @@
-//! Runs against runs: what differs, and by more than what repetitions differ by. What it means is in
+//! Comparison of groups of runs: what differs, and by more than repetitions of the same run do. The results are explained in
 //! `docs/reference/compare.md`.
 
 mod alike;
@@ -22,32 +22,32 @@ pub use tolerance::{FigureTolerance, Judged};
 /// Runs that are repetitions of the same thing.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// By which the user named them: an id, `latest`, `tag:before`.
+    /// The user's name for the group: an id, `latest`, `tag:before`.
     pub name: String,
     /// At least one.
     pub runs: Vec<Run>,
 }
 
-/// A run, as far as it is compared.
+/// The part of a run that is compared.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// As in the store.
+    /// Id in the store.
     pub id: String,
     record: RunRecord,
-    /// Its summary, if it has one, and `equal_load_us`, if there were enough responses.
+    /// Its summary as JSON, if it has one, and `equal_load_us`, if there were enough responses.
     pub figures: Value,
-    /// `None`: unfinished.
+    /// `None` if the run is unfinished.
     pub summary: Option<Summary>,
     /// Responses at equal load.
     responses: u64,
 }
 
-/// Responses needed for a 99th percentile at equal load: in 19 of 20 cases that of 1,000 is between the true percentiles
-/// 98.2 and 99.4 (the beta distribution of the 990th of them).
+/// Minimum number of responses for a 99th percentile at equal load: with 1,000, in 19 of 20 cases it lies between the true percentiles 98.2
+/// and 99.4 (beta distribution of the 990th value).
 const MIN_RESPONSES: u64 = 1_000;
 
 impl Run {
-    /// As it is stored: its summary, and the figures of that as they were written; `at_load` has the latencies at equal load.
+    /// A stored run: its summary, and the summary's JSON as it was written. `at_load`: latencies at equal load.
     pub fn new(
         id: String,
         record: RunRecord,
@@ -64,53 +64,52 @@ impl Run {
         Run { id, record, figures, summary, responses: at_load.count() }
     }
 
-    /// Whether it came to its end, and its figures are the target's: the verdict is pass or fail.
+    /// Whether the run ended normally and its figures are the target's: the verdict is pass or fail.
     fn is_valid(&self) -> bool {
         let verdict = self.summary.as_ref().map(|summary| summary.verdict);
         matches!(verdict, Some(Verdict::Pass | Verdict::Fail))
     }
 }
 
-/// Groups of runs against the first of them.
+/// A comparison of groups of runs with the first group.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The first is the base.
     pub groups: Vec<Group>,
-    /// At which all can be compared.
+    /// The load at which all runs can be compared; `None` if there is none.
     pub load: Option<EqualLoad>,
-    /// What differs.
+    /// The compared figures.
     pub figures: Vec<ComparedFigure>,
-    /// How each group went by each allowance.
+    /// The result of each tolerance for each group.
     pub judged: Vec<Judged>,
-    /// Why the runs may not be comparable.
+    /// Reasons why the runs may not be comparable.
     pub warnings: Vec<String>,
-    /// What is not known, and how it could be.
+    /// What is unknown, and how to find out.
     pub notes: Vec<String>,
 }
 
-/// One figure, of each group.
+/// One figure for all groups.
 #[derive(Clone, Debug)]
 pub struct ComparedFigure {
-    /// Which.
+    /// The figure.
     pub figure: Figure,
-    /// As the groups; the first is the base.
+    /// In the order of the groups; the first is the base.
     pub sides: Vec<Side>,
 }
 
-/// A figure of a group.
+/// One figure of one group.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Of each run; none where it was not measured.
+    /// One value per run; `None` where it was not measured.
     pub values: Vec<Option<f64>>,
-    /// The mean of those: geometric, or arithmetic where they are compared as such.
+    /// The mean of these values: geometric, or arithmetic for figures compared without logarithms.
     pub mean: Option<f64>,
-    /// Against the base; none for the base itself, and where either was not measured.
+    /// The change against the base; `None` for the base itself, and if either was not measured.
     pub change: Option<Change>,
 }
 
 impl Comparison {
-    /// Compares: the first of `groups`, of which there are two or more, is the base. `load_args`: the arguments of a command line that
-    /// define the load.
+    /// Compares at least two groups; the first is the base. `load_args`: selects the arguments of a command line that define the load.
     pub fn new(
         groups: Vec<Group>,
         load: Option<EqualLoad>,
@@ -173,7 +172,7 @@ fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {
     notes
 }
 
-/// Runs of a group with too few responses at equal load.
+/// The note on runs of a group with too few responses at equal load.
 fn too_few(name: &str, group: &Group, load: EqualLoad) -> Option<String> {
     let few = group.runs.iter().filter(|run| run.responses < MIN_RESPONSES);
     let few: Vec<String> = few.map(|run| format!("{} {}", run.id, Count(run.responses))).collect();
@@ -188,7 +187,7 @@ fn too_few(name: &str, group: &Group, load: EqualLoad) -> Option<String> {
     })
 }
 
-/// A name for each group, which are few: those of the same name are numbered.
+/// A distinct name for each group; equal names are numbered.
 pub fn names(groups: &[Group]) -> Vec<String> {
     iter::zip(1.., groups)
         .map(|(nth, group)| {

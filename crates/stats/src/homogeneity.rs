@@ -1,34 +1,34 @@
-//! Whether the share of something is the same in each of several groups, where what is counted may come in clusters: Pearson's test of
-//! homogeneity as a quasi-likelihood F test (P. McCullagh, J. A. Nelder, Generalized Linear Models, 1989, section 4.5). Its statistic is
-//! divided by how much larger it is between clusters than it would be between independent observations.
+//! Test whether a share is equal in several groups when observations may be clustered: Pearson's test of homogeneity as a quasi-likelihood
+//! F test (P. McCullagh, J. A. Nelder, Generalized Linear Models, 1989, section 4.5). The statistic is divided by the dispersion, the
+//! factor by which it is larger between clusters than between independent observations.
 
 use statrs::function::beta::beta_reg;
 
-/// Pearson's statistic of groups with (those that have it, the others).
+/// Pearson's statistic of groups, each with (number that have the property, number of others).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Homogeneity {
     /// Pearson's X².
     pub statistic: f64,
-    /// One less than there are groups, empty ones left out.
+    /// Number of non-empty groups minus one.
     pub freedom: f64,
-    /// The sum over all groups of the excess kurtosis of their binomial distributions.
+    /// Sum of the excess kurtosis of the groups' binomial distributions.
     excess: f64,
 }
 
 /// How clustered observations are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dispersion {
-    /// How many times larger the variance is than that of independent observations; at least 1.
+    /// Variance divided by that of independent observations; at least 1.
     pub factor: f64,
     /// Degrees of freedom of this estimate.
     pub freedom: f64,
 }
 
 impl Dispersion {
-    /// Of observations that are known to be independent.
+    /// For observations known to be independent.
     pub const INDEPENDENT: Dispersion = Dispersion { factor: 1.0, freedom: 1e4 };
 
-    /// The larger one.
+    /// The larger of the two.
     #[must_use]
     pub fn or(self, other: Dispersion) -> Dispersion {
         if other.factor > self.factor { other } else { self }
@@ -36,7 +36,7 @@ impl Dispersion {
 }
 
 impl Homogeneity {
-    /// None with fewer than two groups that are not empty, or where all have it, or none.
+    /// `None` with fewer than two non-empty groups, or if all observations have the property, or none has.
     pub fn of(groups: &[(u64, u64)]) -> Option<Homogeneity> {
         let all = groups.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         if all.0 == 0 || all.1 == 0 {
@@ -54,19 +54,19 @@ impl Homogeneity {
         (freedom > 0.0).then_some(Homogeneity { statistic, freedom, excess })
     }
 
-    /// How clustered observations are whose groups are clusters, or consist of whole ones at random.
+    /// The dispersion of observations if these groups are clusters, or consist of complete clusters at random.
     pub fn dispersion(&self) -> Dispersion {
         Dispersion { factor: (self.statistic / self.freedom).max(1.0), freedom: self.freedom }
     }
 
-    /// The probability that groups of the same share differ by this much, where observations are clustered so (p-value). Where groups are
-    /// small the statistic varies more than chi-squared does: the numerator has the degrees of freedom that give it its variance
-    /// (J. B. S. Haldane, The mean and variance of χ² when used as a test of homogeneity, Biometrika 31, 1940).
+    /// The p-value: the probability that groups with equal shares differ by this much, given the dispersion of observations. If groups are
+    /// small, the statistic varies more than chi-squared: the numerator's degrees of freedom are chosen to match its variance (J. B. S.
+    /// Haldane, The mean and variance of χ² when used as a test of homogeneity, Biometrika 31, 1940).
     pub fn p(&self, dispersion: Dispersion) -> f64 {
         let variance = 2.0 * self.freedom + (self.excess * dispersion.factor).max(0.0);
         let (above, below) = (2.0 * self.freedom.powi(2) / variance, dispersion.freedom);
         let f = self.statistic / dispersion.factor / self.freedom;
-        // The upper tail of F, exact where it is small.
+        // The upper tail of F, computed directly to be exact where it is small.
         beta_reg(below / 2.0, above / 2.0, below / (above * f + below))
     }
 }
@@ -87,14 +87,14 @@ mod tests {
         // Chi-squared with 2 degrees of freedom: exp(-x / 2).
         let p = groups.p(Dispersion::INDEPENDENT);
         assert!((p / (-groups.statistic / 2.0).exp() - 1.0).abs() < 0.01, "{p}");
-        // Of F with 2 and n: (1 + 2 f / n)^(-n / 2).
+        // F with 2 and n degrees of freedom: (1 + 2 f / n)^(-n / 2).
         let p = groups.p(Dispersion { factor: 2.0, freedom: 6.0 });
         assert!((p / (1.0 + groups.statistic / 2.0 / 6.0).powi(-3) - 1.0).abs() < 0.01, "{p}");
     }
 
     #[test]
     fn clusters_that_all_differ_have_no_p_value_of_note() {
-        // Of 64 connections 8 are slow throughout, and 100 requests of each are one observation.
+        // 8 of 64 connections are slow all the time, so the 100 requests of each are one observation.
         let connections: Vec<(u64, u64)> =
             (0..64).map(|n| if n % 8 == 0 { (100, 0) } else { (0, 100) }).collect();
         let dispersion = of(&connections).dispersion();

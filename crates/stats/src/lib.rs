@@ -1,4 +1,4 @@
-//! Statistics with their uncertainty: the change between repetitions, the slope of a cost, the trend of a figure.
+//! Statistics with their uncertainty: comparison of repetitions, slopes of costs, trends of figures.
 
 pub mod compare;
 mod homogeneity;

@@ -1,6 +1,6 @@
 //! The median.
 
-/// The middle one; of an even number the mean of the two.
+/// The middle value, or the mean of the two middle ones; `None` without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

@@ -1,18 +1,17 @@
-//! Cost as a slope: ordinary least squares without storing the points.
+//! Slopes, such as cost per connection: ordinary least squares without storing the points.
 
 use samples::Fit;
 
-/// The line through `(x, y)` with the least squared error in `y`; none with fewer than three points or without
-/// two different `x`.
+/// The line through `(x, y)` with the least squared error in `y`; `None` with fewer than three points or without two different `x`.
 pub fn slope(points: &[(f64, f64)]) -> Option<Fit> {
     let mut moments = Moments::default();
     points.iter().for_each(|(x, y)| moments.add(*x, *y));
     moments.line()
 }
 
-/// The sufficient statistics of a line: the number of points, their means, and the sums of squares about them. Not plain
-/// sums of squares, because those of bytes would lose the differences between points (Chan, Golub, LeVeque, Algorithms for
-/// Computing the Sample Variance, The American Statistician 37(3), 1983).
+/// The sufficient statistics of a line: number of points, means, and sums of squares about the means. Plain sums of squares would lose the
+/// differences between large values such as bytes (Chan, Golub, LeVeque, Algorithms for Computing the Sample Variance, The American
+/// Statistician 37(3), 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     n: f64,
@@ -25,13 +24,13 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// One more point.
+    /// Adds a point.
     pub fn add(&mut self, x: f64, y: f64) {
         let point = Moments { n: 1.0, mean_x: x, mean_y: y, span_y: Some((y, y)), ..Moments::default() };
         *self = self.merged(&point);
     }
 
-    /// The points of both.
+    /// The statistics of both sets of points.
     pub fn merged(&self, other: &Moments) -> Moments {
         let n = self.n + other.n;
         if n == 0.0 {
@@ -54,19 +53,19 @@ impl Moments {
         }
     }
 
-    /// From the least to the most `y`.
+    /// Maximum minus minimum of `y`.
     pub fn span_y(&self) -> f64 {
         self.span_y.map_or(0.0, |(least, most)| most - least)
     }
 
-    /// The line, and how well it fits (NIST/SEMATECH e-Handbook of Statistical Methods, section 4.1.4.1). Where the points are
-    /// running totals their scatter hangs together, and its error is the least that the error can be.
+    /// The line, and how well it fits (NIST/SEMATECH e-Handbook of Statistical Methods, section 4.1.4.1). If the points are running totals,
+    /// their residuals are correlated, and `error` is a lower bound.
     pub fn line(&self) -> Option<Fit> {
         if self.n < 3.0 || self.xx <= 0.0 {
             return None;
         }
         let slope = self.xy / self.xx;
-        // Rounding may leave a little less than nothing of a perfect fit.
+        // Rounding may make the residual of a perfect fit slightly negative.
         let unexplained = (self.yy - self.xy * slope).max(0.0);
         Some(Fit {
             value: slope,
@@ -75,15 +74,15 @@ impl Moments {
         })
     }
 
-    /// The same of a `y` that is read in steps of `grain`: points may lie on a line by chance, so its error is at least what one step at
-    /// each point makes of it.
+    /// The line for a `y` read in steps of `grain`. Such points may lie on a line by chance, so the error is at least the effect of one
+    /// step at each point.
     pub fn line_in_steps(&self, grain: f64) -> Option<Fit> {
         let least = grain / self.xx.sqrt();
         self.line().map(|fit| Fit { error: fit.error.max(least), ..fit })
     }
 }
 
-/// Points in classes by their `x`, an octave each: which of them count is known only at the end.
+/// Points grouped by octave of `x`, for when it is known only at the end which of them count.
 #[derive(Clone, Copy, Debug)]
 pub struct Octaves([Moments; 64]);
 
@@ -94,12 +93,12 @@ impl Default for Octaves {
 }
 
 impl Octaves {
-    /// One more point.
+    /// Adds a point.
     pub fn add(&mut self, x: u64, y: f64) {
         self.0[x.max(1).ilog2() as usize].add(x as f64, y);
     }
 
-    /// The points from some `x` on, and those of the octave in which it lies.
+    /// The points from this `x` on, including its whole octave.
     pub fn from(&self, x: u64) -> Moments {
         let first = x.max(1).ilog2() as usize;
         self.0[first..].iter().fold(Moments::default(), |sum, octave| sum.merged(octave))
@@ -124,9 +123,9 @@ mod tests {
         check(&[(5.0, 1.0), (5.0, 2.0), (5.0, 3.0)], None);
         check(&[(0.0, 1000.0), (10.0, 1800.0), (20.0, 2600.0)], Some([80.0, 0.0, 1.0]));
         check(&[(0.0, 7.0), (1.0, 7.0), (2.0, 7.0)], Some([0.0, 0.0, 1.0]));
-        // By hand: means 2.5 and 4.25; xx = 5, xy = 6.5, yy = 8.75; unexplained 0.3, so √(0.3 / 2 / 5).
+        // Computed on paper: means 2.5 and 4.25; xx = 5, xy = 6.5, yy = 8.75; unexplained 0.3, so √(0.3 / 2 / 5).
         check(&[(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 6.0)], Some([1.3, 0.173205, 0.965714]));
-        // Nothing to do with each other.
+        // Uncorrelated.
         check(&[(1.0, 1.0), (2.0, -1.0), (3.0, -1.0), (4.0, 1.0)], Some([0.0, 0.632456, 0.0]));
     }
 
@@ -141,7 +140,7 @@ mod tests {
         let exact = [(0.0, 0.0), (200.0, 70_000.0), (400.0, 140_000.0)];
         assert_eq!(error(&exact, 10_000.0), Some(35.355_339));
         assert_eq!(error(&exact, 0.0), Some(0.0));
-        // Its scatter is more than that.
+        // Its scatter is larger than that.
         let scattered = [(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 6.0)];
         assert_eq!(error(&scattered, 0.1), Some(0.173_205));
         assert_eq!(error(&exact[..2], 10_000.0), None);
@@ -159,7 +158,7 @@ mod tests {
     #[test]
     fn early_points_can_be_left_out() {
         let mut octaves = Octaves::default();
-        // 4,096 bytes a connection, but from 1,000 on 100.
+        // 4,096 bytes per connection, but 100 from 1,000 on.
         for x in (0..100_000u64).step_by(500) {
             octaves.add(x, if x < 1_000 { x as f64 * 4096.0 } else { 4.1e6 + x as f64 * 100.0 });
         }
@@ -171,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any classes, the same line as through all points at once.
+        /// The groups yield the same line as all points together.
         #[test]
         fn classes_merge(points in proptest::collection::vec((0u64..1_000_000, -1e6..1e6f64), 3..50)) {
             let mut octaves = Octaves::default();

@@ -1,6 +1,5 @@
-//! Whether values have a trend: the slope that P. K. Sen gives (Estimates of the regression coefficient based on
-//! Kendall's tau, JASA 63, 1968), and M. G. Kendall's test (Rank correlation methods, 1975). Both go by the order of the
-//! values, so that one outlier does not make a trend.
+//! Trend of values: the slope by P. K. Sen (Estimates of the regression coefficient based on Kendall's tau, JASA 63, 1968), and M. G.
+//! Kendall's test (Rank correlation methods, 1975). Both are robust: a single outlier does not make a trend.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -9,14 +8,14 @@ use crate::median;
 /// A trend of `(x, y)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// The median of the slopes between any two points.
+    /// Median of the slopes between all pairs of points.
     pub slope: f64,
-    /// The probability that points without a trend are at least as ordered (p-value).
+    /// p-value: the probability that points without a trend are at least as ordered.
     pub p: f64,
 }
 
 impl Trend {
-    /// Of points in the order of their `x`; none without two different `x`.
+    /// The trend of points in the order of `x`; `None` without two different `x`.
     pub fn of(points: &[(f64, f64)]) -> Option<Trend> {
         let pairs = || {
             points
@@ -31,7 +30,7 @@ impl Trend {
     }
 }
 
-/// Two-sided, by the normal approximation with ties and continuity.
+/// Two-sided p-value by the normal approximation, with corrections for ties and continuity.
 fn p_value(rises: f64, values: &[f64]) -> f64 {
     let spread = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
     let mut sorted = values.to_vec();
@@ -51,7 +50,7 @@ mod tests {
 
     #[test]
     fn kendalls_example() {
-        // Of 45 pairs 5 fall, so that S = 35; its variance is 10 · 9 · 25 / 18 = 125, z = 34 / √125 = 3.041.
+        // 5 of 45 pairs fall, so S = 35; its variance is 10 · 9 · 25 / 18 = 125, z = 34 / √125 = 3.041.
         let values = [1.0, 2.0, 4.0, 3.0, 6.0, 5.0, 9.0, 7.0, 10.0, 8.0];
         let mut rises = 0.0;
         for (nth, a) in values.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Stored runs for a comparison: their figures, and their responses at equal load.
+//! Loads stored runs for a comparison: their figures, and their latencies at a load that all of them reached
+//! ([`EqualLoad`]).
 
 use rusqlite::params;
 use samples::{Latency, TickRecord};
@@ -7,7 +8,8 @@ use stats::compare::{EqualLoad, Group, Run};
 use crate::{Store, StoreResult, StoredRun};
 
 impl Store {
-    /// Groups of runs, each by the name that the user gave it, with the load at which all can be compared.
+    /// Loads groups of runs, each with the name that the user gave it. Also returns the load at which all runs can be
+    /// compared.
     ///
     /// # Errors
     /// The file is damaged.
@@ -27,15 +29,16 @@ impl Store {
         Ok((groups.into_iter().map(group).collect::<StoreResult<_>>()?, load))
     }
 
-    /// The most connections at the end of a tick. SQLite reads that one number: whole records hold a megabyte of
-    /// histograms each, once they are read.
+    /// The maximum number of open connections at the end of a tick. SQLite extracts this one number, because a whole
+    /// record
+    /// expands to a megabyte of histograms when it is read.
     fn most_open(&self, id: &str) -> StoreResult<u64> {
         let query = "SELECT max(record->>'$.tick.open') FROM ticks WHERE run = ?1";
         let most = self.db.query_row(query, [id], |row| row.get::<_, Option<i64>>(0));
         Ok(self.check(most)?.unwrap_or(0).max(0) as u64)
     }
 
-    /// All latencies at a load.
+    /// All latencies of the ticks at the given load; empty without a load.
     fn latency_at(&self, id: &str, load: Option<EqualLoad>) -> StoreResult<Latency> {
         let mut latency = Latency::default();
         let Some(load) = load else { return Ok(latency) };

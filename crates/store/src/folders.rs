@@ -1,4 +1,5 @@
-//! Where throng keeps what outlives it: the XDG Base Directory Specification, which has relative paths ignored.
+//! The folders for throng's persistent files, as defined by the XDG Base Directory Specification, which requires that
+//! relative paths are ignored.
 
 use std::{
     env, fs,
@@ -8,56 +9,61 @@ use std::{
 
 use rustix::process::geteuid;
 
-/// `$VARIABLE/throng`, by default `BELOW` the home and `throng`; `None`: neither the variable nor HOME names a folder.
+/// `$VARIABLE/throng`, or `$HOME/BELOW/throng` if the variable is not set; `None` if neither it nor HOME is an absolute
+/// path.
 fn folder(variable: &str, below: &str) -> Option<PathBuf> {
     let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below)));
     folder.map(|folder| folder.join("throng"))
 }
 
-/// What `doctor --fix` changed is noted here.
+/// The folder for state: `doctor --fix` records its changes in it.
 pub fn state() -> Option<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")
 }
 
-/// What can be made again is here.
+/// The folder for files that can be generated again.
 pub fn cache() -> Option<PathBuf> {
     folder("XDG_CACHE_HOME", ".cache")
 }
 
-/// The run store is here.
+/// The folder for data, such as the run store.
 pub fn data() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")
 }
 
-/// The run store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.
+/// The path of the run store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.
 ///
 /// # Errors
-/// There is no such folder, with the fix.
+/// No such folder can be determined; the message contains the fix.
 pub fn runs() -> Result<PathBuf, String> {
     let folder = data().ok_or("no folder for the run store; set HOME or XDG_DATA_HOME")?;
     Ok(folder.join("runs.db"))
 }
 
-/// Where an agent keeps what it could not deliver yet: below the data, or in a temporary folder that is its user's alone.
+/// The folder in which an agent stores what it could not deliver yet: below the data folder, or else in a temporary
+/// folder
+/// that only its user can access.
 ///
 /// # Errors
-/// There is no such folder, with the fix.
+/// No such folder can be determined or made safe; the message contains the fix.
 pub fn spool() -> Result<PathBuf, String> {
     let folder = data().map_or_else(|| private_in(&env::temp_dir()), Ok)?;
     Ok(folder.join("spool"))
 }
 
-/// A folder of this user in one that all users may write to. Another user may have made one of that name before.
+/// A folder inside a shared one that belongs to this user alone. The shared folder is writable by all, so another user
+/// may
+/// have created a folder of this name before; then it is refused.
 fn private_in(shared: &Path) -> Result<PathBuf, String> {
     let user = geteuid().as_raw();
     let folder = shared.join(format!("throng-{user}"));
     let refused = |why: String| {
         format!("{}: {why}; set HOME, or XDG_DATA_HOME to a folder of this user", folder.display())
     };
-    // With the same name again it fails, and what is there is checked.
+    // Fails if the name exists; the checks below then apply to the existing entry.
     let made = fs::DirBuilder::new().mode(0o700).create(&folder);
-    // Of the name itself, not of what it links to.
+    // Checks the entry itself rather than the target of a symbolic link.
     let found =
         fs::symlink_metadata(&folder).map_err(|why| refused(made.err().unwrap_or(why).to_string()))?;
     let mode = found.mode() & 0o7777;
@@ -90,7 +96,7 @@ mod tests {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).unwrap();
         refused("other users can access it: mode 0750");
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-        // Root alone can make it another's.
+        // Only root can change the owner.
         if chown(&folder, Some(geteuid().as_raw() + 1), None).is_ok() {
             refused("owned by another user: ");
         }

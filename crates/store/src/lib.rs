@@ -1,4 +1,8 @@
-//! The run store: one SQLite file that holds runs and calibrations. What it means is in `docs/reference/store.md`.
+//! The run store: one SQLite file with runs, their ticks and calibrations (`docs/reference/store.md`).
+//!
+//! Records are stored as JSON text and only keys are columns, so a new field needs no migration. The file uses a
+//! write-ahead
+//! log: readers and the writer do not block each other, and a killed process leaves everything that was committed.
 
 mod compared;
 pub mod folders;
@@ -24,33 +28,34 @@ pub use stored::StoredRun;
 pub use trouble::StoreTrouble;
 pub use writer::{StoreWriter, StoredAs};
 
-/// A store, open.
+/// An open store.
 pub struct Store {
     db: Connection,
 }
 
-/// How long one writer waits for another.
+/// Maximum time for which one writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Runs that began within one tenth of a second, at most.
+/// Maximum number of identifiers to try for runs that begin at the same time; they have a resolution of a tenth of a
+/// second.
 const SAME_TENTH: u64 = 100;
 
-/// Everything but the keys is in the records: a new field changes nothing here.
+/// The tables. All but the keys is inside the records, so a new field does not change them.
 const TABLES: &str = "
     CREATE TABLE runs (id TEXT PRIMARY KEY, began_ms INTEGER NOT NULL, record TEXT NOT NULL, summary TEXT) STRICT;
     CREATE TABLE ticks (run TEXT NOT NULL, n INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT;
     CREATE TABLE calibrations (at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT;";
 
-/// Since later: a store that was made before has it with its next run.
+/// A table of a later version: a store created earlier gets it when its next run is stored.
 const MEASURED: &str =
     "CREATE TABLE IF NOT EXISTS measured (run TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT";
 
 type StoreResult<T> = Result<T, StoreTrouble>;
 
 impl Store {
-    /// Opens the store; makes folder, file and tables where there are none.
+    /// Opens the store, and creates folder, file and tables if they do not exist.
     ///
     /// # Errors
-    /// It cannot be read or made, is no store, or one of a later throng.
+    /// The file cannot be read or created, is not a store, or was written by a later version of throng.
     pub fn open(file: &Path) -> StoreResult<Store> {
         let failed = |e: std::io::Error| StoreTrouble::Failed(format!("{}: {e}", file.display()));
         if let Some(folder) = file.parent() {
@@ -60,7 +65,7 @@ impl Store {
         Store::with(file, OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// Opens a store to read; `None` where there is none.
+    /// Opens a store if its file exists; otherwise `None`.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -77,7 +82,9 @@ impl Store {
         }
     }
 
-    /// Begins a run; its id. One on a fleet that an earlier process has begun is the same run.
+    /// Adds a run and returns its identifier. If an earlier process of the coordinator began the same run on a fleet,
+    /// that one is
+    /// continued.
     fn begin(&self, run: &RunRecord) -> rusqlite::Result<String> {
         if let Some(id) = self.take_up(run)? {
             return Ok(id);
@@ -96,11 +103,14 @@ impl Store {
         last
     }
 
-    /// The run that another process of its coordinator has begun, from its beginning on: what happened comes again, from the log of the
-    /// fleet.
+    /// Continues a run that an earlier process of the coordinator began: returns its identifier and deletes its ticks,
+    /// because
+    /// the fleet's log delivers all events again. `None` if there is no such run.
     fn take_up(&self, run: &RunRecord) -> rusqlite::Result<Option<String>> {
         let Some(fleet_run) = run.fleet_run.as_ref().filter(|_| run.fleet_term > 0) else { return Ok(None) };
-        // It may not be begun twice, as one that reads first may: the process before may still write.
+        // An immediate transaction takes the write lock before it reads. A deferred one would fail if the earlier
+        // process, which
+        // may still be writing, committed between its read and its write.
         let whole = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let find = "SELECT id, began_ms FROM runs WHERE json_extract(record, '$.fleet_run') = ?1 AND summary IS NULL";
         let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
@@ -114,14 +124,14 @@ impl Store {
         Ok(Some(id))
     }
 
-    /// Adds a period to a run: `n` in the order of time.
+    /// Adds a tick to a run; `n` is its number, in the order of time.
     fn add_tick(&self, id: &str, n: u64, record: &str) -> rusqlite::Result<()> {
         let add = "INSERT INTO ticks (run, n, record) VALUES (?1, ?2, ?3)";
         self.db.prepare_cached(add)?.execute(params![id, n as i64, record])?;
         Ok(())
     }
 
-    /// Adds to a tick what came late.
+    /// Merges measurements that arrived late into a stored tick.
     fn amend_tick(&self, id: &str, n: u64, late: &samples::Tick) -> rusqlite::Result<()> {
         let stored: String = self
             .db
@@ -135,14 +145,16 @@ impl Store {
         Ok(())
     }
 
-    /// `term`: of the run as this process has it. Of a run that another one has taken up meanwhile, it does not know the end.
+    /// Stores the summary. `term` is the fleet term of the run in this process: if another process has continued the
+    /// run
+    /// meanwhile, the stored term differs, and nothing is written.
     fn finish(&self, id: &str, term: u32, summary: &str) -> rusqlite::Result<()> {
         let set = "UPDATE runs SET summary = ?2 WHERE id = ?1 AND ifnull(json_extract(record, '$.fleet_term'), 0) = ?3";
         self.db.execute(set, params![id, summary, term])?;
         Ok(())
     }
 
-    /// Keeps what the judge has read of a run.
+    /// Stores the record that the judge has read of a run, unless another process has continued the run.
     fn add_measured(&self, id: &str, term: u32, measured: &str) -> rusqlite::Result<()> {
         self.db.execute_batch(MEASURED)?;
         let add = "INSERT OR REPLACE INTO measured (run, record) SELECT id, ?2 FROM runs WHERE id = ?1 AND \
@@ -151,10 +163,11 @@ impl Store {
         Ok(())
     }
 
-    /// What the judge has read of a run; `None`: it did not come to its end, or an earlier version stored it.
+    /// The stored record that the judge has read of a run; `None` if the run did not finish, or an earlier version
+    /// stored it.
     ///
     /// # Errors
-    /// The machine does not do it.
+    /// The database cannot be read.
     pub fn measured(&self, id: &str) -> StoreResult<Option<String>> {
         if !self.check(self.db.table_exists(None, "measured"))? {
             return Ok(None);
@@ -163,17 +176,17 @@ impl Store {
         self.check(self.db.query_row(query, [id], |row| row.get(0)).optional())
     }
 
-    /// Keeps a calibration.
+    /// Adds a calibration.
     ///
     /// # Errors
-    /// The machine does not do it.
+    /// The database cannot be written.
     pub fn add_calibration(&self, calibration: &Calibration) -> StoreResult<()> {
         let add = "INSERT INTO calibrations (at_ms, record) VALUES (?1, ?2)";
         self.check(self.db.execute(add, params![calibration.at_ms.0 as i64, calibration.to_json()]))?;
         Ok(())
     }
 
-    /// The calibrations of a host, the latest first.
+    /// The calibrations of a host, latest first.
     ///
     /// # Errors
     /// The file is damaged.
@@ -184,7 +197,7 @@ impl Store {
         all.filter(|one| one.as_ref().map_or(true, |one| one.host == *host)).collect()
     }
 
-    /// One run, by its id or as `latest`; `None` where there is none.
+    /// The run with this identifier, or the latest one for `latest`; `None` if there is none.
     ///
     /// # Errors
     /// The file is damaged.
@@ -196,7 +209,7 @@ impl Store {
         Ok(found?.pop())
     }
 
-    /// The ticks of a run, in the order of time.
+    /// Calls `each` with the ticks of a run, in the order of time.
     ///
     /// # Errors
     /// The file is damaged.
@@ -209,7 +222,7 @@ impl Store {
         Ok(())
     }
 
-    /// Feeds a run to sinks as when it ran, but for the summary at its end; how many ticks it has.
+    /// Replays a stored run to sinks, except for the summary at its end; returns the number of ticks.
     ///
     /// # Errors
     /// The file is damaged.
@@ -223,23 +236,23 @@ impl Store {
         Ok(ticks)
     }
 
-    /// Gives a run these tags, and no others.
+    /// Replaces the tags of a run.
     ///
     /// # Errors
-    /// The machine does not do it.
+    /// The database cannot be written.
     pub fn tag(&self, run: &StoredRun, tags: Vec<String>) -> StoreResult<StoredRun> {
         self.set_record(run, RunRecord { tags, ..run.record.clone() })
     }
 
-    /// Leaves a run in the store, and out of the list of the HTTP API that it was started by.
+    /// Removes a run from the list of the HTTP API that started it. The run remains in the store.
     ///
     /// # Errors
-    /// The machine does not do it.
+    /// The database cannot be written.
     pub fn unlist(&self, run: &StoredRun) -> StoreResult<StoredRun> {
         self.set_record(run, RunRecord { api_id: None, ..run.record.clone() })
     }
 
-    /// All runs that were started by an HTTP API, the oldest first.
+    /// All runs that were started through an HTTP API, oldest first.
     ///
     /// # Errors
     /// The file is damaged.
@@ -253,10 +266,10 @@ impl Store {
         Ok(StoredRun { record, ..run.clone() })
     }
 
-    /// Deletes a run and its ticks: both or nothing.
+    /// Deletes a run and its ticks in one transaction.
     ///
     /// # Errors
-    /// The machine does not do it.
+    /// The database cannot be written.
     pub fn delete(&self, id: &str) -> StoreResult<()> {
         let delete = || -> rusqlite::Result<()> {
             let whole = self.db.unchecked_transaction()?;
@@ -306,17 +319,17 @@ impl Store {
     }
 }
 
-/// Makes the tables where there is nothing yet; the schema that the file has then.
+/// Creates the tables in an empty file; returns the file's schema version.
 fn set_up(db: &mut Connection) -> rusqlite::Result<u32> {
     db.busy_timeout(PATIENCE)?;
-    // What the kernel has survives the process, and a commit costs no disk.
+    // Without a sync per commit: data in the kernel's page cache survives the end of the process.
     db.pragma_update(None, "synchronous", "NORMAL")?;
     // In KiB: a run only appends, and SQLite's default of 2 MiB would fill up over minutes and look like growth.
     db.pragma_update(None, "cache_size", -256)?;
     if state(db)? == NEW {
         log_ahead(db)?;
         let making = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have been faster.
+        // Another process may have created the tables meanwhile.
         if state(&making)? == NEW {
             making.execute_batch(TABLES)?;
             making.pragma_update(None, "user_version", SCHEMA)?;
@@ -326,18 +339,20 @@ fn set_up(db: &mut Connection) -> rusqlite::Result<u32> {
     Ok(state(db)?.0)
 }
 
-/// Schema, and how many tables and indices.
+/// Schema version, and the number of tables and indices.
 fn state(db: &Connection) -> rusqlite::Result<(u32, u32)> {
     let version = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok((version, db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?))
 }
 
-/// A file without anything in it.
+/// The state of an empty file.
 const NEW: (u32, u32) = (0, 0);
 
-/// Write-ahead log: a killed process leaves what was committed, and readers and a writer do not block each other.
+/// Switches to a write-ahead log: a killed process leaves what was committed, and readers and a writer do not block
+/// each
+/// other.
 fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
-    // Two that make the same file at once: SQLite has one of them fail here without waiting.
+    // If two processes create the same file at the same time, SQLite fails here at once instead of waiting.
     let mut tries = 0;
     loop {
         match db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
@@ -350,15 +365,16 @@ fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Tenths of a second since 1970 in Crockford's base 32, and the next one where that is taken: seven digits until the
-/// year 3058, and text sorts them by time.
+/// The identifier of a run: tenths of a second since 1970 in Crockford's base 32, plus `later` if earlier values are
+/// taken.
+/// It has seven digits until the year 3058, and its text order is the order of time.
 fn id(began: Date, later: u64) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let tenths = began.0 / 100 + later;
     (0..7).rev().map(|place| char::from(DIGITS[(tenths >> (5 * place)) as usize % 32])).collect()
 }
 
-/// As it is stored.
+/// The stored form of a summary.
 fn summary_text(summary: &Summary) -> String {
     serde_json::to_string(summary).expect("a summary has only plain fields")
 }

@@ -1,4 +1,6 @@
-//! The runs of a store as a list of bounded length: what its lines need, and no tick is read whole.
+//! Lists of stored runs, filtered and of bounded length. SQLite extracts the few figures that a line needs, so no tick
+//! is
+//! read whole.
 
 use rusqlite::{OptionalExtension, Row, params};
 use samples::{RunRecord, Verdict};
@@ -7,51 +9,52 @@ use units::Date;
 
 use crate::{Store, StoreResult, StoredRun, stored::is_recent};
 
-/// Which runs; all of these have to hold.
+/// A filter for runs; all conditions that are set must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// Its target contains this.
+    /// The target contains this text.
     pub target: Option<String>,
-    /// Its verdict; `unfinished`: it has none.
+    /// The verdict; `unfinished` selects runs without one.
     pub verdict: Option<String>,
-    /// It has this tag.
+    /// The run has this tag.
     pub tag: Option<String>,
-    /// It is earlier than the run with this id.
+    /// The run is earlier than the one with this identifier.
     pub before: Option<String>,
 }
 
 impl RunFilter {
-    /// All that have a tag.
+    /// Selects all runs with a tag.
     pub fn of_tag(tag: &str) -> RunFilter {
         RunFilter { tag: Some(tag.to_owned()), ..RunFilter::default() }
     }
 }
 
-/// The condition for a [`RunFilter`], whose fields are its first four values; each part holds where its value is null.
+/// The SQL condition of a [`RunFilter`], whose fields are its first four parameters. A parameter that is null does not
+/// restrict.
 const MATCHING: &str = "WHERE
     (?1 IS NULL OR instr(json_extract(record, '$.header.target'), ?1) > 0) AND
     (?2 IS NULL OR coalesce(json_extract(summary, '$.verdict'), 'unfinished') = ?2) AND
     (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?3)) AND
     (?4 IS NULL OR id < ?4)";
 
-/// A run of a list.
+/// A run in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedRun {
     /// As [`StoredRun::id`].
     pub id: String,
-    /// What was known before its first tick.
+    /// What was known before the first tick.
     pub record: RunRecord,
-    /// Its summary as it was written; null: it did not come to its end, or has not yet.
+    /// The summary as stored; null if the run has not finished.
     pub figures: Value,
-    /// Connections at the end of the hold, or as last seen.
+    /// Connections at the end of the hold, or in the last tick if the run has not finished.
     pub held: u64,
     /// As [`StoredRun::elapsed_s`].
     pub elapsed_s: f64,
 }
 
-/// Of a run without a verdict.
+/// The name that filters use for runs without a verdict.
 pub const UNFINISHED: &str = "unfinished";
-/// All that a filter may name.
+/// All values of a filter for verdicts.
 pub const VERDICTS: [&str; 5] = [
     Verdict::Pass.name(),
     Verdict::Fail.name(),
@@ -60,12 +63,12 @@ pub const VERDICTS: [&str; 5] = [
     UNFINISHED,
 ];
 
-/// What the last stored run is called.
+/// The name of the last stored run.
 pub(crate) const LATEST: &str = "latest";
-/// What a group is called that has all runs of a tag.
+/// Prefix of a group's name that selects all runs with a tag.
 pub const TAG: &str = "tag:";
 
-/// The message for a group without a run.
+/// The error message for a group that contains no run.
 pub fn missing(name: &str) -> String {
     match name.strip_prefix(TAG) {
         Some(tag) => format!("no run has the tag {tag}; list runs with `throng runs`"),
@@ -75,19 +78,19 @@ pub fn missing(name: &str) -> String {
 }
 
 impl ListedRun {
-    /// `pass`, `fail`, …; `None`: it did not come to its end, or has not yet.
+    /// `pass`, `fail`, …; `None` if the run has not finished.
     pub fn verdict(&self) -> Option<&str> {
         self.figures["verdict"].as_str()
     }
 
-    /// Whether it appears to be running.
+    /// Whether the run appears to be in progress.
     pub fn is_under_way(&self, now: Date) -> bool {
         self.figures.is_null() && is_recent(self.record.began_ms, self.elapsed_s, now)
     }
 }
 
 impl Store {
-    /// All runs of a group, oldest first: of a tag, `tag:TAG`, or one run, by its id or as `latest`.
+    /// All runs of a group, oldest first. A group is `tag:TAG`, an identifier, or `latest`.
     ///
     /// # Errors
     /// The file is damaged.
@@ -98,7 +101,7 @@ impl Store {
         }
     }
 
-    /// All runs that the filter lets through, the oldest first.
+    /// All runs that match the filter, oldest first.
     ///
     /// # Errors
     /// The file is damaged.
@@ -107,7 +110,7 @@ impl Store {
         self.select(&format!("{MATCHING} ORDER BY id"), params![target, verdict, tag, before])
     }
 
-    /// The latest runs that the filter lets through, latest first; at most `most`.
+    /// The latest runs that match the filter, latest first; at most `most`.
     ///
     /// # Errors
     /// The file is damaged.
@@ -136,7 +139,8 @@ impl Store {
         Ok(ListedRun { id, record, figures, held, elapsed_s })
     }
 
-    /// What the last tick of a run has: connections open, and seconds since the first one began.
+    /// Open connections at the end of the last tick, and seconds from the start of the first tick to the end of the
+    /// last.
     fn last_seen(&self, id: &str) -> StoreResult<(u64, f64)> {
         let figures = |row: &Row| {
             let (open, from, until): (Option<i64>, Option<i64>, Option<i64>) =

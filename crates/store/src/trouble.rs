@@ -1,4 +1,4 @@
-//! What may be wrong with a store, and what to do about it.
+//! Errors of the store, with their fixes.
 
 use std::{
     fmt,
@@ -11,21 +11,21 @@ use samples::SCHEMA;
 /// Why a store cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreTrouble {
-    /// Another throng made it, and what is in it means something else; or it is another program's.
+    /// The file has another schema: it was written by another version of throng, or by another program.
     OtherSchema {
         /// The store.
         file: PathBuf,
-        /// The version that it has.
+        /// The schema version of the file.
         schema: u32,
     },
-    /// It is no store, or not any more.
+    /// The file is not a store, or is damaged.
     Damaged {
         /// The store.
         file: PathBuf,
-        /// What was found.
+        /// SQLite's message.
         why: String,
     },
-    /// The machine does not do it: permissions, a full disk, another writer that does not end.
+    /// An error of the machine: missing permission, a full disk, a writer that holds the lock too long.
     Failed(String),
 }
 
@@ -41,7 +41,7 @@ impl StoreTrouble {
     }
 }
 
-/// What to do about an error of the machine, after its name.
+/// The fix for an error of the machine, as a suffix of its message; empty if none is known.
 fn fix(code: Option<ErrorCode>) -> &'static str {
     match code {
         Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {

@@ -1,4 +1,8 @@
-//! Stores a run while it runs: a thread, behind a queue that never blocks the run.
+//! Stores a run while it is in progress.
+//!
+//! A thread writes to the store and takes rows from a bounded queue. The run never waits for the disk: a row that finds
+//! the
+//! queue full is dropped and counted.
 
 use std::{
     borrow::Cow,
@@ -13,11 +17,11 @@ use units::Nanos;
 
 use crate::{Store, StoreTrouble, summary_text};
 
-/// Ticks that may wait for the disk: a minute's. The largest observed take 20 KiB each.
+/// Capacity of the queue, in rows: a minute of ticks. The largest observed take 20 KiB each.
 const WAITING: usize = 60;
-/// What comes late is added to one of as many ticks before: an hour's.
+/// Number of recent ticks to which late measurements can be added: an hour.
 const AMENDED: usize = 3_600;
-/// Timeout of the store for the rest after the run.
+/// Maximum time to wait, after the run, until everything is stored.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The sink that writes a run to the store. Failures are reported once, and counted; the run continues.
@@ -26,29 +30,29 @@ pub struct StoreWriter {
     run: RunRecord,
     report: Tell,
     thread: Option<Thread>,
-    /// Ticks so far, and those lost because the queue was full.
+    /// Number of ticks so far; each one's number is its key in the store.
     seen: u64,
     missed: u64,
-    /// Until when each of the last ticks is, by number.
+    /// The number and the end of each recent tick, oldest first.
     recent: VecDeque<(u64, Nanos)>,
 }
 
-/// A run that was stored.
+/// The result of storing a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAs {
     /// Its identifier.
     pub id: String,
-    /// Ticks that are missing.
+    /// Number of ticks that are missing.
     pub missed: u64,
 }
 
-/// What is to be written.
+/// A row to write.
 enum Row {
-    /// A tick with its number.
+    /// A tick with its number, as JSON.
     Tick(u64, String),
-    /// What came late for the tick of this number.
+    /// Measurements that arrived late, with the number of their tick.
     Late(u64, Box<Tick>),
-    /// What the judge has read, as JSON.
+    /// The record that the judge has read, as JSON.
     Measured(String),
 }
 
@@ -59,12 +63,13 @@ struct Thread {
 }
 
 impl StoreWriter {
-    /// Stores a run in this file; its record's header is added when it begins.
+    /// A writer to this file; the header is added to `run` when the run begins.
     pub fn new(file: PathBuf, run: RunRecord, report: Tell) -> StoreWriter {
         StoreWriter { file, run, report, thread: None, seen: 0, missed: 0, recent: VecDeque::new() }
     }
 
-    /// Waits until all is stored, within bounds. `None`: it was not stored, which was reported.
+    /// Waits, at most [`PATIENCE`], until everything is stored. `None` if the run was not stored, which has been
+    /// reported.
     pub fn end(self) -> Option<StoredAs> {
         let Thread { ticks, summary, result } = self.thread?;
         drop((ticks, summary));
@@ -101,7 +106,7 @@ impl Sink for StoreWriter {
 
     fn tick(&mut self, tick: &Tick, samples: &Samples) {
         let Some(thread) = &self.thread else { return };
-        // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
+        // Serialised here: that takes 1 to 20 µs, less than a copy of the histograms would.
         let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) }.to_json();
         self.seen += 1;
         if let Err(TrySendError::Full(_)) = thread.ticks.try_send(Row::Tick(self.seen, record)) {
@@ -138,7 +143,7 @@ impl Sink for StoreWriter {
     }
 }
 
-/// The thread: takes ticks until there are no more, and then the summary, if there is one.
+/// The body of the thread: writes rows until the queue is closed, then the summary, if there is one.
 fn store_run(
     file: &Path,
     run: &RunRecord,
@@ -158,7 +163,7 @@ fn store_run(
         }
     };
     let mut missed = 0;
-    // A disk may have space again: each is tried, and the first failure is reported.
+    // A full disk may have space again later, so each row is tried; only the first failure is reported.
     let mut reported = false;
     let mut report_once = |e: rusqlite::Error| {
         if !std::mem::replace(&mut reported, true) {

@@ -1,4 +1,4 @@
-//! How much: `512`, `64KiB`, `10MB`.
+//! Numbers of bytes: `512`, `64KiB`, `10MB`.
 
 use crate::{
     ParseError,
@@ -6,10 +6,10 @@ use crate::{
 };
 use std::{fmt, iter};
 
-/// The binary units, smallest first (IEC 80000-13).
+/// Binary units, smallest first (IEC 80000-13).
 const BINARY: [(&str, u64); 5] =
     [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
-/// The decimal ones.
+/// Decimal units, smallest first.
 const DECIMAL: [(&str, u64); 4] =
     [("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)];
 
@@ -18,9 +18,8 @@ const DECIMAL: [(&str, u64); 4] =
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// Reads `512`, `64KiB` (1,024 each), `10MB` (1,000,000 each), `1.5GiB` or `12.5 MiB`; upper and lower case are one.
-    /// A [`ParseError`] where the unit is unknown (`64K` could be either), or the number is no whole number of
-    /// bytes.
+    /// Parses `512`, `64KiB` (1,024 bytes each), `10MB` (1,000,000 bytes each), `1.5GiB` or `12.5 MiB`; case does not matter. Fails with a
+    /// [`ParseError`] if the unit is unknown (`64K` is ambiguous), or if the result is not a whole number.
     pub fn parse(text: &str) -> Result<Bytes, ParseError> {
         let read = Decimal::leading(text).and_then(|(number, name)| {
             let name = if name.is_empty() { "B" } else { name.trim_start() };
@@ -36,18 +35,18 @@ impl Bytes {
         self.rounded(BINARY, 1_024)
     }
 
-    /// The same in decimal units: `12.9 MB`.
+    /// As `brief`, in decimal units: `12.9 MB`.
     pub fn brief_decimal(self) -> impl fmt::Display {
         self.rounded(iter::once(BINARY[0]).chain(DECIMAL), 1_000)
     }
 
-    /// Whether an amount is written in a decimal unit: `10MB`, and neither `10MiB` nor `10`.
+    /// Whether a text has a decimal unit, as `10MB` does, and not `10MiB` or `10`.
     pub fn is_decimal(text: &str) -> bool {
         let is_unit = |name: &str| DECIMAL.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         Decimal::leading(text).is_some_and(|(_, name)| is_unit(name.trim_start()))
     }
 
-    /// In the smallest of `units` of which there are fewer than `next`, or in terabytes.
+    /// Rounded, in the smallest of `units` that yields less than `next`, or in terabytes.
     fn rounded(self, units: impl IntoIterator<Item = (&'static str, u64)>, next: u128) -> String {
         for (name, unit) in units {
             let (whole, text) = rounded(self.0, unit, 100);

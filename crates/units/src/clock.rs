@@ -1,18 +1,18 @@
-//! The one clock. Everything else takes `now` as an argument.
+//! The only place in which the clock is read. Everything else takes `now` as an argument, so that the simulator can provide it.
 
 use std::time::{Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time or a length of time, in nanoseconds. Points count from the start of the [`Clock`]
-/// that all parts of a run share; the simulator's begin at zero too.
+/// A point in time or a duration, in nanoseconds. Points count from the start of the [`Clock`] that all parts of a run share; in the
+/// simulator from zero, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
     /// Zero: the start of the run, or no time at all.
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Nanos = Nanos(u64::MAX);
 
     /// `n` milliseconds.
@@ -40,7 +40,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to `self`; zero where `earlier` is later.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -54,7 +54,7 @@ impl std::ops::Add for Nanos {
     }
 }
 
-/// A monotonic clock that starts at zero. Copies share the start, so that the shards of a process agree.
+/// A monotonic clock that starts at zero. Copies share the start, so the shards of a process agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
@@ -70,13 +70,13 @@ impl Clock {
     }
 }
 
-/// The date as the time since 1970, for what has a date itself, as a message of a server may. It may jump; what is compared with it over
-/// a time is the [`Clock`] that started together with it.
+/// The date as time since 1970, for comparison with timestamps such as those in a server's messages. It may jump, so over longer times the
+/// [`Clock`] that started together with it is used instead.
 pub fn since_1970() -> Nanos {
     Nanos(date().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64))
 }
 
-/// The date, for files that are read when the run is long over. Never to measure with: it may jump.
+/// The date, for files that are read after the run. Never used for measurements, because it may jump.
 pub fn date() -> SystemTime {
     SystemTime::now()
 }

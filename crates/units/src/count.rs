@@ -1,4 +1,4 @@
-//! How many: `50`, `100k`, `1.5m`, `1,000,000`, `1e6`.
+//! Counts: `50`, `100k`, `1.5m`, `1,000,000`, `1e6`.
 
 use crate::{ParseError, decimal::Decimal};
 use std::fmt;
@@ -8,8 +8,8 @@ use std::fmt;
 pub struct Count(pub u64);
 
 impl Count {
-    /// Reads `50`, `1_000`, `1,000`, `1e3`, `100k`, `1.5m` (million) or `2g`. A [`ParseError`] where the text is none
-    /// of these, is not whole (`1.5`), or is beyond 64 bits.
+    /// Parses `50`, `1_000`, `1,000`, `1e3`, `100k`, `1.5m` (million) or `2g`. Fails with a [`ParseError`] if the text is none of these, is
+    /// not whole (`1.5`), or exceeds 64 bits.
     pub fn parse(text: &str) -> Result<Count, ParseError> {
         scaled(text, 1).map(Count).ok_or_else(|| ParseError::new(text, "a count", "50, 100k or 1.5m"))
     }
@@ -19,19 +19,18 @@ impl Count {
         format!("{self} {what}{}", self.one_or("", "s"))
     }
 
-    /// As a subject: `1 dial was`, `2,000 dials were`. For the same nouns.
+    /// As a subject: `1 dial was`, `2,000 dials were`. For nouns with a regular plural.
     pub fn were(self, what: &str) -> String {
         format!("{} {}", self.of(what), self.one_or("was", "were"))
     }
 
-    /// What is said of one, or of another number.
+    /// Selects the form for one, or for any other number.
     pub fn one_or<'a>(self, one: &'a str, several: &'a str) -> &'a str {
         if self.0 == 1 { one } else { several }
     }
 }
 
-/// `text`, a number with its `k`, `m` or `g`, times `unit`; none where it is not one, or the product is not
-/// whole.
+/// A number with optional `k`, `m` or `g`, times `unit`; `None` if the text is none, or the product is not whole.
 pub(crate) fn scaled(text: &str, unit: u64) -> Option<u64> {
     let (number, suffix) = Decimal::leading(text)?;
     let thousands = match suffix {

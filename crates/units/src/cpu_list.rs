@@ -1,6 +1,7 @@
-//! A list of processors as the kernel writes it.
+//! Lists of processors in the kernel's format.
 
-/// The first and the last of each span of a list, `0-3,8` (kernel document `admin-guide/cputopology`); `None`: it is not such a list.
+/// The first and last number of each range in a list such as `0-3,8` (kernel document `admin-guide/cputopology`); `None` if it is no such
+/// list.
 pub fn cpu_list(list: &str) -> Option<Vec<(u64, u64)>> {
     list.split(',').map(span).collect()
 }

@@ -7,12 +7,12 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// A date and time: milliseconds since 1970, UTC. Never to measure with: the clock that it comes from may jump.
+/// A date and time: milliseconds since 1970, UTC. Never used for measurements, because the system's date may jump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Date(pub u64);
 
 impl From<SystemTime> for Date {
-    /// What lies before 1970 is 1970.
+    /// Times before 1970 become 1970.
     fn from(time: SystemTime) -> Date {
         Date(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
     }
@@ -21,7 +21,7 @@ impl From<SystemTime> for Date {
 impl Date {
     /// Year, month and day (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms: `civil_from_days`).
     const fn civil(self) -> (u64, u64, u64) {
-        // Years begin in March here, so that the odd day is the last one; 719,468 days from 0000-03-01 to 1970-01-01.
+        // Years begin in March here, so that the leap day is the last one; 719,468 days from 0000-03-01 to 1970-01-01.
         let days = self.0 / 86_400_000 + 719_468;
         let (era, day) = (days / 146_097, days % 146_097);
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

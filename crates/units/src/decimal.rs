@@ -1,6 +1,6 @@
-//! Exact decimal numbers, so that `1.1m` is 1,100,000 and not what a float makes of it.
+//! Exact decimal numbers, so that `1.1m` is exactly 1,100,000, without rounding by floats.
 
-/// `digits` divided by ten to the power of `places`.
+/// `digits` divided by 10 to the power of `places`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     digits: u128,
@@ -8,8 +8,8 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Splits the number at the front of `text` from the unit after it: `1.5m` is 1.5 and `m`. `1_000`, `1,000` and `1e3`
-    /// are a thousand, `.5` is a half; a comma is only allowed before three digits, so `1,5` is not a number.
+    /// Splits a leading number from the unit after it: `1.5m` is 1.5 and `m`. `1_000`, `1,000` and `1e3` are a thousand, `.5` is a half; a
+    /// comma is only allowed before three digits, so `1,5` is no number.
     pub(crate) fn leading(text: &str) -> Option<(Decimal, &str)> {
         let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | ',' | '_')).unwrap_or(text.len());
         let (number, after) = text.split_at(end);
@@ -22,7 +22,7 @@ impl Decimal {
             None => (number, ""),
         };
         let digits = format!("{}{fraction}", ungrouped(whole)?);
-        // 38 digits are what a u128 surely holds.
+        // A u128 holds at least 38 digits.
         (digits.len() <= 38).then_some(())?;
         let (digits, places) = (digits.parse::<u128>().ok()?, fraction.len() as i32 - exponent);
         let number = match u32::try_from(places) {
@@ -35,7 +35,7 @@ impl Decimal {
         Some((number, unit))
     }
 
-    /// The number times `unit`; none where that is not whole or does not fit.
+    /// The number times `unit`; `None` if the product is not whole or too large.
     pub(crate) fn times(self, unit: u64) -> Option<u64> {
         let product = self.digits.checked_mul(u128::from(unit))?;
         let scale = 10u128.pow(self.places);
@@ -43,7 +43,7 @@ impl Decimal {
     }
 }
 
-/// The exponent at the front of `text` and what follows it: of `e3/s` 3 and `/s`. Three digits are more than a number may have.
+/// A leading exponent, and the text after it: `e3/s` is 3 and `/s`. At most three digits.
 fn exponent(text: &str) -> Option<(i32, &str)> {
     let signed = text.strip_prefix(['e', 'E'])?;
     let unsigned = signed.strip_prefix(['+', '-']).unwrap_or(signed);
@@ -53,7 +53,7 @@ fn exponent(text: &str) -> Option<(i32, &str)> {
     Some((if signed.starts_with('-') { -exponent } else { exponent }, rest))
 }
 
-/// `n` in units of `unit`, rounded to a whole number; and as text, with one decimal place below `most`.
+/// `n` in units of `unit`, rounded to a whole number; and as text, with one decimal if below `most`.
 pub(crate) fn rounded(n: u64, unit: u64, most: u128) -> (u128, String) {
     let (n, unit) = (u128::from(n), u128::from(unit));
     let (whole, tenths) = ((n + unit / 2) / unit, (n * 10 + unit / 2) / unit);
@@ -90,7 +90,7 @@ mod tests {
         check("1.5E+3s", Some((1_500_000, "s")));
         check("25e-1/s", Some((2_500, "/s")));
         check("1_000e2k", Some((100_000_000, "k")));
-        // No exponent, but a unit that begins with an e.
+        // Not an exponent, but a unit that begins with e.
         for unit in ["e", "e+", "eggs", "e1234"] {
             check(&format!("5{unit}"), Some((5_000, unit)));
         }

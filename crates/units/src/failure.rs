@@ -1,4 +1,5 @@
-//! A failure of throng itself: the first panic of this process, in whichever thread.
+//! Failures of throng itself: the first panic of any thread of this process. The other threads store what was measured before the process
+//! ends.
 
 use std::{
     env, fmt,
@@ -14,13 +15,13 @@ use std::{
 #[cfg(not(panic = "unwind"))]
 compile_error!("a panic ends one thread, and the others store what was measured: use panic = \"unwind\"");
 
-/// The process ends this long after a failure, whatever still waits for a thread that is no more.
+/// Maximum time until the process ends after a failure, even if something still waits for the ended thread.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// What failed, and where.
+/// A failure and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The message of the panic, in one line.
+    /// The panic message, on one line.
     pub message: String,
     /// File, line and column of the source.
     pub place: String,
@@ -30,13 +31,13 @@ pub struct Failure {
 
 static FIRST: OnceLock<Failure> = OnceLock::new();
 static IS_WATCHED: OnceLock<()> = OnceLock::new();
-/// What ends commands that last until they are stopped.
+/// Flags that stop commands which would otherwise run until stopped.
 static ORDERS: Mutex<Vec<Arc<AtomicBool>>> = Mutex::new(Vec::new());
 
 impl Failure {
-    /// From now on a panic is a failure of this process, instead of one of its thread alone. `say` is called with the first, from a
-    /// thread of its own: the one that fails may hold what `say` needs. If the process has not ended a minute later, `exit` ends it.
-    /// With `RUST_BACKTRACE`, panics are printed as usual besides.
+    /// From now on a panic in any thread is a failure of the process. `say` is called with the first one, from a new thread, because the
+    /// failing thread may hold locks that `say` needs. If the process has not ended a minute later, `exit` is called. With
+    /// `RUST_BACKTRACE`, panics are also printed as usual.
     pub fn watch(say: fn(&Failure), exit: fn()) {
         if IS_WATCHED.set(()).is_err() {
             return;
@@ -56,17 +57,17 @@ impl Failure {
                 thread::sleep(ENDS_WITHIN);
                 exit();
             };
-            // Without a further thread, the caller of `first` reports it.
+            // If no thread can be started, the caller of `first` reports the failure.
             let _ = thread::Builder::new().name("failure".to_owned()).spawn(last);
         }));
     }
 
-    /// The first since panics are watched.
+    /// The first failure since `watch` was called.
     pub fn first() -> Option<&'static Failure> {
         FIRST.get()
     }
 
-    /// Gives this order to stop, too.
+    /// Registers a flag that is set when throng fails.
     pub fn orders(stop: &Arc<AtomicBool>) {
         ORDERS.lock().unwrap_or_else(PoisonError::into_inner).push(stop.clone());
     }
@@ -89,17 +90,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Does what must not end its caller: none if it panics, which is then a [`Failure`]. Where panics are not watched, as in tests, they go
-/// on.
+/// Runs `work`, whose panic must not end the caller: returns `None` if it panics, which is recorded as a [`Failure`]. If panics are not
+/// watched, as in tests, they propagate.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     match IS_WATCHED.get() {
-        // What a panic leaves half done is only reported, as far as it is there.
+        // State that a panic leaves inconsistent is only reported.
         Some(()) => panic::catch_unwind(AssertUnwindSafe(work)).ok(),
         None => Some(work()),
     }
 }
 
-/// Panics here if a test asks for it: `THRONG_FAIL=shard` at once, `shard:40` the fortieth time. Nothing in a release build.
+/// Panics here if a test requests it: `THRONG_FAIL=shard` at the first call, `shard:40` at the fortieth. Does nothing in release builds.
 #[inline(always)]
 pub fn failpoint(place: &str) {
     if cfg!(debug_assertions) {
@@ -116,7 +117,7 @@ mod failpoint {
         },
     };
 
-    /// The place, and how often it is still passed.
+    /// The place, and the number of calls until it fails.
     static WANTED: OnceLock<Option<(String, AtomicU64)>> = OnceLock::new();
 
     pub(super) fn reach(place: &str) {

@@ -1,8 +1,8 @@
-//! What an error of a file means to the user.
+//! Errors of files, in words for users.
 
 use std::io::{self, ErrorKind};
 
-/// An error of a file with its fix; as the system names it where no fix is known.
+/// An error with its fix, or the system's message if no fix is known.
 pub fn file_error(e: &io::Error) -> String {
     let fix = match e.kind() {
         ErrorKind::StorageFull => "no space is left on the disk; free some, or use another disk",

@@ -1,6 +1,6 @@
-//! Numbers with a fixed number of decimal places, of which nothing has no sign.
+//! Numbers with a fixed number of decimals, in which zero has no sign.
 
-/// `n` with so many decimal places; what rounds to nothing is `0.0`, never `-0.0`.
+/// `n` with this number of decimals; a value that rounds to zero is `0.0`, never `-0.0`.
 pub fn fixed(n: f64, places: usize) -> String {
     let text = format!("{n:.places$}");
     match text.strip_prefix('-') {
@@ -9,7 +9,7 @@ pub fn fixed(n: f64, places: usize) -> String {
     }
 }
 
-/// The same with its sign: `+0.3`, `-1.2`, `0.0`.
+/// As `fixed`, with sign: `+0.3`, `-1.2`, `0.0`.
 pub fn signed(n: f64, places: usize) -> String {
     let text = fixed(n, places);
     if text.starts_with('-') || is_nothing(&text) { text } else { format!("+{text}") }

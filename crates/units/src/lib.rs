@@ -1,7 +1,7 @@
-//! Numbers people type and read: parse, print, round trip; time, and seeded randomness.
+//! Types for numbers that people type and read, with parsing and printing; time, and seeded randomness.
 //!
-//! Each type of number has `parse`, whose [`ParseError`] names the text and how to write it, and a `Display` that `parse`
-//! reads back exactly. Where people read more than they type, `brief` prints a rounded figure.
+//! Each number type has `parse`, whose [`ParseError`] names the text and a valid alternative, and a `Display` that `parse` reads back
+//! exactly. `brief` prints a rounded value for reading.
 
 mod bytes;
 mod clock;

@@ -1,11 +1,11 @@
-//! URLs without the user and the password in them.
+//! URLs without user and password.
 
-/// The text with `…` for what a URL in it has before its host: `nats://…@10.0.0.1:4222`.
+/// Replaces user and password of URLs in a text by `…`: `nats://…@10.0.0.1:4222`.
 pub fn without_login(text: &str) -> String {
     let mut parts = text.split("://");
     let mut shown = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // RFC 3986 section 3.2: the authority ends there, and its user at the last @.
+        // RFC 3986 section 3.2: the authority ends here, and its user information at the last @.
         let authority = part.find(['/', '?', '#', ' ', '\n', '"']).map_or(part, |end| &part[..end]);
         let login = authority.rfind('@').unwrap_or(0);
         shown += "://";

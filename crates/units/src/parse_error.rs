@@ -22,7 +22,7 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Debug quotes the text and escapes what would move the cursor of a terminal.
+        // Debug quotes the text, and escapes control characters.
         write!(f, "{:?} is not {}; use {}", self.text, self.wanted, self.fix)
     }
 }

@@ -1,6 +1,6 @@
-//! Shares as people read them.
+//! Shares in percent, for people.
 
-/// A share, 0..=1, to two digits at least. What is not nothing is not written as nothing, nor what is not all as all.
+/// A share, 0..=1, with at least two digits. Only zero is printed as 0 %, and only one as 100 %.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         n if n >= 100.0 => format!("{n:.0} %"),

@@ -1,8 +1,8 @@
-//! Text from elsewhere, before it goes to a terminal.
+//! Foreign text for output on a terminal.
 
 use std::borrow::Cow;
 
-/// The text with `�` for control characters, which a terminal would obey: all but line ends and tabs.
+/// Replaces control characters, which a terminal would execute, by `�`; keeps line ends and tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| c.is_control() && !"\n\r\t".contains(c);
     if !text.contains(is_harmful) {

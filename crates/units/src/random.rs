@@ -1,40 +1,39 @@
-//! Seeded randomness: the same seed draws the same numbers, on every machine.
+//! Seeded randomness: the same seed yields the same numbers on every machine.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The golden ratio in 64 bits: splitmix64's step, odd and without pattern.
+/// The golden ratio as a 64-bit fraction: the step of splitmix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A stream of numbers from a seed (splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014). Eight bytes of state, a nanosecond a number; not for secrets.
+/// A stream of random numbers from a seed (splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Eight bytes of state, a nanosecond per number; not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The stream of `seed`. Neighbouring seeds give unrelated streams.
+    /// The stream of `seed`. Adjacent seeds yield unrelated streams.
     pub fn new(seed: u64) -> Random {
-        // Without the mixing, the streams of seeds that lie one step apart would be one stream, shifted.
+        // Without mixing, seeds that differ by one step would yield the same stream, shifted.
         Random { state: mix(seed) }
     }
 
-    /// Any 64 bits.
+    /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         mix(self.state)
     }
 
-    /// A number less than `n`; 0 for an `n` of 0. The bias is below n / 2^64.
+    /// A number below `n`; 0 if `n` is 0. The bias is below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        // Multiply and shift instead of a division: Lemire, "Fast random integer generation in an interval",
-        // 2019.
+        // Multiplication instead of division: Lemire, "Fast random integer generation in an interval", 2019.
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// A number from `low` to `high`, both included; `low` where `high` is less.
+    /// A number from `low` to `high`, both included; `low` if `high` is less.
     #[inline]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         match high.saturating_sub(low).checked_add(1) {
@@ -44,12 +43,12 @@ impl Random {
     }
 }
 
-/// A number from the operating system's randomness.
+/// A random number from the operating system.
 pub fn system_random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The seed of the `index`-th of several streams that share `seed`.
+/// The seed of the `index`-th of several streams derived from `seed`.
 pub fn nth_seed(seed: u64, index: u32) -> u64 {
     mix(seed.wrapping_add(STEP.wrapping_mul(u64::from(index) + 1)))
 }
@@ -100,7 +99,7 @@ mod tests {
             prop_assert_eq!(draw(seed), draw(seed));
             prop_assert_ne!(draw(seed), draw(seed.wrapping_add(1)));
             prop_assert_ne!(nth_seed(seed, 0), nth_seed(seed, 1));
-            // Not the same stream one number further on.
+            // Not the same stream, shifted by one number.
             prop_assert_ne!(draw(seed)[1], draw(seed.wrapping_add(STEP))[0]);
         }
     }

@@ -1,13 +1,13 @@
-//! How many in a time: `20k/s`, `600/m`.
+//! Rates: `20k/s`, `600/m`.
 
 use crate::{Nanos, ParseError, count::scaled, span};
 use std::fmt;
 
-/// Thousandths a minute that make one a second.
+/// One per second, in thousandths per minute.
 const ONE_PER_S: u64 = 60_000;
-/// Thousandths a minute that make a thousandth a second: the finest that is printed per second.
+/// A thousandth per second, in thousandths per minute: the resolution of rates printed per second.
 const FINEST_PER_S: u64 = ONE_PER_S / 1_000;
-/// The product of a rate in thousandths a minute and a time in nanoseconds that makes one event.
+/// One event: the product of a rate in thousandths per minute and a time in nanoseconds.
 const ONE: u128 = 60_000 * 1_000_000_000;
 
 /// Events per time, exact for whole numbers per second and per minute: stored in thousandths per minute.
@@ -19,46 +19,46 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `n` a second.
+    /// `n` per second.
     pub const fn per_s(n: u32) -> Rate {
         Rate { milli_per_min: n as u64 * ONE_PER_S }
     }
 
-    /// `n` a second, rounded to a thousandth a minute; zero where `n` is negative or no number.
+    /// `n` per second, rounded to a thousandth per minute; zero if `n` is negative or NaN.
     pub fn from_per_s_f64(n: f64) -> Rate {
         Rate { milli_per_min: (n * ONE_PER_S as f64).round() as u64 }
     }
 
-    /// Events a second, with fraction.
+    /// Events per second, with fraction.
     pub fn per_s_f64(self) -> f64 {
         self.milli_per_min as f64 / ONE_PER_S as f64
     }
 
-    /// The fastest that is not faster and is printed per second; below one a second itself.
+    /// Rounded down to a rate that is printed per second; rates below 1/s are unchanged.
     pub fn down_to_per_s(self) -> Rate {
         let beyond = if self < Rate::per_s(1) { 0 } else { self.milli_per_min % FINEST_PER_S };
         Rate { milli_per_min: self.milli_per_min - beyond }
     }
 
-    /// The slowest that is not slower and is printed per second; below one a second itself.
+    /// Rounded up to a rate that is printed per second; rates below 1/s are unchanged.
     pub fn up_to_per_s(self) -> Rate {
         let down = self.down_to_per_s();
         let step = if down == self { 0 } else { FINEST_PER_S };
         Rate { milli_per_min: down.milli_per_min.saturating_add(step) }
     }
 
-    /// Does nothing ever happen at this rate?
+    /// Whether the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.milli_per_min == 0
     }
 
-    /// How many whole events fit into `elapsed`: never ahead, and exact in the long run. Saturates.
+    /// The number of events due after `elapsed`, rounded down: never early, and exact in the long run. Saturates.
     pub fn due(self, elapsed: Nanos) -> u64 {
         let events = u128::from(self.milli_per_min) * u128::from(elapsed.0) / ONE;
         u64::try_from(events).unwrap_or(u64::MAX)
     }
 
-    /// The first time at which `n` events are due; [`Nanos::NEVER`] where that is beyond all time.
+    /// The first time at which `n` events are due; [`Nanos::NEVER`] if it is out of range.
     pub fn time_of(self, n: u64) -> Nanos {
         if n == 0 {
             return Nanos::ZERO;
@@ -70,8 +70,8 @@ impl Rate {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Reads `100/s`, `20k/s`, `1e4/sec`, `0.5/s` or `600/m`. A [`ParseError`] where the text is not per second or per
-    /// minute, or is finer than a thousandth a minute.
+    /// Parses `100/s`, `20k/s`, `1e4/sec`, `0.5/s` or `600/m`. Fails with a [`ParseError`] if the text is not per second or per minute, or
+    /// has a finer resolution than a thousandth per minute.
     pub fn parse(text: &str) -> Result<Rate, ParseError> {
         let read = text.split_once('/').and_then(|(number, unit)| match span::unit(unit.trim_start())? {
             span::SECOND => scaled(number.trim_end(), ONE_PER_S),

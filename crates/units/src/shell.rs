@@ -1,6 +1,6 @@
-//! What a shell reads as one word.
+//! Quoting for shells.
 
-/// An argument of a command line, quoted if a shell would read more than the argument itself in it.
+/// An argument of a command line, quoted if a shell would interpret it otherwise.
 pub fn shell_word(arg: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
     if !arg.is_empty() && arg.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! How long: `5s`, `1500ms`, `1m30s`, `2 min`; and from how long to how long: `5s..45s`.
+//! Times and ranges of times: `5s`, `1500ms`, `1m30s`, `2 min`; `5s..45s`.
 
 use crate::{
     Nanos, ParseError,
@@ -9,7 +9,7 @@ use std::fmt;
 pub(crate) const MINUTE: u64 = 60_000_000_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// The units of time and their nanoseconds, longest first; the first name of each is what we print.
+/// Units of time in nanoseconds, longest first; the first name is used for printing.
 const UNITS: [(&[&str], u64); 6] = [
     (&["h", "hr", "hrs", "hour", "hours"], 60 * MINUTE),
     (&["m", "min", "mins", "minute", "minutes"], MINUTE),
@@ -19,15 +19,14 @@ const UNITS: [(&[&str], u64); 6] = [
     (&["ns"], 1),
 ];
 
-/// The nanoseconds of a unit of this name.
+/// The nanoseconds of the unit with this name.
 pub(crate) fn unit(name: &str) -> Option<u64> {
     UNITS.iter().find(|(names, _)| names.contains(&name)).map(|(_, unit)| *unit)
 }
 
 impl Nanos {
-    /// Reads `5s`, `1500ms`, `1.5h`, `1m30s`, `10 s`, `2min`, `1hour`, `100us` or `0`: numbers with their units, longest
-    /// unit first.
-    /// A [`ParseError`] where a unit is missing or unknown, or the time is beyond 584 years.
+    /// Parses `5s`, `1500ms`, `1.5h`, `1m30s`, `10 s`, `2min`, `1hour`, `100us` or `0`: numbers with units, in descending order of units.
+    /// Fails with a [`ParseError`] if a unit is missing or unknown, or the time exceeds 584 years.
     pub fn parse(text: &str) -> Result<Nanos, ParseError> {
         sum(text).map(Nanos).ok_or_else(|| {
             ParseError::new(
@@ -38,7 +37,7 @@ impl Nanos {
         })
     }
 
-    /// The same; a number without a unit is in seconds, as for curl and wrk: `10`, `2.5`.
+    /// As `parse`; a number without a unit is in seconds, as for curl and wrk: `10`, `2.5`.
     pub fn parse_or_seconds(text: &str) -> Result<Nanos, ParseError> {
         if !is_bare(text) {
             return Nanos::parse(text);
@@ -65,7 +64,7 @@ fn is_bare(text: &str) -> bool {
     Decimal::leading(text).is_some_and(|(_, unit)| unit.is_empty())
 }
 
-/// The nanoseconds of `1m30s`; none where it is no time.
+/// The nanoseconds of a time such as `1m30s`; `None` if it is invalid.
 fn sum(text: &str) -> Option<u64> {
     if text == "0" {
         return Some(0);
@@ -76,7 +75,7 @@ fn sum(text: &str) -> Option<u64> {
         let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
         let (name, next) = after.split_at(end);
         let unit = unit(name.trim())?;
-        // Descending units catch a slip such as `30s30s`.
+        // Requiring descending units catches typing errors such as `30s30s`.
         (unit < shorter_than).then_some(())?;
         total = total.checked_add(number.times(unit)?)?;
         if next.is_empty() {
@@ -87,7 +86,7 @@ fn sum(text: &str) -> Option<u64> {
 }
 
 impl fmt::Display for Nanos {
-    /// Exact: `1m30s`, `1s500ms`, `0s`.
+    /// Prints exactly: `1m30s`, `1s500ms`, `0s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mut rest, mut text) = (self.0, String::new());
         for (names, unit) in UNITS {
@@ -100,18 +99,17 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// From `min` to `max`, both included: `5s..45s`, or a single time where they are equal.
+/// A range of times, both ends included: `5s..45s`, or a single time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Spans {
-    /// The shortest.
+    /// Minimum.
     pub min: Nanos,
-    /// The longest; not less than `min`.
+    /// Maximum; at least `min`.
     pub max: Nanos,
 }
 
 impl Spans {
-    /// Reads `5s..45s`, or one time for both. A [`ParseError`] where an end is no time, or the first is longer
-    /// than the second.
+    /// Parses `5s..45s`, or one time for both ends. Fails with a [`ParseError`] if an end is no time, or the first exceeds the second.
     pub fn parse(text: &str) -> Result<Spans, ParseError> {
         let Some((min, max)) = text.split_once("..") else {
             return Nanos::parse(text).map(|time| Spans { min: time, max: time });
@@ -119,7 +117,7 @@ impl Spans {
         let (min, max) = (min.trim(), max.trim());
         let parse_error = |fix: String| ParseError::new(text, "a range of times", fix);
         match (Nanos::parse(min), Nanos::parse(max)) {
-            // `0...5s` is a slip.
+            // `0...5s` is a typing error.
             _ if max.starts_with('.') => Err(parse_error("5s..45s".to_owned())),
             (Ok(from), Ok(to)) if from <= to => Ok(Spans { min: from, max: to }),
             (Ok(_), Ok(_)) => Err(parse_error(format!("{max}..{min}"))),
@@ -127,7 +125,7 @@ impl Spans {
         }
     }
 
-    /// The same; numbers without a unit are in seconds: `5`, `5..45`.
+    /// As `parse`; numbers without a unit are in seconds: `5`, `5..45`.
     pub fn parse_or_seconds(text: &str) -> Result<Spans, ParseError> {
         let with_unit = match text.split_once("..") {
             Some((min, max)) if is_bare(min.trim()) && is_bare(max.trim()) => {

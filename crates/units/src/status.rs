@@ -1,13 +1,13 @@
-//! The status of a response: of HTTP by its number, of gRPC by its name.
+//! Statuses of responses: HTTP statuses by number, gRPC statuses by name.
 
 use crate::ParseError;
 use std::fmt;
 
-/// A status. Those of gRPC are the numbers below 17, which HTTP has no use for. Prints `404`, `NOT_FOUND`.
+/// A status. Numbers below 17 are gRPC statuses, as HTTP does not use them. Prints as `404` or `NOT_FOUND`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(pub u16);
 
-/// The statuses of gRPC by their numbers (`grpc/doc/statuscodes.md`).
+/// Names of gRPC statuses by number (`grpc/doc/statuscodes.md`).
 const OF_GRPC: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -29,10 +29,10 @@ const OF_GRPC: [&str; 17] = [
 ];
 
 impl Status {
-    /// Of gRPC: a call had no response by its deadline.
+    /// gRPC: a call had no response by its deadline.
     pub const DEADLINE_EXCEEDED: Status = Status(4);
 
-    /// A status of gRPC, by its name or its number.
+    /// Parses a gRPC status by name or number.
     ///
     /// # Errors
     /// There is no such status.
@@ -45,13 +45,13 @@ impl Status {
         Ok(Status(number as u16))
     }
 
-    /// As it prints; also the number of any.
+    /// Parses the printed form, or any number.
     pub fn parse(text: &str) -> Option<Status> {
         let named = OF_GRPC.iter().position(|name| *name == text).map(|number| number as u16);
         named.or_else(|| text.parse().ok()).map(Status)
     }
 
-    /// Whether it is one of gRPC.
+    /// Whether it is a gRPC status.
     pub fn is_grpc(self) -> bool {
         usize::from(self.0) < OF_GRPC.len()
     }

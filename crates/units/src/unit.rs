@@ -1,33 +1,33 @@
-//! What a figure counts, and how it is written for people.
+//! Units of figures, and their form for people.
 
 use crate::{Bytes, Count};
 
-/// The unit of a figure, as the summary's JSON has it.
+/// The unit of a figure in the summary's JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// A count.
     Count,
     /// Microseconds.
     Micros,
     /// Seconds.
     Seconds,
-    /// Things a second.
+    /// A count per second.
     PerSecond,
     /// Bytes.
     Bytes,
-    /// Bytes a second.
+    /// Bytes per second.
     BytesPerSecond,
-    /// 0..=1.
+    /// A share, 0..=1.
     Share,
-    /// Anything else.
+    /// Any other number.
     Number,
 }
 
 impl Unit {
-    /// A value to three digits, and all of those before the point: `1.23 ms`, `12,345/s`, `8,349 B`.
+    /// The value with three significant digits, or all digits before the point: `1.23 ms`, `12,345/s`, `8,349 B`.
     pub fn brief(self, value: f64) -> String {
         match self {
-            // Whole numbers that went through logarithms come back almost whole.
+            // Whole numbers that were computed by logarithms are nearly whole.
             Unit::Count | Unit::Number if (value - value.round()).abs() < 1e-6 => whole(value),
             Unit::Count | Unit::Number => three(value),
             Unit::Micros if value < 999.5 => format!("{} µs", three(value)),
@@ -38,13 +38,13 @@ impl Unit {
             Unit::Bytes if value < 99_999.5 => format!("{} B", whole(value)),
             Unit::Bytes if value < 1_023.5 * 1_024.0 => format!("{} KiB", three(value / 1_024.0)),
             Unit::Bytes => format!("{} MiB", three(value / 1_048_576.0)),
-            // As the live display has them: a rate is not compared to the byte.
+            // As in the live display: rates are not compared to the byte.
             Unit::BytesPerSecond => format!("{}/s", Bytes(value.round() as u64).brief()),
             Unit::Share => format!("{:.1} %", value * 100.0),
         }
     }
 
-    /// The same, with bytes in decimal units: `38.4 MB/s`.
+    /// As `brief`, with bytes in decimal units: `38.4 MB/s`.
     pub fn brief_decimal(self, value: f64) -> String {
         let decimal = || Bytes(value.round() as u64).brief_decimal();
         match self {
@@ -55,7 +55,7 @@ impl Unit {
     }
 }
 
-/// To three digits, and all of those before the point.
+/// Three significant digits, or all digits before the point.
 fn three(n: f64) -> String {
     match n.abs() {
         99.95.. => whole(n),

@@ -1,4 +1,4 @@
-//! A panic is a failure of the process once that is watched: in a process of its own.
+//! A panic is a failure of the process once panics are watched; tested in a process of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 

@@ -1,19 +1,21 @@
-//! A body that is a JSON object: its fields, or all that is wrong with them, in words for those who wrote it.
+//! Parses a request body that is a JSON object. All mistakes are collected and reported at once, as messages for the
+//! author
+//! of the request.
 
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 
-/// What an object may have.
+/// The schema of an object.
 pub(super) struct Form {
-    /// What it is: `a run`.
+    /// The object's name in messages: `a run`.
     pub(super) name: &'static str,
     pub(super) keys: &'static [&'static str],
-    /// What to write instead of what is wrong.
+    /// The fix, as a suffix of each message.
     pub(super) fix: &'static str,
 }
 
-/// The fields that were not taken yet, and what is wrong with those that were.
+/// The fields that have not been taken yet, and the mistakes found so far.
 pub(super) struct Fields<'f> {
     form: &'f Form,
     left: Map<String, Value>,
@@ -21,10 +23,10 @@ pub(super) struct Fields<'f> {
 }
 
 impl<'f> Fields<'f> {
-    /// Those of a body.
+    /// Reads the fields of a body.
     ///
     /// # Errors
-    /// It is no JSON, or no object.
+    /// The body is not a JSON object.
     pub(super) fn read(body: &[u8], form: &'f Form) -> Result<Fields<'f>, Problem> {
         let Form { name, keys, fix } = form;
         let wrong = |why: String| Problem::wrong(vec![format!("{why}; {fix}")]);
@@ -38,17 +40,17 @@ impl<'f> Fields<'f> {
         Ok(Fields { form, left, mistakes })
     }
 
-    /// Whether a field is there, and not taken yet.
+    /// Whether a field is present and has not been taken.
     pub(super) fn has(&self, name: &str) -> bool {
         self.left.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// The value of a field, if it has one.
+    /// Takes the value of a field; `None` if it is absent or null.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.left.remove(name).filter(|value| !value.is_null())
     }
 
-    /// A field that is a text.
+    /// Takes a string field; another type is a mistake.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
@@ -56,7 +58,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// What is in a field that is an object; nothing, where it is absent.
+    /// Takes an object field; empty if it is absent.
     pub(super) fn object(&mut self, name: &str) -> Map<String, Value> {
         let read = match self.take(name) {
             None => None,
@@ -66,24 +68,24 @@ impl<'f> Fields<'f> {
         read.unwrap_or_default()
     }
 
-    /// A field of another kind than it should be.
+    /// Records a value of the wrong type as a mistake.
     fn wrong<T>(&mut self, name: &str, wanted: &str, value: &Value) -> Option<T> {
         let fix = self.form.fix;
         self.add(format!("{name}: use {wanted}, not {}; {fix}", kind(value)));
         None
     }
 
-    /// One more mistake.
+    /// Records a mistake.
     pub(super) fn add(&mut self, mistake: impl Into<String>) {
         self.mistakes.push(mistake.into());
     }
 
-    /// All mistakes.
+    /// All mistakes found.
     pub(super) fn into_mistakes(self) -> Vec<String> {
         self.mistakes
     }
 
-    /// What was read.
+    /// Ends the parsing: returns `read` if there are no mistakes.
     ///
     /// # Errors
     /// All mistakes.
@@ -92,13 +94,13 @@ impl<'f> Fields<'f> {
     }
 }
 
-/// Where JSON cannot be read.
+/// A message with the position of a JSON syntax error.
 fn unreadable(e: &serde_json::Error) -> String {
     let why = if e.is_eof() { "it ends too early" } else { "check its quotes, commas and braces" };
     format!("not JSON: line {}, column {}: {why}", e.line(), e.column())
 }
 
-/// What a value is.
+/// The name of a value's type, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,4 +1,4 @@
-//! Which targets an agent may load, independent of who asks.
+//! The allow list of an agent: the targets that it may load, whatever a coordinator asks for.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,15 +11,15 @@ pub struct Allow(Vec<Allowed>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Allowed {
     network: Network,
-    /// None: any.
+    /// `None`: any port.
     port: Option<u16>,
 }
 
 impl Allow {
-    /// `HOST[:PORT]` and `CIDR`, each; loopback if there are none. Names are resolved now.
+    /// Parses entries `HOST[:PORT]` or `CIDR`; without entries only loopback is allowed. Names are resolved now.
     ///
     /// # Errors
-    /// What cannot be read, with the fix.
+    /// All invalid entries, with the fix.
     pub fn parse(
         texts: &[String],
         resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>,
@@ -38,10 +38,11 @@ impl Allow {
         if mistakes.is_empty() { Ok(Allow(allowed)) } else { Err(mistakes) }
     }
 
-    /// Every destination of the plan is allowed, those of the other family of a name included: [`run::settle`] may choose them.
+    /// Checks that every destination of the plan is allowed, including those of the other address family, which [`run::settle`] may
+    /// choose.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first destination that is not allowed.
     pub fn check(&self, plan: &Plan) -> Result<(), String> {
         let probes = plan.probe.iter().flat_map(|probe| &probe.populations);
         let targets = plan.populations.iter().chain(probes).map(|population| &population.target);
@@ -68,7 +69,7 @@ fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> R
         Ok(network) => return Ok(vec![Allowed { network, port: None }]),
         Err(why) => why,
     };
-    // What begins with an address and a slash is no name.
+    // Text that begins with an address and a slash is not a name.
     let base = text.split_once('/').and_then(|(base, prefix)| Some((base.parse::<IpAddr>().ok()?, prefix)));
     if let Some((base, prefix)) = base {
         let most = if base.is_ipv4() { 32 } else { 128 };

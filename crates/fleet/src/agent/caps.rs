@@ -1,4 +1,4 @@
-//! How much an agent may load: for runs of a fleet and for the clients of its control API together.
+//! The caps of an agent on connections and rates, which runs of a fleet and the clients of its control API share.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -7,10 +7,10 @@ use units::{Count, Rate};
 
 use crate::rates::{busiest, dial_rate, request_rate, totals};
 
-/// Rates are added up in millionths a second: what is taken is given back exactly.
+/// Rates are summed in integer millionths per second, so that what is taken is given back exactly.
 const MILLIONTHS: f64 = 1e6;
 
-/// The caps of an agent, and what is held against them. Clones share it.
+/// The caps of an agent, and what is used of them. Clones share the usage.
 #[derive(Clone, Debug, Default)]
 pub struct Caps {
     connections: Option<u64>,
@@ -18,15 +18,15 @@ pub struct Caps {
     used: Arc<Mutex<Used>>,
 }
 
-/// What all that the agent does has taken.
+/// Total usage of the agent.
 #[derive(Debug, Default)]
 struct Used {
     connections: u64,
-    /// Dials or requests of all of them together, whichever are more, millionths a second.
+    /// Dials or requests of all uses together, whichever are more, in millionths per second.
     sends: u64,
 }
 
-/// Connections, and what they send, that count against the caps until this is dropped.
+/// Connections and their rate that count against the caps until this is dropped.
 #[derive(Debug)]
 pub struct Held {
     all: Arc<Mutex<Used>>,
@@ -35,36 +35,36 @@ pub struct Held {
 }
 
 impl Caps {
-    /// At most this many connections at once, and this many dials or requests a second each; none: no limit.
+    /// Limits the number of concurrent connections, and the dials and the requests per second; `None`: no limit.
     pub fn new(connections: Option<u64>, rate: Option<Rate>) -> Caps {
         Caps { connections, rate, used: Arc::default() }
     }
 
-    /// The most dials a second.
+    /// The cap on dials and on requests per second.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    /// What is left of it beside what is in use.
+    /// The unused part of the cap on rates.
     pub fn free_rate(&self) -> Option<Rate> {
         self.rate.map(|most| left(most, self.used().sends))
     }
 
-    /// The most connections at once.
+    /// The cap on concurrent connections.
     pub fn connections(&self) -> Option<u64> {
         self.connections
     }
 
-    /// Connections that may be held beside those that are.
+    /// The unused part of the cap on connections.
     pub(super) fn free(&self) -> Option<u64> {
         self.connections.map(|most| most.saturating_sub(self.used().connections))
     }
 
-    /// Takes a part of a plan: [`Plan::sliced`]. `together`: with those parts of it that the agent has already, which hold `has` of
-    /// the rate.
+    /// Takes a part of a plan ([`Plan::sliced`]). `together`: this part and the agent's other parts of the plan, which already hold `has`
+    /// of the rate.
     ///
     /// # Errors
-    /// The plan is over a cap; with the number and the flag that raises it.
+    /// A cap is exceeded; contains the number and the flag that raises it.
     pub(super) fn take(&self, part: &Plan, together: &Plan, has: u64) -> Result<Held, String> {
         let mut used = self.used();
         self.check_rates(together, used.sends.saturating_sub(has))?;
@@ -72,10 +72,10 @@ impl Caps {
         self.add(&mut used, part.places().into(), sends)
     }
 
-    /// Takes connections of clients, which all together send pings at this rate.
+    /// Takes connections of clients that together send pings at this rate.
     ///
     /// # Errors
-    /// With those that are held they are more than allowed; with the number and the flag that raises it.
+    /// A cap is exceeded; contains the number and the flag that raises it.
     pub fn hold(&self, connections: u64, pings: Rate) -> Result<Held, String> {
         let mut used = self.used();
         self.check_beside("ping", pings, used.sends)?;
@@ -104,15 +104,15 @@ impl Caps {
         lock(&self.used)
     }
 
-    /// A rate at which something is to be dialled or sent, beside what is in use.
+    /// Checks an additional rate of dials or requests against the unused part of the cap.
     ///
     /// # Errors
-    /// It is over the cap; with the number and the flag that raises it.
+    /// The cap is exceeded; contains the number and the flag that raises it.
     pub fn check_rate(&self, what: &str, rate: Rate) -> Result<(), String> {
         self.check_beside(what, rate, self.used().sends)
     }
 
-    /// The same beside others that use this much, millionths a second.
+    /// Like `check_rate`, beside others that use this much, in millionths per second.
     fn check_beside(&self, what: &str, rate: Rate, others: u64) -> Result<(), String> {
         let Some(most) = self.rate else { return Ok(()) };
         let left = left(most, others);
@@ -130,8 +130,8 @@ impl Caps {
         Err(format!("{what}: {rate} is more than the {left} allowed here{beside}; {flag}"))
     }
 
-    /// Checks what all that an agent has of a plan dials together, and sends together, beside others that use this much, millionths a
-    /// second.
+    /// Checks the dials and the requests of all of an agent's parts of a plan together, beside others that use this much, in millionths
+    /// per second.
     fn check_rates(&self, plan: &Plan, others: u64) -> Result<(), String> {
         let Some(most) = self.rate.map(|most| left(most, others).down_to_per_s()) else {
             return Ok(());
@@ -156,7 +156,7 @@ impl Caps {
     }
 }
 
-/// What others leave of a cap. All of it exactly, if there are none.
+/// What others leave of a cap; without others, the exact cap.
 fn left(most: Rate, others: u64) -> Rate {
     if others == 0 { most } else { Rate::from_per_s_f64(most.per_s_f64() - others as f64 / MILLIONTHS) }
 }
@@ -170,15 +170,15 @@ fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
 }
 
 impl Held {
-    /// How much of the rate it has, millionths a second.
+    /// The rate that it uses, in millionths per second.
     pub(super) fn sends(&self) -> u64 {
         self.sends
     }
 
-    /// Takes some of the connections out, with what they send, to be given back on their own.
+    /// Separates some of the connections with their part of the rate, to be given back independently.
     ///
     /// # Panics
-    /// They are more than there are.
+    /// If it has fewer connections.
     #[must_use]
     pub fn split(&mut self, connections: u64) -> Held {
         let all = self.connections;
@@ -277,7 +277,7 @@ mod tests {
             &[(ramp, "100/s"), (rate, "200/s")],
             Err("main: 200/s is more than the 100/s allowed here; start the agent with --max-rate 200/s"),
         );
-        // 50 connections, each twice a second at the most.
+        // 50 connections, each at most twice per second.
         check(&caps, &[(ramp, "100/s"), (think, "500ms..9s")], Ok(()));
         check(
             &caps,
@@ -307,7 +307,7 @@ mod tests {
                 "main + probe: 101/s is more than the 100/s allowed here; start the agent with --max-rate 101/s",
             ),
         );
-        // Each connection that arrives sends as many.
+        // Each arriving connection sends as many.
         let (arrive, calls) = ((&flag::ARRIVE, "25/s"), &flag::CALLS);
         check(&caps, &[arrive, (calls, "4"), (&flag::TOTAL, "9")], Ok(()));
         check(
@@ -363,7 +363,7 @@ mod tests {
         let own = paced("50/s");
         let run = caps.take(&own, &own, 0).unwrap();
         assert_eq!((free().as_str(), run.sends()), ("20/s", 50_000_000));
-        // Another part of the same run counts together with what that has.
+        // Another part of the same run counts together with the existing one.
         let more = caps.take(&paced("10/s"), &paced("60/s"), run.sends()).unwrap();
         assert_eq!((free().as_str(), more.sends()), ("10/s", 10_000_000));
         assert!(caps.take(&paced("11/s"), &paced("71/s"), run.sends() + more.sends()).is_err());
@@ -371,7 +371,7 @@ mod tests {
                    --max-rate 101/s";
         assert_eq!(caps.hold(1, Rate::per_s(11)).map(drop), Err(why.to_owned()));
         assert!(caps.check_rate("rate", Rate::per_s(10)).is_ok());
-        // Each client takes its share with it.
+        // Each client takes its share of the rate with it.
         drop(clients.split(20));
         assert_eq!(free(), "20/s");
         drop((run, more, clients));

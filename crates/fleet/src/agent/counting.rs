@@ -1,7 +1,7 @@
-//! What an agent's shards count, second by second: all shards of a role as one worker.
+//! Aggregates the ticks of an agent's shards into one tick per second for each worker, that is, for all shards with the same role.
 //!
-//! A tick of a worker ends with the second, or where its full load ends: when that was, and what was so then, is read from the tick
-//! in which its phase becomes [`Phase::Drain`], as from that of a shard.
+//! A worker's tick ends with the second, or where its full load ends, like a shard's: the tick in which the phase becomes
+//! [`Phase::Drain`] shows when the load ended, and the state at that time.
 
 use std::collections::VecDeque;
 
@@ -12,36 +12,36 @@ use units::Nanos;
 use super::{Machine, ramp_down::ends_early};
 use crate::{message::EVERY, seal::Sums};
 
-/// Ticks of shards on their way to ticks of workers.
+/// The aggregation state.
 pub(super) struct Counting {
     shards: Vec<Shard>,
     workers: Vec<Worker>,
     /// When the next ticks of the workers end.
     ends: Nanos,
-    /// Ticks of the workers that ended where the threads stood still.
+    /// Ticks that ended early because the threads were suspended.
     cut: VecDeque<Vec<Tick>>,
 }
 
 struct Shard {
     worker: u32,
-    /// A tick in which nothing happens, after the worker's last one.
+    /// A tick without events, after the worker's last one: the shard's state.
     before: Tick,
-    /// Counted since then; up to the end of its load, if the worker's has not ended.
+    /// Counts since then; only up to the end of the shard's load, if the worker's load has not ended.
     news: Option<Tick>,
-    /// What followed the end of its load while that of the worker had not ended.
+    /// Counts after the end of the shard's load, while that of the worker has not ended.
     after: Option<Tick>,
-    /// When its load ended; never, before it has.
+    /// When the shard's load ended; [`Nanos::NEVER`] before.
     ended: Nanos,
-    /// Nothing is waited for from it.
+    /// The shard is lost: nothing is expected from it.
     is_lost: bool,
 }
 
 #[derive(Clone, Default)]
 struct Worker {
     sums: Sums,
-    /// The most connections that its shards had open at once, as a run's conductor counts them, since its last tick.
+    /// Maximum number of its shards' concurrent connections since its last tick, calculated like a conductor does.
     most_open: u64,
-    /// Its load has ended in all its shards, and a tick of it has ended with that.
+    /// Its load has ended in all shards, and a tick has ended there.
     has_ended: bool,
 }
 
@@ -51,7 +51,7 @@ impl Shard {
         Shard { worker, before, news: None, after: None, ended: Nanos::NEVER, is_lost: false }
     }
 
-    /// All that it counted since the worker's last tick.
+    /// Takes all counts since the worker's last tick.
     fn take_all(&mut self) -> Option<Tick> {
         match (self.news.take(), self.after.take()) {
             (Some(mut news), Some(after)) => {
@@ -62,19 +62,19 @@ impl Shard {
         }
     }
 
-    /// With what it was like at last.
+    /// The latest state.
     fn last(&self) -> &Tick {
         self.after.as_ref().or(self.news.as_ref()).unwrap_or(&self.before)
     }
 
-    /// Whether it has counted to this time.
+    /// Whether its counts reach this time.
     fn has_counted_to(&self, until: Nanos) -> bool {
         self.after.as_ref().or(self.news.as_ref()).is_some_and(|last| last.until >= until)
     }
 }
 
 impl Counting {
-    /// `shards`: which of the workers each belongs to.
+    /// `shards`: the worker of each shard.
     pub(super) fn new(workers: usize, shards: &[u32]) -> Counting {
         Counting {
             shards: shards.iter().copied().map(Shard::of).collect(),
@@ -84,7 +84,7 @@ impl Counting {
         }
     }
 
-    /// Adds workers and their shards, which count from now on; `shards`: which of these workers each belongs to.
+    /// Adds workers with their shards. `shards`: the worker of each shard, as an index among the added ones.
     pub(super) fn add(&mut self, workers: usize, shards: &[u32]) {
         let before = self.workers.len() as u32;
         self.shards.extend(shards.iter().map(|worker| Shard::of(before + worker)));
@@ -92,7 +92,7 @@ impl Counting {
     }
 
     pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
-        // What was counted before the threads stood still is of another second than what comes of that.
+        // Counts from before a suspension of the threads belong to another second than those after it.
         let is_before = |news: &Tick| news.until < self.ends && tick.until >= self.ends + EVERY;
         if self.shards[shard as usize].news.as_ref().is_some_and(is_before) {
             let ticks = self.end_ticks(Shard::take_all);
@@ -105,7 +105,7 @@ impl Counting {
         if tick.phase == Phase::Drain && !has_ended {
             shard.ended = tick.until;
         }
-        // Its tick is not to go beyond the end of the worker's load, which is not known before all its shards have ended theirs.
+        // The worker's tick must not extend beyond the end of its load, which is known only when all its shards have ended theirs.
         let is_after = has_ended && !worker.has_ended;
         let counted = if is_after { &mut shard.after } else { &mut shard.news };
         match counted {
@@ -127,14 +127,14 @@ impl Counting {
         self.workers.iter().all(|worker| worker.has_ended)
     }
 
-    /// Whether a shard waits for responses, or has not reported yet that its load has ended.
+    /// Whether a shard waits for responses, or has not reported the end of its load.
     pub(super) fn awaits(&self) -> bool {
         let awaits = |shard: &Shard| shard.ended == Nanos::NEVER || shard.last().waiting > 0;
         self.shards.iter().any(|shard| !shard.is_lost && awaits(shard))
     }
 
-    /// The ticks of the workers, if all shards have counted to the end of the second, or the load of a worker has ended; or what is
-    /// left, where the shards have ended. There may be more.
+    /// The next ticks of the workers: when all shards have counted to the end of the second, or when the load of a worker has ended. With
+    /// `has_ended`, all remaining counts. Call until it returns `None`.
     pub(super) fn poll(&mut self, has_ended: bool) -> Option<Vec<Tick>> {
         if let Some(ticks) = self.cut.pop_front() {
             return Some(ticks);
@@ -152,7 +152,7 @@ impl Counting {
         Some(self.end_ticks(Shard::take_all))
     }
 
-    /// When the load of a worker ended, if it has in all its shards and no tick has ended with it yet.
+    /// When the load of a worker ended, if it has in all its shards and no tick has ended there yet.
     fn end_of(&self, worker: u32) -> Option<Nanos> {
         let own = || self.shards.iter().filter(|shard| shard.worker == worker);
         let is_over = !self.workers[worker as usize].has_ended
@@ -161,24 +161,24 @@ impl Counting {
         last.filter(|_| is_over)
     }
 
-    /// The tick with which the load of a worker ends, and of each other one a tick of nothing.
+    /// The tick with which the load of a worker ends; the other workers get a tick without events.
     fn end_load(&mut self, worker: u32, at: Nanos) -> Vec<Tick> {
         self.workers[worker as usize].has_ended = true;
         let mut ticks = self.end_ticks(|shard| if shard.worker == worker { shard.news.take() } else { None });
         for shard in self.shards.iter_mut().filter(|shard| shard.worker == worker) {
             shard.news = shard.after.take();
         }
-        // A shard that ended before may have counted further in the worker's last tick.
+        // A shard that ended earlier may have counted further in the worker's last tick.
         ticks[worker as usize].until = at;
         ticks
     }
 
-    /// Of each shard what `take` takes of it, added up for each worker.
+    /// Sums, for each worker, what `take` returns for its shards.
     fn end_ticks(&mut self, take: impl Fn(&mut Shard) -> Option<Tick>) -> Vec<Tick> {
         let mut ticks: Vec<Option<Tick>> = vec![None; self.workers.len()];
         for shard in &mut self.shards {
             let tick = take(shard).unwrap_or_else(|| shard.before.clone());
-            // What it is like stays so until it says otherwise.
+            // The state remains until the next tick.
             shard.before = state_after(&tick);
             match &mut ticks[shard.worker as usize] {
                 Some(sum) => sum.merge(&tick),
@@ -199,22 +199,22 @@ impl Counting {
     }
 }
 
-/// A tick in which nothing happens, after this one.
+/// A tick without events, after this one.
 fn state_after(tick: &Tick) -> Tick {
     let &Tick { index, until, phase, open, resolved, waiting, unsettled, owed, ramped_at, .. } = tick;
     let state = Tick { index, from: until, until, phase, open, resolved, ..Tick::default() };
     Tick { waiting, unsettled, owed, ramped_at, ..state }
 }
 
-/// A tick of a part that ends before its time: outstanding requests are no failures of the target, and the agent that takes over the
-/// part sends them again.
+/// A tick of a part that ends early: its outstanding requests are not failures of the target, and are repeated by the agent that takes
+/// over the part.
 fn cut_short(tick: &Tick) -> Tick {
     let mut tick = tick.clone();
     tick.counts.revoked += std::mem::take(&mut tick.counts.unanswered);
     tick
 }
 
-/// Takes what the shards have counted; `why`: they end before their time; whether all have ended.
+/// Takes the ticks of all shards. `why`: the part ends early. Returns whether all shards have ended.
 pub(super) fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &mut Option<String>) -> bool {
     loop {
         match machine.next() {

@@ -1,4 +1,4 @@
-//! The threads of this machine as an agent's [`Machine`].
+//! The threads of this machine as an agent's [`Machine`]. Enforces the agent's allow list and caps, whatever the coordinator sends.
 
 use host::Root;
 use plan::{Flags, Part, Plan, Rows, Slice, TableHead};
@@ -12,15 +12,15 @@ use crate::{
     share,
 };
 
-/// The plan that flags, the text of a scenario file, and the tables that this reads by the names of their files, make on this
-/// machine; or why there is none. It reads no file and dials nothing.
+/// Creates the plan from flags, the text of a scenario file, and its tables by file name; or returns why it is not valid. Reads no file
+/// and dials nothing.
 pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, TableHead)]) -> Result<Plan, String>;
 
-/// Rates are rounded: an order may be more than a cap by this.
+/// Tolerance for rounded rates: factor by which an order may exceed a cap.
 const ROUNDED: f64 = 1.001;
-/// An agent with a cap makes up for what was due this long before an order arrived, and not for more: that would be faster.
+/// How far back an agent with a cap makes up for what was due before an order arrived; more would exceed the cap.
 const LATE: Nanos = Nanos::from_secs(1);
-/// Units of a slice that stands for several of unlike ones.
+/// Units of a slice that represents several with different units.
 const UNITS: u32 = 1 << 24;
 
 /// This machine.
@@ -32,28 +32,28 @@ pub(super) struct Local<'a> {
     plan: Option<Plan>,
     next: Option<Checked>,
     parts: Vec<Running>,
-    /// The tick that was read last, with times of the run.
+    /// The last tick returned, with times relative to the beginning of the run.
     read: Tick,
 }
 
-/// A part that this machine can take.
+/// A part that this machine can carry out.
 struct Checked {
     prepared: Prepared,
     parts: Vec<Part>,
     rows: Rows,
-    /// Of each population, and whether the probe is its own.
+    /// Its slices of the populations, and whether it includes the probe.
     own: (Vec<Slice>, bool),
-    /// Its connections count against the agent's cap from now on.
+    /// Its connections, which count against the agent's cap from now on.
     held: Held,
 }
 
-/// A part that was set up: its own, or one that it has taken over.
+/// A part that was set up: the original one, or one taken over.
 struct Running {
     threads: Threads,
     shards: u32,
-    /// How long the run had lasted when it began.
+    /// Elapsed time of the run when the part began.
     from: Nanos,
-    /// As it was checked.
+    /// Its slices and probe, as in [`Checked`].
     own: (Vec<Slice>, bool),
     held: Held,
 }
@@ -63,7 +63,7 @@ impl<'a> Local<'a> {
         Local { allow, caps, planner, root, plan: None, next: None, parts: Vec::new(), read: Tick::default() }
     }
 
-    /// Sets up the part that was checked last, with the values of its rows.
+    /// Sets up the part that was checked last, with its table values.
     fn add(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
         let Checked { prepared, parts, rows, own, held } = self.next.take().ok_or("it checked no part")?;
         let plan = rows.fill(self.plan.as_ref().ok_or("it accepted no plan")?, values)?;
@@ -76,7 +76,7 @@ impl<'a> Local<'a> {
         Ok((ready, workers))
     }
 
-    /// What another part and those that it has are together.
+    /// The sum of another part and the existing ones.
     fn together(&self, slices: &[Slice], has_probe: bool) -> (Vec<Slice>, bool) {
         let others = || self.parts.iter().map(|part| &part.own);
         let sum = |(nth, slice): (usize, &Slice)| {
@@ -85,12 +85,12 @@ impl<'a> Local<'a> {
         (slices.iter().enumerate().map(sum).collect(), has_probe || others().any(|(_, has_probe)| *has_probe))
     }
 
-    /// How much of the cap on rates its parts hold, millionths a second.
+    /// The part of the cap on rates that its parts use, in millionths per second.
     fn sends(&self) -> u64 {
         self.parts.iter().map(|part| part.held.sends()).sum()
     }
 
-    /// An order within what its parts hold of the cap on rates, whoever gives it; none where no conductor gives such an order.
+    /// Limits an order to the rates that its parts may use. `None` if no conductor gives such an order.
     fn capped(&self, order: Order) -> Option<Order> {
         if self.caps.rate().is_none() {
             return Some(order);
@@ -104,13 +104,13 @@ impl<'a> Local<'a> {
             let share: f64 = self.parts.iter().map(|part| share(&part.own)).sum();
             let most_of_all = most.per_s_f64() * ROUNDED / share;
             let most = if share > 0.0 { Rate::from_per_s_f64(most_of_all) } else { most };
-            // All rates of the plan together are within the cap: none is faster than planned.
+            // All rates of the plan together are within the cap, so that none may exceed its planned value.
             self.planned(population, paced).map_or(most, |planned| planned.min(most))
         };
         order.no_faster(most_of, self.lasts().since(LATE))
     }
 
-    /// The rate that the plan has for a population, or the probe; none for the dials of a ramp, of which a stage has one.
+    /// The planned rate of a population or of the probe; `None` for the dials of a ramp, whose rate depends on the stage.
     fn planned(&self, population: Option<u16>, paced: Paced) -> Option<Rate> {
         let plan = self.plan.as_ref()?;
         let rate = match population {
@@ -123,13 +123,13 @@ impl<'a> Local<'a> {
         rate.map(|rate| Rate::from_per_s_f64(rate.per_s_f64() * ROUNDED))
     }
 
-    /// How long the run has lasted.
+    /// Elapsed time of the run.
     fn lasts(&self) -> Nanos {
         self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()))
     }
 }
 
-/// As much as both.
+/// A slice with the sum of both shares.
 fn joined(one: Slice, other: Slice) -> Slice {
     let share = one.share() + other.share();
     let (width, of) = match one.of == other.of {
@@ -140,7 +140,7 @@ fn joined(one: Slice, other: Slice) -> Slice {
 }
 
 impl Running {
-    /// A time of the run by the clock of the threads; one before they began is when they did.
+    /// Converts a time of the run to the clock of the threads. Times before they began become the time of their beginning.
     fn theirs(&self, at: Nanos) -> Nanos {
         self.threads.began() + at.since(self.from)
     }
@@ -160,7 +160,7 @@ impl Machine for Local<'_> {
             plan = by.plan(&plan, load, dwell);
         }
         self.allow.check(&plan)?;
-        // It dials to see which family is served: only what is allowed.
+        // May dial to find the address family that is served, and so comes after the allow list.
         run::settle(&mut plan, &self.root, true, &mut |_| {});
         let need = run::need(&plan, &self.root).map_err(|why| why.to_string())?;
         let capacity = host::capacity_after_time_wait(&self.root, &need);
@@ -177,7 +177,7 @@ impl Machine for Local<'_> {
         let own = plan.sliced(&assign.slices, assign.probe);
         let (slices, has_probe) = self.together(&assign.slices, assign.probe);
         let held = self.caps.take(&own, &plan.sliced(&slices, has_probe), self.sends())?;
-        // As many of all as there are for its share to suffice.
+        // The number of pairs for all agents, so that this one's share suffices.
         let Slice { width, of, .. } = assign.tuples;
         let pairs = (u128::from(plan.pairs_needed()) * u128::from(of)).div_ceil(width.into());
         let pairs = u64::try_from(pairs).unwrap_or(u64::MAX);
@@ -276,7 +276,7 @@ mod tests {
         let why = local.rows(&part(101)).unwrap_err();
         assert!(why.starts_with("101 connections are more than allowed here (100)"), "{why}");
         assert!(local.rows(&part(991)).unwrap_err().contains("no part of the plan"));
-        // What it checks again it holds once.
+        // Checking the part again does not hold its connections twice.
         assert_eq!((local.rows(&part(100)), local.rows(&part(100))), (Ok(0), Ok(0)));
         assert!(caps.hold(1, Rate::default()).is_err());
         let (ready, workers) = local.set_up(&part(100), Vec::new()).unwrap();
@@ -286,7 +286,7 @@ mod tests {
         assert!(caps.hold(100, Rate::default()).is_ok());
     }
 
-    /// Of two connections on three agents one has none, and sends none of the requests.
+    /// Two connections on three agents: one agent gets none, and none of the requests.
     #[test]
     fn a_part_of_nothing_is_taken() {
         let allow = Allow::parse(&[], &|_| Ok(Vec::new())).unwrap();
@@ -328,7 +328,7 @@ mod tests {
         assert!(over(local.rows(&part(0, 204))));
         local.rows(&part(0, 160)).unwrap();
         local.set_up(&part(0, 160), Vec::new()).unwrap();
-        // Two fifths of the whole, which hold 80/s: of all together 200/s, as planned.
+        // Two fifths of the whole, which use 80/s: 200/s for all together, as planned.
         let load = |nth, connections| Order::Load(nth, connections, None, Nanos::ZERO);
         let [Some(Order::Load(0, 400, Some(free), _)), Some(Order::Load(1, 400, Some(other), _))] =
             [local.capped(load(0, 400)), local.capped(load(1, 400))]
@@ -337,16 +337,16 @@ mod tests {
         };
         assert_eq!(free.last_rate().per_s_f64().round(), 200.0);
         assert_eq!(other.last_rate().per_s_f64(), 80.0, "nothing of that is its own");
-        // With what it has, another fifth is more than it may send; a tenth is not.
+        // With its existing part, another fifth exceeds the cap; a tenth does not.
         assert!(over(local.rows(&part(200, 80))));
         assert_eq!(local.rows(&part(200, 40)), Ok(0));
-        // Slices of other units, too.
+        // Slices with different units too.
         let (together, _) = local.together(&[Slice { from: 1, width: 1, of: 4 }], true);
         assert!((together[0].share() - 0.65).abs() < 1e-6, "{together:?}");
         local.end();
     }
 
-    /// What each of them may have alone would be more than the cap for all of them together.
+    /// The sum of what each of them may use alone would exceed the cap.
     #[test]
     fn no_rate_is_ordered_that_is_more_than_planned() {
         let allow = Allow::parse(&[], &|_| Ok(Vec::new())).unwrap();

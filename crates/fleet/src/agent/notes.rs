@@ -1,4 +1,4 @@
-//! Lines for the user of an agent about the runs that it takes part in: one as each begins, and one as it ends.
+//! Lines for the user of an agent about its runs: one at the beginning and one at the end.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use units::Count;
 use super::{Agent, Machine};
 use crate::message::{LEASE, Offer};
 
-/// Letters of a target that are shown.
+/// Maximum number of characters of a target to show.
 const MOST_SHOWN: usize = 200;
 
 /// Lines that wait to be shown.
 #[derive(Default)]
 pub(super) struct Notes {
     lines: VecDeque<String>,
-    /// A coordinator repeats what it asks.
+    /// The last line, to suppress repetitions: a coordinator repeats its messages.
     last: String,
 }
 
@@ -24,7 +24,7 @@ impl Notes {
         self.add(format!("run {run} begins: {} to {target}", Count(connections).of("connection")));
     }
 
-    /// `why`: it did before its time.
+    /// `why`: the reason for an early end.
     pub(super) fn ended(&mut self, run: &str, why: Option<&str>) {
         let how = why.map_or_else(|| "done".to_owned(), |why| format!("ended: {why}"));
         self.add(format!("run {run} {how}"));
@@ -43,18 +43,18 @@ impl Notes {
 }
 
 impl<M: Machine> Agent<M> {
-    /// A line for its user.
+    /// The next line for the user.
     pub(crate) fn poll_line(&mut self) -> Option<String> {
         self.notes.lines.pop_front()
     }
 }
 
-/// Why a part ends whose coordinator is silent.
+/// The reason when a part ends because its coordinator is silent.
 pub(super) fn expired() -> String {
     format!("no message from its coordinator for {LEASE}")
 }
 
-/// The target of a run as typed, without a user and a password; cut where it is long.
+/// The target of a run as typed, without user and password; long ones are cut.
 pub(super) fn target_of(offer: &Offer) -> String {
     let is_target = |(name, _): &&(String, String)| name == flag::TARGET.name;
     let text = offer.flags.iter().find(is_target).map_or("", |(_, text)| text.as_str());

@@ -1,5 +1,5 @@
-//! How an agent ends its part before its time: it begins nothing new, and waits a little for outstanding responses. If its coordinator
-//! is silent, it closes its connections little by little meanwhile.
+//! The early end of an agent's part: it starts nothing new, and waits briefly for outstanding responses. If its lease has expired, it
+//! closes its connections step by step meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use units::{Failure, Nanos};
 use super::{Agent, Machine, Stage};
 use crate::message::RAMPS_DOWN;
 
-/// In this many steps: none of them is a burst of closes.
+/// Number of steps, so that connections are not closed in bursts.
 const STEPS: u64 = 30;
 
-/// A load on its way to nothing.
+/// A load that is being reduced to zero.
 pub(super) struct RampDown {
     from: Nanos,
-    /// The connections of each population of the plan, as they were ordered last.
+    /// The last ordered connections of each population of the plan.
     loads: BTreeMap<u16, u32>,
-    /// The last step that was ordered.
+    /// The last step ordered.
     step: Option<u64>,
-    /// It is over as soon as no response is outstanding.
+    /// Ends as soon as no response is outstanding.
     is_leaving: bool,
-    /// The load had not ended before: it goes on without this agent.
+    /// The load had not ended before: it continues without this agent.
     is_early: bool,
 }
 
 impl RampDown {
-    /// Of the load that these orders have led to, from now on; `is_early`: it has not ended.
+    /// Reduces the load that results from these orders. `is_early`: it has not ended.
     pub(super) fn new(orders: &[Order], now: Nanos, is_early: bool) -> RampDown {
         let load = |order: &Order| match *order {
             Order::Load(population, connections, ..) => Some((population, connections)),
@@ -37,25 +37,24 @@ impl RampDown {
         RampDown { from: now, loads, step: None, is_leaving: false, is_early }
     }
 
-    /// Of an agent that its user stops: others wait for its part, and its connections end with it.
+    /// Ends the part of an agent that its user stops: others wait for the part, and its connections end with it.
     pub(super) fn leaving(now: Nanos, is_early: bool) -> RampDown {
         RampDown { is_leaving: true, ..RampDown::new(&[], now, is_early) }
     }
 
-    /// Its lease has expired.
+    /// Whether the lease has expired.
     pub(super) fn is_of_lease(&self) -> bool {
         !self.is_leaving
     }
 
-    /// A load that an agent leaves goes on without it, and its connections are not held until the end.
+    /// Hides the end of the load: it continues without this agent, whose connections do not count as held until the end.
     pub(super) fn hide_end(&self, tick: &mut Tick) {
         if self.is_early && tick.phase == Phase::Drain {
             tick.phase = if tick.ramped_at == Nanos::NEVER { Phase::Ramp } else { Phase::Hold };
         }
     }
 
-    /// The orders that are due: first that nothing new begins, last that all ends. `awaits`: responses are outstanding, as far as is
-    /// known.
+    /// The orders due: first to start nothing new, finally to stop. `awaits`: responses are outstanding, as far as known.
     pub(super) fn poll(&mut self, now: Nanos, awaits: bool) -> Vec<Order> {
         let is_over = self.is_leaving && self.step.is_some() && !awaits;
         let step = (now.since(self.from).0.saturating_mul(STEPS) / RAMPS_DOWN.0).min(STEPS);
@@ -81,14 +80,14 @@ impl RampDown {
     }
 }
 
-/// Why a part ends before its time, if throng itself has not failed.
+/// The reason for an early end: a failure of throng, if there was one, else `why`.
 pub(super) fn ends_early(why: &str) -> String {
     Failure::first().map_or_else(|| why.to_owned(), |failure| format!("{FAILED}: {failure}"))
 }
 
 impl<M: Machine> Agent<M> {
-    /// Its user stops it: its part ends, whatever its coordinator says. A part whose load has ended has nothing for others to take over:
-    /// requests that still have no response after the wait have none.
+    /// The agent's user stops it: its part ends, whatever its coordinator orders. If its load has ended, there is nothing for others to
+    /// take over, and requests without a response after the wait remain without one.
     pub(crate) fn stop(&mut self, now: Nanos) {
         let Some(work) = &mut self.work else { return };
         match &work.stage {
@@ -117,14 +116,14 @@ mod tests {
 
     #[test]
     fn a_load_is_left_in_equal_steps_within_its_time() {
-        // The first population was at half of its load last.
+        // The first population was last at half of its load.
         let orders = [load(0, 6_000), load(1, 90), Order::DRAIN, load(0, 3_000)];
         let mut ramp_down = RampDown::new(&orders, S(50), true);
         assert_eq!(ramp_down.poll(S(50), true), [Order::DRAIN]);
         assert_eq!(ramp_down.poll(S(50), true), [], "once");
         let at = |step: u64| S(50) + Nanos(RAMPS_DOWN.0 * step / STEPS);
         assert_eq!(ramp_down.poll(at(1), true), [load(0, 2_900), load(1, 87)]);
-        // One that was late does not make up for steps.
+        // A delayed poll does not make up for steps.
         assert_eq!(ramp_down.poll(at(15), true), [load(0, 1_500), load(1, 45)]);
         assert_eq!(ramp_down.poll(at(29), true), [load(0, 100), load(1, 3)]);
         assert_eq!(ramp_down.poll(S(50) + RAMPS_DOWN, true), [load(0, 0), load(1, 0), Order::STOP]);
@@ -140,7 +139,7 @@ mod tests {
     #[test]
     fn an_agent_that_is_stopped_waits_for_its_responses_and_not_for_long() {
         let mut ramp_down = RampDown::leaving(S(50), true);
-        // What was outstanding before it began to end is not known yet.
+        // Requests outstanding before it began to end are not known yet.
         assert_eq!(ramp_down.poll(S(50), false), [Order::DRAIN]);
         assert_eq!(ramp_down.poll(S(51), true), []);
         assert_eq!(ramp_down.poll(S(51), false), [Order::STOP]);

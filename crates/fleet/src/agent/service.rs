@@ -1,4 +1,4 @@
-//! `throng agent`: an agent that has joined, with its connection, its threads and its files.
+//! `throng agent`: connects an agent to NATS, threads and files.
 
 use std::{
     path::PathBuf,
@@ -24,9 +24,9 @@ use crate::{
     outbox::Outbox,
 };
 
-/// How long it looks for messages before it does something else.
+/// Maximum wait for messages per turn.
 const LOOKS: Nanos = Nanos::from_millis(50);
-/// How long it waits for what is not stored yet, when it is to stop.
+/// Maximum time to store the remaining entries when the agent is to stop.
 const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
 
 /// An agent that has joined.
@@ -44,7 +44,7 @@ pub struct Service<'a> {
 }
 
 impl<'a> Service<'a> {
-    /// Joins the fleet at this server; `spool`: where it keeps what could not be delivered yet.
+    /// Joins the fleet at this server. `spool`: folder for undelivered entries.
     pub fn new(
         link: Link,
         identity: &Identity,
@@ -68,17 +68,17 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Answers operators, too.
+    /// Adds replies to operators.
     #[must_use]
     pub fn with_control(self, control: Control<'a>) -> Service<'a> {
         Service { control: Some(control), ..self }
     }
 
-    /// Takes part in runs until it is to stop, or no run has needed it for `idle`. What the user should know goes to `say`, a line
+    /// Takes part in runs until `stop` is set, or no run has needed the agent for `idle`. Notices for the user go to `say`, one line
     /// each.
     ///
     /// # Errors
-    /// NATS does not let it listen.
+    /// NATS refuses a subscription.
     pub fn serve(
         &mut self,
         stop: &AtomicBool,
@@ -128,7 +128,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Before the agent goes on: what waited for it may have renewed a lease that had run out for all others.
+    /// Must precede the agent's next step: a message that waited meanwhile must not renew a lease that had run out for everyone else.
     fn notice_suspension(&mut self, say: &mut dyn FnMut(&str)) {
         if let Some(lasted) = host::boot_time_ahead_ns().and_then(|ahead| self.suspension.poll(ahead)) {
             say(&suspended("this", lasted));
@@ -141,7 +141,7 @@ impl<'a> Service<'a> {
         self.link.send(HERE.to_owned(), &self.agent.here(self.announced));
     }
 
-    /// Carries what came up.
+    /// Delivers pending reports, entries and notices.
     fn turn(&mut self, say: &mut dyn FnMut(&str)) {
         let now = self.clock.now();
         self.agent.poll(now);

@@ -1,19 +1,20 @@
-//! The machine of an agent was suspended: its clock stood still, and so did its lease, while for all others time went on.
+//! Suspensions of the agent's machine (suspend to RAM, a paused VM). The monotonic clock stops meanwhile, and with it the lease, while
+//! time goes on for everyone else.
 
 use units::Nanos;
 
 use super::{Agent, Machine, Stage};
 use crate::message::LEASE;
 
-/// Shorter ones have no effect, and the two clocks are not read at exactly the same time.
+/// Minimum duration: a shorter suspension has no effect, and the two clocks are not read at exactly the same time.
 const SHORTEST: Nanos = Nanos::from_secs(1);
 
-/// How far the clock that goes on meanwhile is ahead of the other, as it was last.
+/// By how much the clock that includes suspensions was ahead of the monotonic clock.
 #[derive(Default)]
 pub(super) struct Suspension(Option<i64>);
 
 impl Suspension {
-    /// It is this far ahead now, nanoseconds; for how long the machine was suspended since the call before, if it was.
+    /// Updates the difference (nanoseconds). Returns the duration of a suspension since the previous call, if there was one.
     pub(super) fn poll(&mut self, ahead: i64) -> Option<Nanos> {
         let before = self.0.replace(ahead)?;
         let lasted = Nanos(u64::try_from(ahead.saturating_sub(before)).unwrap_or(0));
@@ -22,7 +23,7 @@ impl Suspension {
 }
 
 impl<M: Machine> Agent<M> {
-    /// The machine was suspended for this long: a lease that it outlasted has run out.
+    /// Handles a suspension of this duration: a shorter lease has run out.
     pub(super) fn wake(&mut self, lasted: Nanos) {
         let Some(work) = self.work.as_mut().filter(|_| lasted >= LEASE) else { return };
         work.lease = Nanos::ZERO;
@@ -32,7 +33,7 @@ impl<M: Machine> Agent<M> {
     }
 }
 
-/// What is said of it; `whose`: `this` machine, or `its`.
+/// The notice for the user; `whose`: `this` or `its`.
 pub(super) fn suspended(whose: &str, lasted: Nanos) -> String {
     format!("{whose} machine was suspended for {}", lasted.brief())
 }
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
     use crate::message::{Assign, Body, Can, Down, Here, Offer, PROTOCOL, Ready};
 
-    /// It takes any part, and does nothing.
+    /// A machine that takes any part, and does nothing.
     struct Idle;
 
     impl Machine for Idle {

@@ -1,4 +1,4 @@
-//! The agent's side of control.
+//! The agent's side of operator requests.
 
 use std::{
     sync::mpsc::{self, Receiver, TryRecvError},
@@ -16,22 +16,22 @@ use crate::{
     link::{Asked, Inbox, Link},
 };
 
-/// How often it reads how busy its processors are.
+/// Sampling interval of CPU usage.
 const SAMPLES: Nanos = Nanos::from_secs(1);
 
-/// Measures what this machine can do; blocks meanwhile. The argument is the duration, as typed.
+/// Runs a calibration, which blocks. The argument is the duration, as typed.
 pub type Calibrator = fn(&str) -> Result<Calibration, String>;
 
-/// Answers operators on behalf of an agent.
+/// Replies to operators on behalf of an agent.
 pub struct Control<'a> {
     identity: Identity,
     planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
     calibrator: Calibrator,
-    /// On the subjects of all, and on its own; and whether they take what does more than look.
+    /// The subscriptions, each with whether it accepts requests that change something.
     requests: Vec<(Inbox<Asked<Request>>, bool)>,
     is_drained: bool,
     calibrating: Option<Calibrating>,
-    /// When processors were read, and the share of the time before that.
+    /// The last sample of CPU time; `cpu` is the usage before it.
     sampled: (Nanos, Option<CpuTime>),
     cpu: Option<f64>,
 }
@@ -42,10 +42,10 @@ struct Calibrating {
 }
 
 impl<'a> Control<'a> {
-    /// Listens for operators. Refuses where another process has this name already.
+    /// Subscribes to requests. Fails if another process has this name.
     ///
     /// # Errors
-    /// NATS does not let it listen, or the name is taken.
+    /// NATS refuses a subscription, or the name is taken.
     pub fn new(
         link: &Link,
         identity: Identity,
@@ -78,18 +78,17 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Who the agent is.
+    /// The identity of the agent.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether it takes no new run now.
+    /// Whether the agent accepts no new run now.
     pub fn is_draining(&self) -> bool {
         self.is_drained || self.calibrating.is_some()
     }
 
-    /// Replies to what came, without waiting. `run`: the one that the agent takes part in; `lag_ns`: of its load, where that is
-    /// known.
+    /// Handles pending requests, without waiting. `run`: the run that the agent takes part in; `lag_ns`: the lag of its load, if known.
     pub fn turn(&mut self, now: Nanos, run: Option<&str>, lag_ns: Option<u64>) {
         self.sample(now);
         for nth in 0..self.requests.len() {
@@ -115,7 +114,7 @@ impl<'a> Control<'a> {
     fn handle(&mut self, asked: Asked<Request>, run: Option<&str>, lag_ns: Option<u64>) {
         match &asked.message {
             Request::Status => {}
-            // Its own question, that came back.
+            // Its own inquiry, received back.
             Request::Joining { incarnation } if *incarnation == self.identity.incarnation => return,
             Request::Joining { .. } => {}
             Request::Doctor => self.identity.examine(&Root::real(), self.planner),
@@ -142,7 +141,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// In a thread: what is under way goes on to be answered.
+    /// Calibrates in a thread, so that requests are still handled.
     fn calibrate(&mut self, duration: &str, asked: Asked<Request>, run: Option<&str>) {
         let id = self.identity.id.clone();
         let why = match (run, &self.calibrating) {
@@ -187,14 +186,14 @@ impl<'a> Control<'a> {
     }
 }
 
-/// Where another process is, or is to be, an agent of this name; none where the name is ours. Of two that start at the same moment one
-/// at least has the other's question, and the lower incarnation stays.
+/// The host of another process that has, or is about to take, this agent's name; `None` if the name is free. If two processes start at
+/// the same time, at least one receives the other's inquiry, and the lower incarnation wins.
 fn namesake(
     link: &Link,
     identity: &Identity,
     asked: &Inbox<Asked<Request>>,
 ) -> Result<Option<String>, String> {
-    /// Others reply, and ask, within this time.
+    /// Number of polls during which other processes must reply or inquire.
     const ALONE: u32 = 30;
     const LOOKS: Nanos = Nanos::from_millis(10);
     let (id, own) = (identity.id.as_str(), identity.incarnation);

@@ -1,4 +1,4 @@
-//! The operator's side of control.
+//! The operator's side of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use super::{
 };
 use crate::{link::Link, name};
 
-/// A live agent replies within this time.
+/// Maximum time for an agent's reply.
 const REPLIES: Nanos = Nanos::from_millis(1_500);
-/// Once one has replied, the others do within this time of the last one.
+/// Once an agent has replied: maximum time after the last reply for further ones.
 const QUIET: Nanos = Nanos::from_millis(500);
-/// A busy coordinator replies within this time.
+/// Maximum time for a coordinator's reply.
 const RUN_REPLIES: Nanos = Nanos::from_secs(5);
 
-/// Asks agents and runs.
+/// Sends requests to agents and runs.
 pub struct Operator {
     link: Link,
     clock: Clock,
 }
 
 impl Operator {
-    /// Asks over this connection.
+    /// An operator on this connection.
     pub fn new(link: Link) -> Operator {
         Operator { link, clock: Clock::start() }
     }
 
-    /// Asks these agents, or all of them if none is named; the replies, by name.
+    /// Sends a request to these agents, or to all if none is named. Returns the replies, sorted by name.
     ///
     /// # Errors
-    /// NATS does not let us ask, or one that is named is not there.
+    /// NATS refuses the request, or a named agent does not exist.
     pub fn ask(&self, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, String> {
         let replies = self.replies(names, request)?;
         let status = |reply| match reply {
@@ -41,12 +41,13 @@ impl Operator {
         Ok(replies.into_values().filter_map(status).collect())
     }
 
-    /// Asks one agent; its first reply, or none where it is not there. That of a calibration says that it begins.
+    /// Sends a request to one agent. Returns its first reply, which for a calibration says that it begins; `None` if the agent does not
+    /// exist.
     ///
     /// # Errors
-    /// NATS does not let us ask.
+    /// NATS refuses the request.
     pub fn ask_one(&self, name: &str, request: &Request) -> Result<Option<Reply>, String> {
-        // It becomes a subject.
+        // The name becomes part of a subject.
         if !name::is_agent(name) {
             return Ok(None);
         }
@@ -55,7 +56,7 @@ impl Operator {
 
     /// The first reply of each agent.
     fn replies(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
-        // Typed ones, too, become subjects.
+        // Typed names become part of subjects too.
         if let Some(wrong) = names.iter().find(|name| !name::is_agent(name)) {
             return Err(format!("no such agent; list them with throng fleet ls: {wrong:?}"));
         }
@@ -68,7 +69,7 @@ impl Operator {
         Err(format!("no such agent; list them with throng fleet ls: {}", missing.join(", ")))
     }
 
-    /// The first reply of each of these agents that has joined; of all, where none is named.
+    /// The first reply of each of these agents that has joined; of all agents if none is named.
     fn found(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
         let subjects = match (names, request.only_looks()) {
             ([], true) => vec![LOOK_AT_ALL.to_owned()],
@@ -94,11 +95,11 @@ impl Operator {
         Ok(found)
     }
 
-    /// Lets these agents, or all, measure what they can do, all at the same time; each result goes to `came`. Waits until
-    /// all have finished, but no longer than `within`.
+    /// Calibrates these agents, or all, simultaneously; `came` gets each result. Waits until all have finished, but no longer than
+    /// `within`.
     ///
     /// # Errors
-    /// NATS does not let us ask, or one that is named is not there.
+    /// NATS refuses a request, or a named agent does not exist.
     pub fn calibrate(
         &self,
         names: &[String],
@@ -129,10 +130,10 @@ impl Operator {
         Ok(())
     }
 
-    /// Asks a run, the one in progress where none is named; which one, and what it does.
+    /// Sends a request to a run, or to the only one in progress if none is named. Returns the run, and the effect.
     ///
     /// # Errors
-    /// There is none, or several, or it refuses.
+    /// There is no run, or several, or the run refuses.
     pub fn command(&self, run: Option<&str>, request: RunRequest) -> Result<(String, String), String> {
         let run = match run {
             Some(run) if name::is_run(run) => run.to_owned(),

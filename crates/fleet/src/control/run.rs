@@ -1,4 +1,4 @@
-//! The coordinator's side of control: commands of a run come over NATS, as they come from a terminal or a page.
+//! The coordinator's side of operator requests: a sink that supplies commands, like a terminal or a page.
 
 use samples::{Command, Header, Phase, Samples, Sink, Tick};
 use units::Nanos;
@@ -6,20 +6,20 @@ use units::Nanos;
 use super::{RunReply, RunRequest, to_run};
 use crate::link::{Asked, Inbox, Link};
 
-/// Takes commands of a run from NATS: one of its sinks.
+/// Receives commands of a run over NATS.
 pub struct Commands {
     requests: Inbox<Asked<RunRequest>>,
     /// Connections of the plan.
     connections: u64,
-    /// By the last second, and the commands since.
+    /// Whether the run is paused, by its last second and the commands since.
     is_paused: bool,
 }
 
 impl Commands {
-    /// Listens for commands of this run.
+    /// Subscribes to commands of this run.
     ///
     /// # Errors
-    /// NATS does not let it listen.
+    /// NATS refuses the subscription.
     pub fn new(link: &Link, run: &str) -> Result<Commands, String> {
         Ok(Commands { requests: link.serve(to_run(run))?, connections: 0, is_paused: false })
     }

@@ -1,24 +1,24 @@
-//! What comes out of a coordinator for the run's conductor.
+//! Updates that a coordinator passes to the run's conductor.
 
 use plan::Role;
 use run::Update;
 use samples::Tick;
 
-/// What the conductor of the run is to know.
+/// An update for the conductor of the run.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// What a worker counted.
+    /// The counts of a worker.
     Tick(u32, Box<Tick>),
-    /// A worker is lost; what comes of it is late.
+    /// A worker is lost; its later ticks are late.
     Lost(u32),
-    /// It was only away.
+    /// A lost worker was only disconnected.
     Back(u32),
-    /// There is one more worker, which does this.
+    /// A worker with this role was added.
     Joined(Role),
 }
 
 impl Change {
-    /// As the conductor takes it; a tick is kept in `read` meanwhile.
+    /// Converts it for the conductor. A tick is stored in `read`.
     pub(crate) fn read(self, read: &mut Box<Tick>) -> Update<'_> {
         match self {
             Change::Tick(worker, tick) => {

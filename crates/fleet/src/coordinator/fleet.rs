@@ -1,4 +1,5 @@
-//! A run's coordinator with its connection: agents that joined are the workers of the run.
+//! Connects a coordinator to NATS, and offers its agents as the workers of a run. Gathers the agents, begins or takes up a run, and
+//! releases the agents afterwards.
 
 mod gathering;
 mod reach;
@@ -26,33 +27,33 @@ use crate::{
 use gathering::{agents, enough, fits, is_usable};
 use reach::Reach;
 
-/// A coordinator that its agents have not heard from for this long is dead.
+/// Silence after which agents report their coordinator as dead.
 const SILENT: Nanos = Nanos::from_millis(2_500);
-/// The log of a run that is taken up is read within this time.
+/// Maximum time to read the log of a run that is taken up.
 const READS: Nanos = Nanos::from_secs(30);
-/// How often it says how far it is, while rows of tables are sent.
+/// Interval of progress messages while table rows are sent.
 const SAYS_EVERY: Nanos = EVERY;
-/// An order is applied within this time: it is stored, goes to the agent, and a shard notices it.
+/// Maximum time until an order is applied: it is stored, sent to the agent, and noticed by a shard.
 const NOTICE: Nanos = Nanos::from_millis(400);
-/// How long it looks for one kind of message before it looks for the other.
+/// Maximum wait for one kind of message before the other is checked.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
-/// The plan as agents are given it.
+/// The plan as it is sent to agents.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// The flags that make it, each with its value.
+    /// The flags of the plan, with their values.
     pub flags: Vec<(String, String)>,
-    /// The text of its scenario file, where it has one.
+    /// The text of the scenario file, if there is one.
     pub scenario: Option<String>,
-    /// How many agents to wait for; `None`: those that reply.
+    /// Number of agents to wait for; `None`: those that reply.
     pub agents: Option<u32>,
-    /// What becomes of the run when an agent is lost.
+    /// What happens to the run when an agent is lost.
     pub on_lost: OnLost,
-    /// What the agents' shares follow.
+    /// How the load is divided.
     pub shares: Shares,
-    /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
+    /// For a step of a search: the quantity, the load, and the time at full load.
     pub step: Option<(By, u64, Nanos)>,
-    /// What a new run is called, of digits and small letters: no other run on these agents; `None`: by chance.
+    /// Name for a new run, of digits and small letters, not in use on these agents; `None`: random.
     pub run: Option<String>,
 }
 
@@ -63,27 +64,27 @@ pub struct Fleet {
     seed: u64,
     coordinator: Coordinator,
     clock: Clock,
-    /// What our times are more than this clock.
+    /// Offset from this clock to the run's times; nonzero after taking up a run.
     ahead: Nanos,
     reports: Inbox<Up>,
     log: LogReader,
     reach: Reach,
     outbox: Outbox,
     stored: (Sender<Stored>, Receiver<Stored>),
-    /// While what was in the log happens again, after the run was taken up.
+    /// The replay of the log, after taking up a run.
     replay: Option<Replay>,
-    /// The tick that was read last.
+    /// The last tick returned.
     read: Box<Tick>,
-    /// A signal came before its beginning was stored: the agents are free.
+    /// A signal came before the beginning was stored: the agents have been released.
     is_given_up: bool,
 }
 
 impl Fleet {
-    /// Gathers the agents at this server, and splits the plan over those that can take part; or takes up a run of this very
-    /// plan whose coordinator is no more. All are ready when this returns.
+    /// Gathers the agents at this server, and divides the plan among those that can take part. If a run of this very plan has lost its
+    /// coordinator, takes up that run. When this returns, all agents are ready.
     ///
     /// # Errors
-    /// There are no agents, one refuses, or Ctrl-C; with the reason. All are free again.
+    /// No agents, a refusal, or Ctrl-C; contains the reason. All agents are released.
     pub fn gather(link: Link, plan: &Plan, job: &Job, waiting: &mut Waiting) -> Result<Fleet, String> {
         link.keep_logs()?;
         let clock = Clock::start();
@@ -106,11 +107,11 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// What the agents at this server can take together of this plan, or of a step of a search with it: connections, and dials or
-    /// requests a second, where all have a cap. All are free again when this returns.
+    /// The capacity of all agents at this server for this plan, or for a step of a search with it: connections, and dials or requests per
+    /// second if all agents have a cap. Releases all agents.
     ///
     /// # Errors
-    /// As [`Fleet::gather`].
+    /// See [`Fleet::gather`].
     pub(super) fn ask(
         link: Link,
         plan: &Plan,
@@ -129,7 +130,7 @@ impl Fleet {
         Ok((fleet.link, connections, per_s))
     }
 
-    /// Those that are free take part.
+    /// Offers the plan to all free agents.
     fn offer(
         link: Link,
         clock: Clock,
@@ -191,7 +192,7 @@ impl Fleet {
         let until = clock.now() + READS;
         let reads = || format!("the log of run {run} is being read");
         let (began_at, began) = loop {
-            // Its agents end their load as their leases expire.
+            // On an error, the agents' leases expire and they end their load.
             waiting.go_on(reads)?;
             match log.next(LOOKS) {
                 Some((at, entry)) => {
@@ -222,7 +223,7 @@ impl Fleet {
             };
             if let Some(time) = replay.add(at, entry, term) {
                 let now = fleet.clock();
-                // The clock of this process began after the run.
+                // The clock of this process started after the run began.
                 fleet.ahead = time;
                 fleet.coordinator.lead_from(now + time, replay.resumed_at(now));
                 (waiting.say)(&taking_up(run, time));
@@ -233,17 +234,17 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The connection, after the run.
+    /// Returns the connection, after the run.
     pub fn into_link(self) -> Link {
         self.link
     }
 
-    /// The run's name.
+    /// The name of the run.
     pub fn id(&self) -> &str {
         &self.run
     }
 
-    /// How often another process of the coordinator has taken it up.
+    /// How many times another coordinator process has taken up the run.
     pub fn term(&self) -> u32 {
         self.coordinator.term
     }
@@ -253,16 +254,16 @@ impl Fleet {
         self.seed
     }
 
-    /// Takes commands of this run from operators.
+    /// Subscribes to the commands of operators for this run.
     ///
     /// # Errors
-    /// NATS does not let it listen.
+    /// NATS refuses the subscription.
     pub fn commands(&self) -> Result<Commands, String> {
         Commands::new(&self.link, &self.run)
     }
 
     /// # Errors
-    /// Ctrl-C: the agents are free.
+    /// Ctrl-C; the agents have been released.
     fn go_on(&mut self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
         waiting.go_on(state).inspect_err(|_| self.release())
     }
@@ -297,7 +298,7 @@ impl Fleet {
         }
     }
 
-    /// Nothing will come any more from any agent, or what comes is for another process.
+    /// Whether nothing more can arrive from any agent, or another process leads the run.
     fn is_over(&self) -> bool {
         let now = self.clock();
         let is_read = self.log.is_current() || !self.coordinator.has_just_woken(now);
@@ -308,7 +309,7 @@ impl Fleet {
         self.clock.now() + self.ahead
     }
 
-    /// Takes what arrived, waiting for a report for at most this long, and sends what is due.
+    /// Handles what has arrived, waiting for a report for at most `wait`, and sends what is due.
     fn turn(&mut self, mut wait: Nanos) {
         while let Some(up) = self.reports.next(wait) {
             wait = Nanos::ZERO;
@@ -330,7 +331,7 @@ impl Fleet {
         self.carry();
     }
 
-    /// Asks the broker whether it is there, where nothing comes. That a connection is lost is reported by the link.
+    /// Probes the broker if nothing arrives. The link reports lost connections itself.
     fn look_for_broker(&mut self) {
         let now = self.clock();
         if !self.link.is_connected() {
@@ -342,7 +343,7 @@ impl Fleet {
         }
     }
 
-    /// Messages arrive, as far as is known.
+    /// Whether messages arrive, as far as known.
     fn is_reached(&self) -> bool {
         self.link.is_connected() && !self.reach.is_silent(self.clock())
     }
@@ -363,9 +364,9 @@ impl Fleet {
         }
     }
 
-    /// All agents begin. On a signal before it is stored that they do, they are free, and have ended.
+    /// Waits until all agents begin. After a signal before that is stored, releases the agents instead.
     pub fn begin(&mut self, interrupt: &Interrupt) -> Ground {
-        // Of a run that is taken up the beginning is what is read first.
+        // A run that is taken up starts with its replay.
         while self.replay.is_none() && self.coordinator.start().is_none_or(|start| self.clock() < start) {
             if interrupt.is_set() && self.coordinator.start().is_none() {
                 self.release();
@@ -377,7 +378,7 @@ impl Fleet {
         Ground::elsewhere(Nanos::ZERO, self.coordinator.io(), self.coordinator.threads().iter().sum())
     }
 
-    /// Runs the plan that it was [gathered](Fleet::gather) for; the sinks see it as it happens.
+    /// Runs the plan that the agents were [gathered](Fleet::gather) for. The sinks receive the run while it happens.
     pub fn run(
         &mut self,
         plan: &Plan,
@@ -390,18 +391,18 @@ impl Fleet {
         summary
     }
 
-    /// The agents are free, and the log is forgotten.
+    /// Releases the agents, and deletes the log.
     pub fn release(&mut self) {
         self.coordinator.release();
         self.turn(Nanos::ZERO);
-        // The leases of the agents run out otherwise, and the log is forgotten after its time.
+        // Without a connection, the agents' leases expire, and the log is deleted after its retention time.
         if self.is_reached() {
             self.link.flush();
             self.link.forget_log(&self.run);
         }
     }
 
-    /// What happened before the run was taken up, until then at most; whether that lasts.
+    /// Replays the log of a run that was taken up, at most up to `until`. Returns whether more remains.
     fn replay(&mut self, until: Nanos) -> bool {
         let clock = self.clock();
         if let Some(replay) = &mut self.replay
@@ -414,7 +415,7 @@ impl Fleet {
     }
 }
 
-/// The plan for its agents, with its seed.
+/// The plan as it is sent to agents, with its seed.
 fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
     let drawn = Flags::default().with(&flag::SEED, plan.seed).pairs();
     let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
@@ -425,7 +426,7 @@ fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
     Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, sent, step }
 }
 
-/// The line for the user when a run is taken up that has lasted this long.
+/// The notice that a run is taken up; `time`: how long it has lasted.
 fn taking_up(run: &str, time: Nanos) -> String {
     format!("resuming run {run}, {} after it began", time.brief())
 }

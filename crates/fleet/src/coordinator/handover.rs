@@ -1,4 +1,5 @@
-//! What becomes of the part of an agent that is lost.
+//! Hands the parts of a lost agent to others (`--on-lost reassign`). A part must never be under load on two agents, so the handover waits
+//! until the lost agent's lease has certainly run out.
 
 use samples::AgentState;
 use units::Nanos;
@@ -9,16 +10,16 @@ use crate::{
     split::{self, Heir},
 };
 
-/// An agent whose lease has run out has no connection left after this time.
+/// Time after the end of its lease until an agent has certainly closed all connections.
 const ENDS: Nanos = Nanos(RAMPS_DOWN.0 + Nanos::from_secs(1).0);
 
 /// Parts of others that an agent is to take over, one after the other.
 #[derive(Default)]
 pub(super) struct Takes {
     parts: Vec<TakeOver>,
-    /// How many it has taken over, or was not able to, by its entries in the log.
+    /// Number of parts that it took over, or failed to, by its entries in the log.
     settled: usize,
-    /// Until when the next one is waited for.
+    /// Deadline for the next one.
     by: Nanos,
 }
 
@@ -33,12 +34,12 @@ impl Takes {
         self.parts.get(number as usize)
     }
 
-    /// One more is on its way, or has got further.
+    /// Extends the deadline: a part was added, or there was progress.
     pub(super) fn go_on(&mut self, now: Nanos) {
         self.by = now + PREPARES;
     }
 
-    /// The next one is taken over, or never will be.
+    /// Notes that the next part was taken over, or never will be.
     pub(super) fn settle(&mut self) {
         self.settled += 1;
     }
@@ -48,15 +49,15 @@ impl Takes {
     }
 }
 
-/// When the lease of an agent that is lost has certainly run out, and its load has ended.
+/// When a lost agent's lease has certainly run out, and its load has ended.
 fn ends_by(lost: &Member) -> Nanos {
     let error = lost.way.error().or(lost.error).unwrap_or(LEASE);
     lost.leased + LEASE + error + ENDS
 }
 
 impl Coordinator {
-    /// Whether an agent is still to take over what a lost one did, and is there to do so: a run that is bounded by a number waits for that.
-    /// Not for ever: a lease runs out, and what is not taken over within [`PREPARES`] then, without any progress, is left.
+    /// Whether an agent is still expected to take over a part of a lost one; a run with a fixed number of requests waits for that.
+    /// Bounded: the lease runs out, and a part that is not taken over within [`PREPARES`] afterwards, without any progress, is left.
     pub(crate) fn hands_over(&self, now: Nanos) -> bool {
         let is_awaited = |member: &Member| match member.state {
             AgentState::Lost => !member.is_replaced && !member.is_through && now < ends_by(member) + PREPARES,
@@ -68,13 +69,12 @@ impl Coordinator {
         is_led && self.members.iter().any(is_there) && self.members.iter().any(is_awaited)
     }
 
-    /// Whether an agent that is lost may still come back with its connections: until others have its part, or its lease has certainly
-    /// run out.
+    /// Whether a lost agent may still come back with its connections: until others have its part, or its lease has certainly run out.
     pub(crate) fn may_come_back(&self, now: Nanos) -> bool {
         self.members.iter().any(|member| member.may_come_back() && now < ends_by(member))
     }
 
-    /// What a lost agent did is for these.
+    /// Applies a stored decision: the parts of a lost agent go to these agents.
     pub(super) fn reassign(&mut self, now: Nanos, of: &Incarnation, parts: Vec<(Incarnation, Assign)>) {
         let Some(lost) = self.members.iter_mut().find(|member| member.who == *of) else { return };
         if std::mem::replace(&mut lost.is_replaced, true) {
@@ -89,7 +89,7 @@ impl Coordinator {
         }
     }
 
-    /// Hands what a lost agent did to the others, once its lease has certainly run out.
+    /// Decides to whom the parts of a lost agent go, once its lease has certainly run out.
     pub(super) fn hand_over(&mut self, now: Nanos) {
         let is_over = |member: &Member| member.log.seal.is_some() || now >= ends_by(member);
         let lost = self.members.iter().position(|member| {
@@ -98,25 +98,25 @@ impl Coordinator {
         let Some(nth) = lost else { return };
         let lost = &self.members[nth];
         let of = lost.who.clone();
-        // As many as it had threads: each that takes over begins threads of its own.
+        // As many pieces as it had threads: each agent that takes over a piece starts threads for it.
         let pieces = lost.ready().threads.iter().sum::<u32>().max(1) as usize;
         let mut others: Vec<&Member> =
             self.members.iter().filter(|member| member.state == AgentState::Ready).collect();
-        // To those that have taken over least.
+        // Prefer agents that have taken over least.
         others.sort_by_key(|member| member.parts.len());
-        // Others may come back, and take it over then.
+        // Without other agents, it is decided later: some may come back.
         let Some(demand) = self.terms.demand.as_ref().filter(|_| !others.is_empty()) else { return };
-        // What it did after its last report is not known, and will be done again.
+        // What it did after its last report is unknown, and will be repeated.
         let parts = demand.left_of(&lost.parts, |population, arrives| lost.begun(population, arrives));
         let needed = parts.iter().map(|part| demand.places_of(part)).fold(0, u64::saturating_add);
         let room = |member: &&Member| member.heir(&[]).room(demand);
-        // More of them, where those have no room.
+        // Use more agents if these have no capacity for it.
         let enough = (pieces.min(others.len())..others.len())
             .find(|n| others[..*n].iter().map(room).fold(0, u64::saturating_add) >= needed);
         others.truncate(enough.unwrap_or(others.len()));
         let mut given: Vec<Vec<Assign>> = vec![Vec::new(); others.len()];
         for part in &parts {
-            // Its addresses begin elsewhere than those of the part that is there.
+            // The new part's addresses begin elsewhere than those of the agent's original part.
             let salt = part.salt.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let heirs: Vec<Heir> =
                 others.iter().zip(&given).map(|(member, given)| member.heir(given)).collect();

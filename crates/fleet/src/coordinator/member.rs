@@ -1,4 +1,4 @@
-//! What a coordinator knows of an agent.
+//! The coordinator's state of an agent: its parts, its lease and clock, its entries in the log, and what they add up to.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,91 +22,91 @@ use crate::{
     split::{Candidate, Heir},
 };
 
-/// Entries that came before one that is missing; more of them are not kept.
+/// Maximum number of entries to keep that arrived before a missing one.
 const HELD_BACK: usize = 100_000;
 
-/// An agent that takes part.
+/// An agent that takes part in the run.
 pub(super) struct Member {
     pub(super) who: Incarnation,
     network: String,
     cores: u32,
     calibrated: Option<Calibrated>,
     pub(super) state: AgentState,
-    /// What was said of it: its state, and how many have taken over its part.
+    /// The state last reported to the user, and the number of agents reported as having taken over its part.
     said: (AgentState, usize),
     pub(super) answer: Answer,
-    /// What it can take; none in a run that was taken up.
+    /// Its capacity; `None` in a run that was taken up.
     can: Option<Can>,
-    /// Its parts: its own, and those that it has taken over.
+    /// Its parts: the original one, and those it has taken over.
     pub(super) parts: Vec<Assign>,
-    /// Parts of others that it is to take over.
+    /// Parts of other agents that it is to take over.
     pub(super) takes: Takes,
-    /// The values that it is being sent.
+    /// The table values being sent to it.
     pub(super) supplied: Option<Supplied>,
-    /// Of its own part.
+    /// Table values that have arrived for its original part.
     pub(super) arrived: Arrived,
-    /// Its parts are handed to others: that is decided, and stored.
+    /// The handover of its parts to others has been decided, and (`is_replaced`) stored.
     pub(super) is_decided: bool,
     pub(super) is_replaced: bool,
-    /// It had completed them before it was lost.
+    /// It had completed its parts before it was lost.
     pub(super) is_through: bool,
     pub(super) running: Option<Running>,
-    /// When it was heard last.
+    /// When it last gave a sign of life.
     pub(super) heard: Nanos,
-    /// It has not reported since the broker was out of reach, or had entries then that were not stored.
+    /// The broker was unreachable, and since then it has not reported, or had entries that were not stored.
     pub(super) is_behind: bool,
-    /// When it is to be sent something, and when it was sent something last.
+    /// When the next message is due, and when the last one was sent.
     pub(super) due: Nanos,
     pub(super) led: Nanos,
-    /// When a message that renews its lease was sent last.
+    /// When the last message that renews its lease was sent.
     pub(super) leased: Nanos,
-    /// How far away it is, and its clock.
+    /// The offset of its clock, and the network delay.
     pub(super) way: Way,
-    /// By how much what a process of the coordinator before this one knew of its clock was wrong.
+    /// Clock error of the previous coordinator's estimate for this agent.
     pub(super) error: Option<Nanos>,
-    /// The numbers of its workers, and what they do.
+    /// Its workers: their numbers and roles.
     workers: Vec<(u32, Role)>,
     pub(super) log: Log,
-    /// How late its shards sent, at full load.
+    /// How late its shards sent at full load.
     lag: Latency,
-    /// By how much a turn of one of them came too late, the most.
+    /// Maximum delay of a turn of its event loops.
     stalled: Nanos,
-    /// CPU time that its process had used at its first report of running, and when that was.
+    /// CPU time of its process at its first report of running, and the time of that report.
     idle: Option<(Nanos, Nanos)>,
     cpu_share: Option<f64>,
-    /// Connections that each of its workers has open, and those that it held when its population was last at its largest load.
+    /// Open connections by worker, and those held when the worker's population was last at its peak load.
     open: Vec<u64>,
     held: Vec<u64>,
-    /// Requests of each that were under way.
+    /// Outstanding requests by worker.
     under_way: Vec<u64>,
-    /// Connections that each has closed before its load had ended, for they had nothing more to send: they were held.
+    /// Connections by worker that were closed before the end of its load because they had nothing more to send. They count as held.
     released: Vec<u64>,
-    /// Whether the load of each has ended: what is open then is held, what is open later is not.
+    /// Whether the load of each worker has ended. Connections opened later are not held.
     ended: Vec<bool>,
-    /// How long it was away, of the times after which it came back.
+    /// Total time of disconnections from which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
-    /// How it was lost.
+    /// Why it was lost.
     how: String,
-    /// How long no agent had its parts, as far as they were taken over.
+    /// Time during which no agent had its parts, once they were taken over.
     gap: Nanos,
-    /// Who has taken over its parts, and why one was not able to.
+    /// The agents that took over its parts, and why one failed to.
     taken_over_by: Vec<String>,
     pub(super) not_taken: Option<String>,
 }
 
-/// What it answered last, before the run begins.
+/// The agent's last reply before the run begins.
 pub(super) enum Answer {
     None,
     /// It takes part.
     Accepted,
-    /// How many of the values that its part uses it has.
+    /// It has this many of the table values that its part uses.
     Lacks(u64),
     Ready(Ready),
 }
 
 impl Answer {
-    /// Whether it is what this stage waits for.
+    /// Whether this is the reply for which the stage waits.
     pub(super) fn is_of(&self, stage: &Stage) -> bool {
         match stage {
             Stage::Offering(_) => matches!(self, Answer::Accepted),
@@ -115,20 +115,20 @@ impl Answer {
     }
 }
 
-/// Its entries in the log of the run: each is taken once, in their order.
+/// An agent's entries in the log of the run: each is taken once, in order.
 #[derive(Default)]
 pub(super) struct Log {
-    /// The sequence that follows.
+    /// The next sequence number.
     next: u64,
-    /// What came before its turn.
+    /// Entries that arrived early.
     early: BTreeMap<u64, Record>,
-    /// What each worker's ticks add up to.
+    /// Sums of each worker's ticks.
     sums: Vec<Sums>,
     pub(super) seal: Option<Seal>,
 }
 
 impl Log {
-    /// How many entries did not come, before one that did.
+    /// Number of entries missing before the last one that arrived.
     fn missing(&self) -> u64 {
         self.early.last_key_value().map_or(0, |(last, _)| last + 1 - self.next - self.early.len() as u64)
     }
@@ -140,7 +140,7 @@ impl Member {
         Member { network, cores, calibrated, ..Member::again(who, Answer::None) }
     }
 
-    /// One that took part before this process of the coordinator began, or is to.
+    /// A member that took part before this coordinator process began, or a new one.
     pub(super) fn again(who: Incarnation, answer: Answer) -> Member {
         Member {
             who,
@@ -186,20 +186,20 @@ impl Member {
         }
     }
 
-    /// It can take a part, once it has accepted.
+    /// The agent as a candidate for a part; `None` before it has accepted.
     pub(super) fn candidate(&self) -> Option<Candidate<'_>> {
         let Member { network, cores, calibrated, can, .. } = self;
         let can = can.as_ref()?;
         Some(Candidate { id: &self.who.id, network, cores: *cores, calibrated: *calibrated, can })
     }
 
-    /// It can take this much.
+    /// Notes that it has accepted, with this capacity.
     pub(super) fn accept(&mut self, can: Can) {
         self.can = Some(can);
         self.answer = Answer::Accepted;
     }
 
-    /// For what another did; `given`: what it is to have of that already.
+    /// The agent as an heir of a lost one's parts. `given`: what it is already to get of them.
     pub(super) fn heir<'a>(&'a self, given: &'a [Assign]) -> Heir<'a> {
         Heir { can: self.can.as_ref(), parts: &self.parts, given }
     }
@@ -213,7 +213,7 @@ impl Member {
         }
     }
 
-    /// It has further workers, which do this, with the numbers from `first` on.
+    /// Adds workers with these roles, numbered from `first`.
     pub(super) fn add_workers(&mut self, first: u32, roles: &[Role]) {
         self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
@@ -231,35 +231,35 @@ impl Member {
         }
     }
 
-    /// Something came from it.
+    /// Notes a sign of life.
     pub(super) fn be_heard(&mut self, now: Nanos, changes: &mut VecDeque<Change>) {
         if let (Some(lost_at), AgentState::Lost) = (self.lost_at, self.state)
             && self.log.seal.is_none()
             && !self.is_replaced
         {
-            // It holds its part still: its lease is longer than we wait before we call it lost.
+            // It still has its part: its lease is longer than the silence after which it counts as lost.
             self.away = self.away + now.since(lost_at);
             (self.state, self.lost_at) = (AgentState::Ready, None);
-            // Its lease was running out.
+            // Renew its lease at once: it was running out.
             self.due = Nanos::ZERO;
             changes.extend(self.workers.iter().map(|(worker, _)| Change::Back(*worker)));
         }
         self.heard = now;
     }
 
-    /// Requests of a population that it has begun, or connections that have arrived, as far as its ticks have come.
+    /// Requests of a population that it has sent, or (`arrives`) arrivals, according to the ticks received.
     pub(super) fn begun(&self, population: u16, arrives: bool) -> u64 {
         let own = self.workers.iter().zip(&self.log.sums);
         let own = own.filter(|((_, role), _)| *role == Role::Population(population));
         own.map(|(_, sums)| if arrives { sums.arrived() } else { sums.begun() }).sum()
     }
 
-    /// What it is to take over next.
+    /// The part that it is to take over next.
     pub(super) fn next_take(&self) -> Option<&TakeOver> {
         self.takes.get(self.running?.taken)
     }
 
-    /// It waits for values, and has this many; whether they are more than before.
+    /// Notes that it waits for table values, and has this many. Returns whether that is progress.
     pub(super) fn lack(&mut self, has: u64) -> bool {
         let has_more = !matches!(self.answer, Answer::Lacks(before) if before >= has);
         if has_more {
@@ -268,7 +268,7 @@ impl Member {
         has_more
     }
 
-    /// The part for which it waits for values, its own or one that it is to take over, and how many it has.
+    /// The part for which it waits for table values (`None`: its original one, else the number of a takeover), and how many it has.
     pub(super) fn lacks(&self) -> Option<(Option<u32>, u64)> {
         match (&self.answer, self.running) {
             (Answer::Lacks(has), _) => Some((None, *has)),
@@ -277,7 +277,7 @@ impl Member {
         }
     }
 
-    /// It runs.
+    /// Handles a report of running, sent at `at` by the agent's clock.
     pub(super) fn run(&mut self, now: Nanos, at: Nanos, running: Running) {
         if self.running.is_none_or(|before| (before.taken, before.has) < (running.taken, running.has)) {
             self.takes.go_on(now);
@@ -294,12 +294,12 @@ impl Member {
         self.is_behind &= running.unstored > 0;
     }
 
-    /// It is lost, and its part is still its own, as far as is known.
+    /// Whether it is lost and, as far as known, still has its part.
     pub(super) fn may_come_back(&self) -> bool {
         self.log.seal.is_none() && self.lost_at.is_some() && !self.is_replaced
     }
 
-    /// Its part is over: it has ended it, or its lease has run out.
+    /// Whether its part is over: it has ended, or its lease has run out.
     pub(super) fn is_gone(&self, now: Nanos) -> bool {
         match self.state {
             AgentState::Ready => false,
@@ -308,17 +308,17 @@ impl Member {
         }
     }
 
-    /// That it is not heard now says nothing about it.
+    /// Resets its silence: the connection to it is interrupted.
     pub(super) fn be_unheard(&mut self, now: Nanos) {
         (self.heard, self.is_behind) = (now, self.log.seal.is_none());
     }
 
-    /// It was silent for too long.
+    /// Marks it as lost because of its silence.
     pub(super) fn lose_unheard(&mut self, changes: &mut VecDeque<Change>) {
         self.lose(&format!("no heartbeat for {LOST_AFTER}"), changes);
     }
 
-    /// It takes part no longer, or nothing is known of it.
+    /// Marks it as lost.
     pub(super) fn lose(&mut self, how: &str, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
             how.clone_into(&mut self.how);
@@ -328,14 +328,14 @@ impl Member {
         }
     }
 
-    /// The load of all its parts has ended.
+    /// Whether the load of all its parts has ended.
     fn has_completed(&self) -> bool {
         let mut own = self.workers.iter().zip(&self.ended);
         let have_ended = own.all(|((_, role), ended)| *ended || matches!(role, Role::Probe(_)));
         have_ended && self.takes.are_settled()
     }
 
-    /// Another one has taken over a part of it, at about this time.
+    /// Notes that another agent took over one of its parts, at about this time.
     pub(super) fn be_taken_over(&mut self, by: String, at: Nanos) {
         if !self.taken_over_by.contains(&by) {
             self.taken_over_by.push(by);
@@ -343,13 +343,13 @@ impl Member {
         self.gap = self.gap.max(at.since(self.lost_at.unwrap_or(self.heard)));
     }
 
-    /// It was lost before the end of its load, no agent has taken over its parts, and none has said why not.
+    /// Whether it was lost before the end of its load, and its parts were neither taken over nor refused.
     pub(super) fn is_left_alone(&self) -> bool {
         let is_taken = !self.taken_over_by.is_empty() || self.not_taken.is_some();
         self.state == AgentState::Lost && !self.is_through && !is_taken
     }
 
-    /// It takes part no longer: what it has to say is in the log.
+    /// It no longer takes part. Remaining counts are in the log.
     pub(super) fn idle(&mut self, changes: &mut VecDeque<Change>) {
         if self.log.seal.is_none() {
             self.lose("it no longer takes part in the run", changes);
@@ -357,23 +357,23 @@ impl Member {
         }
     }
 
-    /// An entry of its own: those whose turn it is.
+    /// Takes an entry from the log.
     pub(super) fn take(&mut self, sequence: u64, record: Record) {
-        // What came twice counts once.
+        // Ignores duplicates.
         if sequence >= self.log.next && self.log.early.len() < HELD_BACK {
             self.log.early.insert(sequence, record);
         }
     }
 
-    /// The entry whose turn it is.
+    /// The next entry in sequence.
     pub(super) fn poll_record(&mut self) -> Option<Record> {
         let record = self.log.early.remove(&self.log.next)?;
         self.log.next += 1;
         Some(record)
     }
 
-    /// What its workers counted in a second goes to the conductor, and to what is shown of each agent; populations that are below their
-    /// largest load were held before.
+    /// Passes the ticks of a second to the conductor, and adds them to what is shown of each agent. `is_below`: whether a role's
+    /// population is below its peak load, so that its held connections are already known.
     pub(super) fn count(
         &mut self,
         mut ticks: Vec<Tick>,
@@ -384,18 +384,18 @@ impl Member {
         ticks.truncate(self.workers.len());
         let mut filed = ticks.iter().zip(&self.workers).map(|(tick, (_, role))| run::filed(*role, tick));
         let late = filed.next().and_then(|mut all| {
-            // As the conductor finds that of the first.
+            // The second that the conductor derives from the first tick.
             let second = run::second_of(&all);
             filed.for_each(|other| all.to_mut().merge(&other));
             seconds.add(place, second, &all, self.state == AgentState::Lost)
         });
         if let Some(first) = ticks.first_mut() {
-            // What comes late is of a second that was shown: the conductor adds it there.
+            // A late tick belongs to a second already shown; the conductor adds it there.
             first.agents = late;
         }
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);
-            // Those of the last tick that have no response have their end there.
+            // Requests outstanding in the last tick stay without a response.
             self.under_way[nth] = tick.unsettled;
             self.lag.merge(&tick.lag);
             self.stalled = self.stalled.max(tick.stalled);
@@ -416,7 +416,7 @@ impl Member {
         if let Some(why) = &seal.why {
             let is_lost = self.state == AgentState::Lost;
             self.lose(why, changes);
-            // That is why its load has ended.
+            // Its load has ended only because of the early end.
             self.is_through &= is_lost;
         } else if self.state == AgentState::Ready {
             self.state = AgentState::Done;
@@ -424,7 +424,7 @@ impl Member {
         self.log.seal = Some(seal);
     }
 
-    /// What the user is to know of it since the last call.
+    /// The next notice for the user about this agent.
     pub(super) fn poll_notice(&mut self) -> Option<String> {
         let (id, before) = (&self.who.id, self.said);
         self.said = (self.state, self.taken_over_by.len());
@@ -440,26 +440,26 @@ impl Member {
         }
     }
 
-    /// Why its part ended before its time, or was left undone.
+    /// Why its part ended early, or was left undone.
     fn why(&self) -> Option<String> {
         let own = self.log.seal.as_ref().and_then(|seal| seal.why.clone());
         let own = own.or_else(|| (self.state == AgentState::Lost).then(|| self.how.clone()));
         own.into_iter().chain(self.not_taken.clone()).reduce(|own, other| format!("{own}; {other}"))
     }
 
-    /// Requests that its ticks have.
+    /// Requests sent, by its ticks.
     #[cfg(test)]
     pub(super) fn sent(&self) -> u64 {
         self.log.sums.iter().map(Sums::sent).sum()
     }
 
-    /// `start`: when the run began.
+    /// The agent's summary; `start`: when the run began.
     pub(super) fn summary(&self, start: Option<Nanos>) -> AgentSummary {
         let began = self.running.map(|running| self.way.back(running.began));
         let late = began.zip(start).map(|(began, start)| (began - start.0 as i128) as f64 / 1e6);
         let seal = self.log.seal.as_ref();
         let is_lost = self.state == AgentState::Lost;
-        // The probe's connections are no part of the load.
+        // The probe's connections are not part of the load.
         let is_load = |role: &Role| matches!(role, Role::Population(_));
         let of_load = |each: &[u64]| -> u64 {
             let own = self.workers.iter().zip(each).filter(|((_, role), _)| is_load(role));

@@ -1,4 +1,5 @@
-//! What happened in a run before a process of its coordinator took it up: it happens again, as fast as it can be read.
+//! Replays the log of a run that another coordinator process began, as fast as it can be read, so that the conductor reaches the state
+//! that the run had when this process took it up.
 
 mod stamps;
 
@@ -10,28 +11,28 @@ use units::Nanos;
 use super::Coordinator;
 use crate::message::{Author, EVERY, Entry, LOST_AFTER, Record};
 
-/// An agent stores an entry each second. Where nobody has stored one for longer than this, the broker was out of reach, and that says
-/// nothing about any of them. Of a single agent it is not known.
+/// Agents store an entry every second. If none has stored one for longer than this, the broker was unreachable, which says nothing about
+/// the agents. With a single agent, the two cannot be distinguished.
 const UNREACHED: Nanos = Nanos(2 * EVERY.0);
 
 /// The log of a run that is taken up.
 pub(crate) struct Replay {
-    /// When the run began, by the clock of the server.
+    /// When the run began, by the server's clock.
     start: Nanos,
-    /// What was read so far, with when it was stored by that clock.
+    /// Entries read so far, with their times by the server's clock.
     stamped: Vec<(Nanos, Entry)>,
-    /// How long the run had lasted when each entry was stored.
+    /// Entries with the elapsed time of the run when they were stored.
     entries: VecDeque<(Nanos, Entry)>,
     now: Nanos,
-    /// The same of the last one that was handed over, and of that from which on this process leads.
+    /// Elapsed time of the entry replayed last, and (`resumed`) of the one from which on this process leads.
     last: Nanos,
     resumed: Nanos,
-    /// When this process knew first that its own entry is stored, by its clock.
+    /// When this process learned that its own entry is stored, by its clock.
     stored: Option<Nanos>,
 }
 
 impl Replay {
-    /// Of a run that began at this time, by the clock of the server.
+    /// Replays a run that began at this time by the server's clock.
     pub(crate) fn since(start: Nanos) -> Replay {
         Replay {
             start,
@@ -44,19 +45,19 @@ impl Replay {
         }
     }
 
-    /// This process's own entry is stored.
+    /// Notes that this process's own entry is stored.
     pub(crate) fn note_stored(&mut self, now: Nanos) {
         self.stored.get_or_insert(now);
     }
 
-    /// When the run had lasted as long as [`Replay::add`] returns `now`, by the clock of this process: to read what is before its own
-    /// entry takes a while, for a long log seconds.
+    /// The time, by this process's clock, that corresponds to the elapsed time returned by [`Replay::add`]. Reading the entries before
+    /// its own takes a while, for a long log seconds.
     pub(crate) fn resumed_at(&self, now: Nanos) -> Nanos {
         self.stored.unwrap_or(now).min(now)
     }
 
-    /// Adds an entry, with when it was stored by the clock of the server. If it is the one from which on this process leads, it was the
-    /// last, and how long the run had lasted is returned.
+    /// Adds an entry, with its time by the server's clock. If it is the one from which on this process leads, it is the last one, and the
+    /// elapsed time of the run is returned.
     pub(crate) fn add(&mut self, at: Nanos, entry: Entry, term: u32) -> Option<Nanos> {
         let is_own = entry.record == Record::Resumed && entry.author == (Author::Coordinator { term });
         self.stamped.push((at, entry));
@@ -70,12 +71,12 @@ impl Replay {
         Some(self.resumed)
     }
 
-    /// How long the run has lasted, when this happens again.
+    /// The elapsed time of the run in the replay.
     pub(crate) fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Hands over the next entry, if it is of no later time of the run than `until`; none when it was the last one.
+    /// Replays the next entry, if it is not later than `until`. Returns `None` after the last one.
     pub(crate) fn step(
         &mut self,
         until: Nanos,
@@ -94,20 +95,20 @@ impl Replay {
         Some(self.now)
     }
 
-    /// Whether the broker was within reach since the last entry.
+    /// Whether the broker was reachable since the last entry.
     fn is_reached_until(&self, at: Nanos) -> bool {
         at.since(self.last) <= UNREACHED
     }
 
-    /// Whether nothing happens until then.
+    /// Whether no entry follows before `until`.
     pub(crate) fn is_quiet_until(&self, until: Nanos) -> bool {
         self.entries.front().is_some_and(|(at, _)| *at > until)
     }
 }
 
 impl Coordinator {
-    /// An entry was stored when the run had lasted this long. Agents that stored none for a while, although others did, were away, as
-    /// they were for the process before; a run that does not go on without one has ended there.
+    /// Applies the time of an entry. Agents that stored none for a while, although others did, were lost for the previous process as
+    /// well; a run that does not continue without one has ended there.
     fn hear_again(&mut self, at: Nanos, author: &Author, is_reached: bool) {
         let (at, carries_on) = (self.start.unwrap_or_default() + at, self.carries_on());
         for member in &mut self.members {
@@ -123,8 +124,7 @@ impl Coordinator {
         }
     }
 
-    /// All has happened again: the orders that follow are new ones, and agents have been silent for as long as they were when this
-    /// process began to lead.
+    /// Ends the replay: later orders are new ones, and agents have been silent for as long as they had when this process began to lead.
     pub(crate) fn catch_up(&mut self, now: Nanos, replay: &Replay) {
         self.given = self.given.max(self.orders.len() as u32);
         self.stall.begin(now);
@@ -151,7 +151,7 @@ mod tests {
         replay.note_stored(s(4));
         replay.note_stored(s(5));
         assert_eq!((replay.add(s(108), resumed(2), 2), replay.resumed_at(s(6))), (Some(s(8)), s(4)));
-        // It is read before that it is stored is known.
+        // It is read before the confirmation that it is stored arrives.
         assert_eq!(Replay::since(s(100)).resumed_at(s(6)), s(6));
     }
 }

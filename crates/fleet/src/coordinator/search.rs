@@ -1,4 +1,4 @@
-//! A fleet as the workers of a search.
+//! A fleet as the workers of a search: each step is a run on the agents.
 
 use plan::{Plan, flag};
 use run::{By, Find, Ground, Interrupt, Refusal, WorkerSource};
@@ -8,25 +8,25 @@ use units::Nanos;
 use super::fleet::{Fleet, Job};
 use crate::{link::Link, rates::busiest, waiting::Waiting};
 
-/// Agents that joined, for one step of a search after the other.
+/// Agents that joined, for the successive steps of a search.
 pub struct Agents {
-    /// None, while a step has it.
+    /// `None` while a step uses it.
     link: Option<Link>,
     job: Job,
     interrupt: Interrupt,
 }
 
 impl Agents {
-    /// Those at this server; `job`: what the steps have in common. `interrupt`: ends the wait for them.
+    /// The agents at this server. `job`: common to all steps. `interrupt`: ends waiting for agents.
     pub fn new(link: Link, job: Job, interrupt: Interrupt) -> Agents {
         Agents { link: Some(link), job, interrupt }
     }
 
-    /// The largest load that the agents may take together: what their machines, ports and caps let them. Nothing is dialled but to
-    /// see which family is served.
+    /// The largest load that all agents together can take, by their machines, ports and caps. Dials only to find the address family that
+    /// is served.
     ///
     /// # Errors
-    /// There are no agents, one refuses, or Ctrl-C; with the reason.
+    /// No agents, a refusal, or Ctrl-C; contains the reason.
     pub fn most(&mut self, by: By, plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<u64, String> {
         let by_itself = run::most_per_s(by);
         let ask = by_itself.unwrap_or(u32::MAX.into());
@@ -43,7 +43,7 @@ impl Agents {
     }
 }
 
-/// The job of a step. Where a number of the scenario, or of a flag, is searched, agents get those of the step.
+/// The job of a step. If a number of the scenario or of a flag is searched, agents get the scenario and flags of the step.
 fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, String> {
     let mut job = Job { step: Some(load), ..job.clone() };
     if let Some(variant) = load.0.variant(load.1).transpose()? {
@@ -53,17 +53,17 @@ fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, String> {
     Ok(job)
 }
 
-/// Sets one, in the place of another value that it may have.
+/// Sets a flag, replacing a previous value.
 fn set_flag(flags: &mut Vec<(String, String)>, flag: (String, String)) {
     flags.retain(|(name, _)| *name != flag.0);
     flags.push(flag);
 }
 
-/// The largest load, up to `most`, with which all of the plan together is within the agents' caps on rates, `per_s` together.
+/// The largest load up to `most` with which the whole plan is within the agents' caps on rates, `per_s` together.
 fn within(per_s: f64, most: u64, by: By, plan: &Plan) -> u64 {
     let fits = |load: u64| busiest(&by.plan(plan, load, Nanos::ZERO)) <= per_s;
     if !fits(1) {
-        // What does not grow with the load is too much: each agent says of its part what that is.
+        // The excess does not depend on the load. Each agent will report it for its part.
         return most.min(per_s as u64);
     }
     let (mut largest, mut over) = (1, most + 1);
@@ -81,7 +81,7 @@ impl WorkerSource for Agents {
         false
     }
 
-    /// Each agent refuses its share where that is too much.
+    /// Each agent refuses its share if that is too large.
     fn most(&mut self, find: &Find, _: u64, _: &Plan) -> Result<(u64, Option<Limit>), Refusal> {
         Ok((find.most, None))
     }
@@ -157,7 +157,7 @@ mod tests {
         let [arrive, total] = arrivals;
         check(By::Arrival, &[arrive, total, (&flag::CALLS, "4")], 250);
         check(By::Arrival, &[arrive, total, (&flag::CALLS, "4"), (&flag::PROBE, "200/s")], 200);
-        // Less than that is more than they may dial.
+        // Lower rates would exceed the allowed dials.
         check(By::Rate, &[(&flag::RAMP, "1200/s"), (&flag::RATE, "1/s")], 1_000);
     }
 }

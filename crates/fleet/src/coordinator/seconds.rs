@@ -1,23 +1,23 @@
-//! What is shown of each agent, second by second.
+//! The counts of each agent, second by second, for display.
 
 use std::{collections::BTreeMap, mem};
 
 use samples::{AgentTicks, Tick};
 
-/// What comes of later seconds is counted in the last of as many that follow.
+/// Maximum lead in seconds. Counts further ahead are moved to the last of these seconds.
 const AHEAD: u64 = 3;
 
-/// What came of seconds that were not taken yet.
+/// Counts of seconds that have not been taken yet.
 #[derive(Default)]
 pub(super) struct Seconds {
     of: BTreeMap<u64, AgentTicks>,
-    /// The last second that was taken.
+    /// The last second taken.
     taken: u64,
 }
 
 impl Seconds {
-    /// Adds what the agent at this place did in this second. It is returned where it comes late: after that was taken, or of an agent
-    /// that is lost.
+    /// Adds the counts of the agent at index `place` for a second. Returns them instead if they are late: if the second has been taken,
+    /// or the agent is lost.
     pub(super) fn add(
         &mut self,
         place: usize,
@@ -35,7 +35,7 @@ impl Seconds {
         None
     }
 
-    /// Takes what came of the seconds up to this one.
+    /// Takes the counts of all seconds up to `until`.
     pub(super) fn take(&mut self, until: u64) -> AgentTicks {
         self.taken = self.taken.max(until);
         let later = self.of.split_off(&until.saturating_add(1));
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(add(&mut seconds, 1, 2, false), None);
         assert!(add(&mut seconds, 1, 3, true).is_some(), "it is lost");
         assert_eq!(requests(&seconds.take(2)), [2, 2]);
-        // Of a clock that is far ahead.
+        // From a clock that is far ahead.
         assert_eq!(add(&mut seconds, 0, 1_000_000, false), None);
         assert_eq!(requests(&seconds.take(5)), [1_000_000, 0]);
     }

@@ -1,4 +1,4 @@
-//! What agents are sent, and when again.
+//! What is sent to agents, and when it is repeated.
 
 use samples::AgentState;
 use units::Nanos;
@@ -7,7 +7,7 @@ use super::{AGAIN, Coordinator, OnLost, SAMPLES, SAMPLES_EVERY, Stage, member::M
 use crate::message::{Body, Down, EVERY, LEASE, Lead, to_agent};
 
 impl Coordinator {
-    /// What a member is to know now, if it is due.
+    /// Sends a member what it must know now, if a message is due.
     pub(super) fn send(&mut self, now: Nanos, nth: usize) {
         if now < self.members[nth].due {
             return;
@@ -27,9 +27,9 @@ impl Coordinator {
             },
             Stage::Measuring(_) if member.way.samples() < SAMPLES => (lead(None), SAMPLES_EVERY),
             Stage::Begun if member.state == AgentState::Done => (Body::Release, EVERY),
-            // It comes back to nothing.
+            // Its parts have been handed over.
             Stage::Begun if member.is_replaced => (Body::Release, EVERY),
-            // Its lease is to run out, unless it replies before.
+            // Lets its lease run out, unless it replies before.
             Stage::Begun if self.lets_go(now, member) => (lead(Some(Nanos::ZERO)), EVERY),
             Stage::Begun => self.lead(now, member),
             _ => (lead(None), EVERY),
@@ -39,8 +39,8 @@ impl Coordinator {
         self.send_to(now, nth, [Some(body), take].into_iter().flatten(), again);
     }
 
-    /// Whether the lease of an agent that is lost is not renewed: at once where others are to have its part; where nobody is, once it
-    /// could not come back either, so that it has certainly nothing some time later.
+    /// Whether the lease of a lost agent is no longer renewed: at once if others are to get its part; otherwise once it could not come
+    /// back anyway, so that it has certainly ended some time later.
     fn lets_go(&self, now: Nanos, member: &Member) -> bool {
         let is_reassigned = self.terms.on_lost == OnLost::Reassign;
         member.state == AgentState::Lost && (is_reassigned || now.since(member.heard) >= LEASE)
@@ -58,15 +58,15 @@ impl Coordinator {
         (member.due, member.led) = (now + again, now);
     }
 
-    /// The orders that a member does not have, and when it begins; and when to say so again.
+    /// A lead with the orders that a member does not have, and its beginning; and when to repeat it.
     fn lead(&self, now: Nanos, member: &Member) -> (Body, Nanos) {
         let has = member.running.map_or(0, |running| running.orders).min(self.orders.len() as u32);
         let orders = self.orders[has as usize..].to_vec();
-        // What it was sent last is answered, or it would be lost with a few messages in a row.
+        // Without a reply to the last message, a few lost messages in a row would make the agent lose its lease.
         let is_heard = member.heard >= member.led;
         let is_known =
             is_heard && orders.is_empty() && member.running.is_some() && member.next_take().is_none();
-        // Where its clock is not known yet, its reply says what it shows; this message renews nothing.
+        // If the offset of its clock is unknown, the reply will show it; this message renews nothing.
         let is_measured = member.way.error().is_some();
         let begin = self.start.filter(|_| is_measured).map(|start| member.way.there(start));
         let lease = if is_measured { member.way.there(now + LEASE) } else { Nanos::ZERO };

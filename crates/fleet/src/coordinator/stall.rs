@@ -1,5 +1,5 @@
-//! The coordinator's own process stood still: that it heard no agent meanwhile says nothing about them, and what they stored is in the
-//! log.
+//! Suspensions of the coordinator's own process. The silence of agents during one says nothing about them: what they stored meanwhile is
+//! in the log, and must be read before any agent is declared lost.
 
 use samples::AgentState;
 use units::Nanos;
@@ -7,29 +7,29 @@ use units::Nanos;
 use super::Coordinator;
 use crate::message::{EVERY, LOST_AFTER};
 
-/// It looks at its agents far more often than this.
+/// Time between two polls from which on the process counts as suspended. Polls are far more frequent.
 const STALLS: Nanos = Nanos(2 * EVERY.0);
-/// What arrived meanwhile has been taken after this time, unless the log is long.
+/// Time to take what arrived meanwhile, unless the log is long.
 const CATCHES_UP: Nanos = Nanos(2 * EVERY.0);
-/// However long it is, it has been read after this time.
+/// Maximum time to read a log of any length.
 const READS: Nanos = Nanos::from_secs(30);
 
-/// When it looked at its agents last, and whether it stood still before that.
+/// The last poll, and the last suspension.
 #[derive(Default)]
 pub(super) struct Stall {
     polled: Nanos,
     woke: Option<Nanos>,
-    /// How long it stood still, where that is yet to be said.
+    /// Duration of a suspension that has not been reported to the user yet.
     lasted: Option<Nanos>,
 }
 
 impl Stall {
-    /// It begins to look now.
+    /// Starts polling.
     pub(super) fn begin(&mut self, now: Nanos) {
         self.polled = now;
     }
 
-    /// It looks; for how long it stood still, if it did.
+    /// Notes a poll. Returns the duration of the suspension before it, if there was one.
     pub(super) fn poll(&mut self, now: Nanos) -> Option<Nanos> {
         let lasted = now.since(std::mem::replace(&mut self.polled, now));
         (lasted >= STALLS).then_some(lasted)
@@ -37,11 +37,11 @@ impl Stall {
 
     fn wake(&mut self, now: Nanos, lasted: Nanos) {
         self.woke = Some(now);
-        // Shorter ones have no effect that a user sees.
+        // A shorter suspension has no effect visible to the user.
         self.lasted = Some(lasted).filter(|lasted| *lasted >= LOST_AFTER).or(self.lasted);
     }
 
-    /// Whether messages of agents may still wait to be taken, because it stands still or just did.
+    /// Whether messages of agents may still be unread, because the process is or was just suspended.
     pub(super) fn hides(&self, now: Nanos) -> bool {
         now.since(self.polled) >= STALLS || self.has_woken_within(CATCHES_UP, now)
     }
@@ -50,7 +50,7 @@ impl Stall {
         self.woke.is_some_and(|woke| now.since(woke) < time)
     }
 
-    /// What the user is to know of it.
+    /// The notice for the user, once per suspension.
     pub(super) fn poll_notice(&mut self) -> Option<String> {
         let lasted = self.lasted.take()?;
         Some(format!("the coordinator was stopped for {}", lasted.brief()))
@@ -58,17 +58,17 @@ impl Stall {
 }
 
 impl Coordinator {
-    /// It goes on after it stood still for this long, as after a time in which the broker was out of reach.
+    /// Resumes after a suspension of this length, as after a disconnection from the broker.
     pub(super) fn wake(&mut self, now: Nanos, lasted: Nanos) {
         self.stall.wake(now, lasted);
         self.handle_disconnected(now);
-        // One that was lost before may have come back meanwhile, too.
+        // An agent that was lost before may have come back meanwhile.
         for member in self.members.iter_mut().filter(|member| member.state == AgentState::Lost) {
             member.heard = now.min(member.heard + lasted);
         }
     }
 
-    /// Whether it stood still a moment ago: the log may be longer than what was read of it.
+    /// Whether the process was suspended recently: parts of the log may not have been read yet.
     pub(crate) fn has_just_woken(&self, now: Nanos) -> bool {
         self.stall.has_woken_within(READS, now)
     }

@@ -1,5 +1,5 @@
-//! Values of tables, and files of certificates and keys, for the agents that use them: a message of them at a time, and the next once it
-//! has arrived.
+//! Sends the values of tables, and of certificate and key files, to the agents that use them: one message at a time, the next one after
+//! the previous has arrived.
 
 use plan::Plan;
 use units::Nanos;
@@ -13,29 +13,29 @@ use crate::{
     share,
 };
 
-/// Octets of a message around the values in it.
+/// Bytes of a message besides the values.
 const AROUND: usize = 1_024;
-/// No message with values is longer, whatever the server takes: others are not to wait for it.
+/// Maximum length of a message with values, whatever the server accepts, so that other messages are not delayed.
 const LONGEST: usize = 1 << 20;
 
-/// Where the values are.
+/// The values to send.
 pub(crate) struct Supply {
     plan: Plan,
-    /// Octets of values in a message.
+    /// Maximum bytes of values in a message.
     room: usize,
 }
 
-/// What a member is being sent.
+/// The values being sent to a member.
 pub(super) struct Supplied {
     number: Option<u32>,
     rows: plan::Rows,
 }
 
 impl Supply {
-    /// Of this plan, where it has tables or such files; `longest`: octets of the longest message that the server takes.
+    /// The values of this plan; `None` if it has neither tables nor such files. `longest`: the server's maximum message length, in bytes.
     ///
     /// # Errors
-    /// A value does not fit into a message, with the fix.
+    /// A value does not fit into a message; contains the fix.
     pub(crate) fn of(plan: &Plan, longest: usize) -> Result<Option<Supply>, String> {
         let room = longest.min(LONGEST).saturating_sub(AROUND);
         let rows = plan::Rows::of(plan, &plan.parts(|_| 1));
@@ -53,7 +53,7 @@ impl Supply {
     }
 }
 
-/// A member waits for values, and has this many: it is waited for as long as the number grows.
+/// Notes that a member has this many values. Its deadline is extended as long as the number grows.
 pub(super) fn note_lack(stage: &mut Stage, member: &mut Member, now: Nanos, has: u64) {
     if let Stage::Assigning(until) = stage
         && member.lack(has)
@@ -62,7 +62,7 @@ pub(super) fn note_lack(stage: &mut Stage, member: &mut Member, now: Nanos, has:
     }
 }
 
-/// Values of tables for an agent's own part.
+/// Progress of the values for an agent's original part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) values: u64,
@@ -70,20 +70,20 @@ pub(crate) struct Arrived {
 }
 
 impl Coordinator {
-    /// How many values have arrived, before the run begins, of those that the agents use; none, where they use none.
+    /// Values that have arrived before the run begins, and the total that the agents use; `None` if they use none.
     pub(crate) fn arrived(&self) -> Option<Arrived> {
         let all = self.members.iter().map(|member| member.arrived);
         let all = all.reduce(|a, b| Arrived { values: a.values + b.values, of: a.of + b.of });
         all.filter(|all| all.of > 0)
     }
 
-    /// The same with values of tables.
+    /// Adds the values to send.
     #[must_use]
     pub(crate) fn with_supply(self, supply: Option<Supply>) -> Coordinator {
         Coordinator { supply, ..self }
     }
 
-    /// The values that a member waits for, if it does.
+    /// The next values for a member, if it waits for any.
     pub(super) fn rows_for(&mut self, nth: usize) -> Option<Body> {
         let member = &mut self.members[nth];
         let Some((number, from)) = member.lacks() else {
@@ -121,7 +121,7 @@ impl Coordinator {
     }
 }
 
-/// What a value takes in a message at most: quotes and a comma, and escapes.
+/// Maximum bytes of a value in a JSON message: quotes, a comma, and escapes.
 fn octets(value: &str) -> usize {
     let octet = |octet: u8| match octet {
         0..0x20 => 6,

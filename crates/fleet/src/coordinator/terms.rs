@@ -1,24 +1,24 @@
-//! What the coordinator needs to know of its run besides the plan.
+//! Settings of a run that the coordinator needs besides the plan.
 
 use crate::split::{Demand, Shares};
 
-/// What becomes of the run when an agent is lost.
+/// What happens to the run when an agent is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLost {
-    /// It ends.
+    /// The run ends.
     Abort,
-    /// It goes on, and is not passed.
+    /// The run continues, but does not pass.
     #[default]
     Continue,
-    /// The others do what the agent did, once that has certainly ended its load.
+    /// Other agents take over its part, once it has certainly ended its load.
     Reassign,
 }
 
 impl OnLost {
-    /// Reads `abort`, `continue` or `reassign`.
+    /// Parses `abort`, `continue` or `reassign`.
     ///
     /// # Errors
-    /// It is none of them.
+    /// Any other text.
     pub fn parse(text: &str) -> Result<OnLost, String> {
         match text {
             "abort" => Ok(OnLost::Abort),
@@ -29,16 +29,16 @@ impl OnLost {
     }
 }
 
-/// What else a coordinator is to know of its run.
+/// Settings of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Terms {
     pub(crate) seed: u64,
     /// Where the local addresses begin.
     pub(crate) salt: u64,
-    /// What is divided among the agents; where nothing is, they are only asked what they can take.
+    /// What is divided among the agents. `None`: agents are only asked for their capacity.
     pub(crate) demand: Option<Demand>,
     pub(crate) shares: Shares,
     pub(crate) on_lost: OnLost,
-    /// It is a step of a search, which ends with an agent that is lost.
+    /// The run is a step of a search, which ends when an agent is lost.
     pub(crate) is_step: bool,
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::message::{Assign, EVERY, Incarnation, Ready};
 
-/// Whether the coordinator of one agent, from which nothing has come for this long, waits for nothing more.
+/// Whether the coordinator of one agent, silent for this long, waits for nothing more.
 fn is_over_after(silent: Nanos, terms: Terms) -> bool {
     let who = Incarnation { id: "a".to_owned(), nonce: 1 };
     let members = vec![(who, Ready::default(), Assign::default(), None)];

@@ -1,4 +1,4 @@
-//! Creates the objects of a run, waits for its agents, and removes it all.
+//! Creates the objects of a run, waits for its agents, and removes everything.
 
 use std::{collections::HashSet, fs::File, io::Read, time::Duration};
 
@@ -22,14 +22,14 @@ use crate::{
     waiting::Waiting,
 };
 
-/// How often pods are looked at.
+/// Polling interval for the state of pods.
 const LOOKS: Nanos = Nanos::from_millis(500);
-/// A call of the API server takes no longer.
+/// Timeout of a call to the API server.
 const CALLS: Duration = Duration::from_secs(20);
-/// The removal is requested within this time: somebody waits for the command to end.
+/// Timeout of the removal request; the user waits for the command to end.
 const REMOVAL: Duration = Duration::from_secs(5);
 
-/// Agents of this run in a cluster. Dropped, they are removed with all that is theirs.
+/// The agents of this run in a cluster. Dropping it removes them with all their objects.
 pub struct Launched {
     runtime: Runtime,
     client: Client,
@@ -43,10 +43,10 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// Creates agents, and a NATS server where none was named. They need not run yet when this returns, the server does.
+    /// Creates agents, and a NATS server unless one is named. When this returns, the server is running, but not necessarily the agents.
     ///
     /// # Errors
-    /// There is no cluster, it refuses, the server does not start in time, or Ctrl-C; with the reason. Nothing is left.
+    /// No cluster, a refusal, a NATS server that does not start in time, or Ctrl-C; contains the reason. Everything is removed.
     pub fn new(asked: &Kubernetes, needs: &Needs, waiting: &mut Waiting) -> Result<Launched, String> {
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = built.map_err(|e| e.to_string())?;
@@ -81,20 +81,20 @@ impl Launched {
         Ok(launched)
     }
 
-    /// The NATS server that the agents join, as this machine reaches it.
+    /// The URL of the agents' NATS server, as reached from this machine.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// How many agents there are to be.
+    /// Number of agents.
     pub fn agents(&self) -> u32 {
         self.agents
     }
 
-    /// Returns when all agents have joined.
+    /// Waits until all agents have joined.
     ///
     /// # Errors
-    /// One failed, they are not all there in time, or Ctrl-C; with the reason.
+    /// An agent failed, some did not join in time, or Ctrl-C; contains the reason.
     pub fn wait_for_agents(&self, link: &Link, waiting: &mut Waiting) -> Result<(), String> {
         let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
         let mut joined = HashSet::new();
@@ -145,7 +145,7 @@ impl Launched {
         let created = [objects.secret(&uid)]
             .into_iter()
             .chain([objects.service(&uid), objects.nats(&uid)].into_iter().filter(|_| asked.nats.is_none()));
-        // What is created of these before an error, the job owns.
+        // The Job owns those created before an error.
         created.into_iter().try_for_each(|object| self.create_one(&object).map(|_| ()))
     }
 
@@ -179,7 +179,7 @@ impl Launched {
     }
 
     /// # Errors
-    /// Ctrl-C, or the time to wait is over, with what was waited for.
+    /// Ctrl-C, or the time is up; contains what was waited for.
     fn go_on(&self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
         let state = state();
         if self.clock.now() >= self.wait {
@@ -208,8 +208,8 @@ impl Launched {
         Ok(counted)
     }
 
-    /// Why the Job's controller can create no pod: a quota, or a policy of the namespace. None where nothing was refused, or where we may
-    /// not know.
+    /// Why the Job's controller cannot create pods, such as a quota or a policy of the namespace. `None` if nothing was refused, or
+    /// events may not be read.
     fn refusal(&self) -> Option<String> {
         let fields = format!("involvedObject.name={},reason=FailedCreate", self.name);
         let (events, parameters) = (self.api("Event"), ListParams::default().fields(&fields));
@@ -217,7 +217,7 @@ impl Launched {
         events.last().and_then(|event| event.data["message"].as_str()).map(str::to_owned)
     }
 
-    /// The end of a pod's log, where there is one.
+    /// The end of a pod's log; empty if there is none.
     fn log(&self, pod: &str) -> String {
         let pods: Api<k8s_openapi::api::core::v1::Pod> =
             Api::namespaced(self.client.clone(), &self.namespace);
@@ -246,13 +246,13 @@ impl Drop for Launched {
         }
         let jobs = self.api("Job");
         let parameters = DeleteParams::background();
-        // What cannot be removed now removes itself: agents exit that no run needs.
+        // If the removal fails now, agents that no run needs exit, and the Job with its objects is removed.
         let removal = jobs.delete(&self.name, &parameters);
         let _ = self.runtime.block_on(async { tokio::time::timeout(REMOVAL, removal).await });
     }
 }
 
-/// What keeps the agents from running, in parentheses.
+/// What keeps agents from running, in parentheses.
 fn obstacles(pods: &Pods) -> String {
     let each = pods.waiting.iter().map(|(why, n)| format!("{n}: {why}")).collect::<Vec<_>>().join("; ");
     if each.is_empty() { each } else { format!(" ({each})") }
@@ -270,7 +270,7 @@ async fn configuration(asked: &Kubernetes) -> Result<Config, String> {
     }
 }
 
-/// What the API server says, without the error's own form.
+/// The message of the API server, or the chain of causes of another error.
 fn reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -289,7 +289,7 @@ fn reason(error: &kube::Error) -> String {
     }
 }
 
-/// 128 random bits.
+/// 128 random bits, in hexadecimal.
 fn password() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

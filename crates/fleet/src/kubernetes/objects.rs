@@ -1,45 +1,45 @@
-//! The objects of a run, as the API server is given them. Pure: nothing here talks to a cluster.
+//! The Kubernetes objects of a run. Pure: nothing here talks to a cluster.
 
 use serde_json::{Value, json};
 use units::{Bytes, Nanos};
 
 use super::{Kubernetes, Needs, Seccomp};
 
-/// Where NATS listens in its pod.
+/// The port of NATS in its pod.
 pub(super) const NATS_PORT: u16 = 4222;
-/// What is finished is removed after this long, in seconds: long enough for `kubectl logs`.
+/// Time until finished objects are removed, in seconds: long enough for `kubectl logs`.
 const TTL_S: u64 = 60;
-/// What a run may take beyond its plan: pauses, and a drain that lasts.
+/// Extra time of a run beyond its plan, for pauses and a long drain.
 const SLACK: Nanos = Nanos::from_secs(3_600);
-/// A run without an end ends by then.
+/// Maximum duration of a run without an end.
 const LONGEST: Nanos = Nanos::from_secs(24 * 3_600);
-/// The user `nobody` of all images: neither program needs a user of its own.
+/// The user `nobody` in all images; neither program needs its own user.
 const NOBODY: u32 = 65_534;
 const NATS_IMAGE: &str = "nats:2.11-alpine";
 
-/// An agent without connections.
+/// Memory of an agent without connections.
 const BASE_MEMORY: u64 = 256 << 20;
-/// A connection: at most 60 bytes of throng, about 4 KiB of the kernel's when idle (docs/claims.md), and what it buffers.
+/// Memory per connection: at most 60 bytes in throng, about 4 KiB in the kernel when idle (docs/claims.md), and buffered data.
 const MEMORY_PER_CONNECTION: u64 = 16 << 10;
-/// Limits are rounded up to this.
+/// Memory limits are rounded up to a multiple of this.
 const MEMORY_STEP: u64 = 128 << 20;
 
 /// All objects of one run.
 pub(super) struct Objects<'a> {
     pub(super) asked: &'a Kubernetes,
     pub(super) needs: &'a Needs,
-    /// Name of the Job, and of the others: `throng-1a2b3c4d`.
+    /// Name of the Job, and prefix of the others: `throng-1a2b3c4d`.
     pub(super) name: &'a str,
     pub(super) namespace: &'a str,
-    /// Of this run's own NATS server.
+    /// Password of this run's own NATS server.
     pub(super) password: &'a str,
 }
 
 impl Objects<'_> {
-    /// The agents: created first, and the owner of everything else.
+    /// The agents. Created first, and the owner of everything else.
     ///
-    /// It ends by itself: agents exit that no run has needed for `wait`, at the latest after `activeDeadlineSeconds`; then it is removed
-    /// with all that it owns. A pod that fails is not replaced: the run has lost that agent, and says so.
+    /// It ends on its own: agents exit when no run has needed them for `wait`, at the latest after `activeDeadlineSeconds`. Then it is
+    /// removed with everything that it owns. A failed pod is not replaced: the run has lost that agent, and reports it.
     pub(super) fn job(&self) -> Value {
         let agents = self.needs.agents();
         let pod = self.agent();
@@ -59,13 +59,13 @@ impl Objects<'_> {
         })
     }
 
-    /// From the creation of the Job until it is ended, in seconds.
+    /// Time from the creation of the Job until it is terminated, in seconds.
     pub(super) fn deadline_s(&self) -> u64 {
         let run = self.needs.lasts.map_or(LONGEST, |lasts| lasts + lasts + SLACK);
         (self.asked.wait + run.min(LONGEST)).0.div_ceil(1_000_000_000)
     }
 
-    /// Credentials, and with a NATS server of our own its configuration.
+    /// The credentials, and the configuration of the run's own NATS server.
     pub(super) fn secret(&self, owner: &str) -> Value {
         let mut data = json!({ "url": self.agent_url() });
         if self.asked.nats.is_none() {
@@ -80,7 +80,7 @@ impl Objects<'_> {
         })
     }
 
-    /// The name by which agents find the NATS server of this run.
+    /// The DNS name by which agents find the run's NATS server.
     pub(super) fn service(&self, owner: &str) -> Value {
         json!({
             "apiVersion": "v1",
@@ -94,7 +94,7 @@ impl Objects<'_> {
         })
     }
 
-    /// The NATS server of this run.
+    /// The run's NATS server.
     pub(super) fn nats(&self, owner: &str) -> Value {
         let resources = json!({ "cpu": "1", "memory": "512Mi" });
         json!({
@@ -134,7 +134,7 @@ impl Objects<'_> {
         })
     }
 
-    /// `nats-server`'s own file: one user, what must last on the pod's disk.
+    /// The configuration file of `nats-server`: one user, and streams on the pod's disk.
     fn configuration(&self) -> String {
         let password = self.password;
         format!(
@@ -143,20 +143,20 @@ impl Objects<'_> {
         )
     }
 
-    /// Where agents find NATS.
+    /// The URL by which agents reach NATS.
     fn agent_url(&self) -> String {
         let own = || format!("nats://throng:{}@{}:{NATS_PORT}", self.password, self.nats_name());
         self.asked.nats.clone().unwrap_or_else(own)
     }
 
-    /// The name of the pod and of its Service.
+    /// The name of the NATS pod and of its Service.
     pub(super) fn nats_name(&self) -> String {
         format!("{}-nats", self.name)
     }
 
     fn agent(&self) -> Value {
         let memory = format!("{}Mi", self.memory().0.div_ceil(1 << 20));
-        // Equal: the quality of service `Guaranteed`, which is evicted last and may have processors of its own.
+        // Equal requests and limits give QoS class `Guaranteed`: evicted last, and eligible for exclusive processors.
         let resources = json!({ "cpu": self.asked.cpu.to_string(), "memory": memory });
         let wait = self.asked.wait.to_string();
         let mut command = vec!["throng", "agent", "--name", "$(POD)", "--idle-exit", &wait];
@@ -192,7 +192,7 @@ impl Objects<'_> {
                 "labelSelector": { "matchLabels": self.labels("agent") },
             }],
         });
-        // Every port but the privileged ones; a sysctl of the pod's own network namespace, which Kubernetes counts as safe.
+        // All unprivileged ports. This sysctl is per network namespace, and Kubernetes considers it safe.
         pod["securityContext"]["sysctls"] =
             json!([{ "name": "net.ipv4.ip_local_port_range", "value": "1024 65535" }]);
         if let Some((key, value)) = &self.asked.nodes {
@@ -202,7 +202,7 @@ impl Objects<'_> {
         pod
     }
 
-    /// What each agent may use of memory.
+    /// Memory of each agent.
     pub(super) fn memory(&self) -> Bytes {
         let own = self.needs.connections.div_ceil(u64::from(self.needs.agents()));
         let needed = BASE_MEMORY + own * MEMORY_PER_CONNECTION;
@@ -244,7 +244,7 @@ impl Objects<'_> {
     }
 }
 
-/// What a container may do: nothing that a process of an ordinary user could not.
+/// The restrictions of a container: no more than an ordinary user's process may do.
 fn confined() -> Value {
     json!({
         "allowPrivilegeEscalation": false,

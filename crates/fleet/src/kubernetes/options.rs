@@ -1,53 +1,53 @@
-//! `k8s://NAMESPACE?image=…&cpu=2`: where agents run, and what they get.
+//! The options of `k8s://NAMESPACE?image=…&cpu=2`: where agents run, and their resources.
 
 use units::{Bytes, Nanos};
 
 use super::Needs;
 
-/// Connections that one agent has by default: a pod has one address, so about 64,000 ports to each destination.
+/// Default number of connections per agent: a pod has one address, so about 64,000 ports to each destination.
 const CONNECTIONS_PER_AGENT: u64 = 50_000;
-/// Agents in a Kubernetes cluster, as a user asks for them.
+/// The user's options for agents in a Kubernetes cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kubernetes {
-    /// None: that of the kubeconfig's context.
+    /// `None`: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// The kubeconfig's context; none: its current one, or the service account of the pod that this runs in.
+    /// The kubeconfig's context; `None`: the current one, or the service account of the pod that this runs in.
     pub context: Option<String>,
-    /// The image that has this `throng` on its path.
+    /// An image that has this version of `throng` on its path.
     pub image: String,
     /// Whole processors of an agent.
     pub cpu: u32,
-    /// Memory of an agent; none: by its connections.
+    /// Memory of an agent; `None`: derived from its connections.
     pub memory: Option<Bytes>,
-    /// A label of the nodes that agents run on, key and value; a taint of that name is tolerated.
+    /// A label of the nodes that agents run on, as key and value. A taint of that name is tolerated.
     pub nodes: Option<(String, String)>,
     /// The system calls that agents may make.
     pub seccomp: Seccomp,
     /// An existing NATS server; `None`: one started for this run.
     pub nats: Option<String>,
-    /// For how long agents are waited for, and how long they wait for a run.
+    /// Maximum time to wait for agents, and for agents to wait for a run.
     pub wait: Nanos,
 }
 
 /// A pod's seccomp profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seccomp {
-    /// The container runtime's, which forbids io_uring: throng uses epoll.
+    /// The container runtime's default, which forbids io_uring: throng uses epoll.
     Default,
-    /// None: io_uring where the kernel has it.
+    /// No profile: io_uring works if the kernel supports it.
     Unconfined,
-    /// A file below the kubelet's folder of profiles.
+    /// A file below the kubelet's profile folder.
     Localhost(String),
 }
 
 impl Kubernetes {
-    /// Whether `--fleet` means a cluster, rightly or wrongly written.
+    /// Whether `--fleet` refers to a cluster, correctly written or not.
     pub fn is_meant(text: &str) -> bool {
         let name = text.split([':', '?', '/']).next().unwrap_or_default();
         ["k8s", "kubernetes"].contains(&name.to_ascii_lowercase().as_str())
     }
 
-    /// Reads `k8s`, `k8s://NAMESPACE` and `k8s://NAMESPACE?KEY=VALUE&…`.
+    /// Parses `k8s`, `k8s://NAMESPACE` and `k8s://NAMESPACE?KEY=VALUE&…`.
     ///
     /// # Errors
     /// All mistakes, each with the fix.
@@ -85,7 +85,7 @@ impl Kubernetes {
         let wrong = |wanted: &str, fix: &str| Err(format!("{key}: {value:?} is not {wanted}; use {fix}"));
         match key {
             "cpu" => match value.parse() {
-                // A part of a processor is throttled for most of each 100 ms: throng would be late.
+                // A fraction of a processor would be throttled during most of each 100 ms period, and throng would be late.
                 Ok(n @ 1..=1_024) => self.cpu = n,
                 _ => return wrong("a whole number of processors", "cpu=2"),
             },
@@ -122,7 +122,7 @@ impl Kubernetes {
 }
 
 impl Needs {
-    /// How many agents share the connections.
+    /// Number of agents that share the connections.
     pub fn agents(&self) -> u32 {
         let by_connections = self.connections.div_ceil(CONNECTIONS_PER_AGENT).max(1);
         self.agents.unwrap_or(by_connections.min(u64::from(u32::MAX)) as u32)
@@ -133,7 +133,7 @@ const SETTINGS: &str = "image, cpu, memory, nodes, seccomp, nats, wait or contex
 
 impl Default for Kubernetes {
     fn default() -> Kubernetes {
-        // Where throng is packaged, the image of the same version is named.
+        // Packages of throng set `THRONG_IMAGE` to the image of the same version.
         let image =
             option_env!("THRONG_IMAGE").unwrap_or(concat!("throng:", env!("CARGO_PKG_VERSION"))).to_owned();
         Kubernetes {
@@ -150,7 +150,7 @@ impl Default for Kubernetes {
     }
 }
 
-/// A name of RFC 1123, as namespaces have.
+/// A label by RFC 1123, as required for namespaces.
 fn is_label(text: &str) -> bool {
     let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     (1..=63).contains(&text.len())
@@ -163,7 +163,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./:@".contains(&b))
 }
 
-/// Without `%XX` (RFC 3986, 2.1).
+/// Decodes `%XX` (RFC 3986, section 2.1).
 fn decoded(text: &str) -> Result<String, String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,18 +1,18 @@
-//! What the pods of a run do, read from the API server's objects.
+//! The state of a run's pods, from the API server's objects.
 
 use serde_json::Value;
 
-/// The agents' pods.
+/// The state of the agents' pods.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Pods {
     pub(super) running: u32,
-    /// Why pods do not run yet, and how many for each reason.
+    /// Reasons why pods do not run yet, with the number of pods.
     pub(super) waiting: Vec<(String, u32)>,
-    /// The first that will not run: its name, and why.
+    /// The first pod that will not run: its name and the reason.
     pub(super) failed: Option<(String, String)>,
 }
 
-/// Counts what the pods do.
+/// Counts the pods by their state.
 pub(super) fn count<'a>(pods: impl IntoIterator<Item = &'a Value>) -> Pods {
     let mut counted = Pods::default();
     for pod in pods {
@@ -34,7 +34,7 @@ pub(super) fn count<'a>(pods: impl IntoIterator<Item = &'a Value>) -> Pods {
     counted
 }
 
-/// Whether a pod's containers take connections.
+/// Whether a pod's containers accept connections.
 pub(super) fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
     conditions.clone().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")

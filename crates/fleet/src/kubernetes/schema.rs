@@ -1,12 +1,12 @@
-//! Whether a manifest is what the API server takes: every field known, of its type, and none that is required missing. The schema is the
-//! part of Kubernetes' own OpenAPI description that our kinds need; `cargo xtask test kubernetes` writes it again, and has a real API server
-//! judge the same manifests.
+//! Checks that the API server would accept a manifest: every field is known and of its type, and no required one is missing. The schema
+//! is the part of Kubernetes' OpenAPI description for the kinds in use; `cargo xtask test kubernetes` generates it, and checks the same
+//! manifests with a real API server.
 
 use serde_json::{Map, Value};
 
 const SCHEMA: &str = include_str!("schema/v1.36.json");
 
-/// What is wrong with an object, each with its path.
+/// The mistakes in an object, each with its path.
 pub(super) fn mistakes(object: &Value) -> Vec<String> {
     let schema: Map<String, Value> = serde_json::from_str(SCHEMA).unwrap();
     let (api, kind) = (object["apiVersion"].as_str().unwrap_or(""), object["kind"].as_str().unwrap_or(""));
@@ -26,7 +26,7 @@ pub(super) fn mistakes(object: &Value) -> Vec<String> {
 fn check(schema: &Map<String, Value>, wanted: &Value, value: &Value, path: &str, mistakes: &mut Vec<String>) {
     if let Some(name) = wanted["$ref"].as_str().and_then(|name| name.strip_prefix("#/definitions/")) {
         return match name.rsplit('.').next() {
-            // A string in the description, a number as well for the server.
+            // A string in the schema; the server accepts numbers as well.
             Some("Quantity") if is_quantity(value) => {}
             Some("Quantity") => mistakes.push(format!("{path}: not a quantity: {value}")),
             Some("IntOrString") if value.is_string() || value.is_i64() => {}
@@ -59,14 +59,14 @@ fn check(schema: &Map<String, Value>, wanted: &Value, value: &Value, path: &str,
         let path = format!("{path}.{name}");
         match (wanted["properties"].get(name), wanted.get("additionalProperties")) {
             (Some(wanted), _) | (None, Some(wanted)) => check(schema, wanted, value, &path, mistakes),
-            // An object without a description of its fields: any.
+            // An object without described fields accepts any.
             (None, None) if wanted.get("properties").is_none() => {}
             (None, None) => mistakes.push(format!("{path}: no such field")),
         }
     }
 }
 
-/// `2`, `100m`, `512Mi`, `1.5G`.
+/// A quantity: `2`, `100m`, `512Mi`, `1.5G`.
 fn is_quantity(value: &Value) -> bool {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

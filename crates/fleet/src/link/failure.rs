@@ -10,17 +10,17 @@ use async_nats::{
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoLink {
-    /// What is wrong, and the fix.
+    /// The problem and the fix.
     pub why: String,
-    /// Nothing listens there, or not yet: worth retrying. A refusal is not.
+    /// Nothing listens there (yet): worth retrying. False for a refusal.
     pub is_away: bool,
 }
 
-/// Who we said to be.
+/// What was attempted.
 pub(super) struct Attempt<'a> {
     /// The server, without secrets.
     pub(super) server: &'a str,
-    /// `user "u"`, `the token`; `None`: nothing was said.
+    /// The credentials: `user "u"`, `the token`; `None`: anonymous.
     pub(super) login: Option<&'a str>,
 }
 
@@ -66,20 +66,20 @@ impl NoLink {
     }
 }
 
-/// An error, and what caused it, and that.
+/// An error with its chain of causes.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| inner(*error))
 }
 
 fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>() {
-        // An error of the kernel has no source; one of TLS is inside.
+        // An error of the kernel has no source; one of TLS is wrapped inside.
         Some(io) => io.get_ref().map(|inner| inner as &(dyn Error + 'static)),
         None => error.source(),
     }
 }
 
-/// The first of all causes.
+/// The root cause.
 fn cause(error: &ConnectError) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -88,7 +88,7 @@ fn io_kind(error: &ConnectError) -> Option<io::ErrorKind> {
     causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind).last()
 }
 
-/// What TLS found.
+/// The TLS error, if that is the cause.
 fn tls(at: &str, error: &ConnectError) -> Option<String> {
     let found = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>())?;
     let why = match found {

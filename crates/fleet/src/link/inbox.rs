@@ -1,5 +1,5 @@
-//! What waits to be taken: bounded in bytes. A message on a subject for which there is no room is dropped, and counted. Nothing of a log
-//! may be dropped: where there is no room, its reader waits.
+//! Queues of received messages, bounded in bytes. A message on a subject is dropped and counted if the queue is full. Entries of a log
+//! must not be dropped: its reader waits for room.
 
 use std::{
     sync::{
@@ -13,53 +13,53 @@ use std::{
 use tokio::sync::{Semaphore, TryAcquireError};
 use units::Nanos;
 
-/// A longer message is not read: none of ours comes near to it.
+/// Maximum length of a message that is read; throng's own are far shorter.
 pub(crate) const LONGEST_MESSAGE: usize = 8 << 20;
-/// Bytes of messages on a subject that wait to be taken.
+/// Maximum bytes of queued messages on a subject.
 const SUBJECT_BYTES: usize = 64 << 20;
-/// Bytes of a log that wait to be taken: what a thousand agents store in a second. In memory an entry is larger.
+/// Maximum bytes of queued log entries: what a thousand agents store in a second. Decoded entries use more memory.
 const LOG_BYTES: usize = 16 << 20;
-/// What one counts for at least, so that one bound is enough. A bounded channel would have the room of all of them from the start: 16 MB
-/// for each subject.
+/// Minimum size that a message counts for, so that one bound also limits their number. A bounded channel would allocate its whole
+/// capacity at once: 16 MB for each subject.
 const LEAST: usize = 1 << 10;
 
-/// The end where they are taken.
+/// The receiving end.
 pub(crate) struct Inbox<T> {
     waiting: Receiver<(u32, T)>,
     room: Arc<Semaphore>,
 }
 
-/// The end where entries of a log are put.
+/// The sending end for entries of a log.
 pub(super) struct Filler<T> {
     waiting: Sender<(u32, T)>,
     room: Arc<Semaphore>,
-    /// Of the room, when nothing waits.
+    /// Units of room when nothing is queued.
     units: usize,
 }
 
-/// The end where messages on a subject arrive.
+/// The sending end for messages on a subject.
 pub(super) struct Slot<T> {
     filler: Filler<T>,
     dropped: AtomicU64,
 }
 
-/// What became of a message.
+/// The outcome of queueing a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
-    /// It waits to be read, or is not of this protocol.
+    /// Queued, or ignored because it is not of this protocol.
     Done,
-    /// It is too long, or there is no room; how many were dropped so far.
+    /// Dropped because it is too long or the queue is full; contains the total number of drops.
     Dropped(u64),
-    /// The reader is gone.
+    /// The receiver is gone.
     Abandoned,
 }
 
-/// Both ends, for a log.
+/// Both ends of a queue for a log.
 pub(super) fn of_log<T>() -> (Filler<T>, Inbox<T>) {
     with_room(LOG_BYTES)
 }
 
-/// Both ends, for a subject.
+/// Both ends of a queue for a subject.
 pub(super) fn of_subject<T>() -> (Slot<T>, Inbox<T>) {
     let (filler, inbox) = with_room(SUBJECT_BYTES);
     (Slot { filler, dropped: AtomicU64::new(0) }, inbox)
@@ -73,22 +73,22 @@ fn with_room<T>(bytes: usize) -> (Filler<T>, Inbox<T>) {
 }
 
 impl<T> Filler<T> {
-    /// What one of this many bytes takes of the room. One that is larger than all of it waits for all of it.
+    /// Units of room used by a message of this size. One that exceeds the whole room uses all of it.
     fn permits(&self, bytes: usize) -> u32 {
         bytes.div_ceil(LEAST).clamp(1, self.units) as u32
     }
 
-    /// Whether an entry of this many bytes need not wait.
+    /// Whether an entry of this size fits without waiting.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.room.available_permits() >= self.permits(bytes) as usize
     }
 
-    /// Puts the next entry, of this many bytes, as soon as there is room; until then it stays where it is, also where this is
-    /// cancelled. Returns whether there is someone who takes it.
+    /// Queues the next entry as soon as there is room. It stays in `next` until then, even if this future is dropped. Returns whether the
+    /// receiver still exists.
     pub(super) async fn put(&self, next: &mut Option<(usize, T)>) -> bool {
         let Some((bytes, _)) = next else { return true };
         let permits = self.permits(*bytes);
-        // It is closed by the other end.
+        // Closed by the receiver.
         let Ok(room) = self.room.acquire_many(permits).await else { return false };
         room.forget();
         next.take().is_none_or(|(_, entry)| self.waiting.send((permits, entry)).is_ok())
@@ -96,7 +96,7 @@ impl<T> Filler<T> {
 }
 
 impl<T> Slot<T> {
-    /// Takes a message of this size in. What cannot be read is not of this protocol, and not ours.
+    /// Queues a message of this size. A message that cannot be decoded is not of this protocol, and is ignored.
     pub(super) fn put(&self, size: usize, read: impl FnOnce() -> Option<T>) -> Put {
         let filler = &self.filler;
         if size > LONGEST_MESSAGE {
@@ -122,7 +122,7 @@ impl<T> Slot<T> {
 }
 
 impl<T> Inbox<T> {
-    /// The next one, if it comes in time.
+    /// The next message, if one arrives within `wait`.
     pub(crate) fn next(&self, wait: Nanos) -> Option<T> {
         let (permits, next) = self.waiting.recv_timeout(Duration::from_nanos(wait.0)).ok()?;
         self.room.add_permits(permits as usize);
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// A message of this many bytes.
+    /// Puts a message of this size.
     fn put(slot: &Slot<usize>, bytes: usize) -> Put {
         slot.put(bytes, || Some(bytes))
     }
@@ -166,7 +166,7 @@ mod tests {
         let room = SUBJECT_BYTES / LONGEST_MESSAGE;
         assert!((0..room).all(|_| put(&slot, LONGEST_MESSAGE) == Put::Done));
         assert_eq!((put(&slot, LONGEST_MESSAGE), put(&slot, 1)), (Put::Dropped(1), Put::Dropped(2)));
-        // What is read makes room.
+        // Reading makes room.
         assert!(inbox.next(Nanos::ZERO).is_some() && put(&slot, LONGEST_MESSAGE) == Put::Done);
         while inbox.next(Nanos::ZERO).is_some() {}
         assert!((0..SUBJECT_BYTES / LEAST).all(|_| put(&slot, 2) == Put::Done));
@@ -178,13 +178,13 @@ mod tests {
         let (slot, inbox) = of_subject();
         assert_eq!((slot.put(5, || None), put(&slot, 7)), (Put::Done, Put::Done));
         assert_eq!((inbox.next(Nanos::ZERO), inbox.next(Nanos::ZERO)), (Some(7), None));
-        // Its room is free again.
+        // Its room has been released.
         assert!(slot.filler.has_room(SUBJECT_BYTES));
         drop(inbox);
         assert_eq!(put(&slot, 1), Put::Abandoned);
     }
 
-    /// Puts an entry, if there is room now, and what is left of it otherwise.
+    /// Puts an entry if there is room now. Returns the result, and the entry if it still waits.
     fn fill(filler: &Filler<u32>, bytes: usize, entry: u32) -> (Option<bool>, Option<(usize, u32)>) {
         let mut next = Some((bytes, entry));
         let done = filler.put(&mut next).now_or_never();
@@ -198,7 +198,7 @@ mod tests {
         assert!((0..16).all(|entry| fill(&filler, MIB, entry) == (Some(true), None)));
         assert!(!filler.has_room(1));
         assert_eq!(fill(&filler, 1, 16), (None, Some((1, 16))));
-        // What is taken makes room.
+        // Taking an entry makes room.
         assert_eq!((inbox.next(Nanos::ZERO), filler.has_room(MIB)), (Some(0), true));
         assert_eq!(fill(&filler, 1, 16), (Some(true), None));
         let taken: Vec<u32> = std::iter::from_fn(|| inbox.next(Nanos::ZERO)).collect();
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(fill(&filler, usize::MAX, 17), (Some(true), None), "larger than all the room");
         assert_eq!(fill(&filler, 1, 18).0, None);
         assert_eq!(inbox.next(Nanos::ZERO), Some(17));
-        // Small ones are bounded in number.
+        // Small entries are bounded in number.
         assert!((0..LOG_BYTES / LEAST).all(|_| fill(&filler, 0, 0).0 == Some(true)));
         assert_eq!(fill(&filler, 0, 0).0, None);
         drop(inbox);

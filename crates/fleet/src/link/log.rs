@@ -1,4 +1,4 @@
-//! Logs of runs in a JetStream stream: what was stored stays, whoever was connected.
+//! Logs of runs in a JetStream stream, which stores entries independently of connections.
 
 use std::{
     pin::pin,
@@ -36,55 +36,55 @@ use crate::{
 };
 
 const STREAM: &str = "throng";
-/// A run is over, and its log of no use, after this time.
+/// Maximum age of a log: its run is over.
 const KEPT: Duration = Duration::from_hours(24);
-/// The server has stored an entry, or has not, within this time.
+/// Maximum time for the server to store an entry.
 const STORES: Duration = Duration::from_secs(5);
-/// Before a log that could not be read is read again.
+/// Delay before reading a log again after a failure.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Octets of headers beside an entry, which count as part of the message.
+/// Bytes of headers of an entry, which count as part of the message.
 const HEADERS: usize = 512;
-/// The header of a [piece](super::pieces) of an entry: its place. The entry's name is in the one before.
+/// Header of a [piece](super::pieces) of an entry: its place. [`ENTRY`] holds the entry's name.
 const PIECE: &str = "throng-piece";
 const ENTRY: &str = "throng-entry";
 
-/// What became of entries that were sent.
+/// The outcome of sending entries.
 pub(crate) type Stored = (Ticket, bool);
 
 /// An entry of a log, and when the server stored it, since 1970.
 pub(crate) type Stamped = (Nanos, Entry);
 
-/// What comes of the log of a run.
+/// Receives the entries of a run's log.
 pub(crate) struct LogReader {
     entries: Inbox<Stamped>,
     is_current: Arc<AtomicBool>,
 }
 
 impl LogReader {
-    /// The next entry, if one comes in time.
+    /// The next entry, if one arrives in time.
     pub(crate) fn next(&self, wait: Nanos) -> Option<Stamped> {
         self.entries.next(wait)
     }
 
-    /// Whether everything that was in the log has been read, as far as the server reports it.
+    /// Whether the whole log has been read, as far as the server reports.
     pub(crate) fn is_current(&self) -> bool {
         self.is_current.load(Relaxed)
     }
 }
 
 impl Link {
-    /// The server keeps logs from now on.
+    /// Creates the stream of logs, if it does not exist.
     ///
     /// # Errors
-    /// It does not, with the fix.
+    /// The server cannot or may not keep streams; contains the fix.
     pub(crate) fn keep_logs(&self) -> Result<(), String> {
         let config = Config {
             name: STREAM.to_owned(),
             subjects: vec![LOGS.to_owned()],
-            // A log is forgotten when its run is over, and this is the bound of those whose coordinator was killed. No `max_bytes`: at that
-            // the server would discard the oldest entries, of runs in progress, which their agents know to be stored. Its own
-            // `max_file_store` bounds all streams: from there on it refuses, and agents keep what they counted in their spools.
+            // A log is deleted after its run; this is the limit for runs whose coordinator was killed. No `max_bytes`: at that limit the
+            // server would discard the oldest entries of active runs, which their agents believe to be stored. `max_file_store` of the
+            // server limits all streams: beyond it, entries are refused, and agents keep them in their spools.
             max_age: KEPT,
             storage: StorageType::File,
             discard: DiscardPolicy::Old,
@@ -99,10 +99,10 @@ impl Link {
         }
     }
 
-    /// Sends an entry; what became of it goes to `stored`.
+    /// Sends an entry; the outcome goes to `stored`.
     pub(crate) fn store(&self, parcel: Parcel, stored: Sender<Stored>) {
         let (context, mut connections) = (self.jetstream(), self.connections());
-        // A server that takes less than that takes no offer, either.
+        // A server with a smaller limit would not accept an offer either.
         let longest = self.longest().saturating_sub(HEADERS).max(HEADERS);
         self.spawn(async move {
             let Parcel { ticket, subject, id, bytes } = parcel;
@@ -123,18 +123,18 @@ impl Link {
                 }
                 Ok::<_, PublishError>(())
             };
-            // The response to what went out on a connection before does not come any more.
+            // Acknowledgements of what was sent on an earlier connection will not arrive.
             let is_stored =
                 match select(pin!(tokio::time::timeout(STORES, sent)), pin!(connections.changed())).await {
                     Either::Left((sent, _)) => matches!(sent, Ok(Ok(()))),
                     Either::Right(_) => false,
                 };
-            // No one waits for it any more if the run has ended.
+            // The receiver may be gone if the run has ended.
             let _ = stored.send((ticket, is_stored));
         });
     }
 
-    /// The log of a run from its beginning, and what is added to it.
+    /// Reads the log of a run from its beginning, and then new entries.
     pub(crate) fn read_log(&self, run: &str) -> LogReader {
         let (filler, entries) = inbox::of_log();
         let is_current = Arc::<AtomicBool>::default();
@@ -149,11 +149,11 @@ impl Link {
         };
         let mut connections = self.connections();
         self.spawn(async move {
-            // Until its reader is gone.
+            // Until the reader is dropped.
             loop {
                 connections.mark_unchanged();
-                // The consumer of a server that was started again is no more, which the library notices only after two heartbeats that
-                // did not come: 15 s.
+                // After a restart of the server the consumer no longer exists, which the library notices only after two missed
+                // heartbeats: 15 s.
                 let is_over = match select(pin!(reading.read()), pin!(connections.changed())).await {
                     Either::Left((is_over, _)) => is_over.unwrap_or(false),
                     Either::Right(_) => false,
@@ -168,45 +168,45 @@ impl Link {
         LogReader { entries, is_current }
     }
 
-    /// Asks the server for its stream of logs; its reply arrives once, or never.
+    /// Probes the server by requesting its stream of logs. The reply arrives once, or never.
     pub(crate) fn ask_broker(&self) -> Receiver<()> {
         let (context, (sender, reply)) = (self.jetstream(), mpsc::channel());
         self.spawn(async move {
             if let Ok(Ok(_)) = tokio::time::timeout(STORES, context.get_stream(STREAM)).await {
-                // No one waits for it any more if something came meanwhile.
+                // The receiver may be gone if something else arrived.
                 let _ = sender.send(());
             }
         });
         reply
     }
 
-    /// Forgets the log of a run.
+    /// Deletes the log of a run.
     pub(crate) fn forget_log(&self, run: &str) {
         let context = self.jetstream();
         let purged = async {
             let stream = context.get_stream(STREAM).await.ok()?;
             stream.purge().filter(log_of(run)).await.ok()
         };
-        // If that fails, it is forgotten after its time.
+        // If that fails, it is deleted after its maximum age.
         let _ = self.wait(async { tokio::time::timeout(STORES, purged).await });
     }
 }
 
-/// A log that is being read.
+/// The state of reading a log.
 struct Reading {
     context: jetstream::Context,
     subject: String,
-    /// The place in the stream of what follows.
+    /// The stream sequence of the next message.
     next: u64,
     pieces: Pieces,
-    /// An entry before `next` for which there was no room yet, and its size in bytes.
+    /// An entry before `next` that did not fit into the queue yet, with its size in bytes.
     read: Option<(usize, Stamped)>,
     entries: Filler<Stamped>,
     is_current: Arc<AtomicBool>,
 }
 
 impl Reading {
-    /// Reads on; none where the connection is lost, and true if the receiver is gone.
+    /// Continues reading. `None` if the connection is lost, true if the receiver is gone.
     async fn read(&mut self) -> Option<bool> {
         if !self.entries.put(&mut self.read).await {
             return Some(true);
@@ -226,7 +226,7 @@ impl Reading {
             let info = message.info().ok()?;
             let at = Nanos(u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0));
             self.next = info.stream_sequence + 1;
-            // What is not of this protocol is not ours.
+            // Ignores messages that are not of this protocol.
             self.read = self.entry(&message).map(|(bytes, entry)| (bytes, (at, entry)));
             if self.read.as_ref().is_some_and(|(bytes, _)| !self.entries.has_room(*bytes)) {
                 self.is_current.store(false, Relaxed);
@@ -239,7 +239,7 @@ impl Reading {
         None
     }
 
-    /// The entry that is complete with this message, and its size in bytes.
+    /// The entry that this message completes, and its size in bytes.
     fn entry(&mut self, message: &Message) -> Option<(usize, Entry)> {
         let header = |name| message.headers.as_ref()?.get(name).map(HeaderValue::as_str);
         match (header(ENTRY), header(PIECE).and_then(Place::parse)) {

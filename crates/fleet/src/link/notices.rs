@@ -1,4 +1,4 @@
-//! What becomes of a connection after it was made: a line for each change.
+//! Notices about a connection after it was made: one line for each change.
 
 use std::{
     collections::BTreeSet,
@@ -8,15 +8,15 @@ use std::{
 use async_nats::{ClientError, Event, ServerError};
 use units::{Clock, Nanos};
 
-/// Where the lines go.
+/// Receives the lines.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How often it is asked why there is no connection: that is one more attempt.
+/// Minimum interval between inquiries into the reason for a lost connection; each is another attempt to connect.
 const ASKS: Nanos = Nanos::from_secs(5);
-/// No more kinds of refusals are reported.
+/// Maximum number of different refusals to report.
 const MOST_KINDS: usize = 32;
 
-/// The lines of one connection.
+/// The notices of one connection.
 pub(super) struct Notices {
     server: String,
     say: Say,
@@ -28,11 +28,11 @@ pub(super) struct Notices {
 struct State {
     was_connected: bool,
     is_lost: bool,
-    /// When it was last asked why.
+    /// Time of the last inquiry.
     asked: Nanos,
     /// Why the last attempt failed.
     last: String,
-    /// What was reported once.
+    /// Refusals reported so far.
     refusals: BTreeSet<String>,
 }
 
@@ -41,8 +41,8 @@ impl Notices {
         Notices { server, say, clock: Clock::start(), state: Mutex::default() }
     }
 
-    /// Reports what has changed. `reason`: why there is no connection now, which the event does not say; `None` where there is
-    /// one again.
+    /// Reports a change. `reason`: finds out why there is no connection now, which the event does not contain; `None` if there is one
+    /// again.
     pub(super) async fn handle(&self, event: Event, reason: impl AsyncFnOnce() -> Option<String>) {
         let event = match event {
             Event::ClientError(ClientError::Other(_)) if self.asks() => match reason().await {
@@ -107,7 +107,7 @@ impl State {
     }
 }
 
-/// `Permissions Violation for Publish to "throng.here"`
+/// Adds the fix to a refusal, such as `Permissions Violation for Publish to "throng.here"`.
 fn refusal(server: &str, why: &str) -> String {
     let is_permission = why.to_ascii_lowercase().contains("permissions violation");
     let fix =
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(*lines.lock().unwrap(), expected);
     }
 
-    /// What the event says is the reason.
+    /// Handles an event; the text in the event is the reason.
     fn handle(notices: &Notices, event: Event) {
         notices.state().asked = Nanos::ZERO;
         let why = match &event {

@@ -1,11 +1,11 @@
-//! Entries that are longer than a message may be: they are stored in pieces, and put together when they are read.
+//! Splits entries that exceed the maximum message length, and reassembles them.
 
 use std::collections::BTreeMap;
 
-/// Entries of which pieces are missing; far more than authors have on their way at one time.
+/// Maximum number of incomplete entries; far more than authors send at a time.
 const MOST: usize = 4_096;
 
-/// Where a piece belongs: `3/7` is the fourth of seven.
+/// The place of a piece: `3/7` is the fourth of seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     nth: usize,
@@ -24,18 +24,18 @@ impl Place {
     }
 }
 
-/// An entry in pieces of at most `longest` octets, each with its place.
+/// Splits an entry into pieces of at most `longest` bytes, each with its place.
 pub(super) fn cut(bytes: &[u8], longest: usize) -> impl Iterator<Item = (Place, &[u8])> {
     let of = bytes.len().div_ceil(longest);
     bytes.chunks(longest).enumerate().map(move |(nth, piece)| (Place { nth, of }, piece))
 }
 
-/// Pieces of entries that are not whole yet, by the entry's name.
+/// Pieces of incomplete entries, by the entry's name.
 #[derive(Default)]
 pub(super) struct Pieces(BTreeMap<String, BTreeMap<usize, Vec<u8>>>);
 
 impl Pieces {
-    /// Takes a piece, which may come twice and in any order; the entry, once it is whole.
+    /// Adds a piece; duplicates and any order are allowed. Returns the entry once it is complete.
     pub(super) fn put(&mut self, entry: &str, place: Place, piece: &[u8]) -> Option<Vec<u8>> {
         if self.0.len() >= MOST && !self.0.contains_key(entry) {
             self.0.pop_first();
@@ -67,7 +67,7 @@ mod tests {
             for nth in order.into_iter().filter(|nth| *nth < sent.len()) {
                 let (place, piece) = &sent[nth];
                 let place = Place::parse(&place.text()).unwrap();
-                // Another entry's are not mixed with it.
+                // Pieces of another entry are kept apart.
                 pieces.put("other", Place { nth: 0, of: 2 }, &[7]);
                 pieces.put("one", place, piece).into_iter().for_each(|entry| whole.push(entry));
             }

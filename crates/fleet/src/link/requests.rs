@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 
 use super::{Inbox, Link};
 
-/// A request that arrived.
+/// A received request.
 pub(crate) struct Asked<T> {
     pub(crate) message: T,
     reply_to: Option<Subject>,
@@ -15,17 +15,17 @@ pub(crate) struct Asked<T> {
 }
 
 impl<T> Asked<T> {
-    /// Replies; more than once where there is more to say.
+    /// Replies; may be called several times.
     pub(crate) fn reply(&self, message: &impl Serialize) {
         let Some(subject) = self.reply_to.clone() else { return };
         let bytes = serde_json::to_vec(message).expect("a message is data");
-        // The server is away: the one who asked sees no reply.
+        // If the server is unreachable, the requester gets no reply.
         let _ = self.runtime.block_on(self.client.publish(subject, bytes.into()));
     }
 }
 
 impl Link {
-    /// Requests on a subject.
+    /// Receives requests on a subject.
     pub(crate) fn serve<T: DeserializeOwned + Send + 'static>(
         &self,
         subject: String,
@@ -38,7 +38,7 @@ impl Link {
         })
     }
 
-    /// Asks all that serve this subject; their replies arrive one by one.
+    /// Sends a request to all that serve this subject; their replies arrive one by one.
     pub(crate) fn ask<R: DeserializeOwned + Send + 'static>(
         &self,
         subject: String,

@@ -1,4 +1,4 @@
-//! Where a NATS server is, and by what it knows us.
+//! The addresses of NATS servers, and the credentials for them.
 
 use std::{fmt, net::IpAddr, path::PathBuf};
 
@@ -18,24 +18,24 @@ pub struct Server {
     tls: Tls,
 }
 
-/// What a user gives beside the URL; secrets as their files have them.
+/// Credentials besides those in the URL. Secrets are the contents of their files.
 #[derive(Clone, Default)]
 pub struct Access {
-    /// A user and a password.
+    /// User and password.
     pub user: Option<(String, String)>,
     /// A token.
     pub token: Option<String>,
     /// The seed of an nkey.
     pub nkey: Option<String>,
-    /// A credentials file's text: the JWT of a user, and the seed of its nkey.
+    /// The text of a credentials file: the JWT of a user, and the seed of its nkey.
     pub creds: Option<String>,
-    /// The file, in PEM, of the authorities that are trusted instead of the system's.
+    /// A PEM file of the authorities to trust instead of the system's.
     pub ca: Option<PathBuf>,
-    /// The files, in PEM, of our own certificate and its key.
+    /// PEM files of the client certificate and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Who we are, as a server asks.
+/// The credentials to log in with.
 #[derive(Clone, PartialEq, Eq)]
 enum Login {
     None,
@@ -53,15 +53,15 @@ struct Tls {
 }
 
 impl Server {
-    /// Reads `nats://[USER:PASSWORD@]HOST:PORT`, or several with commas between them; `tls://` requires TLS.
+    /// Parses `nats://[USER:PASSWORD@]HOST:PORT`, or several URLs separated by commas; `tls://` requires TLS.
     ///
     /// # Errors
-    /// It is no URL, or one without credentials of a server that is not on loopback; with the fix.
+    /// Not a URL, or one without credentials for a server that is not on loopback; contains the fix.
     pub fn parse(urls: &str) -> Result<Server, String> {
         Server::with(urls, Access::default())
     }
 
-    /// The same with credentials from elsewhere.
+    /// Like [`Server::parse`], with credentials from elsewhere.
     ///
     /// # Errors
     /// As [`Server::parse`]; or there are two ways to log in.
@@ -87,24 +87,24 @@ impl Server {
         Ok(Server { addresses, login, login_text, tls })
     }
 
-    /// Whether what goes over the network to it can be read there: neither TLS nor loopback.
+    /// Whether traffic to the server can be read on the network: neither TLS nor loopback.
     pub fn is_in_clear(&self) -> bool {
         let is_far = self.addresses.iter().any(|at| !is_loopback(at.host()) && !at.tls_required());
         is_far && !self.tls.is_required
     }
 
-    /// Who we are, without the secret; `None`: anonymous.
+    /// The credentials without the secret; `None`: anonymous.
     pub(super) fn login_text(&self) -> Option<&str> {
         self.login_text.as_deref()
     }
 
-    /// A secret that only those share who log in with the same credentials; empty if none are required.
+    /// A secret shared by all who log in with the same credentials; empty if none are required.
     pub(super) fn secret(&self) -> Vec<u8> {
         match &self.login {
             Login::User(_, secret) | Login::Token(secret) | Login::Nkey(secret) | Login::Creds(secret) => {
                 secret.clone().into_bytes()
             }
-            // A file that cannot be read is reported by who connects.
+            // The connection attempt reports a file that cannot be read.
             Login::None => {
                 let key = self.tls.certificate.as_ref().and_then(|(_, key)| std::fs::read(key).ok());
                 key.unwrap_or_default()
@@ -116,10 +116,10 @@ impl Server {
         self.addresses.clone()
     }
 
-    /// How a connection to it is opened.
+    /// Options for a connection.
     ///
     /// # Errors
-    /// The text of the credentials is none.
+    /// The credentials are not valid.
     pub(super) fn options(&self) -> Result<ConnectOptions, String> {
         let options = ConnectOptions::new().require_tls(self.tls.is_required);
         let options = match self.login.clone() {
@@ -136,7 +136,7 @@ impl Server {
 }
 
 impl Login {
-    /// Without the secret.
+    /// A description without the secret.
     fn text(&self) -> Option<String> {
         match self {
             Login::None => None,
@@ -151,17 +151,17 @@ impl Login {
     }
 }
 
-/// Whether there is a certificate in this text, in PEM.
+/// Whether this text contains a certificate in PEM.
 pub fn has_certificate(text: &str) -> bool {
     matches!(CertificateDer::pem_slice_iter(text.as_bytes()).next(), Some(Ok(_)))
 }
 
-/// Whether there is a private key in this text, in PEM.
+/// Whether this text contains a private key in PEM.
 pub fn has_private_key(text: &str) -> bool {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).is_ok()
 }
 
-/// Where they are, without a secret.
+/// The addresses, without secrets.
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, at) in self.addresses.iter().enumerate() {
@@ -179,7 +179,7 @@ impl fmt::Debug for Server {
 }
 
 fn address(url: &str) -> Result<ServerAddr, String> {
-    // A wrong URL may have a secret in it, too.
+    // An invalid URL may contain a secret too.
     let shown = url.rsplit_once('@').map_or(url.to_owned(), |(_, host)| format!("nats://…@{host}"));
     let wrong = || format!("{shown:?} is not a NATS server; use nats://HOST:4222 or tls://HOST:4222");
     let address: ServerAddr = url.parse().map_err(|_| wrong())?;
@@ -187,12 +187,12 @@ fn address(url: &str) -> Result<ServerAddr, String> {
     if is_one && !address.host().is_empty() { Ok(address) } else { Err(wrong()) }
 }
 
-/// The one way to log in.
+/// The single way to log in.
 fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let in_url = |at: &ServerAddr| match (at.username(), at.password()) {
         (Some(user), Some(password)) => Some(Login::User(decoded(user), decoded(password))),
-        // As other clients of NATS take it.
+        // As other NATS clients interpret it.
         (Some(token), None) => Some(Login::Token(decoded(token))),
         (None, _) => None,
     };
@@ -201,7 +201,7 @@ fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
     if found.len() > 1 {
         return Err("servers of one fleet take the same credentials; use --nats-creds FILE".to_owned());
     }
-    // What is in the URL goes before what is in the environment: it is closer to the person.
+    // The URL takes precedence over the environment: it is more explicit.
     if let Some(login) = found.pop() {
         return Ok(login);
     }
@@ -220,7 +220,7 @@ fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
     }
 }
 
-/// What is in the files can be used at all.
+/// Checks that the contents of the files are valid.
 fn usable(login: Login) -> Result<Login, String> {
     match &login {
         Login::Nkey(seed)

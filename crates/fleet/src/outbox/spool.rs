@@ -1,4 +1,4 @@
-//! The file of entries that are on their way: appended to, and removed when the carrier has them all.
+//! The file of unstored entries: append-only, and removed when the broker has stored all of them.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,23 +10,23 @@ use std::{
 use super::{decode, encode};
 use crate::message::{Author, Entry};
 
-/// More than any entry has; what is longer was not written by us.
+/// Maximum length of an entry, in bytes; a longer one was not written by throng.
 const MAX_LENGTH: u32 = 64 << 20;
-/// A run is over, and what was left of it of no use, after this time.
+/// Age after which a file is useless, since its run is over.
 const KEPT: Duration = Duration::from_hours(24);
 const ENDING: &str = "entries";
 
 /// The file of a run.
 pub(super) struct Spool {
     path: PathBuf,
-    /// None, before something is kept.
+    /// `None` before the first entry.
     file: Option<File>,
     /// Where the next entry begins.
     end: u64,
 }
 
 impl Spool {
-    /// It is made when there is something to keep.
+    /// The file is created with the first entry.
     pub(super) fn new(folder: &Path, run: &str, author: &Author) -> Spool {
         let name = match author {
             Author::Coordinator { term } => format!("{run}.{term}.{ENDING}"),
@@ -35,11 +35,11 @@ impl Spool {
         Spool { path: folder.join(name), file: None, end: 0 }
     }
 
-    /// Keeps an entry; returns where.
+    /// Appends an entry; returns its position.
     pub(super) fn append(&mut self, entry: &Entry) -> Result<u64, String> {
         let at = self.end;
         self.try_append(entry).map_err(|e| {
-            // What was written of it is written over.
+            // A partial write will be overwritten.
             self.end = at;
             format!("{}: {e}", self.path.display())
         })?;
@@ -55,7 +55,7 @@ impl Spool {
                 let options =
                     OpenOptions::new().read(true).write(true).create(true).truncate(true).to_owned();
                 let file = options.open(&self.path)?;
-                // While this process lives, no other takes it for one that was left.
+                // The lock shows other processes that this one still uses the file.
                 let _ = file.try_lock();
                 none.insert(file)
             }
@@ -66,31 +66,31 @@ impl Spool {
         Ok(())
     }
 
-    /// What was kept there.
+    /// Reads the entry at this position.
     pub(super) fn read(&mut self, at: u64) -> Option<Entry> {
         let file = self.file.as_mut()?;
         file.seek(SeekFrom::Start(at)).ok()?;
         next(file)
     }
 
-    /// Nothing of it is needed any more.
+    /// Removes the file, whose entries are all stored.
     pub(super) fn remove(&mut self) {
         if self.file.take().is_some() {
-            // If it stays, it is sent once more, and counts once.
+            // If removal fails, the entries are sent again and deduplicated.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// What a process before left of a run.
+/// The file of a run that an earlier process left.
 pub(super) struct Left {
     pub(super) run: String,
     pub(super) spool: Spool,
-    /// At least one, each with its place.
+    /// Its entries with their positions; at least one.
     pub(super) entries: Vec<(u64, Entry)>,
 }
 
-/// What processes before left in a folder.
+/// Files in a folder that earlier processes left.
 pub(super) fn left_in(folder: &Path) -> Vec<Left> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let ours = files.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
@@ -100,7 +100,7 @@ pub(super) fn left_in(folder: &Path) -> Vec<Left> {
         let mut file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         file.try_lock().ok()?;
         let (mut entries, mut end) = (Vec::new(), 0);
-        // One that was being written when its process ended is none.
+        // An entry that was only partly written is ignored.
         while let Some(entry) = next(&mut file) {
             entries.push((end, entry));
             end = file.stream_position().ok()?;
@@ -114,7 +114,7 @@ pub(super) fn left_in(folder: &Path) -> Vec<Left> {
     .collect()
 }
 
-/// How long ago it was written to.
+/// Time since the last write.
 fn file_age(path: &Path) -> Duration {
     let written = fs::metadata(path).and_then(|about| about.modified());
     written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()

@@ -12,7 +12,7 @@ use crate::{
     seal::Sums,
 };
 
-/// A folder of a test's own.
+/// A folder for one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -47,7 +47,7 @@ fn sealed() -> Record {
     Record::Sealed(Seal::default())
 }
 
-/// Everything that is sent, and stored.
+/// Sends and stores all entries; returns them.
 fn send_all(outbox: &mut Outbox, now: Nanos) -> Vec<Entry> {
     let mut sent = Vec::new();
     while let Some(Parcel { ticket, bytes, .. }) = outbox.poll(now) {
@@ -87,7 +87,7 @@ fn what_a_process_left_is_sent_by_the_next_and_its_file_removed() {
     (0..3).for_each(|n| outbox.push("r", ticks(n)));
     let entry = outbox.poll(Nanos::ZERO).unwrap();
     outbox.handle(Nanos::ZERO, &entry.ticket, true);
-    // While the process lives, its file is its own.
+    // While the process lives, no other one uses its file.
     assert!(send_all(&mut Outbox::with_spool(author(2), folder.0.clone()), Nanos::ZERO).is_empty());
     drop(outbox);
     let mut next = Outbox::with_spool(author(2), folder.0.clone());
@@ -139,7 +139,7 @@ fn what_was_being_written_when_the_process_ended_is_left_out() {
     assert!(send_all(&mut Outbox::with_spool(author(2), folder.0.clone()), Nanos::ZERO).is_empty());
 }
 
-/// Pushes many while nothing is stored, and checks that all comes in the end.
+/// Adds many entries while nothing is stored, and checks that all arrive finally.
 fn outlasts_an_outage(folder: &Path, entries: u64) -> Vec<(u64, u64)> {
     let mut outbox = Outbox::with_spool(author(1), folder.to_owned());
     (1..=entries).for_each(|n| outbox.push("r", ticks(n)));
@@ -159,7 +159,7 @@ fn a_long_outage_is_outlasted_in_the_file() {
 
 #[test]
 fn where_there_is_no_file_what_is_too_much_is_added_up() {
-    // A folder cannot be made below a file.
+    // A folder cannot be created below a file.
     let folder = Folder::new();
     fs::write(&folder.0, "").unwrap();
     let mut outbox = Outbox::with_spool(author(1), folder.0.join("spool"));
@@ -190,7 +190,7 @@ fn that_there_is_no_file_is_said_once_and_when_it_is_over() {
     assert!(full.len() == 1 && full[0].ends_with("is kept in memory"), "{full:?}");
     assert!(said(more).is_empty());
     fs::remove_file(&folder.0).unwrap();
-    // Those in memory are sent before another is kept.
+    // Entries in memory are sent before another one is written.
     assert!(said(1).is_empty());
     send_all(&mut outbox, Nanos::ZERO);
     outbox.push("r", sealed());

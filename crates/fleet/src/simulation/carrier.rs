@@ -1,4 +1,4 @@
-//! A carrier in virtual time: messages that may be lost, repeated and late, and logs that last.
+//! The broker in virtual time: messages may be lost, repeated and late; logs last.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -8,14 +8,14 @@ use super::chaos::Chaos;
 use crate::message::{Down, Entry, Up};
 use crate::outbox::Ticket;
 
-/// What is on its way.
+/// Something in transit.
 #[derive(Clone, Debug)]
 pub(super) enum Parcel {
     Down(usize, Box<Down>),
     Up(usize, Box<Up>),
-    /// An entry, to the log; whose it is, and how it is called there.
+    /// An entry for the log, with its sender (`None`: the coordinator) and its ticket.
     Store(Option<usize>, Ticket, Box<Entry>),
-    /// What became of it.
+    /// The outcome of storing an entry.
     Stored(Option<usize>, Ticket, bool),
 }
 
@@ -23,12 +23,12 @@ pub(super) enum Parcel {
 pub(super) struct Logged {
     /// When it was stored.
     pub(super) at: Nanos,
-    /// The same by the carrier's wall clock.
+    /// The same by the broker's wall clock.
     pub(super) stamp: Nanos,
     pub(super) entry: Entry,
 }
 
-/// Between a coordinator and its agents.
+/// The broker between a coordinator and its agents.
 pub(super) struct Carrier {
     random: Random,
     chaos: Chaos,
@@ -36,9 +36,9 @@ pub(super) struct Carrier {
     parcels: std::collections::HashMap<u64, Parcel>,
     sent: u64,
     pub(super) log: Vec<Logged>,
-    /// What its wall clock shows more than the world's.
+    /// By how much its wall clock is ahead of virtual time.
     pub(super) ahead: Nanos,
-    /// It is away until then.
+    /// It is unreachable until this time.
     pub(super) away_until: Nanos,
 }
 
@@ -60,7 +60,7 @@ impl Carrier {
         self.random.below(1_000) < n
     }
 
-    /// A message, that may not arrive.
+    /// Sends a message, which may not arrive.
     pub(super) fn send(&mut self, now: Nanos, parcel: Parcel) {
         let is_lost = self.of_a_thousand(self.chaos.lost) || now < self.away_until;
         if !is_lost {
@@ -71,7 +71,7 @@ impl Carrier {
         }
     }
 
-    /// An entry: its author hears whether it is stored, at last that nothing is heard.
+    /// Stores an entry. Its author receives the outcome, or a failure if nothing arrives.
     pub(super) fn store(&mut self, now: Nanos, from: Option<usize>, ticket: Ticket, entry: Entry) {
         if now < self.away_until || self.of_a_thousand(self.chaos.unstored) {
             return self.put(now + Nanos::from_secs(1), Parcel::Stored(from, ticket, false));
@@ -86,12 +86,12 @@ impl Carrier {
         self.sent += 1;
     }
 
-    /// Nothing is on its way.
+    /// Whether nothing is in transit.
     pub(super) fn is_empty(&self) -> bool {
         self.parcels.is_empty()
     }
 
-    /// What arrives now, other than at the log.
+    /// The next parcel that arrives now, except at the log.
     pub(super) fn poll(&mut self, now: Nanos) -> Option<Parcel> {
         while let Some(Reverse((at, number))) = self.on_their_way.peek().copied()
             && at <= now

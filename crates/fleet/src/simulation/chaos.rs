@@ -1,47 +1,47 @@
-//! What goes wrong, drawn from a seed.
+//! Faults, drawn from a seed.
 
 use units::{Nanos, Random};
 
 use crate::coordinator::OnLost;
 
-/// What goes wrong in a run.
+/// The faults of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Chaos {
-    /// Of a thousand messages as many are lost, and as many arrive twice.
+    /// How many of a thousand messages are lost, and how many arrive twice.
     pub(super) lost: u64,
     pub(super) doubled: u64,
-    /// A message arrives within this time, in any order.
+    /// Maximum delay of a message; any order is possible.
     pub(super) delay: Nanos,
-    /// Of a thousand entries, how many are not stored, and how many acknowledgements are lost.
+    /// How many of a thousand entries are not stored, and how many acknowledgements are lost.
     pub(super) unstored: u64,
     pub(super) unheard: u64,
     pub(super) on_lost: OnLost,
-    /// What happens, each from its time on.
+    /// Events with their times.
     pub(super) events: Vec<(Nanos, Event)>,
 }
 
-/// Something that happens to a process or a link, for a time.
+/// An event that affects a process or a link, some of them for a duration.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// An agent neither sends nor receives.
     Cut(usize, Nanos),
-    /// An agent's process stops, and continues.
+    /// An agent's process is suspended, and continues.
     Freeze(usize, Nanos),
-    /// An agent's process dies; another begins.
+    /// An agent's process dies, and another one starts.
     Kill(usize, Nanos),
     /// An agent's user stops it.
     Stop(usize),
-    /// An agent's machine has no room for more than it has.
+    /// An agent's machine has no further capacity.
     Full(usize),
-    /// The target resets all connections, and those that are opened later.
+    /// The target resets all connections, including later ones.
     Reset,
-    /// The carrier is away; it keeps what it has stored.
+    /// The broker is unreachable; stored entries are kept.
     Outage(Nanos),
-    /// The carrier's wall clock is set: this is what it shows more than the world's.
+    /// The broker's wall clock is set: by how much it is ahead of virtual time.
     Set(Nanos),
-    /// The coordinator's process stops, and continues.
+    /// The coordinator's process is suspended, and continues.
     Pause(Nanos),
-    /// The coordinator's process dies; another begins.
+    /// The coordinator's process dies, and another one starts.
     Restart(Nanos),
 }
 
@@ -58,7 +58,7 @@ impl Chaos {
         }
     }
 
-    /// A carrier that loses a little, repeats and reorders.
+    /// A broker that loses few messages, and repeats and reorders them.
     pub(super) fn carrier_only() -> Chaos {
         let delay = Nanos::from_millis(20);
         Chaos { lost: 20, doubled: 50, delay, unstored: 20, unheard: 50, ..Chaos::none() }
@@ -90,7 +90,8 @@ impl Chaos {
         Chaos { lost, doubled, delay, unstored, unheard, on_lost, events }
     }
 
-    /// One in fifty agents is cut off, stands still or dies, each at a time of its own; and the broker is away, or the coordinator dies.
+    /// One in fifty agents is disconnected, suspended or killed, each at its own time; and the broker is unreachable, or the coordinator
+    /// dies.
     pub(super) fn of_many(seed: u64, agents: u32) -> Chaos {
         let mut random = Random::new(seed ^ 0x6d61_6e79);
         let mut time = |from: u64, until: u64| Nanos::from_millis(from + random.below(until - from));
@@ -112,7 +113,7 @@ impl Chaos {
         Chaos { on_lost, events, ..Chaos::carrier_only() }
     }
 
-    /// Whether a coordinator notices that an agent is away, and sees it back.
+    /// Whether the events include an absence of an agent that a coordinator notices, and sees end.
     pub(super) fn has_absence(&self) -> bool {
         self.events.iter().any(|(_, event)| match event {
             Event::Cut(_, span) | Event::Freeze(_, span) => *span >= Nanos::from_secs(5),

@@ -1,5 +1,5 @@
-//! What a coordinator costs with 1,000 agents, for `bench/coordinator`: each second it reads an entry and a report of each agent,
-//! sends each a message, and the run's conductor ends a line. Prints CPU time and memory as JSON.
+//! The cost of a coordinator with 1,000 agents, for `bench/coordinator`. Each second it reads an entry and a report of each agent, sends
+//! each a message, and the run's conductor ends a line. Prints CPU time and memory as JSON.
 
 #![allow(clippy::print_stdout, reason = "what it measured is all that it is for")]
 
@@ -16,9 +16,9 @@ use crate::{
 
 const AGENTS: u32 = 1_000;
 const CONNECTIONS: u64 = 100_000;
-/// Responses of an agent in a second: all together have 20,000,000.
+/// Responses of an agent per second; all together have 20,000,000.
 const RESPONSES: u64 = 20_000;
-/// Different ticks, which take turns: together they do not fit into any cache.
+/// Number of different ticks, used in turn; together they exceed any cache.
 const DIFFERENT: usize = 100;
 const SECONDS: u64 = 20;
 
@@ -26,14 +26,14 @@ fn who(nth: u32) -> Incarnation {
     Incarnation { id: format!("a{nth}"), nonce: nth }
 }
 
-/// A second at full load: most times within a factor of four of 2 ms, one of a hundred ten times as long.
+/// A second at full load: most latencies within a factor of four of 2 ms, one in a hundred ten times as long.
 fn tick(random: &mut Random) -> Tick {
     let mut tick = Tick { open: CONNECTIONS, phase: Phase::Hold, ..Tick::default() };
     (tick.counts.sent, tick.counts.answered, tick.status[200]) = (RESPONSES, RESPONSES, RESPONSES);
     tick.counts.due = RESPONSES;
     for _ in 0..RESPONSES {
         let slow = if random.below(100) == 0 { 10 } else { 1 };
-        // The product of two is more often small than large.
+        // The product of two random numbers is more often small than large.
         let us = 500 + random.below(80) * random.below(80);
         tick.latency.record(Nanos::from_micros(us * slow));
         tick.first_byte.record(Nanos::from_micros(us * slow * 3 / 4));
@@ -42,7 +42,7 @@ fn tick(random: &mut Random) -> Tick {
     tick
 }
 
-/// The conductor asks for no more than this.
+/// The minimum that a conductor requires.
 struct Roles(Vec<Role>, Nanos);
 
 impl Workers for Roles {
@@ -97,7 +97,7 @@ fn a_thousand_agents_cost() {
     let (mut cpu, mut bytes, mut lines) = (Nanos::ZERO, 0, 0);
     for second in 0..SECONDS {
         let now = Nanos::from_secs(second + 1);
-        // What agents do is not the coordinator's.
+        // The agents' work is not the coordinator's cost.
         let arrive: Vec<(Vec<u8>, Vec<u8>)> = (0..AGENTS)
             .map(|nth| {
                 let tick = Tick {

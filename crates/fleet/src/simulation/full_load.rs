@@ -1,8 +1,8 @@
-//! Full load as a run on agents has it: its length, and its responses.
+//! Full load in a run on agents: its duration, and its responses.
 
 use super::{chaos::Chaos, obey_the_laws, plan, play, world::World};
 
-/// The seconds of the agents are not those in which it begins and ends.
+/// Full load does not begin and end with the agents' seconds.
 #[test]
 fn full_load_lasts_exactly_as_long_as_it_is_to() {
     for seed in 0..20 {

@@ -1,4 +1,4 @@
-//! The part of an agent that is lost: when others have it, whatever happens to them and to the coordinator.
+//! The handover of a lost agent's part to others, whatever happens to them and to the coordinator.
 
 use plan::{Hold, Plan};
 use samples::Verdict;
@@ -14,7 +14,7 @@ use crate::coordinator::OnLost;
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 const CONNECTIONS: u32 = 1_003;
 
-/// A run of two agents in which this happens; the summary, and when parts of which agents were handed over.
+/// Runs two agents with these events. Returns the summary, and when parts of which agents were handed over.
 fn run(seed: u64, events: &[(Nanos, Event)]) -> (samples::Summary, Vec<(Nanos, String)>) {
     run_of(&plan(CONNECTIONS, seed), seed, events)
 }
@@ -32,7 +32,7 @@ fn run_of(plan: &Plan, seed: u64, events: &[(Nanos, Event)]) -> (samples::Summar
 #[test]
 fn a_part_for_which_no_agent_is_left_is_handed_over_when_one_is_back() {
     for seed in 0..20 {
-        // Agent 1 is away when the lease of agent 0 has run out, and all are lost meanwhile.
+        // Agent 1 is suspended when the lease of agent 0 runs out, so that all agents are lost meanwhile.
         let events = [(S(3), Event::Kill(0, S(40))), (S(12), Event::Freeze(1, S(9)))];
         let (summary, handed) = run(seed, &events);
         assert!(
@@ -83,7 +83,7 @@ fn an_agent_that_was_cut_off_for_a_moment_keeps_its_part() {
     }
 }
 
-/// By the log, whether the absence was over before, or began before, or nobody led meanwhile.
+/// By the log, whether the absence was over before the restart, began before it, or no coordinator led meanwhile.
 #[test]
 fn a_coordinator_that_starts_again_knows_how_long_an_agent_was_away() {
     for seed in 0..20 {
@@ -95,13 +95,13 @@ fn a_coordinator_that_starts_again_knows_how_long_an_agent_was_away() {
             assert!((5.0..8.5).contains(&away[0]) && away[1] == 0.0, "seed {seed}: {events:?}: {away:?}");
             assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {events:?}");
         }
-        // Away from both of them: that is the broker's.
+        // Both agents are silent: the broker was unreachable.
         let (summary, _) = run(seed, &[(S(6), Event::Outage(S(5))), (S(12), Event::Restart(S(2)))]);
         assert!(summary.agents.iter().all(|agent| agent.away_s == 0.0), "seed {seed}: {:?}", summary.agents);
     }
 }
 
-/// The stamps of the log are of the carrier's wall clock.
+/// The log is stamped by the broker's wall clock.
 #[test]
 fn a_wall_clock_that_is_set_by_an_hour_changes_nothing() {
     const HOURS: fn(u64) -> Nanos = |hours| Nanos::from_secs(3_600 * hours);
@@ -110,7 +110,7 @@ fn a_wall_clock_that_is_set_by_an_hour_changes_nothing() {
         let cut = (S(5), Event::Cut(0, S(5)));
         let (expected, _) = run(seed, &[cut, restart]);
         for (first, then) in [(0, 1), (2, 1)] {
-            // Before the restart, and while no one leads.
+            // Before the restart, and while no coordinator leads.
             for at in [S(8), S(12)] {
                 let set = [(Nanos::ZERO, Event::Set(HOURS(first))), (at, Event::Set(HOURS(then)))];
                 let (summary, handed) = run(seed, &[&[cut, restart][..], &set].concat());
@@ -136,7 +136,7 @@ fn a_run_whose_agents_are_all_lost_for_good_ends() {
         let (summary, handed) = run(seed, &events);
         assert_eq!(handed, [], "seed {seed}");
         assert_ne!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
-        // The last report of agent 1 is its load's end.
+        // The last report of agent 1 is the end of its load.
         assert!((8.0..12.0).contains(&summary.duration_s), "seed {seed}: {}", summary.duration_s);
     }
 }
@@ -146,7 +146,7 @@ fn a_coordinator_that_starts_again_hands_over_what_was_lost_just_before() {
     for seed in 0..20 {
         let events = [(S(6), Event::Kill(0, S(40))), (S(7), Event::Restart(S(3)))];
         let (summary, handed) = run(seed, &events);
-        // The lease that the process before gave, and the load, have ended 14 s after this one leads, which is soon after its start.
+        // The lease granted by the previous process, and the load, end 14 s after this process leads, soon after its start.
         assert!(
             matches!(&handed[..], [(at, of)] if of == "0" && (S(21)..S(25)).contains(at)),
             "seed {seed}: {handed:?}"
@@ -155,11 +155,11 @@ fn a_coordinator_that_starts_again_hands_over_what_was_lost_just_before() {
     }
 }
 
-/// The requests of a run that ends with them, and when agent 0 is lost in it.
+/// The number of requests of a run, and when agent 0 is lost.
 const FEW: u64 = 240;
 const EARLY: Nanos = Nanos::from_millis(3_500);
 
-/// Each agent has sent its own within a few seconds, long before the lease of one that is lost has run out.
+/// Each agent completes its requests within a few seconds, long before the lease of a lost agent runs out.
 fn few(seed: u64) -> Plan {
     let mut plan = plan(CONNECTIONS, seed);
     plan.populations[0].requests = Some(FEW);
@@ -167,7 +167,7 @@ fn few(seed: u64) -> Plan {
     plan
 }
 
-/// Also where the coordinator starts again while it waits.
+/// Also if the coordinator restarts while it waits.
 #[test]
 fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
     for seed in 0..20 {
@@ -176,7 +176,7 @@ fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
             let restarts = restart.map(|(at, span)| (at, Event::Restart(span)));
             let events: Vec<_> = [killed].into_iter().chain(restarts).collect();
             let (summary, handed) = run_of(&few(seed), seed, &events);
-            // The lease and the load have ended 14 s after the last message, or after another process leads.
+            // The lease and the load end 14 s after the last message, or after another process leads.
             let lost = restart.map_or(S(7), |(at, span)| at + span);
             let about = || format!("seed {seed}: {restart:?}: {handed:?}: {}", summary.headline);
             assert!(
@@ -194,7 +194,7 @@ fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
 fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
     let killed = (EARLY, Event::Kill(0, S(40)));
     for seed in 0..20 {
-        // The other cannot; or it is lost, too, after it has sent its own and before it can.
+        // The other agent has no capacity; or it is lost too, after it has completed its requests and before it can take over.
         let full = run_of(&few(seed), seed, &[(S(3), Event::Full(1)), killed]);
         let lost = run_of(&few(seed), seed, &[killed, (S(14), Event::Kill(1, S(40)))]);
         assert_eq!((full.1.len(), lost.1.len()), (1, 0), "seed {seed}: {:?} {:?}", full.1, lost.1);
@@ -214,8 +214,8 @@ fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
     }
 }
 
-/// Without a time and without a number, a run whose connections are all gone ends by itself: with an agent that was lost, once this has
-/// none for certain, and what it did has been handed over.
+/// Without a duration and a number of requests, a run ends on its own when all connections are gone. With a lost agent, that is when it
+/// certainly has none, and its part has been handed over.
 #[test]
 fn a_run_whose_connections_are_all_gone_ends_also_after_an_agent_was_lost() {
     let events = [(EARLY, Event::Kill(0, S(60))), (S(6), Event::Reset)];
@@ -225,19 +225,19 @@ fn a_run_whose_connections_are_all_gone_ends_also_after_an_agent_was_lost() {
         let (summary, handed) = run_of(&plan, seed, &events);
         assert_eq!(handed.len(), 1, "seed {seed}: {handed:?}");
         assert_eq!(summary.agents[0].taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
-        // Where nobody takes it over, too.
+        // Also if no agent takes it over.
         let chaos = Chaos { events: events.to_vec(), ..Chaos::none() };
         let mut world = World::new(&plan, 2, seed, chaos);
         world.gather().expect("it begins");
         let (summary, shown) = play(&mut world, &plan);
         obey_the_laws(&mut world, &summary, &shown, seed);
         assert_ne!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
-        // No lease is given once it was silent for 10 s, and the load has ended 14 s after that.
+        // The lease is no longer renewed after 10 s of silence, and the load ends 14 s after that.
         assert!((20.0..30.0).contains(&summary.duration_s), "seed {seed}: {}", summary.duration_s);
     }
 }
 
-/// What a lost agent had sent is not sent again, and what it had not is.
+/// Requests that a lost agent has sent are not repeated, the others are sent.
 #[test]
 fn a_number_of_requests_is_sent_by_those_that_are_left() {
     const REQUESTS: u64 = 400;
@@ -247,7 +247,7 @@ fn a_number_of_requests_is_sent_by_those_that_are_left() {
         let (summary, handed) = run_of(&plan, seed, &[(S(3), Event::Kill(0, S(40)))]);
         assert_eq!((handed.len(), summary.agents[0].taken_over_by.len()), (1, 1), "seed {seed}: {handed:?}");
         assert_eq!(summary.requests.sent, REQUESTS, "seed {seed}: {}", summary.headline);
-        // Without others that take over, this says how many are missing.
+        // If no agent takes over, this reports the number of missing requests.
         plan.populations[0].requests = Some(20 * REQUESTS);
         let (summary, _) =
             run_of(&plan, seed, &[(S(3), Event::Kill(0, S(40))), (S(12), Event::Kill(1, S(40)))]);

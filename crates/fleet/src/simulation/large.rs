@@ -1,4 +1,4 @@
-//! A thousand agents.
+//! A simulation with a thousand agents.
 
 use samples::AgentState;
 
@@ -10,22 +10,22 @@ const CONNECTIONS: u32 = 100_000_000;
 
 #[test]
 fn a_thousand_agents_of_a_hundred_thousand_connections() {
-    // A fifth of all messages is lost: a few agents are, too, and the others take over what they did.
+    // A fifth of all messages is lost, and so are some agents, whose parts others take over.
     let chaos = Chaos { on_lost: OnLost::Reassign, lost: 200, unheard: 300, ..Chaos::carrier_only() };
     let summary = check(AGENTS, CONNECTIONS, 7, chaos).expect("it begins");
     assert_eq!(summary.agents.len(), 1_000);
     assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 100_000_000);
     let lost = || summary.agents.iter().filter(|agent| agent.state == AgentState::Lost);
-    // One that is lost shortly before the end has its lease until then.
+    // An agent lost shortly before the end has its lease until then.
     let left = lost().filter(|agent| agent.taken_over_by.is_empty()).map(|agent| agent.wanted).sum::<u64>();
     assert_eq!(summary.connections.held + left, 100_000_000);
     assert!(lost().count() < 20, "{}", summary.headline);
 }
 
-/// What must hold does, whichever of them are cut off, stand still or die, and whatever happens to broker and coordinator.
+/// The invariants hold, whichever agents are disconnected, suspended or killed, and whatever happens to broker and coordinator.
 #[test]
 fn a_thousand_agents_of_which_some_fail() {
-    // Each is the work of several hundred of the small fleets.
+    // Each seed costs as much as several hundred small fleets.
     let asked = std::env::var("THRONG_SEEDS").unwrap_or("200".to_owned());
     let seeds: Vec<u64> = match asked.strip_prefix('=') {
         Some(seed) => vec![seed.parse().expect("a seed")],

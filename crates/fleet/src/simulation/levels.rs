@@ -1,4 +1,4 @@
-//! Loads that fall: what is held is counted at the largest one, of the run and of each agent.
+//! Decreasing loads: held connections are counted at the peak, for the run and for each agent.
 
 use plan::{Environment, Flags, scenario};
 use samples::{AgentState, Verdict};

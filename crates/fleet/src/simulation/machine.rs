@@ -1,4 +1,4 @@
-//! Shards that hold what they are ordered to, and count requests that never were.
+//! Simulated shards that hold the ordered connections, and count fictitious requests.
 
 use std::{cell::Cell, collections::VecDeque, rc::Rc};
 
@@ -14,26 +14,26 @@ use crate::{
     share,
 };
 
-/// A shard counts for this long, or to the end of its load.
+/// Length of a shard's tick, which may end earlier with its load.
 const PERIOD: Nanos = Nanos::from_secs(1);
 
-/// What the world and a machine both see.
+/// State shared by the world and a machine.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) now: Cell<Nanos>,
-    /// Requests that its shards have sent, all of them.
+    /// Requests sent by all its shards.
     pub(super) sent: Cell<u64>,
     pub(super) is_under_load: Cell<bool>,
-    /// It can take no more than it has, whatever it said before.
+    /// It has no capacity beyond what it has, whatever it reported before.
     pub(super) is_full: Cell<bool>,
-    /// The target keeps no connection of its shards.
+    /// The target keeps none of its connections.
     pub(super) is_reset: Cell<bool>,
 }
 
-/// Where the slice of a shard under load begins and ends, and which shard of it that is.
+/// The begin and end of the slice of a shard under load, and the index of the shard in it.
 pub(super) type Held = (u32, u32, u32);
 
-/// A machine of the simulation.
+/// A simulated machine.
 pub(super) struct SimMachine {
     seen: Rc<Seen>,
     plan: Plan,
@@ -50,11 +50,11 @@ pub(super) struct SimMachine {
 struct Shard {
     part: Part,
     open: u64,
-    /// Requests whose responses are of its next tick.
+    /// Requests whose responses belong to its next tick.
     waiting: u64,
-    /// Closed because fewer were ordered, since its last tick.
+    /// Connections closed by orders since its last tick.
     finished: u64,
-    /// When it had what it was ordered to hold; in the first second, whenever that was.
+    /// When it reached its ordered connections; within the first second, the exact time does not matter.
     ramped_at: Nanos,
     phase: Phase,
     until: Nanos,
@@ -100,7 +100,7 @@ impl SimMachine {
         (tick.counts.dropped, tick.counts.finished) = (dropped, std::mem::take(&mut shard.finished));
         tick.counts.answered_at_load = if shard.phase == Phase::Ramp { 0 } else { answered };
         (0..answered).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
-        // All of its number are sent: its load has ended, by itself.
+        // All its requests are sent: its load ends on its own.
         if shard.phase == Phase::Hold && shard.part.requests == Some(0) {
             (tick.phase, shard.phase) = (Phase::Drain, Phase::Drain);
         }
@@ -168,7 +168,7 @@ impl Machine for SimMachine {
         let shards = if self.is_stopped { 0 } else { self.shards.len() };
         for nth in 0..shards {
             self.end_load(nth, now);
-            // To the end of a second, as threads count.
+            // Up to the end of a second, as threads do.
             let second = Nanos(now.0 / PERIOD.0 * PERIOD.0);
             if second > self.shards[nth].until {
                 self.count(nth, second);
@@ -190,7 +190,8 @@ impl Machine for SimMachine {
     }
 }
 
-/// Where two agents hold the same units of a plan, or one has a shard twice; `held`: of each [what it holds](SimMachine::holds).
+/// Two overlapping holdings, if two agents hold the same units of a plan, or one has a shard twice. `held`: what each
+/// [holds](SimMachine::holds).
 pub(super) fn held_twice(held: impl Iterator<Item = Vec<Held>>) -> Option<[Held; 2]> {
     let mut slices = Vec::new();
     for mut held in held {
@@ -215,7 +216,7 @@ impl SimMachine {
             .map(|Shard { part, .. }| (part.slice.from, part.slice.from + part.slice.width, part.shard))
     }
 
-    /// The load of a shard ends at its time, with what it counted until then.
+    /// Ends the load of a shard at its time, with its counts until then.
     fn end_load(&mut self, nth: usize, now: Nanos) {
         let at = self.shards[nth].drains_at;
         if at > now || self.shards[nth].phase == Phase::Drain {
@@ -231,7 +232,7 @@ impl SimMachine {
         }
     }
 
-    /// The rows that these parts use, all of them, and no others.
+    /// Checks that the values are exactly the rows that these parts use.
     fn use_only_own(&self, parts: &[Part], values: &[String]) {
         let own: Vec<String> = Rows::of(&self.plan, parts).values_from(0).map(str::to_owned).collect();
         assert_eq!(values, own, "an agent is sent the rows of its parts");

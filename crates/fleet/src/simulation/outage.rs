@@ -1,4 +1,4 @@
-//! The broker is away, and comes back: nothing that the agents counted is lost, whenever that was.
+//! Outages of the broker at any time: nothing that the agents counted is lost.
 
 use samples::{AgentState, Verdict};
 use units::Nanos;
@@ -18,7 +18,7 @@ fn a_broker_that_is_away_at_the_end_is_waited_for() {
         let mut plan = plan(CONNECTIONS, seed);
         plan.populations[0].timeout = Nanos::from_secs(1);
         assert_eq!(plan.longest_timeout(), Nanos::from_secs(1));
-        // Every third of a second from 3 s before the end on.
+        // Every third of a second, from 3 s before the end.
         let at = Nanos::from_millis(29_000 + seed % 15 * 333);
         let events = vec![(at, Event::Outage(Nanos::from_millis(2_000 + 700 * (seed / 10))))];
         let mut world =

@@ -1,5 +1,4 @@
-//! The coordinator stands still and goes on: that it heard nobody meanwhile says nothing about the agents, and nothing that they counted
-//! is lost.
+//! Suspensions of the coordinator: the silence of agents meanwhile says nothing about them, and none of their counts is lost.
 
 use samples::{AgentState, AgentSummary};
 use units::Nanos;
@@ -12,7 +11,7 @@ use super::{
 
 const CONNECTIONS: u32 = 1_003;
 
-/// The agents of a run whose coordinator stands still for this long, some time in the load; that lasts from 2 s to 32 s.
+/// The agents of a run whose coordinator is suspended for this long during the load, which lasts from 2 s to 32 s.
 fn paused(seed: u64, span: Nanos) -> Vec<AgentSummary> {
     let plan = plan(CONNECTIONS, seed);
     let events = vec![(Nanos::from_millis(8_000 + seed % 8 * 250), Event::Pause(span))];
@@ -44,7 +43,7 @@ fn agents_whose_coordinator_stood_still_too_long_have_ended_and_all_that_they_co
             assert_eq!((agent.state, agent.away_s), (AgentState::Lost, 0.0), "seed {seed}: {agent:?}");
             let why = agent.why.as_deref().unwrap_or_default();
             assert!(agent.sealed && why.contains("no message"), "seed {seed}: {agent:?}");
-            // Little by little, and not as planned.
+            // Step by step, and not as planned.
             assert!((1..=agent.wanted).contains(&agent.closed_by_lease), "seed {seed}: {agent:?}");
         }
     }

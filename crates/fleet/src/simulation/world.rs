@@ -1,4 +1,4 @@
-//! The fleet of a simulation, as the workers of a run.
+//! The simulated fleet, as the workers of a run.
 
 mod head;
 
@@ -24,14 +24,14 @@ use crate::{
     split::{Demand, Shares},
 };
 
-/// Time goes on in steps of this length; with [`MANY`] agents in longer ones, for what a step takes grows with them.
+/// Time step. Longer with [`MANY`] agents, since the cost of a step grows with them.
 pub(super) const STEP: Nanos = Nanos::from_millis(10);
 const LONG_STEP: Nanos = Nanos::from_millis(50);
 const MANY: u32 = 100;
-/// No run takes longer.
+/// Maximum duration of a run.
 const TOO_LONG: Nanos = Nanos::from_secs(150);
 const RUN: &str = "run";
-/// Octets of the longest message: some forty values.
+/// Maximum length of a message, in bytes: about forty values.
 const LONGEST: usize = 1_500;
 
 /// An agent's process.
@@ -41,16 +41,16 @@ struct Host {
     agent: Agent<SimMachine>,
     outbox: Outbox,
     seen: Rc<Seen>,
-    /// What its clock shows more than the world's.
+    /// By how much its clock is ahead of virtual time.
     ahead: Nanos,
     cut_until: Nanos,
     frozen_until: Nanos,
     dead_until: Option<Nanos>,
-    /// When its coordinator reached it last.
+    /// When a message of its coordinator last arrived.
     led_at: Nanos,
 }
 
-/// Everything.
+/// The whole simulation.
 pub(super) struct World {
     plan: Plan,
     agents: u32,
@@ -61,16 +61,16 @@ pub(super) struct World {
     head: Option<Head>,
     head_dead_until: Option<Nanos>,
     head_frozen_until: Nanos,
-    /// What came for it while it stood still.
+    /// Parcels that arrived for the coordinator while it was suspended.
     waiting: Vec<Parcel>,
     carrier: Carrier,
     events: Vec<(Nanos, Event)>,
     counted: Vec<(Incarnation, u64)>,
     read: Box<Tick>,
     restarted: bool,
-    /// How many rows had arrived before the beginning, at each change.
+    /// Number of rows that had arrived before the beginning, at each change.
     pub(super) arrived: Vec<(u64, u64)>,
-    /// How often another process of the coordinator has begun.
+    /// Number of restarts of the coordinator.
     term: u32,
     terms: Terms,
 }
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// Until all agents are ready.
+    /// Advances until all agents are ready.
     pub(super) fn gather(&mut self) -> Result<(), String> {
         let heres = self.hosts.iter().map(|host| host.agent.here(self.now)).collect();
         let offer = Offer { protocol: PROTOCOL, ..Offer::default() };
@@ -157,17 +157,17 @@ impl World {
         }
     }
 
-    /// Whether another process of the coordinator leads since the last call.
+    /// Whether a restarted coordinator has begun to lead since the last call.
     pub(super) fn has_restarted(&mut self) -> bool {
         std::mem::take(&mut self.restarted)
     }
 
-    /// What was taken of each agent.
+    /// Requests taken from each agent's log entries.
     pub(super) fn taken(&self) -> Vec<(Incarnation, u64)> {
         self.head.as_ref().map(|head| head.coordinator.taken()).unwrap_or_default()
     }
 
-    /// Whose parts were handed to others, and when that was stored.
+    /// The agents whose parts were handed over, and when that was stored.
     pub(super) fn handed_over(&self) -> Vec<(Nanos, String)> {
         let of = |Logged { at, entry, .. }: &Logged| match &entry.record {
             Record::Reassigned(of, _) => Some((*at, of.id.clone())),
@@ -176,7 +176,7 @@ impl World {
         self.carrier.log.iter().filter_map(of).collect()
     }
 
-    /// What an agent has counted.
+    /// Requests that an agent has counted.
     pub(super) fn counted(&self, who: &Incarnation) -> u64 {
         let dead = self.counted.iter().find(|(dead, _)| dead == who).map(|(_, sent)| *sent);
         let alive =
@@ -184,7 +184,7 @@ impl World {
         dead.or_else(|| alive().map(|host| host.seen.sent.get())).unwrap_or(0)
     }
 
-    /// The run is over: the agents are released, or their leases expire. It goes on until none can be anything but free.
+    /// Ends the run: agents are released, or their leases expire. Continues until all of them must be free.
     pub(super) fn end(&mut self) {
         self.events.clear();
         if let Some(head) = &mut self.head {
@@ -203,7 +203,7 @@ impl World {
         self.hosts.iter().all(|host| host.agent.is_free())
     }
 
-    /// The world goes on a little.
+    /// Advances by one time step.
     fn step(&mut self) {
         self.now = self.now + self.step;
         while self.events.last().is_some_and(|(at, _)| *at <= self.now) {
@@ -219,12 +219,12 @@ impl World {
         self.hold_nothing_twice();
     }
 
-    /// No part of the plan is under load on two agents, whichever was taken for lost.
+    /// Checks that no part of the plan is under load on two agents, whichever counted as lost.
     fn hold_nothing_twice(&self) {
         if self.terms.on_lost != OnLost::Reassign {
             return;
         }
-        // A process that stands still has connections, and no load.
+        // A suspended process has connections, but no load.
         let alive =
             self.hosts.iter().filter(|host| host.dead_until.is_none() && self.now >= host.frozen_until);
         let twice = held_twice(alive.map(|host| host.agent.machine().holds().collect()));
@@ -255,7 +255,7 @@ impl World {
             Event::Outage(span) => self.carrier.away_until = now + span,
             Event::Set(ahead) => self.carrier.ahead = ahead,
             Event::Pause(span) => self.head_frozen_until = now + span,
-            // Before it has begun, there is nothing to take up.
+            // Before the run has begun, there is nothing to take up.
             Event::Restart(span) => {
                 let has_begun = self.head.as_ref().is_some_and(|head| head.coordinator.start().is_some());
                 if has_begun {
@@ -292,7 +292,7 @@ impl World {
         self.head = Some(Head { replay: Some(Replay::since(start)), ..Head::new(coordinator, self.term) });
     }
 
-    /// The values of the plan's table, a few in a message.
+    /// The values of the plan's table, a few per message.
     fn supply(&self) -> Option<Supply> {
         Supply::of(&self.plan, LONGEST).expect("they fit")
     }
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// An agent's process goes on.
+    /// Runs an agent's process.
     fn turn(&mut self, nth: usize) {
         let (now, is_cut) = (self.now, self.is_cut(nth));
         let host = &mut self.hosts[nth];
@@ -366,11 +366,11 @@ impl World {
         host.agent.set_state(host.outbox.unstored(), Nanos::ZERO);
     }
 
-    /// The coordinator's process goes on.
+    /// Runs the coordinator's process.
     fn lead(&mut self) {
         let now = self.now;
         let Some(head) = self.head.as_mut().filter(|_| now >= self.head_frozen_until) else { return };
-        // After it stood still, it sees what the time is before anything that came meanwhile.
+        // After a suspension, it sees the time before any message that arrived meanwhile.
         let waiting = std::mem::take(&mut self.waiting);
         if now >= self.carrier.away_until {
             if waiting.is_empty() {
@@ -453,7 +453,7 @@ impl Workers for World {
     fn next(&mut self, until: Nanos) -> Update<'_> {
         assert!(self.now < TOO_LONG, "seed {}: it never ends", self.seed);
         loop {
-            // While no process of the coordinator leads, or it stands still, no one asks.
+            // While the coordinator is dead, starting or suspended, the conductor makes no progress.
             while self.restarts() || self.now < self.head_frozen_until {
                 self.step();
             }
@@ -486,7 +486,7 @@ impl Workers for World {
 }
 
 impl World {
-    /// Its coordinator is dead, or reads what was before it.
+    /// Whether the coordinator is dead, or still reads the log.
     fn restarts(&self) -> bool {
         self.head.as_ref().is_none_or(|head| head.coordinator.start().is_none())
     }

@@ -4,10 +4,10 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::share;
 
-/// One of three that share ports.
+/// One of three agents that share ports.
 const THIRD: Slice = Slice { from: 2, width: 1, of: 3 };
 
-/// An agent: cores, what its machine holds, its caps.
+/// An agent: cores, capacity of its machine, and its caps.
 #[derive(Clone, Debug)]
 struct Owned {
     network: String,
@@ -21,7 +21,7 @@ fn agent(cores: u32, cap: Option<u64>) -> Owned {
     Owned { network: String::new(), cores, calibrated: None, can }
 }
 
-/// Each on a machine of its own.
+/// Puts each agent on its own machine.
 fn apart(agents: Vec<Owned>) -> Vec<Owned> {
     agents.into_iter().enumerate().map(|(nth, agent)| Owned { network: nth.to_string(), ..agent }).collect()
 }
@@ -51,7 +51,7 @@ fn read(text: &str) -> Plan {
     scenario::read("load.toml", &text, &Flags::default(), &around, &open).unwrap()
 }
 
-/// The units of the first population that each agent has.
+/// The units of the first population that each agent gets.
 fn widths(plan: &Plan, agents: &[Owned], shares: Shares) -> Result<Vec<u32>, String> {
     let assigned = split(&Demand::of(plan), &candidates(agents), shares, 7)?;
     Ok(assigned.iter().map(|assign| assign.slices[0].width).collect())
@@ -63,14 +63,14 @@ fn shares_follow_processors_or_calibrations_or_are_equal() {
     let mut agents = apart(vec![agent(1, None), agent(2, None), agent(4, None)]);
     assert_eq!(widths(&load, &agents, Shares::Capacity), Ok(vec![143, 287, 573]));
     assert_eq!(widths(&load, &agents, Shares::Equal), Ok(vec![335, 334, 334]));
-    // Where one is not calibrated, nothing is known of how they compare.
+    // If one is not calibrated, they cannot be compared.
     let calibrated = |per_s| Some(Calibrated { open_per_s: 4.0 * per_s, requests_per_s: per_s });
     agents[0].calibrated = calibrated(9_000.0);
     agents[1].calibrated = calibrated(1_000.0);
     assert_eq!(widths(&load, &agents, Shares::Capacity), Ok(vec![143, 287, 573]));
     agents[2].calibrated = Some(Calibrated { open_per_s: 0.0, requests_per_s: 10_000.0 });
     assert_eq!(widths(&load, &agents, Shares::Capacity), Ok(vec![451, 50, 502]));
-    // What arrives is dialled: by connections a second.
+    // Arrivals are dialled: calibrated connections per second count.
     agents[2].calibrated = Some(Calibrated { open_per_s: 40_000.0, requests_per_s: 1.0 });
     let visits = plan(&[(&flag::ARRIVE, "100/s"), (&flag::TOTAL, "1000")]);
     assert_eq!(widths(&visits, &agents, Shares::Capacity), Ok(vec![450, 50, 500]));
@@ -84,10 +84,10 @@ fn what_one_cannot_take_goes_to_the_others() {
     };
     check(apart(vec![agent(1, Some(100)), agent(1, None)]), &[100, 900]);
     check(apart(vec![agent(1, Some(0)), agent(1, None), agent(3, None)]), &[0, 250, 750]);
-    // The second is over its cap only with what the first leaves.
+    // The second one exceeds its cap only by what the first one leaves.
     check(apart(vec![agent(2, Some(100)), agent(1, Some(300)), agent(1, None)]), &[100, 300, 600]);
     check(apart(vec![agent(1, Some(500)), agent(1, Some(500))]), &[500, 500]);
-    // A machine of two agents has its memory and ports once.
+    // A machine with two agents has its memory and ports only once.
     let mut same = vec![agent(1, None), agent(1, None), agent(2, None)];
     same.iter_mut().for_each(|agent| agent.can.fits = 700);
     same[2].network = "other".to_owned();
@@ -116,7 +116,7 @@ fn what_an_agent_may_not_hold_of_its_machine_goes_to_those_beside_it() {
     check(&[(700, Some(300)), (700, Some(100)), (700, Some(900))], &[300, 100, 300]);
     check(&[(700, Some(0)), (700, None)], &[0, 699]);
     check(&[(u64::MAX, Some(100)), (u64::MAX, Some(200))], &[100, 200]);
-    // Each knows its machine by itself.
+    // Each reports the machine's capacity on its own.
     check(&[(700, None), (400, None)], &[500, 200]);
     let check = |rooms: &[u64], expected: &[(u32, u32)]| {
         let all: u32 = expected.iter().map(|(_, width)| width).sum();
@@ -146,7 +146,7 @@ fn arrivals_are_handed_over_as_far_as_they_are_left() {
     };
     assert_eq!(divided.iter().flatten().map(arriving).collect::<Vec<_>>(), [[23, 23, 22, 22]; 2]);
     assert_eq!(arriving(&part(0, 300)), [75; 4]);
-    // All have come.
+    // All have arrived.
     let left = demand.left_of(&[part(0, 300)], |_, _| 300);
     assert_eq!(arriving(&left[0]), [0; 4]);
     assert!(share::check(&Assign { left: vec![Some(1_001)], ..part(0, 300) }, &visits).is_err());
@@ -162,7 +162,7 @@ fn rates_stay_below_the_caps_of_agents() {
     let ramp = (&flag::RAMP, "100/s");
     let rate = plan(&[(&flag::CONNECTIONS, "999"), ramp, (&flag::RATE, "300/s")]);
     assert_eq!(widths(&rate, &agents, Shares::Capacity), Ok(vec![333, 666]));
-    // Dials count, too.
+    // Dials count too.
     let ramp = plan(&[(&flag::CONNECTIONS, "1000"), (&flag::RAMP, "1k/s"), (&flag::THINK, "1m..2m")]);
     assert_eq!(widths(&ramp, &agents, Shares::Capacity), Ok(vec![100, 900]));
     let endless = read("arrive = \"400/s\"\nduration = \"1s\"\n");
@@ -184,18 +184,18 @@ fn the_cap_of_an_agent_is_for_all_populations_together() {
     agents[0].can.per_s = Some(60.0);
     let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
     let width = |nth: usize| assigned.iter().map(|assign| assign.slices[nth].width).collect::<Vec<_>>();
-    // Half of the users are 50/s, and leave 10/s.
+    // Half of the users take 50/s, and leave 10/s.
     assert_eq!((width(0), width(1)), (vec![5, 5], vec![1, 4]));
     agents[1].can.per_s = Some(60.0);
     let why = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap_err();
     let expected =
         "all agents together can take 20/s of 50/s arrivals: a 10/s (--max-rate), b 10/s (--max-rate); ";
     assert!(why.starts_with(expected), "{why}");
-    // Each connection that arrives sends as often.
+    // Each arriving connection sends as often.
     let calls = plan(&[(&flag::ARRIVE, "10/s"), (&flag::CALLS, "5"), (&flag::TOTAL, "1000")]);
     agents[0].can.per_s = Some(20.0);
     assert_eq!(widths(&calls, &agents, Shares::Equal), Ok(vec![400, 600]));
-    // The probe is the first one's, and counts, too: 10/s are left.
+    // The first agent has the probe, which counts too: 10/s are left.
     let (rate, ramp) = ((&flag::RATE, "100/s"), (&flag::RAMP, "10/s"));
     let probed = plan(&[(&flag::CONNECTIONS, "100"), rate, ramp, (&flag::PROBE, "10/s")]);
     agents[1].can.per_s = None;
@@ -223,13 +223,13 @@ fn agents_of_one_network_divide_its_ports() {
     let tuples = |assigned: &[Assign]| assigned.iter().map(|assign| assign.tuples).collect::<Vec<_>>();
     assert_eq!(tuples(&assigned), [half(0), Slice::WHOLE, half(1)]);
     assert!(assigned.iter().all(|assign| assign.salt == 7));
-    // What one may not use is the other's.
+    // What exceeds one agent's cap goes to the other.
     (agents[0].can.cap, agents[0].can.fits, agents[2].can.fits) = (Some(100), 62_000, 62_000);
     assert_eq!(shared(&[(62_000, Some(100)), (62_000, None)]), [100, 61_900]);
     let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
     let of_machine = |from, width| Slice { from, width, of: 620 };
     assert_eq!(tuples(&assigned), [of_machine(0, 1), Slice::WHOLE, of_machine(1, 619)]);
-    // Also where it is to take over what that did.
+    // Also when it is to take over the other one's part.
     let heir = |nth: usize| Heir { can: Some(&agents[nth].can), parts: &assigned[nth..=nth], given: &[] };
     assert_eq!([0, 2].map(|nth| heir(nth).room(&Demand::of(&load))), [97, 61_897]);
 }
@@ -249,7 +249,7 @@ fn what_is_handed_over_goes_to_those_that_may_send_more() {
     assert_eq!(widths([200.0, 100.0]), [100, 0]);
     assert_eq!(widths([130.0, 170.0]), [30, 70]);
     assert_eq!(widths([1_000.0, 1_000.0]), [50, 50]);
-    // Each says that it is too much for it.
+    // Each of them will refuse it.
     assert_eq!(widths([100.0, 100.0]), [50, 50]);
 }
 
@@ -270,7 +270,7 @@ fn what_is_handed_over_of_several_populations_is_one_sum() {
         let of = |part: Assign| part.slices.iter().map(|slice| slice.width).collect();
         divided.into_iter().map(|part| part.map_or(Vec::new(), of)).collect()
     };
-    // Each has 200/s already.
+    // Each already has 200/s.
     assert_eq!(widths([400.0, 200.0]), [vec![100, 100], vec![]]);
     assert_eq!(widths([350.0, 250.0]), [vec![50, 100], vec![50, 0]]);
     assert_eq!(widths([300.0, 300.0]), [[50, 50], [50, 50]]);
@@ -302,7 +302,7 @@ proptest! {
         let assigned = match split(&Demand::of(&plan), &candidates, shares, 7) {
             Ok(assigned) => assigned,
             Err(why) => {
-                // Places of what arrives are rounded up for each agent and population.
+                // Connections of arrivals are rounded up for each agent and population.
                 prop_assert!(all < u64::from(plan.places()) + 4 * agents.len() as u64, "{}", why);
                 return Ok(());
             }
@@ -328,7 +328,7 @@ proptest! {
             prop_assert_eq!(total.0, total.1);
             let rates: f64 = parts.iter().filter_map(|keys| keys.rate.or(keys.arrive)).map(|rate| rate.per_s_f64()).sum();
             let rate = whole.rate.or(whole.arrive).unwrap().per_s_f64();
-            // Each is shown rounded to a thousandth a minute.
+            // Each is rounded to a thousandth per minute for display.
             prop_assert!((rates - rate).abs() < 1e-4 * agents.len() as f64, "{} of {}", rates, rate);
         }
         for (agent, assign) in agents.iter().zip(&assigned) {
@@ -361,7 +361,7 @@ proptest! {
         let probe = u64::from(plan.probe.as_ref().unwrap().places());
         let lost = Assign { slices: vec![Slice { from, width, of: n }], probe: true, tuples: Slice::WHOLE, salt: 7, left: Vec::new() };
         let agents: Vec<Owned> = caps.iter().map(|cap| agent(1, *cap)).collect();
-        // Each has a unit already.
+        // Each already has one unit.
         let own = [Assign { slices: vec![Slice { from: 0, width: 1, of: n }], probe: false, tuples: THIRD, salt: 7, left: Vec::new() }];
         let heir = |agent: &'_ Owned| agent.can.cap.map_or(u64::MAX, |cap| cap.saturating_sub(1));
         let rooms: Vec<u64> = agents.iter().map(heir).collect();
@@ -387,7 +387,7 @@ proptest! {
         }
     }
 
-    /// What a lost agent had sent is done, whichever of its parts it was; the others send what is left, whoever is lost after it.
+    /// What a lost agent had sent is done, in whichever of its parts; the others send the rest, whoever is lost afterwards.
     #[test]
     fn a_number_of_requests_is_handed_over_as_far_as_it_is_left(
         n in 1u64..1 << 40, widths in vec(1u32..5_000, 2..6), sent in vec(0.0f64..1.2, 2), has_rate: bool
@@ -411,7 +411,7 @@ proptest! {
         };
         prop_assert_eq!(parts.iter().map(|own| left_in(own)).sum::<u64>(), n);
         let mut done = 0;
-        // One after the other is lost, but for the last.
+        // All but the last are lost, one after the other.
         for sent in sent.into_iter().take(widths.len() - 1) {
             let lost = parts.remove(0);
             let (all, begun) = (left_in(&lost), (left_in(&lost) as f64 * sent) as u64);
@@ -427,7 +427,7 @@ proptest! {
         }
     }
 
-    /// Those that are not at their limit have what their weights say, to within one.
+    /// Agents below their limits get what their weights say, to within one unit.
     #[test]
     fn what_is_filled_is_in_proportion(n: u32, agents in vec((1u64..1_000, 0u64..2_000_000_000), 1..20)) {
         let (weights, limits): (Vec<u64>, Vec<u64>) = agents.into_iter().unzip();
@@ -439,7 +439,7 @@ proptest! {
         let per_weight = |nth: usize| f64::from(parts[nth]) / weights[nth] as f64;
         for (nth, part) in parts.iter().enumerate() {
             prop_assert!(u64::from(*part) <= limits[nth]);
-            // Nobody has clearly more for its weight than one that could take more.
+            // No agent gets clearly more per weight than one that could take more.
             if u64::from(*part) < limits[nth] {
                 let most = (0..parts.len()).map(|other| (f64::from(parts[other]) - 1.0) / weights[other] as f64);
                 prop_assert!(most.fold(0.0, f64::max) <= per_weight(nth) + 1.0 / weights[nth] as f64 + 1e-9);

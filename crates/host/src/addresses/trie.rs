@@ -1,23 +1,23 @@
-//! Routes of IPv4 in all tables, as `proc/net/fib_trie` has them. `proc/net/route` has only the table main, while `proc/net/ipv6_route` has
-//! all tables too.
+//! IPv4 routes in all tables, from `proc/net/fib_trie`. `proc/net/route` has only the table main, whereas `proc/net/ipv6_route` has all
+//! tables.
 
 use std::net::Ipv4Addr;
 
 use super::{EVERYWHERE, Network};
 use crate::Root;
 
-/// As text.
+/// The text of `proc/net/fib_trie`; empty if it cannot be read.
 pub(super) fn read(root: &Root) -> String {
     root.read("proc/net/fib_trie").unwrap_or_default()
 }
 
-/// Networks that this machine takes in.
+/// Networks that are local to this machine.
 pub(super) fn local(text: &str) -> impl Iterator<Item = Network> {
     let is_local = |row: &Row<'_>| row.kind.split_whitespace().any(|word| word == "LOCAL");
     rows(text).into_iter().filter(is_local).map(|row| row.network)
 }
 
-/// Networks that are reached without a router, by tables other than main, each with the table's number.
+/// Networks that are reached without a router by tables other than main, with the number of the table.
 pub(super) fn connected_by_tables(text: &str) -> Vec<(u32, Network)> {
     let is_connected =
         |row: &Row<'_>| row.kind.starts_with("link UNICAST") && row.network.length > EVERYWHERE;
@@ -27,15 +27,15 @@ pub(super) fn connected_by_tables(text: &str) -> Vec<(u32, Network)> {
 
 /// A route.
 struct Row<'a> {
-    /// Its table's number; none of the tables main and local.
+    /// The number of its table; `None` for the tables main and local.
     table: Option<u32>,
     network: Network,
-    /// Scope and type: `host LOCAL`, `link UNICAST`, `universe UNICAST` by a router.
+    /// Scope and type: `host LOCAL`, `link UNICAST`, `universe UNICAST` (via a router).
     kind: &'a str,
 }
 
-/// A leaf `|-- 192.0.2.2` is followed by its prefixes, one a line: `/32 host LOCAL`. A table begins with `Main:`, `Local:` or `Id 100:`, the
-/// number with a sign.
+/// Parses the text. A leaf `|-- 192.0.2.2` is followed by its prefixes, one per line: `/32 host LOCAL`. A table begins with `Main:`,
+/// `Local:` or `Id 100:`; the number is signed.
 fn rows(text: &str) -> Vec<Row<'_>> {
     let (mut rows, mut table) = (Vec::new(), None);
     let mut leaf: Option<Ipv4Addr> = None;
@@ -61,7 +61,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
 pub(super) mod tests {
     use super::*;
 
-    /// Of policy routing, as the kernel has them before main: the second number is 4,000,000,000.
+    /// Tables for policy routing, which the kernel lists before main; the number of the second one is 4,000,000,000.
     pub(in crate::addresses) const TABLES: &str = "\
 Id 100:
   +-- 0.0.0.0/4 2 0 2
@@ -86,7 +86,7 @@ Local:
      /32 host LOCAL
 ";
 
-    /// What main connects is named by its device, from its own file.
+    /// Networks connected by main are named by their device, from another file.
     #[test]
     fn tables_other_than_main_and_local_have_their_numbers() {
         let rows = format!("{TABLES}{MAIN}");

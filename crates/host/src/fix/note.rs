@@ -1,5 +1,5 @@
-//! The state file: read and written only where no other user could have replaced it. Otherwise a user who may run throng
-//! with more privileges than their own could make it undo what was never done.
+//! Reads and writes the state file, but only where no other user could have replaced it. Otherwise, a user who may run throng with more
+//! privileges could make it undo changes that were never made.
 
 use super::FixError;
 use rustix::process::geteuid;
@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// A longer one is some other file.
+/// Maximum length in bytes; a longer file is not a state file.
 const MOST: u64 = 1 << 20;
 
-/// Its text; none where there is no such file.
+/// The text of the file; `None` if it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>, FixError> {
     let untrusted = |why: String| FixError::Untrusted(file.to_owned(), why);
     let failed = |e: io::Error| FixError::Failed(format!("{}: {e}", file.display()));
@@ -35,14 +35,14 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, FixError> {
     Ok(Some(text))
 }
 
-/// In one step: a reader, also one after a crash, finds the old text or the new.
+/// Writes atomically: even after a crash, a reader finds either the old text or the new one.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), FixError> {
     let failed = |e: io::Error| FixError::Failed(format!("{}: {e}", file.display()));
     let folder = file.parent().unwrap_or(Path::new("/"));
     check_folders(file)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
     let fresh = file.with_extension("new");
-    // What a crash has left; a link that others made is removed, not followed.
+    // A file left by a crash. A link that someone else created is removed, not followed.
     match fs::remove_file(&fresh) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(failed(e)),
         _ => {}
@@ -67,18 +67,18 @@ fn check(about: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// All existing folders above it: only this user and root may rename what is in them.
+/// Checks that in all existing folders above the file, only this user and root may rename entries.
 fn check_folders(file: &Path) -> Result<(), FixError> {
     let failed = |e: io::Error| FixError::Failed(format!("{}: {e}", file.display()));
     let nearest = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let real = nearest.canonicalize().map_err(failed)?;
-    // In a user namespace the system's user is not 0.
+    // In a user namespace, the system's user is not 0.
     let system = fs::metadata("/").map_err(failed)?.uid();
     let me = geteuid().as_raw();
     for folder in real.ancestors() {
         let about = fs::metadata(folder).map_err(failed)?;
         let (owner, mode) = (about.uid(), about.mode());
-        // Where a folder is sticky, only their owners rename its entries.
+        // In a sticky folder, only the owners of its entries may rename them.
         let by_group = me == 0 && about.gid() != 0 && mode & 0o020 != 0;
         let is_open = mode & 0o1000 == 0 && (mode & 0o002 != 0 || by_group);
         if ![me, system].contains(&owner) || is_open {

@@ -1,4 +1,4 @@
-//! The note of what was changed.
+//! The state file, which records changes so that they can be undone.
 //!
 //! ```text
 //! throng.doctor.state/1
@@ -18,7 +18,7 @@ use std::{fs, io};
 
 const SCHEMA: &str = "throng.doctor.state/1";
 
-/// What was changed, in one boot and one network namespace.
+/// The changes made in one boot and one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) boot: String,
@@ -31,12 +31,12 @@ pub(super) struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) repair: Repair,
-    /// What a setting was before; empty for the rest.
+    /// The previous value of a setting; empty for other changes.
     pub(super) former: String,
 }
 
 impl Step {
-    /// The change that takes it back, where it is a setting; else the change itself.
+    /// For a setting, the change that restores its previous value; otherwise the change itself.
     pub(super) fn reversed(&self) -> Repair {
         match &self.repair {
             Repair::Setting { name, .. } => {
@@ -48,21 +48,21 @@ impl Step {
 }
 
 impl State {
-    /// Nothing changed yet, in this boot and namespace.
+    /// A state without changes, for this boot and namespace.
     pub(super) fn here(root: &Root) -> io::Result<State> {
         let boot = root.read("proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let namespace = fs::read_link(root.path("proc/self/ns/net"))?.display().to_string();
         Ok(State { boot, namespace, steps: Vec::new() })
     }
 
-    /// `None` where there is no such file.
+    /// Reads a state file; `None` if it does not exist.
     pub(super) fn read(file: &Path) -> Result<Option<State>, FixError> {
         let Some(text) = note::read(file)? else { return Ok(None) };
         let state = State::parse(&text);
         state.map(Some).map_err(|why| FixError::Untrusted(file.to_owned(), why))
     }
 
-    /// In one step: a reader, also one after a crash, finds the old text or the new.
+    /// Writes atomically: even after a crash, a reader finds either the old text or the new one.
     pub(super) fn write(&self, file: &Path) -> Result<(), FixError> {
         note::write(file, &self.text())
     }
@@ -77,7 +77,7 @@ impl State {
         format!("{SCHEMA}\nboot {}\nnamespace {}\n{steps}", self.boot, self.namespace)
     }
 
-    /// Why it is none: nothing of a text is acted upon that has one strange line.
+    /// Parses a state file. A single invalid line makes all of it invalid, so that nothing is undone.
     fn parse(text: &str) -> Result<State, String> {
         let mut lines = (1..).zip(text.lines());
         let mut head = |before: &str| {
@@ -138,7 +138,7 @@ mod tests {
         let expected = "throng.doctor.state/1\nboot b-1\nnamespace net:[7]\n\
             setting net.ipv4.tcp_mem = 5 6 7 was 1 2 3\naddress fd00::1 eth0\nroute 10.9.0.0/16\n";
         assert_eq!(state.text(), expected);
-        // Anything that is cut off or unknown is not acted upon.
+        // Truncated or unknown text is rejected.
         for broken in ["", "throng.doctor.state/2\nboot b\nnamespace n\n", "throng.doctor.state/1\nboot b\n"]
         {
             assert!(State::parse(broken).is_err(), "{broken:?}");

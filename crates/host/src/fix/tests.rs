@@ -9,9 +9,9 @@ const TRIE: &str = "Local:\n  |-- 127.0.0.0\n     /8 host LOCAL\n";
 
 struct Scene {
     machine: Machine,
-    /// The arguments of ip.
+    /// The arguments of ip(8).
     commands: Vec<String>,
-    /// It fails at this argument.
+    /// ip(8) fails if this is among its arguments.
     refuses: &'static str,
 }
 
@@ -32,7 +32,7 @@ impl Scene {
         self.machine.root().path("state/throng/doctor.state")
     }
 
-    /// What was done, or why not.
+    /// The changes made, or the error.
     fn fix(&mut self, repairs: &[Repair]) -> Result<Vec<String>, String> {
         let (root, file) = (self.machine.root(), self.file());
         let mut done = Vec::new();
@@ -61,7 +61,7 @@ impl Scene {
     }
 }
 
-/// Records the arguments, and lists the address or network as local, or no more.
+/// Records the arguments, and updates the list of local addresses and networks.
 fn run_ip(commands: &mut Vec<String>, refuses: &str, machine: &Machine, args: &[String]) -> io::Result<()> {
     let text = args.join(" ");
     if text.contains(refuses) {
@@ -96,7 +96,7 @@ fn fixes_are_undone_in_reverse() {
         (scene.read("proc/sys/net/core/somaxconn"), scene.read("proc/sys/net/ipv4/tcp_mem")),
         ("4096".into(), "5 6 7".into())
     );
-    // Mended again, each setting is as it should be, and what was noted first is still what it was.
+    // Applied again, each setting has its value, and the values recorded first are kept.
     assert_eq!(scene.fix(&[somaxconn("4096")]).unwrap(), Vec::<String>::new());
     assert_eq!(scene.fix(&[somaxconn("8192")]).unwrap(), ["sysctl -w net.core.somaxconn=8192"]);
 
@@ -118,7 +118,7 @@ fn fixes_are_undone_in_reverse() {
     assert_eq!(scene.undo().unwrap(), Vec::<String>::new(), "nothing is left to take back");
 }
 
-/// The note is there before the change: whatever of it was done, undo finds its way.
+/// The record precedes the change: however far that got, it can be undone.
 #[test]
 fn a_crash_between_note_and_change_is_survived() {
     let mut scene = Scene::new();
@@ -131,10 +131,10 @@ fn a_crash_between_note_and_change_is_survived() {
             "setting net.core.somaxconn = 4096 was 16\naddress 10.77.0.1 lo\naddress 10.77.0.2 lo\n"
         )
     );
-    // A setting that was noted and not yet made.
+    // A setting that was recorded but not changed yet.
     std::fs::write(scene.file(), noted + "setting net.ipv4.tcp_mem = 5 6 7 was 1 2 3\n").unwrap();
 
-    // Undo itself is interrupted, too: called again it continues.
+    // Undoing is interrupted too, and continues when repeated.
     scene.refuses = "del 10.77.0.1";
     assert!(scene.undo().unwrap_err().contains("No"));
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
@@ -176,7 +176,7 @@ fn a_state_file_of_another_place_or_time_is_refused() {
         "nothing was changed: FILE is from an earlier boot, and its changes ended with that; remove the file";
     assert_eq!(scene.undo().unwrap_err(), earlier);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
-    // A new change begins a new note: of the old one nothing is left.
+    // A new change starts a new file, without the old content.
     scene.fix(&[somaxconn("8192")]).unwrap();
     assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
 
@@ -185,7 +185,7 @@ fn a_state_file_of_another_place_or_time_is_refused() {
     assert_eq!(scene.undo().unwrap_err(), strange);
 }
 
-/// What a caller of `sudo throng doctor --undo` may have put below the HOME that it keeps.
+/// What a caller of `sudo throng doctor --undo` may have placed below a HOME that sudo keeps.
 #[test]
 fn a_state_file_that_others_could_have_made_is_refused() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -198,7 +198,7 @@ fn a_state_file_that_others_could_have_made_is_refused() {
         assert!(error.contains(why), "{why}: {error}");
         assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096", "{why}");
     };
-    // A name that doctor never writes, beside one that it does.
+    // A setting that doctor never changes, besides one that it does.
     std::fs::write(&file, format!("{note}setting kernel.core_pattern = core was |/tmp/x\n")).unwrap();
     scene.machine.write("proc/sys/kernel/core_pattern", "core\n");
     check(
@@ -230,7 +230,7 @@ fn a_state_file_that_others_could_have_made_is_refused() {
     assert!(scene.fix(&[somaxconn("8192")]).unwrap_err().contains("can replace it"));
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
     if std::fs::metadata(&file).unwrap().uid() == 0 {
-        // As root: of another user, and in another user's folder.
+        // As root: owned by another user, and in another user's folder.
         std::os::unix::fs::chown(&file, Some(12345), None).unwrap();
         check(&mut scene, "it is owned by user 12345, but throng runs as user 0");
         std::os::unix::fs::chown(&file, Some(0), None).unwrap();
@@ -241,7 +241,7 @@ fn a_state_file_that_others_could_have_made_is_refused() {
     assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=16"], "as it was it is doctor's");
 }
 
-/// What is written goes through no link that others have laid.
+/// Writing does not follow links created by others.
 #[test]
 fn a_state_file_is_not_written_through_a_link() {
     let mut scene = Scene::new();
@@ -266,12 +266,12 @@ fn without_rights_nothing_is_changed_or_noted() {
     let error_of_one = "nothing was changed; these require root:\n  ip addr add 10.77.0.1/32 dev lo";
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
     assert!(!scene.file().exists() && scene.commands.is_empty());
-    // Nor is it of any interest whether it could be noted.
+    // Whether the state file could be written does not matter either.
     scene.machine.write("state", "not a folder");
     assert_eq!(scene.fix(&[address("10.77.0.1")]).unwrap_err(), error_of_one);
 }
 
-/// In a container root may do much and not all: what it may is done.
+/// In a container root may make some changes but not all; the permitted ones are made.
 #[test]
 fn changes_that_root_may_not_make_are_left() {
     let mut scene = Scene::new();
@@ -279,13 +279,13 @@ fn changes_that_root_may_not_make_are_left() {
     let done = scene.fix(&[address("10.77.0.1"), somaxconn("4096")]).unwrap();
     assert_eq!(done, ["sysctl -w net.core.somaxconn=4096", "left: ip addr add 10.77.0.1/32 dev lo"]);
     assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
-    // The real user is root, and the effective one is not.
+    // The real user is root, the effective one is not.
     scene.machine.write("proc/self/status", "Uid:\t0\t1000\t0\t0\nCapEff:\t0000000000000000\n");
     assert!(scene.fix(&[address("10.77.0.1"), somaxconn("4096")]).is_err());
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
 }
 
-/// An address that is gone, in a network made local by something else, does not count as present.
+/// An address that was removed, in a network made local by something else, does not count as present.
 #[test]
 fn only_existing_settings_are_undone() {
     let mut scene = Scene::new();

@@ -11,29 +11,29 @@ use samples::LogLine;
 use super::Logs;
 use crate::Root;
 
-/// A sample takes well under a millisecond; after this time the next one takes its result.
+/// Maximum wait for a sample, which usually takes well under a millisecond. A late result is returned by the next call.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Lines before the first dial do not belong to this run: the first sample is awaited.
+/// Maximum wait for the first sample, which must precede the first dial: earlier lines do not belong to this run.
 const FIRST: Duration = Duration::from_millis(500);
 
 /// Requests to the thread.
 enum Request {
     Sample,
-    /// Files that these processes have opened since.
+    /// Add the files that these processes have opened meanwhile.
     Open(Vec<u32>),
 }
 
-/// The logs of some processes from a moment on, without waiting for them.
+/// The logs of some processes from a point in time on, read without blocking.
 #[derive(Debug)]
 pub(crate) struct LogReader {
-    /// None where there can be no thread.
+    /// `None` if the thread could not be started.
     thread: Option<(Sender<Request>, Receiver<Vec<LogLine>>)>,
     is_waiting: bool,
     latest: Vec<LogLine>,
 }
 
 impl LogReader {
-    /// What is in them now is not read.
+    /// Skips the present content of the logs.
     pub(crate) fn from_now_on(root: &Root, pids: Vec<u32>) -> LogReader {
         let (requests, received) = channel();
         let (sender, receiver) = channel();
@@ -56,14 +56,14 @@ impl LogReader {
         reader
     }
 
-    /// Adds the files that these processes have opened since.
+    /// Adds the files that these processes have opened meanwhile.
     pub(crate) fn open(&mut self, pids: Vec<u32>) {
         if let Some((requests, _)) = self.thread.as_ref().filter(|_| !self.is_waiting) {
             let _ = requests.send(Request::Open(pids));
         }
     }
 
-    /// The first line of each kind written since the start; as of the last sample if this one takes long.
+    /// The first line of each kind written since the start; the previous sample if this one takes too long.
     pub(crate) fn sample(&mut self) -> &[LogLine] {
         if let Some((requests, _)) = self.thread.as_ref().filter(|_| !self.is_waiting) {
             self.is_waiting = requests.send(Request::Sample).is_ok();
@@ -94,10 +94,10 @@ mod tests {
         let mut reader = LogReader::from_now_on(&machine.root(), vec![7]);
         assert_eq!(reader.sample(), []);
         machine.write("out", "java.lang.OutOfMemoryError: Java heap space\n");
-        // A busy machine may delay one sample, but not all.
+        // A busy machine may delay single samples.
         let seen = (0..500).find_map(|_| reader.sample().first().cloned()).expect("a reply");
         assert_eq!(seen.kind, LogKind::Heap);
-        // A thread that is gone, or hangs, is as if nothing had been written since.
+        // A thread that has ended or hangs: as if nothing had been written since.
         let (requests, _hangs) = channel();
         let (_never, receiver) = channel();
         reader.thread = Some((requests, receiver));

@@ -1,4 +1,4 @@
-//! Where connections come from: addresses and ports.
+//! Checks of the sources of connections: addresses and ports.
 
 use super::{Checked, Need, Skip};
 use crate::addresses::{foreign, is_taken_in};
@@ -10,7 +10,7 @@ use plan::Network;
 use std::net::IpAddr;
 use units::Count;
 
-/// A network with more addresses than this becomes local as a whole, by a route: a device with thousands of addresses is
+/// Maximum number of addresses to add individually. A larger network becomes local by a route: a device with thousands of addresses is
 /// slow to list, and adding each takes time.
 const MAX_LISTED: u64 = 256;
 
@@ -43,7 +43,7 @@ pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     Ok((value, String::new(), Some(Fix { severity: Severity::Refuse, command, repairs })))
 }
 
-/// Its addresses that are not local; of a large network only the first and last are checked.
+/// The network's addresses that are not local. Of a large network only the first and the last are checked.
 fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
     let last = network.count() - 1;
     if network.count() > MAX_LISTED {
@@ -54,7 +54,7 @@ fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
     foreign(root, &all)
 }
 
-/// How many addresses of the network are missing, as far as it is known.
+/// The number of missing addresses, as far as known.
 fn lacking(network: &Network, missing: &[IpAddr]) -> u64 {
     if network.count() > MAX_LISTED { network.count() } else { missing.len() as u64 }
 }
@@ -65,7 +65,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
         return missing.iter().map(add).collect();
     }
     let mut repairs = Vec::new();
-    // IPv6 takes a route for local when packets come in, but not in bind(2), unless this is set.
+    // A local route suffices for incoming IPv6 packets, but bind(2) also requires this setting.
     if !network.is_v4() && root.number::<u8>("proc/sys/net/ipv6/ip_nonlocal_bind") == Some(0) {
         repairs.push(Repair::setting("net.ipv6.ip_nonlocal_bind", 1));
     }
@@ -75,7 +75,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
     repairs
 }
 
-/// 4-tuples: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT, only warn.
+/// 4-tuples: sources × ports × destinations. Too few are refused; too few at present, because some are in TIME_WAIT, cause a warning.
 pub(super) fn ports(root: &Root, need: &Need) -> Checked {
     let waiting = if need.is_tun { 0 } else { sock_stat(root).map_or(0, |stat| stat.tcp_tw) };
     let closing = match waiting {
@@ -97,7 +97,7 @@ fn more_tuples(need: &Need) -> Fix {
     if need.is_tun {
         return super::tun::more_tuples(need);
     }
-    // Each source, and each destination, adds as many as one has now.
+    // Each additional source or destination adds as many as an existing one has.
     let times = |of: u64| need.connections.div_ceil((need.tuples / of.max(1)).max(1));
     let addresses = times(need.sources);
     let advice = format!(
@@ -117,20 +117,20 @@ fn more_tuples(need: &Need) -> Fix {
     Fix::manual(Severity::Refuse, command)
 }
 
-/// A network of at least this many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may replace;
-/// `None` if that would be too many.
+/// A network with at least this many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may replace; `None` if
+/// that would be too many.
 fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
-    // Without network and broadcast address.
+    // Two more, for the network and broadcast addresses.
     let bits = addresses.saturating_add(2).next_power_of_two().ilog2();
     if !need.is_v4 {
         return Network::parse(&format!("fd77::/{}", 128 - bits)).ok();
     }
     let base = if need.device == "lo" { "127.128.0.0" } else { "10.128.0.0" };
-    // 2^23 addresses from there on are one block.
+    // 2^23 addresses from this base are one block.
     (bits <= 23).then(|| Network::parse(&format!("{base}/{}", 32 - bits)).ok())?
 }
 
-/// What the other programs of this machine dial from: throng leaves them 2,000 ports, if there are as many.
+/// The ports from which other programs dial: throng leaves them 2,000, if that many exist.
 pub(super) fn local_ports(root: &Root, need: &Need) -> Checked {
     const LEAST: u64 = 2_000;
     const DEFAULT: &str = "32768 60999";

@@ -1,4 +1,4 @@
-//! What a process may take: memory, files, rings, processors.
+//! Checks of the limits of a process: memory, files, rings, processors.
 
 use super::{Checked, Need, OTHER_FILES, Skip};
 use crate::files::{io_uring_disabled, limits_of};
@@ -39,28 +39,28 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{needed} needed ({each} bytes per connection{ends}{layers})"), fix))
 }
 
-/// Address space that a run takes, and each of its threads again: mostly reserved and never used, such as the arenas of the allocator.
-/// Measured without connections: with 1, 2, 4 and 8 threads it ended below 130, 200, 350 and 500 MiB.
+/// Address space of a run, and again of each of its threads, in bytes: mostly reserved and never used, such as arenas of the allocator.
+/// Measured without connections: 1, 2, 4 and 8 threads needed less than 130, 200, 350 and 500 MiB.
 const ADDRESS_SPACE: u64 = 80 << 20;
 
-/// The limit of address space, and what a run takes of it besides its connections; none where there is no limit.
+/// The limit of address space, and what a run uses of it without connections; `None` without a limit.
 fn space(root: &Root, need: &Need) -> Option<(u64, u64)> {
     let limit = limits_of(root, "self", "Max address space").filter(|(soft, _)| *soft < u64::MAX);
-    // The first number of proc_pid_statm(5).
+    // The first field of proc_pid_statm(5).
     let pages: u64 = root.number("proc/self/statm").unwrap_or(0);
     let mapped = pages.saturating_mul(rustix::param::page_size() as u64);
     let threads = ADDRESS_SPACE.saturating_mul(need.threads.saturating_add(1));
     limit.map(|(limit, _)| (limit, mapped.saturating_add(threads)))
 }
 
-/// Connections that address space has room for.
+/// Number of connections that fit into the address space.
 pub(super) fn address_space_room(root: &Root, need: &Need) -> u64 {
     let room =
         |(limit, taken): (u64, u64)| limit.saturating_sub(taken) / need.user_bytes_per_connection().max(1);
     space(root, need).map_or(u64::MAX, room)
 }
 
-/// `RLIMIT_AS`, on which an allocation fails that memory has room for.
+/// `RLIMIT_AS`: allocations may fail although memory is available.
 pub(super) fn address_space(root: &Root, need: &Need) -> Checked {
     let (limit, taken) = space(root, need).ok_or(Skip::Irrelevant)?;
     let needed = taken.saturating_add(need.connections.saturating_mul(need.user_bytes_per_connection()));
@@ -71,7 +71,7 @@ pub(super) fn address_space(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{} needed with {of}", Bytes(needed).brief()), fix))
 }
 
-/// Each socket is a file, also one that is only a direct descriptor of a ring.
+/// Every socket is a file, even if it is only a direct descriptor of a ring.
 pub(super) fn file_table(root: &Root, need: &Need) -> Checked {
     if need.sockets_each() == 0 {
         return Err(Skip::Irrelevant);
@@ -86,8 +86,8 @@ pub(super) fn file_table(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{} needed", Count(needed)), fix))
 }
 
-/// The kernel lets a process with `CAP_SYS_ADMIN` open files beyond `fs.file-max` (alloc_empty_file). In a
-/// user namespace the bit may be set and not count, hence still a warning.
+/// Whether this process may exceed `fs.file-max`: the kernel allows it with `CAP_SYS_ADMIN` (alloc_empty_file). In a user namespace the
+/// capability may be set without effect, hence there is still a warning.
 pub(super) fn may_exceed_file_max(root: &Root) -> bool {
     const CAP_SYS_ADMIN: u32 = 21;
     has_capability(root, CAP_SYS_ADMIN)
@@ -102,13 +102,13 @@ fn files_needed(need: &Need, hard: u64) -> u64 {
     }
 }
 
-/// A limit that people recognise.
+/// Rounds up to a power of two, as limits usually are.
 fn round_limit(files: u64) -> u64 {
     files.checked_next_power_of_two().unwrap_or(u64::MAX)
 }
 
-/// The limit holds for each table, not for their sum, so it refuses nothing: rings of direct descriptors
-/// pass it with two descriptors each (ring and event), and threads with a table each do without rings.
+/// The limit applies to each table, not to their sum, so that it refuses nothing: rings of direct descriptors exceed it with two
+/// descriptors each (ring and event), and without rings, threads have a table each.
 pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     if need.is_tun {
         return Err(Skip::Irrelevant);
@@ -138,12 +138,12 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{} needed{passed}", Count(needed)), fix))
 }
 
-/// `fs.nr_open`: the maximum for the limit of any process.
+/// `fs.nr_open`: the maximum of the limit of any process.
 pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Checked {
     if need.is_tun {
         return Err(Skip::Irrelevant);
     }
-    // Where it cannot be read, the line of the limit says so.
+    // If it cannot be read, the check of `open files` reports that.
     let files = open_files(root).ok_or(Skip::Irrelevant)?;
     let needed = files_needed(need, files.hard);
     let limit = if needed > files.hard { round_limit(needed) } else { needed };
@@ -174,21 +174,21 @@ fn allow_uring(root: &Root) -> Fix {
     }
 }
 
-/// The fix if io_uring was requested by name and is refused, for the reason `why`.
+/// The finding if io_uring was requested by name and is refused, for the reason `why`.
 pub fn uring_refused(root: &Root, why: impl std::fmt::Display) -> Finding {
     let command = format!("{}, or --io epoll", allow_uring(root).command);
     let fix = Fix::manual(Severity::Refuse, command);
     Finding::new("io_uring", format!("not available ({why})"), String::new(), Some(fix))
 }
 
-/// The finding if a run over epoll needs `needed` open files and `limit` are allowed; `fix` is a command.
+/// The finding if a run over epoll needs `needed` open files and only `limit` are allowed. `fix`: a command.
 pub fn open_files_refused(limit: u64, needed: u64, fix: String) -> Finding {
     let fix = Fix::manual(Severity::Refuse, fix);
     let (limit, needed) = (Count(limit), Count(needed));
     Finding::new("open files", format!("{limit} allowed"), format!("{needed} needed over epoll"), Some(fix))
 }
 
-/// A thread without a processor of its own makes the others late.
+/// Threads that share a processor delay each other.
 pub(super) fn cores(root: &Root, need: &Need) -> Checked {
     let cores = processors(root).ok_or("Cpus_allowed_list cannot be read")?;
     let fix = (need.threads > cores).then(|| {
@@ -198,17 +198,17 @@ pub(super) fn cores(root: &Root, need: &Need) -> Checked {
     Ok((value, Count(need.threads).of("thread"), fix))
 }
 
-/// CPU time of one end for a connection that is opened with a full TLS handshake, its first request included, microseconds. Measured
-/// on a processor of 2023 with TLS 1.3 and a P-256 certificate: `throng run` 155, `throng serve` 131; resumed 118 and 117. The command
-/// is in docs/reference/doctor.md.
+/// CPU time of one end for opening a connection with a full TLS handshake, including its first request, in microseconds. Measured on a
+/// processor of 2023 with TLS 1.3 and a P-256 certificate: `throng run` 155, `throng serve` 131; resumed 118 and 117. The command is in
+/// docs/reference/doctor.md.
 const HANDSHAKE_US: f64 = 155.0;
 
-/// Handshakes need processors, ours as well as the target's. Another processor takes another time: this warns, and refuses nothing.
+/// CPU time for TLS handshakes, of throng and of the target. Processors differ, so that this only warns.
 pub(super) fn handshakes(root: &Root, need: &Need) -> Checked {
     let wanted = need.layers.handshakes.ok_or(Skip::Irrelevant)?;
-    // Where it cannot be read, the line of the cores says so.
+    // If it cannot be read, the check of `cores` reports that.
     let cores = processors(root).ok_or(Skip::Irrelevant)?;
-    // One end uses its threads; two on this machine share all processors.
+    // One end uses its threads; two ends on this machine share all processors.
     let cores = if need.both_ends_here { cores } else { cores.min(need.threads) };
     let each_us = HANDSHAKE_US * need.ends_here() as f64;
     let most = (cores as f64 * 1e6 / each_us) as u64;
@@ -231,8 +231,8 @@ pub(super) fn handshakes(root: &Root, need: &Need) -> Checked {
     ))
 }
 
-/// CPU time of `throng run` for an HTTP/2 request, microseconds: of several streams, one receive has several responses. Measured against
-/// nginx (`bench/results/http2.json`); HTTP/1.1 takes about 6.
+/// CPU time of `throng run` for an HTTP/2 request, in microseconds. With several streams, one receive returns several responses. Measured
+/// against nginx (`bench/results/http2.json`); HTTP/1.1 takes about 6.
 fn http2_us(streams: u16) -> f64 {
     match streams {
         100.. => 2.0,
@@ -241,7 +241,7 @@ fn http2_us(streams: u16) -> f64 {
     }
 }
 
-/// What throng itself can send over HTTP/2; the target needs processors, too. As [`handshakes`] it warns, and refuses nothing.
+/// The rate that throng itself can send over HTTP/2; the target needs processors too. Like [`handshakes`], this only warns.
 pub(super) fn http2_requests(root: &Root, need: &Need) -> Checked {
     let wanted = need.layers.http2_requests.ok_or(Skip::Irrelevant)?;
     let cores = processors(root).ok_or(Skip::Irrelevant)?.min(need.threads);

@@ -1,4 +1,4 @@
-//! What the kernel's TCP may take: tables, queues, buffers.
+//! Checks of the limits of the kernel's TCP: tables, queues, buffers.
 
 use super::{Checked, Need, Skip};
 use crate::finding::Fix;
@@ -7,43 +7,43 @@ use crate::{Root, Severity, somaxconn};
 use judge::USUAL_SOMAXCONN;
 use units::Count;
 
-/// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.
+/// Maximum number of outstanding dials of a shard (docs/decisions/0004), all of which may wait in the accept queue.
 const DIALS_AT_ONCE: u64 = 1_024;
 
 impl Need {
-    /// How many dials may wait to be accepted, and that in words.
+    /// Maximum number of dials that may wait to be accepted, and its description.
     pub(super) fn waiting_dials(&self) -> (u64, String) {
         let most = self.dials.min(DIALS_AT_ONCE);
         (most, format!("up to {}", Count(most).of("simultaneous dial")))
     }
 
-    /// Whether the target's queues, of this length at most, are too short for these. A target that is not seen has one.
+    /// Whether the target's queues, with at most this length, are too short for these dials. One queue is assumed if no listener is seen.
     pub(super) fn is_limited_by_somaxconn(&self, most: u64) -> bool {
         let queues = self.listeners.len().max(1) as u64;
         most.saturating_mul(queues) < self.waiting_dials().0
     }
 
-    /// What the kernel's TCP may take has no part in a run of which it has no end.
+    /// Skips checks of the kernel's TCP for runs without sockets on this machine.
     fn has_sockets(&self) -> Result<(), Skip> {
         if self.sockets_each() > 0 { Ok(()) } else { Err(Skip::Irrelevant) }
     }
 }
 
-/// The whole numbers of a file, `4096 131072 6291456`.
+/// The three numbers of a setting, such as `4096 131072 6291456`.
 fn numbers(root: &Root, file: &str) -> Option<[u64; 3]> {
     let text = root.read(file).ok()?;
     let all: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
     all?.try_into().ok()
 }
 
-/// Three numbers as the kernel reads them, none below what it was.
+/// Three numbers as the kernel reads them, none below its present value.
 fn raised(now: [u64; 3], wanted: [u64; 3]) -> String {
     let [a, b, c] = std::array::from_fn(|i| now[i].max(wanted[i]));
     format!("{a} {b} {c}")
 }
 
-/// Idle connections hold no buffer, so only those with data in flight take a page per end. One in sixteen follows from a
-/// think time of 5 s and responses within 0.3 s (0.3 / 5.3, by Little's law).
+/// Idle connections hold no buffer; only those with data in flight use a page per end. One in sixteen follows from a think time of 5 s
+/// and responses within 0.3 s (0.3 / 5.3, by Little's law).
 pub(super) fn tcp_memory(root: &Root, need: &Need) -> Checked {
     need.has_sockets()?;
     const IDLE_FOR_EACH_BUSY: u64 = 16;
@@ -73,9 +73,8 @@ pub(super) fn send_buffer(root: &Root, need: &Need) -> Checked {
     buffer(now, "net.ipv4.tcp_wmem", [4_096, 16_384, 4_194_304])
 }
 
-/// A connection begins with the second number and may grow to the third. Less than a page, or than a window
-/// without scaling (64 KiB, RFC 9293), and the connection is slow for this machine's sake. `default` is what
-/// Linux starts with.
+/// A buffer begins with the second number and may grow to the third. If the former is less than a page, or the latter less than a window
+/// without scaling (64 KiB, RFC 9293), connections are slow because of this machine. `default`: the values that Linux starts with.
 fn buffer(now: [u64; 3], name: &'static str, default: [u64; 3]) -> Checked {
     const FIRST: u64 = 4_096;
     const MOST: u64 = 65_536;
@@ -86,7 +85,7 @@ fn buffer(now: [u64; 3], name: &'static str, default: [u64; 3]) -> Checked {
     Ok((value, format!("{} and {} at least", Count(FIRST), Count(MOST)), fix))
 }
 
-/// `net.core.somaxconn` cuts the backlog of each listener that starts after it was set.
+/// `net.core.somaxconn` limits the backlog of each listener that starts after it was set.
 pub(super) fn accept_queue(root: &Root, need: &Need) -> Checked {
     if !need.both_ends_here {
         return Err(Skip::Irrelevant);
@@ -102,8 +101,7 @@ pub(super) fn accept_queue(root: &Root, need: &Need) -> Checked {
     Ok((value, need.waiting_dials().1, fix))
 }
 
-/// Beyond three quarters of it the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies
-/// (tcp_conn_request).
+/// Beyond three quarters of this limit the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies (tcp_conn_request).
 pub(super) fn half_open_queue(root: &Root, need: &Need) -> Checked {
     const UNREAD: &str = "tcp_max_syn_backlog cannot be read";
     if !need.both_ends_here {
@@ -120,8 +118,8 @@ pub(super) fn half_open_queue(root: &Root, need: &Need) -> Checked {
     Ok((value, in_words, fix))
 }
 
-/// One entry a connection, also with both ends here. Only a warning: whether packets are tracked at all
-/// depends on the firewall's rules.
+/// Each connection uses one entry, even with both ends on this machine. Only a warning: whether packets are tracked at all depends on the
+/// firewall's rules.
 pub(super) fn conntrack(root: &Root, need: &Need) -> Checked {
     let limit: Option<u64> = root.number("proc/sys/net/netfilter/nf_conntrack_max");
     let Some(limit) = limit.filter(|limit| *limit > 0) else {
@@ -135,10 +133,10 @@ pub(super) fn conntrack(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{} needed if conntrack tracks this traffic", Count(need.connections)), fix))
 }
 
-/// Beyond it closed connections skip TIME_WAIT, and a late packet may meet the next one on its ports
-/// (RFC 9293, 3.6.1): untidy, not wrong.
+/// Beyond this limit closed connections skip TIME_WAIT, and a late packet may reach the next connection on the same ports (RFC 9293,
+/// section 3.6.1): undesirable, but not an error.
 pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
-    // The end that closes waits, which is mostly throng.
+    // TIME_WAIT is at the end that closes first, mostly throng.
     if need.is_tun {
         return Err(Skip::Irrelevant);
     }
@@ -150,15 +148,15 @@ pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{} if all close at once", Count(need.connections)), fix))
 }
 
-/// Each packet walks a chain of the hash of connections. Up to 4.6 sockets a bucket, no cost was measured
-/// (1.2 million in 262,144 buckets); at 7.6, some. Negative: the buckets are shared with the host's.
+/// Each packet searches a chain of the connection hash. Up to 4.6 sockets per bucket, no cost was measured (1.2 million in 262,144
+/// buckets); at 7.6, some. A negative number: the buckets are shared with the host's namespace.
 pub(super) fn hash(root: &Root, need: &Need) -> Checked {
     need.has_sockets()?;
     const SOCKETS_PER_BUCKET: u64 = 5;
     let entries: Option<i64> = root.number("proc/sys/net/ipv4/tcp_ehash_entries");
     let buckets = entries.ok_or("tcp_ehash_entries cannot be read")?.unsigned_abs();
     let fix = (need.sockets() > buckets.saturating_mul(SOCKETS_PER_BUCKET)).then(|| {
-        // The kernel makes a namespace's own hash when the namespace is made, and at most 2^24 buckets.
+        // A namespace gets its own hash when it is created, with at most 2^24 buckets.
         let enough = need.sockets().div_ceil(SOCKETS_PER_BUCKET).min(1 << 24).next_power_of_two();
         let command = format!(
             "sysctl -w net.ipv4.tcp_child_ehash_entries={enough} && unshare -n  # then run in that new \

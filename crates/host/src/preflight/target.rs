@@ -1,4 +1,4 @@
-//! The other end, where it is on this machine too.
+//! Checks of the target's limits, if it is on this machine.
 
 use super::{Checked, Need, OTHER_FILES, Skip};
 use crate::files::{limits, open_descriptors};
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use units::Count;
 
-/// An address that is translated has its listener elsewhere.
+/// Shown if there is no listener; a translated address has its listener elsewhere.
 const NOBODY: &str = "no listener on this machine: not started yet, or behind address translation (a published container \
     port)";
 
@@ -18,14 +18,14 @@ const NOBODY: &str = "no listener on this machine: not started yet, or behind ad
 struct Server {
     pid: u32,
     name: String,
-    /// Its own limit on open files, which it may have raised or lowered itself.
+    /// Its present limit on open files, which it may have changed itself.
     limit: u64,
     open: u64,
-    /// What lets it pass its limit, which holds for each table of files.
+    /// How it exceeds that limit, which applies to each file table; `None` if it does not.
     passes_by: Option<&'static str>,
 }
 
-/// The limit of the accepting processes: the most frequent obstacle.
+/// The limit on open files of the accepting processes, the most frequent bottleneck.
 pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     let servers = servers(root, need)?;
     let first = servers.first().ok_or("its process belongs to another user; run as root")?;
@@ -45,7 +45,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     Ok((value, format!("{} needed", Count(need.expected)), fix))
 }
 
-/// How many connections the target's processes may still take, as they are set up; none where that is not known.
+/// Number of connections that the target's processes may still accept with their present limits; `None` if unknown.
 pub fn target_room(root: &Root, need: &Need) -> Option<u64> {
     let servers = servers(root, need).ok()?;
     (!servers.is_empty()).then(|| room(&servers))
@@ -59,7 +59,7 @@ fn pids(root: &Root, need: &Need) -> Vec<u32> {
     carriers(root, &listener_pids(root, &need.listeners))
 }
 
-/// The accepting processes that may be seen.
+/// The accepting processes that this user may inspect.
 fn servers(root: &Root, need: &Need) -> Result<Vec<Server>, Skip> {
     if need.target.is_none() || !need.both_ends_here {
         return Err(Skip::Irrelevant);
@@ -71,7 +71,7 @@ fn servers(root: &Root, need: &Need) -> Result<Vec<Server>, Skip> {
 }
 
 impl Server {
-    /// Connections that it may still take.
+    /// Number of connections that it may still accept.
     fn room(&self) -> u64 {
         if self.passes_by.is_some() { u64::MAX } else { self.limit.saturating_sub(self.open) }
     }
@@ -90,7 +90,7 @@ fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
     Some(Server { pid, name: program(root, pid), limit, open, passes_by })
 }
 
-/// Rings are created before connections arrive: checking the first descriptors suffices.
+/// Rings are created before connections arrive, so that checking the first descriptors suffices.
 fn has_rings(root: &Root, pid: u32) -> bool {
     const FIRST: usize = 256;
     let Ok(descriptors) = fs::read_dir(root.path(format!("proc/{pid}/fd"))) else { return false };
@@ -98,7 +98,7 @@ fn has_rings(root: &Root, pid: u32) -> bool {
     links.any(|link| link == Path::new("anon_inode:[io_uring]"))
 }
 
-/// How many may wait at the target's listeners to be accepted.
+/// Number of connections that may wait at the target's listeners to be accepted.
 pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
     if need.target.is_none() || !need.both_ends_here || need.listeners.is_empty() {
         return Err(Skip::Irrelevant);
@@ -121,7 +121,7 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
     Ok((value, in_words, fix))
 }
 
-/// What the target's process is called, if it is seen.
+/// The name of the target's process; empty if it is not visible.
 fn name(root: &Root, need: &Need) -> String {
     pids(root, need).first().map_or(String::new(), |pid| program(root, *pid))
 }

@@ -1,4 +1,4 @@
-//! Machines that can, and machines that cannot.
+//! Machines that suffice, and machines that do not.
 
 mod backlog;
 mod doctor;
@@ -22,7 +22,7 @@ const ROOMY: [(&str, &str); 9] = [
 
 const ADMINISTRATOR: (&str, &str) = ("proc/self/status", "CapEff:\t000001fffeffffff\n");
 
-/// `connections` from one address to one, with ports enough, towards another machine.
+/// `connections` from one address to one on another machine, with enough ports.
 fn need(connections: u64) -> Need {
     Need {
         target: Some("http://192.0.2.9/".to_owned()),
@@ -73,7 +73,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     let able = [ADMINISTRATOR, ("dev/net/tun", "")];
     let tun = |connections| Need { is_tun: true, ..need(connections) };
     let forwards = |on: &'static str| ("proc/sys/net/ipv4/conf/eth0/forwarding", on);
-    // No file, no ring, no port of this machine.
+    // No files, rings or ports of this machine.
     let tight = [
         able[0],
         able[1],
@@ -84,7 +84,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
         ("proc/sys/net/ipv4/tcp_max_tw_buckets", "1\n"),
     ];
     check(&tight, &Need { uring: Err("seccomp".into()), ..tun(1_000_000) }, &[]);
-    // 96 bytes for ours, and 4,400 for the target's end where that is here.
+    // 96 bytes for throng's end, and 4,400 for the target's if that is on this machine.
     let small = ("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n");
     let machine = Machine::with(&[&ROOMY[1..], &[able[0], able[1], small]].concat());
     let most = |need: &Need| capacity(&machine.root(), need).connections;
@@ -100,7 +100,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
         sysctl -w net.ipv4.conf.eth0.forwarding=1";
     check(&[able[0], able[1], forwards("0")], &tun(1), &[text]);
     a_device_forwards_ipv6(&able);
-    // Within this machine nothing is forwarded, and nothing that is its own is a source.
+    // Within this machine nothing is forwarded, and its own addresses cannot be sources.
     let here =
         Need { both_ends_here: true, networks: vec![Network::parse("127.9.0.0/16").unwrap()], ..tun(1) };
     let text = "refuse sources: 127.9.0.0/16 cannot be used: 127.0.0.0/8 is of this machine: \
@@ -108,7 +108,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     check(&able, &here, &[text]);
 }
 
-/// Whatever is routed to a device is taken away from what has it otherwise.
+/// A network routed to a device is taken away from its other users.
 #[test]
 fn a_device_has_a_network_of_its_own() {
     let able = [
@@ -134,7 +134,7 @@ fn a_device_has_a_network_of_its_own() {
     };
     check(&able, &with("10.99.0.0/16"), &[]);
     check(&able, &with("fd77::/64"), &[]);
-    // The first address is nobody's.
+    // The first address is unused.
     refused("10.77.1.0/24", "10.77.1.5 is of this machine");
     refused("0.0.0.0/0", "10.77.1.5 is of this machine");
     refused("192.0.2.0/24", "192.0.2.9 is dialled");
@@ -169,7 +169,7 @@ fn a_lack_of_4_tuples_of_devices_names_what_is_enough() {
         "throng run http://192.0.2.9/ --io tun -c 40000000 --sources 198.18.5.6/31  \
         # at least 2 addresses for 2 shards; or --threads 1",
     );
-    // With a probe there is a shard more than threads.
+    // With a probe there is one more shard than threads.
     check(
         &with(1, &["fd77::7"], 0),
         "throng run http://192.0.2.9/ --io tun -c 40000000 --sources fd77::6/127  \
@@ -181,7 +181,7 @@ fn a_lack_of_4_tuples_of_devices_names_what_is_enough() {
     );
 }
 
-/// All devices or none; a default route that a router has advertised stays, as long as it is asked for before.
+/// All devices forward, or none. Advertised default routes are kept if `accept_ra` is set before.
 fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
     let need = Need { is_v4: false, is_tun: true, ..need(1) };
     let all = |on: &'static str| ("proc/sys/net/ipv6/conf/all/forwarding", on);
@@ -192,7 +192,7 @@ fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
         "warn forwarding: off for all devices, and a route back to the sources in the target's network: ";
     let forward = "sysctl -w net.ipv6.conf.all.forwarding=1";
     of(&[all("1")], &[]);
-    // Its own setting does not count, of whichever device.
+    // The setting of a single device does not count.
     of(&[all("0"), ("proc/sys/net/ipv6/conf/eth0/forwarding", "1")], &[&format!("{off}{forward}")]);
     const ZERO: &str = "00000000000000000000000000000000";
     let route = |flags: &str, device: &str| {
@@ -200,7 +200,7 @@ fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
             "{ZERO} 00 {ZERO} 00 fe800000000000000000000000000001 00000400 00000001 00000000 {flags} {device}\n"
         )
     };
-    // Advertised by eth1 and eth0.5, set manually for eth2.
+    // Advertised by eth1 and eth0.5, configured manually for eth2.
     let routes = |names: [&str; 2]| -> &'static str {
         let lines = [route("00450003", names[0]), route("00450003", names[1]), route("00000003", "eth2")];
         lines.concat().leak()
@@ -209,7 +209,7 @@ fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
         .map(|name| (&*format!("proc/sys/net/ipv6/conf/{name}/accept_ra").leak(), "1"));
     let with = |names| [&accepts[..], &[all("0"), ("proc/net/ipv6_route", routes(names))]].concat();
     of(&with(["eth1", "eth1"]), &[&format!("{off}sysctl -w net.ipv6.conf.eth1.accept_ra=2 && {forward}")]);
-    // A name with a dot is none of `sysctl -w` with dots, and not set by doctor.
+    // A device name with a dot cannot be written with `sysctl -w` and dots, and doctor does not change it.
     let text = "sysctl -w net/ipv6/conf/eth0.5/accept_ra=2 net/ipv6/conf/eth1/accept_ra=2 net/ipv6/conf/all/forwarding=1";
     of(&with(["eth1", "eth0.5"]), &[&format!("{off}{text}")]);
 }
@@ -284,7 +284,7 @@ fn a_lack_of_ports_names_the_number_of_addresses_needed() {
     assert_eq!(found[0].fix, advice, "a network is not that large");
 }
 
-/// 4,528 bytes an end: the figure at the edge is one connection on either side of it.
+/// 4,528 bytes per end: the limit is exact to one connection.
 #[test]
 fn memory_is_weighed_to_the_connection() {
     let small = [("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n")];
@@ -299,7 +299,7 @@ fn memory_is_weighed_to_the_connection() {
     check(&small, &Need { both_ends_here: true, ..need(50_001) }, &[refused]);
 }
 
-/// Its limit is on what is reserved, too, which is far more than what is used.
+/// The limit applies to reserved address space, which is far more than what is used.
 #[test]
 fn address_space_is_for_each_thread() {
     let page = rustix::param::page_size() as u64;
@@ -343,7 +343,7 @@ fn the_file_table_binds_all_but_an_administrator() {
         &[&format!("refuse {text}")],
     );
     check(&[tight, ("proc/self/status", "Name:\tx\n")], &need(1_000), &[&format!("refuse {text}")]);
-    // Saturated, and more taken than allowed.
+    // Saturated, with more in use than allowed.
     let full = [tight, ("proc/sys/fs/file-nr", "1200\t0\t1000\n")];
     let text = "refuse file table: 0 free on this machine, 33 needed: sysctl -w fs.file-max=1233";
     check(&full, &need(1), &[text]);
@@ -353,7 +353,7 @@ fn the_file_table_binds_all_but_an_administrator() {
 fn open_files_never_refuse() {
     let limit = |n: u64| format!("Max open files            {n}                 {n}                files\n");
     let tables = "Max open files  64  64  files\n";
-    // 64 slots a ring: 16 rings take 32 descriptors beside the 32 others, the 17th has no room.
+    // 64 slots per ring: 16 rings use 32 descriptors besides the 32 others; the 17th does not fit.
     check(&[("proc/self/limits", tables)], &need(1_024), &[]);
     let text = "warn open files: 64 allowed, 66 needed: \
         ulimit -n 128  # as root; '* - nofile 128' in /etc/security/limits.conf lasts";
@@ -457,9 +457,9 @@ fn capacity_is_the_least_of_memory_files_and_ports() {
     check(&[], need(1), 2_465_748, "file table");
     check(&[], Need { both_ends_here: true, ..need(1) }, 1_232_874, "file table");
     check(&[], Need { tuples: 36_280, ..need(1) }, 36_280, "ports");
-    // An administrator may pass file-max: memory decides.
+    // An administrator may exceed file-max: memory decides.
     check(&[ADMINISTRATOR], need(1), 24_430_920 * 1024 / 4_528, "memory");
-    // Just the files that are no connections fit; and then not even those.
+    // Just enough for the files other than connections, and then not even for those.
     check(&[("proc/sys/fs/file-max", "442\n")], need(1), 0, "file table");
     let full = Machine::with(&ROOMY);
     full.write("proc/sys/fs/file-max", "100\n");

@@ -16,7 +16,7 @@ use units::Count;
 const DEVICE: &str = "dev/net/tun";
 const CAP_NET_ADMIN: u32 = 12;
 
-/// The file, and the right to make a device.
+/// Checks the device file, and the permission to create a device.
 pub(super) fn device(root: &Root, need: &Need) -> Checked {
     if !need.is_tun {
         return Err(Skip::Irrelevant);
@@ -46,13 +46,13 @@ fn forbidden() -> Fix {
     )
 }
 
-/// The fix if a device was requested and the kernel refuses it.
+/// The finding if a device was requested and the kernel refuses it.
 pub fn tun_refused(why: &io::Error) -> Finding {
     let fix = if why.kind() == io::ErrorKind::NotFound { missing() } else { forbidden() };
     Finding::new("TUN device", format!("not available ({why})"), String::new(), Some(fix))
 }
 
-/// What is not routed to anybody (RFC 6890), and what that is.
+/// Special-purpose networks (RFC 6890), which cannot be sources, with their purpose.
 const SPECIAL: [(&str, &str); 8] = [
     ("0.0.0.0/8", "this network"),
     ("127.0.0.0/8", "loopback"),
@@ -64,8 +64,8 @@ const SPECIAL: [(&str, &str); 8] = [
     ("ff00::/8", "multicast"),
 ];
 
-/// Where connections come from: a network that is routed to the devices, so that what has its addresses otherwise would be reached no
-/// more. Packets from this machine's own addresses would be martians besides (RFC 1812, section 5.3.7).
+/// Checks the source networks. They are routed to the devices, so that other holders of their addresses would no longer be reachable.
+/// Besides, packets from this machine's own addresses would be martians (RFC 1812, section 5.3.7).
 pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     let taken = need.networks.iter().find_map(|network| Some((network, other_use(root, need, network)?)));
     let fix = taken.as_ref().map(|_| {
@@ -82,7 +82,7 @@ pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     Ok((value, chosen.to_owned(), fix))
 }
 
-/// Why it cannot be a device's alone; `None`: it can.
+/// Why a network cannot be used for a device; `None` if it can.
 fn other_use(root: &Root, need: &Need, network: &Network) -> Option<String> {
     let dialled = || {
         let to = need.addresses.iter().find(|to| network.has(to.to_canonical()))?;
@@ -97,11 +97,11 @@ fn other_use(root: &Root, need: &Need, network: &Network) -> Option<String> {
     in_use(root, network).or_else(dialled).or_else(special)
 }
 
-/// Shards without an address: as many are needed as a network has pieces, a power of two.
+/// The fix if some shards would get no address: networks are divided into a power of two of parts.
 fn address_each(need: &Need) -> Fix {
     let width = if need.networks.iter().all(Network::is_v4) { 32 } else { 128 };
     let bits = |network: &Network| width - network.base_and_prefix().1;
-    // A probe is a shard too: whatever the threads are, the smallest network has too few.
+    // The probe is a shard too: even with one thread, the smallest network is too small.
     let smallest = need.networks.iter().map(bits).min().unwrap_or(0);
     let bits = (need.threads.next_power_of_two().ilog2() as u8).max(smallest + 1).min(32);
     let shards = if need.threads > 1 { Count(need.threads).to_string() } else { "all".to_owned() };
@@ -117,7 +117,7 @@ fn address_each(need: &Need) -> Fix {
     Fix::manual(Severity::Refuse, format!("{advice}{fewer}"))
 }
 
-/// More shards have more networks.
+/// The fix for too few 4-tuples: more shards have more networks.
 pub(super) fn more_tuples(need: &Need) -> Fix {
     if need.tuples == 0 && !need.networks.is_empty() {
         return address_each(need);
@@ -129,7 +129,7 @@ pub(super) fn more_tuples(need: &Need) -> Fix {
             let args = format!("-c {} --threads {threads}", need.connections);
             need.run(&format!("{args}  # each has a network of its own"))
         }
-        // Doctor has no option for it.
+        // Doctor has no such option.
         ([], None) => format!("# a run with --threads {threads}: each has a network of its own"),
         _ => format!(
             "# --sources with {} times as many addresses, for {} shards",
@@ -140,7 +140,7 @@ pub(super) fn more_tuples(need: &Need) -> Fix {
     Fix::manual(Severity::Refuse, advice)
 }
 
-/// To a target on another machine packets are forwarded, and its replies back.
+/// For a target on another machine, packets must be forwarded in both directions.
 pub(super) fn forwarding(root: &Root, need: &Need) -> Checked {
     if !need.is_tun || need.both_ends_here {
         return Err(Skip::Irrelevant);
@@ -149,7 +149,7 @@ pub(super) fn forwarding(root: &Root, need: &Need) -> Checked {
     Ok((value, "and a route back to the sources in the target's network".to_owned(), fix))
 }
 
-/// IPv4 is forwarded from and to the devices for which that is set; throng sets it for its own.
+/// IPv4 is forwarded between devices with this setting, which throng enables on its own device.
 fn forwarding_v4(root: &Root, device: &str) -> Result<(String, Option<Fix>), Skip> {
     let is_on = root.number::<u8>(format!("proc/sys/net/ipv4/conf/{device}/forwarding"));
     let is_on = is_on.ok_or("the setting of the outgoing device cannot be read")? == 1;
@@ -162,15 +162,15 @@ fn forwarding_v4(root: &Root, device: &str) -> Result<(String, Option<Fix>), Ski
     Ok((format!("{} for {device}", if is_on { "on" } else { "off" }), fix))
 }
 
-/// IPv6 is forwarded by all devices or by none: what is set for one makes it a router to its neighbours, and no more (kernel document
-/// `networking/ip-sysctl`).
+/// IPv6 is forwarded by all devices or by none. The setting of a single device only makes it a router towards its neighbours (kernel
+/// document `networking/ip-sysctl`).
 fn forwarding_v6(root: &Root) -> Result<(String, Option<Fix>), Skip> {
     let is_on = root.number::<u8>("proc/sys/net/ipv6/conf/all/forwarding");
     let is_on = is_on.ok_or("the setting of all devices cannot be read")? == 1;
     if is_on {
         return Ok(("on for all devices".to_owned(), None));
     }
-    // A router takes no default route from another's advertisements, and drops those that it has, unless this is 2.
+    // A router ignores advertised default routes, and drops existing ones, unless this setting is 2.
     let mut devices = advertised(root);
     devices.retain(|device| root.number(format!("proc/sys/net/ipv6/conf/{device}/accept_ra")) == Some(1u8));
     let fix = if devices.iter().all(|device| is_device(device)) {

@@ -1,4 +1,4 @@
-//! The side of the run.
+//! The side of the run: requests samples.
 
 mod connection;
 
@@ -16,9 +16,9 @@ use super::Token;
 
 pub(super) use connection::Connection;
 
-/// From one question to the next.
+/// Interval between requests.
 const EVERY: Duration = Duration::from_secs(1);
-/// Samples waiting to be taken; a run takes one a second, and older ones are of no use.
+/// Maximum number of samples to queue. A run takes one a second, and older ones are useless.
 const MAX_WAITING: usize = 8;
 
 /// Requests a sample from the target's host every second, on a separate thread: its failures do not affect the run. All
@@ -35,7 +35,7 @@ impl Poller {
     /// Starts requesting samples for `ports`.
     ///
     /// # Errors
-    /// There can be no further thread.
+    /// The thread cannot be started.
     pub fn start(address: SocketAddr, ports: &[u16], token: Option<Token>) -> std::io::Result<Poller> {
         let (hand_over, samples) = sync_channel(MAX_WAITING);
         let (_alive, is_alive) = channel();
@@ -48,12 +48,12 @@ impl Poller {
         Ok(Poller { samples, _alive })
     }
 
-    /// The next sample, or why there was none, if it has arrived.
+    /// The next sample, or the reason why there is none; `None` if nothing has arrived.
     pub fn next(&self) -> Option<Result<Sample, String>> {
         self.samples.try_recv().ok()
     }
 
-    /// The same, waiting for it.
+    /// Like `next`, but waits for at most `most`.
     pub fn wait(&self, most: Nanos) -> Option<Result<Sample, String>> {
         self.samples.recv_timeout(Duration::from_nanos(most.0)).ok()
     }
@@ -68,7 +68,7 @@ fn poll(
 ) {
     let connection = Connection::kept(address);
     loop {
-        // A full queue is no reason to wait: the run has other things to do just now.
+        // Drops the sample if the queue is full: the run is busy.
         let _ = hand_over.try_send(fetch_on(&connection, ports, token));
         if is_alive.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
             return;
@@ -76,10 +76,10 @@ fn poll(
     }
 }
 
-/// Requests one sample on a separate connection; takes at most twice the timeout of 2 s.
+/// Requests one sample on a separate connection. Takes at most twice the timeout of 2 s.
 ///
 /// # Errors
-/// No response, refused, or not a sample.
+/// No response, a refusal, or not a sample.
 pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Result<Sample, String> {
     fetch_on(&Connection::new(address), ports, token)
 }
@@ -93,7 +93,7 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
         200 => {}
         401 => return Err("it requires a token; use --observe-token-file".to_owned()),
         403 => return Err("it rejected the token: 403".to_owned()),
-        // From one that asks another: it has no sample, and says why.
+        // A server that forwards requests has no sample, and returns the reason.
         502 => return Err(text.trim().to_owned()),
         status => return Err(format!("unexpected response: {status}")),
     }
@@ -101,11 +101,11 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
         .map_err(|e| format!("the response is not a sample; is it another version of throng? {e}"))
 }
 
-/// Connections that `throng serve` has open, by its own count at `/stats`, without the one of this request; takes at most
-/// twice the timeout of 2 s.
+/// Number of open connections of `throng serve`, by its own count at `/stats`, excluding that of this request. Takes at most twice the
+/// timeout of 2 s.
 ///
 /// # Errors
-/// No response, or not the expected one.
+/// No response, or an unexpected one.
 pub fn open_connections(address: SocketAddr) -> Result<u64, String> {
     let (status, text) = Connection::new(address).get("/stats", "Connection: close\r\n")?;
     let stats: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;

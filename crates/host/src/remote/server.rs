@@ -1,4 +1,4 @@
-//! The side of the target's host.
+//! The side of the target's host: serves samples.
 
 mod peer;
 
@@ -20,16 +20,16 @@ use units::{Clock, Nanos};
 use super::Token;
 use peer::Peer;
 
-/// The most header fields in a head.
+/// Maximum number of header fields in a request.
 const MAX_FIELDS: usize = 64;
-/// The most ports that one request may name.
+/// Maximum number of ports in a request.
 pub const MAX_PORTS: usize = 64;
-/// Maximum of peers, and of peers of one address: a further one replaces a peer that has sent no request yet.
+/// Maximum number of peers, in total and per address. Another one replaces a peer that has sent no request yet.
 const MAX_PEERS: usize = 64;
 const MAX_OF_ONE: usize = 16;
 /// Delay before the next accept after a failed one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The interval at which it checks for the order to stop.
+/// Interval of checks whether to stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Serves all peers on one thread; none blocks another.
@@ -40,12 +40,12 @@ pub struct Server {
     only: Option<u16>,
 }
 
-/// What goes back: a status, and a text for a status that is no secret.
+/// A response: status, and content (or a text for a status without secrets).
 type Reply = (u16, String);
 
 impl Server {
-    /// Listens. Requests need the token; without one, any peer that reaches the address is served. `only`: the one port
-    /// that may be sampled, and the default.
+    /// Listens. Requests need the token; without one, any peer that reaches the address is served. `only`: the single port that may be
+    /// sampled, and the default.
     ///
     /// # Errors
     /// The error of bind.
@@ -55,7 +55,7 @@ impl Server {
         Ok(Server { listener, token, only })
     }
 
-    /// Where it listens, the port that it got included.
+    /// The address and port that it listens on.
     ///
     /// # Errors
     /// The error of getsockname.
@@ -63,10 +63,10 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves what `sample` returns for ports, or why there is none, until stopped.
+    /// Serves the samples that `sample` returns for ports, or its errors, until stopped.
     ///
     /// # Errors
-    /// The listener is broken. What a peer does is its own affair.
+    /// The listener fails. Errors of peers are handled.
     pub fn serve(
         &self,
         stop: &AtomicBool,
@@ -89,7 +89,7 @@ impl Server {
         Ok(())
     }
 
-    /// Whether there is something to do: at the listener, then for each peer.
+    /// Waits for events. Returns whether there are any: for the listener, then for each peer.
     fn wait(&self, peers: &[Peer]) -> io::Result<Vec<bool>> {
         let of_peers = peers.iter().map(|peer| PollFd::new(&peer.stream, peer.waits_for()));
         let mut all: Vec<PollFd> =
@@ -101,7 +101,7 @@ impl Server {
         }
     }
 
-    /// Accepts all waiting peers that there is room for.
+    /// Accepts waiting peers.
     fn accept(&self, peers: &mut Vec<Peer>, now: Nanos) {
         for _ in 0..MAX_PEERS {
             match self.listener.accept() {
@@ -112,7 +112,7 @@ impl Server {
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // No descriptors left: peers that leave free theirs, and until then waiting peers keep the poll awake.
+                // No descriptors left: leaving peers free some. Waiting peers would keep poll busy meanwhile.
                 Err(_) => return thread::sleep(PAUSE),
             }
         }

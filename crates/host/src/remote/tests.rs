@@ -10,7 +10,7 @@ use units::{Clock, Nanos};
 
 use super::{PATIENCE, Poller, Server, client::Connection, fetch, token::tests::token};
 
-/// A server whose samples repeat the requested ports: the first as the process, their number as its open files.
+/// A server whose samples repeat the requested ports: the first one as the pid, their number as open files.
 struct Running {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -34,13 +34,13 @@ impl Running {
         Running { address, stop, thread: Some(thread) }
     }
 
-    /// The complete response to these bytes; with HTTP/1.1 the last ones on this connection.
+    /// The complete response to this request, which with HTTP/1.1 is the last one on its connection.
     fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let request = request.replacen("HTTP/1.1\r\n", "HTTP/1.1\r\nConnection: close\r\n", 1);
         stream.write_all(request.as_bytes()).unwrap();
         let mut response = String::new();
-        // Unread bytes before a close may end it with a reset, after the response.
+        // Unread bytes before a close may cause a reset, after the response.
         let _ = stream.read_to_string(&mut response);
         response
     }
@@ -116,7 +116,7 @@ fn requests_are_read_strictly() {
     assert_eq!(status(&request(&format!("GET /observe?port={}", many.join(",")))), "400");
     assert_eq!(status(&server.raw(&format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(9000)))), "431");
     assert_eq!(status(&server.raw("\r\n\r\n")), "400");
-    // Whatever came before, the next is served.
+    // After any invalid request, the next one is served.
     assert_eq!(status(&request("GET /observe?port=8000")), "200");
 }
 
@@ -136,23 +136,23 @@ fn one_port_may_be_all_that_is_shown() {
 fn silent_peers_do_not_delay_others() {
     let server = Running::start(None, None);
     let clock = Clock::start();
-    // More peers than allowed, all of one address, half of them with a request begun.
+    // More peers than allowed, all from one address, half of them with an incomplete request.
     let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     for stream in silent.iter_mut().step_by(2) {
-        // Those that had to make room are closed.
+        // Peers that were replaced are closed.
         let _ = stream.write_all(b"GET /obs");
     }
     for _ in 0..5 {
         fetch(server.address, &[8000], None).unwrap();
     }
-    // One that waits for a silent peer takes that long.
+    // Waiting for a silent peer would take that long.
     assert!(clock.now() < PATIENCE, "five responses took {}", clock.now());
     let mut response = String::new();
     silent[198].read_to_string(&mut response).unwrap();
     assert_eq!(status(&response), "408", "the last to begin its request gets a response: {response}");
 }
 
-/// A request on a kept connection, and its response.
+/// Sends a request on a persistent connection; returns the response.
 fn ask_on(stream: &mut TcpStream) -> String {
     stream.write_all(b"GET /observe?port=8000 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let (mut response, mut piece) = (Vec::new(), [0; 4096]);
@@ -190,7 +190,7 @@ fn a_poller_keeps_one_connection_and_reconnects() {
             respond_on(&mut stream, 2);
             assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 2);
             drop(poller);
-            // The next poller's first question comes on the same connection; then it is lost.
+            // The next poller's first request uses the same connection, which is then lost.
             let poller = Poller::start(address, &[7], None).unwrap();
             respond_on(&mut stream, 3);
             assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 3);
@@ -205,7 +205,7 @@ fn a_poller_keeps_one_connection_and_reconnects() {
     }
 }
 
-/// Reads one request and responds with this process.
+/// Reads one request, and responds with this pid.
 fn respond_on(stream: &mut TcpStream, pid: u32) {
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -218,7 +218,7 @@ fn respond_on(stream: &mut TcpStream, pid: u32) {
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
 }
 
-/// As where connection tracking is full: packets of what is known pass, no new connection does.
+/// As with a full connection tracking table: known connections work, new ones do not.
 #[test]
 fn a_late_response_costs_a_sample_but_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -229,7 +229,7 @@ fn a_late_response_costs_a_sample_but_no_connection() {
     let (mut stream, _) = listener.accept().unwrap();
     respond_on(&mut stream, 1);
     assert_eq!(first.join().unwrap().unwrap().0, 200);
-    // No new connection gets through from here on.
+    // No new connection is possible from here on.
     drop(listener);
     let late = connection.get("/b", "").unwrap_err();
     assert!(late.contains("no response within 2s"), "{late}");

@@ -6,23 +6,23 @@ use std::{
     time::Duration,
 };
 
-/// The longest wait for the connection, and then for the reply.
+/// Maximum wait for the connection, and again for the reply.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Types of record: what follows from a ClientHello is a handshake or an alert (RFC 8446 section 5.1).
+/// Record types: a server answers a ClientHello with a handshake or an alert (RFC 8446, section 5.1).
 const ALERT: u8 = 0x15;
 const HANDSHAKE: u8 = 0x16;
 
-/// TLS 1.2's ClientHello (RFC 5246 section 7.4.1.2). A server with another version or other ciphers replies with an alert,
-/// which is just as conclusive.
+/// A ClientHello of TLS 1.2 (RFC 5246, section 7.4.1.2). A server with another version or other ciphers replies with an alert, which is
+/// just as conclusive.
 fn client_hello() -> Vec<u8> {
-    // Four ciphers that all servers have one of, and that renegotiation is safe (RFC 5746).
+    // Four ciphers, of which every server supports one, and the signal for secure renegotiation (RFC 5746).
     const CIPHERS: &[u8] = b"\xc0\x2b\xc0\x2f\xc0\x30\x00\x9c\x00\xff";
     // x25519 and P-256, uncompressed points, and three signature algorithms.
     const EXTENSIONS: &[u8] = b"\x00\x0a\x00\x06\x00\x04\x00\x1d\x00\x17\x00\x0b\x00\x02\x01\x00\
         \x00\x0d\x00\x08\x00\x06\x04\x03\x08\x04\x04\x01";
     let mut hello = vec![3, 3];
-    // No secret will be agreed upon.
+    // Fixed instead of random: no secret will be negotiated.
     hello.extend([0x74; 32]);
     hello.push(0);
     hello.extend((CIPHERS.len() as u16).to_be_bytes());
@@ -39,15 +39,14 @@ fn client_hello() -> Vec<u8> {
     record
 }
 
-/// Whether it replies to a ClientHello with a record of TLS within 1 s; none where it cannot be reached. Takes no longer than
-/// 2 s.
+/// Whether the server replies to a ClientHello with a TLS record within 1 s; `None` if it cannot be reached. Takes at most 2 s.
 pub fn speaks_tls(address: SocketAddr) -> Option<bool> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     if stream.write_all(&client_hello()).is_err() {
         return Some(false);
     }
-    // The type of the record, and the version: SSL 3.0 to TLS 1.3.
+    // The record type and the version: SSL 3.0 to TLS 1.3.
     let mut begin = [0; 3];
     let is_read = stream.read_exact(&mut begin).is_ok();
     Some(is_read && matches!(begin, [ALERT | HANDSHAKE, 3, 0..=4]))
@@ -58,7 +57,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// What is thought of a server that reads what comes, and replies like this.
+    /// Checks the verdict on a server that reads the request and sends this reply.
     fn check(reply: &'static [u8], expected: Option<bool>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -71,7 +70,7 @@ mod tests {
         });
         assert_eq!(speaks_tls(address), expected, "{reply:?}");
         let hello = server.join().unwrap();
-        // A record's two lengths agree with its content.
+        // Both lengths match the content of the record.
         assert_eq!(usize::from(u16::from_be_bytes([hello[3], hello[4]])), hello.len() - 5);
         assert_eq!(usize::from(u16::from_be_bytes([hello[7], hello[8]])), hello.len() - 9);
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, fs::File, io::Read, os::unix::fs::PermissionsExt};
 
-/// A secret that both sides have in a file.
+/// A secret that both sides read from a file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -12,7 +12,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Longer ones are some other file.
+/// Maximum number of bytes to read; longer files are not token files.
 const MOST: u64 = 4096;
 
 impl Token {
@@ -22,7 +22,7 @@ impl Token {
     /// It cannot be read, other users can read it, or it has no token (visible ASCII characters); with the fix.
     pub fn read(path: &str) -> Result<Token, String> {
         let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
-        // Checked on the open file, not on its name: it cannot be replaced in between.
+        // Checks the open file, not its name, so that it cannot be replaced in between.
         let mode = file.metadata().map_err(|e| format!("{path}: {e}"))?.permissions().mode() & 0o7777;
         if mode & 0o077 != 0 {
             return Err(format!("other users can access this file; run chmod 600 {path}: mode {mode:04o}"));
@@ -38,23 +38,23 @@ impl Token {
         Ok(Token(token.to_owned()))
     }
 
-    /// The secret itself, for a protocol with a scheme of its own.
+    /// The secret itself, for protocols with their own scheme.
     pub fn secret(&self) -> &str {
         &self.0
     }
 
-    /// As the value of `Authorization`.
+    /// The value of an `Authorization` header.
     pub(super) fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
-    /// Whether the value of an `Authorization` is this token's; in constant time.
+    /// Whether the value of an `Authorization` header contains this token. Takes constant time.
     pub(super) fn opens(&self, authorization: &[u8]) -> bool {
         let Some((scheme, offered)) = authorization.split_at_checked("Bearer ".len()) else { return false };
         scheme.eq_ignore_ascii_case(b"Bearer ") && self.is(offered)
     }
 
-    /// Whether this is the secret, in constant time.
+    /// Whether this is the secret. Takes constant time.
     pub fn is(&self, offered: &[u8]) -> bool {
         let own = self.0.as_bytes();
         let difference = own.iter().zip(offered).fold(0, |sum, (a, b)| sum | (a ^ b));

@@ -1,5 +1,5 @@
-//! What lost connections have in common: from how long they had been silent, how old they were, and how many responses they
-//! had received.
+//! What lost connections have in common: how long they had been silent, how old they were, and how many responses they had received. A
+//! value that all of them share, and that no surviving connection exceeds, is taken as the reason for the closes.
 
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
@@ -9,17 +9,17 @@ use record::{
     tolerances::{CONFIGURED, FEW, equal_within},
 };
 
-/// Silences are known to this: a tick, and the step in which they are counted.
+/// Resolution of silences: a tick, and the bucket width in which they are counted.
 const KNOWN_TO: Nanos = Nanos::from_millis(250);
-/// Silences of fewer may lie within a factor of two by chance.
+/// With fewer losses, silences may lie within a factor of two by chance.
 const MANY: u64 = 10;
-/// The number of responses was the reason for a close that came with the last one: within two of the steps in which silence
-/// is measured. What is closed a little later may be idle ones that a server gives up all together.
+/// Maximum silence of a close that followed immediately from the last response: two buckets of the silence histogram. Connections closed
+/// later may be idle ones that the server closes all together.
 const AT_ONCE: Nanos = Nanos::from_millis(110);
-/// But a busy server closes when it gets to it: within a part of a response time, and within at most this. A limit on age
-/// or silence is independent of responses, and ends connections anywhere between two.
+/// A busy server closes when it gets to it: within a fraction of its response time, and at most this. Limits on age or silence are
+/// independent of responses, and close connections at any time between two responses.
 const SOON: Nanos = Nanos::from_millis(450);
-/// That part where each had one response: nothing but that happened to it; and where it had several, all alike.
+/// That fraction is 1 / `OF_ONE` if each connection had one response, as nothing else happened to it, else 1 / `OF_SEVERAL`.
 const OF_ONE: u64 = 2;
 const OF_SEVERAL: u64 = 4;
 
@@ -28,29 +28,29 @@ const OF_SEVERAL: u64 = 4;
 pub(crate) struct Pattern {
     /// All had been silent for this long, and no other connection for longer.
     pub(crate) silence: Option<Nanos>,
-    /// All were so old, and had been opened at different times.
+    /// All had this age, and had been opened at different times.
     pub(crate) age: Option<Nanos>,
-    /// All were equally old, but were opened or lost in one moment.
+    /// All had the same age, but were opened or lost at one moment.
     pub(crate) is_one_moment: bool,
     /// From some number on, all new connections were lost, and no others.
     pub(crate) is_surplus: bool,
-    /// Whether those lost as others opened had been open for a while: then they made room, and were not turned away. None where
-    /// that is not known: the ramp was too fast to tell.
+    /// Whether connections lost while others opened had been open for a while: then they made room and were not turned away. `None` if
+    /// unknown, because the ramp was too fast.
     pub(crate) were_old: Option<bool>,
     /// All had received this many responses, and were closed immediately after the last.
     pub(crate) responses: Option<u64>,
-    /// They had received one or more responses, in the mean: they were not new.
+    /// They had received at least one response on average, so they were not new.
     pub(crate) had_responses: bool,
-    /// Some were closed as others opened, and after a response: the median of their silence.
+    /// Median silence of connections that were closed as others opened, each after a response.
     pub(crate) evicted: Option<Nanos>,
-    /// The longest silence of those that were left.
+    /// The longest silence among surviving connections.
     pub(crate) others: Nanos,
-    /// Opened before the first was lost or could not be dialled, and of those before anything was counted.
+    /// Connections opened before the first loss or failed dial, and the part of them from before counting started.
     pub(crate) opened_by_then: u64,
     pub(crate) before: u64,
-    /// Until then, from the beginning, dials were refused, and none once any had been accepted.
+    /// When the last dial was refused, if dials were refused from the beginning and none was after the first success.
     pub(crate) refused_at_first: Option<Nanos>,
-    /// All dials were refused, until then, and only then something listened.
+    /// When refusals ended, if all dials until then were refused because nothing was listening yet.
     pub(crate) refused_unheard: Option<Nanos>,
 }
 
@@ -64,7 +64,7 @@ impl Pattern {
         let allowed = equal_within(half, KNOWN_TO).0;
         let others = r.totals.longest_silence;
         let is_constant = silence.count() >= FEW && spread.0 <= allowed;
-        // A server that looks for idle ones now and then closes them after its timeout, and up to twice that.
+        // A server that checks for idle connections periodically closes them after between one and two timeouts.
         let least = quantile(0.05);
         let is_by_looks = silence.count() >= MANY
             && least >= CONFIGURED
@@ -78,7 +78,7 @@ impl Pattern {
         let turned_away = r.losses.lost + turned_away_in_handshakes(r);
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
         let is_outlasted = others.0 > most.0 + KNOWN_TO.0;
-        // Had older ones been closed, they would have been silent for about as long as it took to open those that are left.
+        // Older connections would have been silent for about as long as it took to open the survivors.
         let opening = r.totals.counts.opened + r.totals.counts.redialled;
         let filled = Nanos((r.ramp.0 as f64 * held as f64 / opening.max(1) as f64) as u64);
         let were_old = match silence.count() {
@@ -86,9 +86,9 @@ impl Pattern {
             0 => Some(false),
             _ if half > AT_ONCE => Some(true),
             _ if filled.0 > 4 * AT_ONCE.0 => Some(false),
-            // Those of the steps before, silent since then, would have made room first.
+            // Connections of earlier steps, silent since then, would have been closed first.
             _ if r.losses.before >= r.losses.lost.max(1) => Some(false),
-            // An old one would have had a response, as those have that are left.
+            // Old connections would have had a response, as the survivors had.
             _ if is_known && responses.max() == 0 && is_served(r, held) => Some(false),
             _ => None,
         };
@@ -96,7 +96,7 @@ impl Pattern {
         let is_one_moment = age.is_some() && r.losses.is_one_moment();
         Pattern {
             were_old,
-            // Where others are silent for longer and stay, silence is not the reason.
+            // If survivors are silent for longer, silence is not the reason.
             silence: match (is_constant, is_by_looks) {
                 (true, _) if others.0 <= half.0 + allowed => Some(half),
                 (false, true) if others.0 <= most.0 + KNOWN_TO.0 => Some(least),
@@ -119,15 +119,15 @@ impl Pattern {
     }
 }
 
-/// Whether connections had received the same number of responses for another reason: they ended in one moment, as with a restart, and throng
-/// sends by turns; or with one step of several, which each comes to after as many.
+/// Whether the number of responses was equal for another reason: all connections ended at one moment, as in a restart, and throng sends by
+/// turns; or all ended in the same step of several, which each connection reaches after the same number of responses.
 fn has_another_reason(r: &Record, by_turns: bool) -> bool {
     let ends = |(fault, _): (Fault, u64)| matches!(fault.kind, Kind::Closed | Kind::Reset);
     let steps = r.totals.step_faults.iter().filter(|faults| faults.iter().any(ends));
     by_turns && r.losses.were_at_once() || r.totals.step_faults.len() > 1 && steps.count() == 1
 }
 
-/// Connections that were turned away in their handshakes: they failed, and are not among those lost.
+/// Connections that were turned away in their handshakes; they count as failed, not as lost.
 fn turned_away_in_handshakes(r: &Record) -> u64 {
     let were = |fault: &Fault| match fault.stage {
         Stage::Handshake => true,
@@ -137,7 +137,7 @@ fn turned_away_in_handshakes(r: &Record) -> u64 {
     r.totals.faults.iter().filter(|(fault, _)| were(fault)).map(|(_, n)| n).sum()
 }
 
-/// Whether those that are left have had a response, now or in the steps before.
+/// Whether all survivors have had a response, in this step or earlier ones.
 fn is_served(r: &Record, held: u64) -> bool {
     held > 0 && r.totals.served + r.losses.before >= held
 }
@@ -147,28 +147,27 @@ fn refused_at_first(r: &Record) -> Option<Nanos> {
     r.losses.last_refused_at_first(is_complete).map(|at| at.since(r.started))
 }
 
-/// When the last dial was refused, if a listener was seen first when that may have been over: what was seen since says nothing about
-/// those before.
+/// When the last dial was refused, or later, when a listener was first seen; `None` if a listener was seen before the first refusal.
 fn refused_unheard(r: &Record) -> Option<Nanos> {
     let (from, until) = r.losses.refused?;
     let listened_from = r.observed.accepts.listened_from?;
     (listened_from > from).then(|| until.max(listened_from).since(r.started))
 }
 
-/// How soon after its last response a connection is closed that is closed for it.
+/// The maximum time between a connection's last response and a close that follows from it.
 fn soon(r: &Record, responses: u64) -> Nanos {
     let response = r.totals.latency.quantile(0.5).max(r.totals.ramp_latency.quantile(0.5));
     let part = if responses == 1 { OF_ONE } else { OF_SEVERAL };
     AT_ONCE.max(SOON.min(Nanos(response.0 / part)))
 }
 
-/// Whether those that are left may all have had fewer responses than `n`: one that has had as many, and stays, was not closed
-/// for that.
+/// Whether every survivor may have had fewer than `n` responses: one with `n` or more that stays open shows that the number is not the
+/// reason.
 fn none_has_more(r: &Record, n: u64) -> bool {
     let counts = &r.totals.counts;
     let held = r.held();
     let ended = counts.dropped + counts.closed + counts.finished;
-    // Some got a response after those held were counted.
+    // Tolerance for responses that came after `held` was counted.
     counts.answered <= ended * n + held * n.saturating_sub(1) + held / 20 + FEW
 }
 
@@ -177,7 +176,8 @@ mod tests {
     use super::*;
     use record::fixture::record;
 
-    /// Lost connections with these silences in ms and responses; others are silent for `others`, and 500 are held.
+    /// The pattern of lost connections with these (silences in ms, responses); the survivors' longest silence is `others_ms`, and 500 are
+    /// held.
     fn pattern(lost: &[(u64, u64)], others_ms: u64, late: u64) -> Pattern {
         let mut r = record();
         for (silence_ms, responses) in lost {
@@ -202,9 +202,9 @@ mod tests {
         check(&spread(2_000, 2_100, 1), 0, true);
         check(&spread(2_000, 2_100, 1), 2_200, true);
         check(&spread(2_000, 2_100, 1), 9_000, false);
-        // A clock that is checked twice a second.
+        // Idle connections are checked twice per second.
         check(&spread(3_000, 3_500, 1), 0, true);
-        // One that looks for idle ones each second.
+        // Idle connections are checked once per second.
         check(&spread(1_000, 1_600, 1), 0, true);
         check(&spread(1_000, 1_600, 1), 2_000, false);
         let few: Vec<(u64, u64)> = spread(1_000, 1_600, 1).into_iter().step_by(6).collect();
@@ -218,7 +218,7 @@ mod tests {
     fn eviction_closes_silent_connections_but_not_the_most_silent() {
         let seen = pattern(&spread(1_500, 1_700, 1), 9_000, 0);
         assert!(seen.evicted.is_some_and(|silence| (1_500..1_700).contains(&silence.millis())), "{seen:?}");
-        // Long after the last one opened, or before any response: something else.
+        // Long after the last connection was opened, or before any response: another reason.
         assert_eq!(pattern(&spread(1_500, 1_700, 1), 9_000, 50).evicted, None);
         assert_eq!(pattern(&spread(1_500, 1_700, 0), 9_000, 0).evicted, None);
         assert_eq!(pattern(&spread(1_500, 1_700, 1), 0, 0).evicted, None);
@@ -229,16 +229,16 @@ mod tests {
         let check = |lost: &[(u64, u64)], ramp_s: u64, expected: Option<bool>| {
             let mut r = record();
             lost.iter().for_each(|(ms, _)| r.totals.silence.record(Nanos::from_millis(*ms)));
-            // Half of the connections that were opened are left: they came in half of the ramp.
+            // Half of the opened connections are left: they were opened in half of the ramp.
             (r.ramp, r.totals.counts.opened, r.populations[0].held) = (Nanos::from_secs(ramp_s), 1_000, 500);
             assert_eq!(Pattern::of(&r, false).were_old, expected, "{ramp_s} s");
         };
         check(&spread(1_500, 1_700, 0), 3, Some(true));
         check(&spread(0, 50, 0), 3, Some(false));
-        // What was there when the limit was reached had come a moment before, too.
+        // Connections present when the limit was reached had been opened a moment before, too.
         check(&spread(0, 50, 0), 0, None);
         check(&[], 3, Some(false));
-        // None of those that were lost has had a response, and those that are left have.
+        // No lost connection has had a response, and the survivors have.
         let served = |responses: u64, served: u64| {
             let mut r = record();
             for (silence_ms, _) in spread(0, 50, 0) {
@@ -250,7 +250,7 @@ mod tests {
             Pattern::of(&r, false).were_old
         };
         assert_eq!([served(0, 490), served(0, 480), served(1, 490)], [Some(false), None, None]);
-        // A step of a search: others were there before, and stay.
+        // A step of a search: other connections existed before, and stay.
         let of_search = |before: u64| {
             let mut r = record();
             spread(0, 50, 0).iter().for_each(|(ms, _)| r.totals.silence.record(Nanos::from_millis(*ms)));
@@ -273,7 +273,7 @@ mod tests {
         check(Stage::Tls, Kind::Reset, true);
         check(Stage::Tls, Kind::UnknownIssuer, false);
         check(Stage::Dial, Kind::Reset, false);
-        // All that are wanted are open: those that were lost have been dialled again.
+        // All wanted connections are open: the lost ones were redialled.
         let mut r = record();
         (r.losses.opened_by_then, r.populations[0].held, r.populations[0].wanted) = (500, 500, 500);
         (0..300).for_each(|_| r.totals.faults.count(Fault::target(Stage::Tls, Kind::Closed)));
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(pattern(&spread(0, 100, 10), 0, 0).responses, Some(10));
         assert_eq!(pattern(&[spread(0, 100, 10), vec![(0, 9)]].concat(), 0, 0).responses, None);
         assert_eq!(pattern(&spread(0, 100, 0), 0, 0).responses, None, "turned away");
-        // Others have had as many, and stay.
+        // Survivors have had as many responses, and stay.
         let mut r = record();
         (0..28).for_each(|_| r.totals.responses_at_close.record(1));
         (0..28).for_each(|ms| r.totals.silence.record(Nanos::from_millis(ms)));
@@ -312,7 +312,7 @@ mod tests {
         check(200, 1, 1_000, Some(1));
         check(440, 1, 5_000, Some(1));
         check(220, 10, 1_000, Some(10));
-        // Late for what a response takes; and late by any measure.
+        // Late compared with the response time; and late by any measure.
         check(200, 1, 10, None);
         check(300, 10, 1_000, None);
         check(600, 1, 5_000, None);

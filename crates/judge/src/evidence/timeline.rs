@@ -1,11 +1,12 @@
-//! When things began: what may explain a failure, and what failed. Seconds of the run.
+//! When signs (of possible causes) and failures began, in seconds of the run. A sign explains a failure only if it was present when the
+//! failure began.
 
 use samples::FaultCount;
 use units::Nanos;
 
 use record::signs::{Sign, Signs};
 
-/// A sample shows what has happened since the previous one.
+/// Seconds between samples: a sample covers everything since the previous one.
 const LOOK_S: f64 = 1.0;
 
 /// Times of signs and of first failures.
@@ -13,7 +14,7 @@ const LOOK_S: f64 = 1.0;
 pub(crate) struct Timeline {
     signs: Signs,
     started: Nanos,
-    /// Each fault with the line in which it first occurred, from and until.
+    /// Each fault with the line in which it first occurred: from and until.
     failed: Vec<(FaultCount, f64, f64)>,
     timeout_s: f64,
 }
@@ -30,7 +31,7 @@ impl Timeline {
         Timeline { signs, started, failed, timeout_s: timeout.secs_f64() }
     }
 
-    /// From and until when the first of these faults came about: what runs into a timeout began that long before.
+    /// From and until when the first of the matching faults began. A timeout began `timeout` before it was counted.
     pub(crate) fn failing(&self, is_it: impl Fn(&FaultCount) -> bool) -> Option<(f64, f64)> {
         let times = self.failed.iter().filter(|(fault, ..)| is_it(fault)).map(|(fault, from, until)| {
             let waited_s = if fault.kind == samples::Kind::Timeout { self.timeout_s } else { 0.0 };
@@ -39,7 +40,8 @@ impl Timeline {
         times.reduce(|one, other| if other.1 < one.1 { other } else { one })
     }
 
-    /// When a sign was first seen that was there as things began to fail, and that it was; else when it was first seen at all.
+    /// When a sign was first seen that was present when things began to fail, and `true`; otherwise when it was first seen at all, and
+    /// `false`.
     pub(crate) fn first(&self, sign: Sign, failing: Option<(f64, f64)>) -> Option<(f64, bool)> {
         let s = |at: Nanos| at.since(self.started).secs_f64();
         let times = || self.signs.times(sign).iter().map(|(from, until)| (s(*from), s(*until)));
@@ -61,7 +63,7 @@ mod tests {
     fn a_sign_explains_failures_while_it_lasts() {
         let s = Nanos::from_secs;
         let mut signs = Signs::default();
-        // At seconds 2 to 3 and 8 to 9 of the run.
+        // In seconds 2 to 3 and 8 to 9 of the run.
         for at in [12, 13, 18, 19] {
             signs.note(Sign::Queue, s(at), true);
         }

@@ -1,4 +1,5 @@
-//! What was seen at the times that matter: when responses failed, were slow, or did not come at all.
+//! Evidence from the times that matter: when responses failed, were slow, or did not come at all. What the target did then counts; its
+//! averages over the run do not.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +16,11 @@ use record::{
 };
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// A silence that is as likely as this by chance, in the whole run, is none of the target.
+/// A silence that is at least this likely to occur by chance in the whole run is not attributed to the target.
 const CHANCE: f64 = 0.01;
 
 impl Evidence {
-    /// Adds what the seconds of a run show; `timeout`: how long a dial or a request waits.
+    /// Adds the evidence from the seconds of the run; `timeout`: how long a dial or request waits.
     pub(crate) fn add_times(&mut self, r: &Record, timeout: Nanos) {
         (self.timeout, self.is_cut_short) = (timeout, r.is_cut_short);
         let (signs, firsts) = (r.observed.signs.clone(), r.moments.firsts());
@@ -58,7 +59,7 @@ impl Evidence {
         self.slow_seconds = slow.iter().map(number).collect();
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
         let slow = half_reach(failed.iter().filter(|one| one.answered > 0).map(|one| one.slow.secs_f64()));
-        // A few that are stuck, and not a target that serves only some.
+        // Distinguishes a few stuck requests from a target that serves only some.
         let sum = |of: fn(&Moment) -> u64| failed.iter().map(|one| of(one)).sum::<u64>() as f64;
         let are_few = sum(|one| one.timeouts) <= ONE_IN_TEN * sum(|one| one.answered);
         let serves_others = are_few && slow.is_some_and(|slow_s| slow_s <= ONE_IN_TEN * timeout.secs_f64());
@@ -78,11 +79,11 @@ impl Evidence {
     }
 }
 
-/// Responses per second in that third of the full load in which they were fewest.
+/// Responses per second in the slowest third of full load; `None` if full load was too short.
 fn least_per_s(moments: &Moments) -> Option<f64> {
     let each: Vec<(f64, f64)> =
         moments.loaded().map(|one| (one.times.count as f64, one.until.since(one.from).secs_f64())).collect();
-    // The first and the last are not full ones.
+    // The first and the last second are incomplete.
     let whole = each.get(1..each.len().saturating_sub(1)).filter(|whole| whole.len() >= 3)?;
     let per_s = |part: &[(f64, f64)]| {
         let (count, time_s) = part.iter().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
@@ -91,17 +92,18 @@ fn least_per_s(moments: &Moments) -> Option<f64> {
     whole.chunks_exact(whole.len() / 3).map(per_s).reduce(f64::min).filter(|per_s| *per_s > 0.0)
 }
 
-/// What half of the responses took from the beginning of a silence on, roughly, without those that waited for the end of one: that responses
-/// were fast before says nothing of it.
+/// Approximate median latency from the beginning of a silence on, without the requests that waited for a silence to end. Earlier latencies
+/// are no measure for it.
 fn usual(moments: &Moments, count: u64, silence: &Silence) -> Nanos {
     let times = moments.between(silence.from, Nanos::NEVER).map(|one| one.times);
     let all = times.reduce(|one, other| one.plus(&other)).unwrap_or_default();
     all.without_longest(count * silence.waiting).half()
 }
 
-/// Whether a population whose responses take long now and then would be silent as well: if those that waited were slow ones by chance.
-/// Those sent after it began were not chosen by their length, nor were those that are under way at once where all are fast (Little's law);
-/// others may have waited since long before.
+/// Whether the silence is probably a coincidence of slow responses, of which the population has some at other times as well. The
+/// probability is computed for the requests sent after the silence began, which were not selected by their length, and for those that would
+/// be under way at any time if all were fast (Little's law). Requests beyond these may have been waiting for long before the silence, and
+/// are ignored.
 fn is_of_slow_responses(totals: &Tick, count: u64, silence: &Silence) -> bool {
     let mut all = totals.latency.clone();
     all.merge(&totals.ramp_latency);
@@ -109,10 +111,10 @@ fn is_of_slow_responses(totals: &Tick, count: u64, silence: &Silence) -> bool {
     let new = silence.waiting.saturating_sub(silence.before);
     let usual_s = all.quantile(0.5).secs_f64();
     let fresh = silence.before.min((silence.per_s as f64 * usual_s).round() as u64);
-    // Slow ones at other times: their share of all, and of the time that requests are under way.
+    // Slow responses outside the silences: their share of all responses, and of the time that requests are under way.
     let slow = all.count_within(half, Nanos::NEVER);
     let others = slow.saturating_sub(count * (new + fresh)) as f64;
-    // Nothing is slow at other times: it is no chance, however few waited.
+    // Nothing is slow at other times: no coincidence, however few were waiting.
     if others == 0.0 {
         return false;
     }
@@ -122,15 +124,15 @@ fn is_of_slow_responses(totals: &Tick, count: u64, silence: &Silence) -> bool {
     all.count() as f64 * of_all.powf(new as f64) * of_time.powf(fresh as f64) >= CHANCE
 }
 
-/// The most that at least half of the seconds reach. Not their median: of two, the first began before the load did.
+/// The highest value that at least half of the seconds reach. Not the median: the first of two seconds began before the load did.
 fn half_reach(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// The median of what is one in nearly the whole middle half: a process that has one processor (`GOMAXPROCS`), or one lock around all that its
-/// threads do (CPython's), uses that whole one, on whichever thread it may be.
+/// The median number of processors used, if nearly the whole middle half of the values is one. A process with one processor (`GOMAXPROCS`)
+/// or one global lock (CPython's) uses exactly one, on whichever thread.
 fn one_processor(mut used: Vec<f64>) -> Option<f64> {
     used.sort_by(f64::total_cmp);
     let at = |quarter: usize| used.get(used.len() * quarter / 4).copied();
@@ -138,10 +140,10 @@ fn one_processor(mut used: Vec<f64>) -> Option<f64> {
     at(2).filter(|_| is_one)
 }
 
-/// Of fewer, one may be so by chance.
+/// With fewer seconds, a value of one may be a coincidence.
 const LEAST_SECONDS: usize = 3;
 
-/// What the target did in a silence.
+/// What the target did during a silence.
 fn state(moments: &Moments, silence: &Silence) -> State {
     let (from, until) = (silence.from, silence.until);
     let inside: Vec<Doing> = moments.between(from, until).filter_map(|one| one.target).collect();
@@ -166,20 +168,20 @@ fn state(moments: &Moments, silence: &Silence) -> State {
     }
 }
 
-/// Collections until the second before, in each second between, and after it: a collection is counted when it is over.
+/// Counts of collections: until the second before, in each second of the silence, and after it, as a collection is counted when it is over.
 fn collected(moments: &Moments, from: Nanos, until: Nanos) -> Vec<Collected> {
     let around = moments.between(Nanos(from.0.saturating_sub(SECOND.0)), until + SECOND + SECOND);
     around.filter_map(|one| one.target?.collected).collect()
 }
 
-/// How long the target stood still for a collection in at least half of the seconds whose responses were slowest.
+/// How long a collection stopped the target in at least half of the seconds with the slowest responses.
 fn pause(moments: &Moments) -> Option<Nanos> {
     let pauses = |collected: &[Collected]| {
         collected.windows(2).map(|pair| pair[1].since(pair[0])).collect::<Vec<Collected>>()
     };
     let all = pauses(&collected(moments, Nanos::ZERO, Nanos::NEVER));
     let usual = half_reach(all.iter().map(|one| one.ns as f64))?;
-    // One among shorter ones takes what these usually do not.
+    // One long collection among short ones: its time is what exceeds the usual time per second.
     let longest = |one: &Collected| (one.ns as f64 / one.count.max(1) as f64).max(one.ns as f64 - usual);
     let slowest = moments.slowest().map(|one| {
         let around = collected(moments, Nanos(one.from.0.saturating_sub(one.slow.0)), one.until);
@@ -188,10 +190,10 @@ fn pause(moments: &Moments) -> Option<Nanos> {
     half_reach(slowest).map(|ns| Nanos(ns as u64))
 }
 
-/// Those in which slow responses came, where these are far fewer than if each response were slow by itself: then they had the time in
-/// common.
+/// The seconds in which slow responses came, if they are far fewer than independent slow responses would touch: then the slow responses
+/// have their time in common. Empty otherwise.
 fn slow_seconds(moments: &Moments, part: SlowPart) -> Vec<&Moment> {
-    // Four times as long as all others: a half and a quarter of it are longer than these, too.
+    // Slow responses take at least four times as long as all others, so half and a quarter of their time still exceed the others.
     let is_slow = |one: &&Moment| one.times.over(Nanos(part.slow.0 / 2)) > 0;
     let slow: Vec<&Moment> = moments.loaded().filter(is_slow).collect();
     let has_one = |one: &Moment| 1.0 - (1.0 - part.share).powf(one.times.count as f64);
@@ -199,7 +201,7 @@ fn slow_seconds(moments: &Moments, part: SlowPart) -> Vec<&Moment> {
     if slow.len() as f64 <= HALF * expected { slow } else { Vec::new() }
 }
 
-/// From when until when the target was stopped while something failed; `always`: something failed all the time.
+/// From and until when the target was stopped while something failed; `always`: something failed all the time.
 fn stopped(
     moments: &Moments,
     timeout: Nanos,
@@ -218,7 +220,7 @@ fn stopped(
 }
 
 impl Shared {
-    /// None where one of them may run elsewhere, or both may run anywhere.
+    /// `None` if one end may run on other processors, or both may run on any.
     pub(super) fn seen(observed: &Observed) -> Option<Shared> {
         let target = observed.seen.target.as_ref().filter(|_| observed.both_here)?;
         let samples = observed.latest();
@@ -239,10 +241,10 @@ impl Shared {
     }
 }
 
-/// The most processors that a list is read up to: kernels are built for 8,192 at most.
+/// Upper bound for processor numbers in a list: kernels are built for at most 8,192.
 const MAX_PROCESSORS: u64 = 8_192;
 
-/// Which processors such a list names; none where it cannot be read.
+/// The processors in a list of the kernel's format; empty if it cannot be parsed.
 fn processors(list: &str) -> BTreeSet<u64> {
     let spans = cpu_list(list).unwrap_or_default();
     spans.into_iter().flat_map(|(first, last)| first..=last.min(MAX_PROCESSORS)).collect()
@@ -262,7 +264,7 @@ mod tests {
         Moment { from, until, timeouts, answered, slow, target, ..Moment::default() }
     }
 
-    /// Ten seconds, this in the sixth and seventh.
+    /// Ten seconds, with `then` in the sixth and seventh.
     fn moments(then: Doing) -> Moments {
         let busy = Doing { thread: 1.0, collected: Some(Collected::default()), ..Doing::default() };
         let after = Doing { collected: then.collected.or(busy.collected), ..busy };
@@ -296,7 +298,7 @@ mod tests {
         check(Doing { is_stopped: true, blocked: 2, ..Doing::default() }, State::Stopped);
         check(Doing { blocked: 1, ..Doing::default() }, State::Blocked);
         check(Doing { thread: 1.0, ..Doing::default() }, State::Cpu);
-        // A second of which it computed in the larger part.
+        // It computed for most of a second, but not all of it.
         check(Doing { thread: 0.7, ..Doing::default() }, State::Unseen);
         check(Doing { thread: 0.3, ..Doing::default() }, State::Idle);
         let collected = Some(Collected { count: 1, ns: 1_500_000_000 });
@@ -305,7 +307,7 @@ mod tests {
         assert_eq!(state(&Moments::default(), &silence), State::Unseen);
     }
 
-    /// Ten seconds with (slowest response in ms, collections and the ms that they took).
+    /// Ten seconds with (slowest response in ms, number of collections, their time in ms).
     fn collecting(seconds: [(u64, u64, u64); 10]) -> Option<Nanos> {
         let mut sum = Collected::default();
         let mut each = |(n, (slow_ms, count, ms)): (u64, (u64, u64, u64))| {
@@ -324,16 +326,16 @@ mod tests {
         assert_eq!(collecting(one), ms(680), "counted when it was over");
         (one[7], one[9]) = ((20, 0, 0), (20, 1, 680));
         assert_eq!(collecting(one), ms(0), "a long time afterwards");
-        // Among short ones, in each second: it takes what these usually do not.
+        // Among short ones in each second: its time is what exceeds the usual.
         let mut among = [(20, 10, 30); 10];
         among[6] = (700, 11, 710);
         assert_eq!(collecting(among), ms(680));
-        // Slow by something else: the short ones are as short then.
+        // Slow for another reason: collections are as short as before.
         among[6] = (700, 10, 30);
         assert_eq!(collecting(among), ms(3));
         // A long one in each second.
         assert_eq!(collecting([(300, 1, 280); 10]), ms(280));
-        // In one of three slow seconds only.
+        // In only one of three slow seconds.
         let mut rarely = [(20, 0, 0); 10];
         (rarely[0], rarely[3], rarely[8]) = ((700, 0, 0), (700, 1, 680), (700, 0, 0));
         assert_eq!(collecting(rarely), ms(0));
@@ -341,7 +343,7 @@ mod tests {
         assert_eq!(pause(&Moments::default()), None);
     }
 
-    /// Seconds with (responses after 20 ms, responses after 700 ms): the numbers of those that are said to have the slow ones.
+    /// Seconds with (responses after 20 ms, responses after 700 ms): returns the numbers of the seconds that are reported as slow.
     fn slow_in(seconds: &[(u64, u64)]) -> Vec<u64> {
         let mut all = Latency::default();
         let each = (0..).zip(seconds).map(|(n, (fast, slow))| {
@@ -361,18 +363,18 @@ mod tests {
         let mut seconds = [(4_000, 0); 10];
         (seconds[2].1, seconds[6].1) = (100, 80);
         assert_eq!(slow_in(&seconds), [3, 7]);
-        // As many, in all of them.
+        // As many slow responses, spread over all seconds.
         assert!(slow_in(&[(4_000, 18); 10]).is_empty());
-        // So few responses that half of the seconds would have one by chance.
+        // So few responses that half of the seconds would have a slow one by chance.
         let few: Vec<(u64, u64)> = (0..20).map(|n| (9, n % 2)).collect();
         assert!(slow_in(&few).is_empty());
-        // As many of as few, in two seconds.
+        // As few responses, with the slow ones in two seconds.
         let mut few = [(9, 0); 20];
         (few[4].1, few[5].1) = (5, 5);
         assert_eq!(slow_in(&few), [5, 6]);
     }
 
-    /// (responses after 20 ms, and after 4 s), responses per second before a silence of 2 s, requests that waited before it and at its end.
+    /// (responses after 20 ms, and after 4 s), responses per second before a silence of 2 s, requests waiting before it and at its end.
     #[test]
     fn a_silence_that_slow_responses_explain_is_no_stall() {
         let is_stall = |(fast, slow): (u64, u64), per_s: u64, before: u64, waiting: u64| {
@@ -389,15 +391,15 @@ mod tests {
             };
             !is_of_slow_responses(&totals, 1, &silence)
         };
-        // All of 50 connections stopped at once: only they waited.
+        // All of 50 connections stopped at once: no others were waiting.
         assert!(is_stall((20_000, 50), 2_500, 50, 50));
-        // With pauses they began to wait one after the other, or as requests were due.
+        // With pauses between requests: they began to wait one after the other, or as requests were due.
         assert!(is_stall((500, 10), 50, 0, 10) && is_stall((900, 20), 100, 2, 20));
         // Beside responses that are slow at any time.
         assert!(is_stall((900, 120), 100, 10, 50));
-        // Two were left of the 50: the others had met a slow response before.
+        // Two of the 50 were left: the others had met a slow response before.
         assert!(!is_stall((1_700, 50), 100, 50, 50));
-        // One in twenty is slow: ten connections are often taken up together, and three in a row may be by chance where half are slow.
+        // One in twenty is slow: ten connections are often occupied at the same time, and three in a row are likely where half are slow.
         assert!(!is_stall((950, 50), 50, 10, 10) && !is_stall((40, 40), 5, 0, 3));
         assert!(!is_stall((300, 9), 0, 9, 9), "nothing is known of them");
         assert!(is_stall((900, 0), 0, 9, 9), "none is slow at any time");
@@ -417,13 +419,13 @@ mod tests {
         let target = evidence.target.expect("it was there");
         assert_eq!((target.cpu_thread, target.cpu_share), (Some(0.0), 0.0));
         assert_eq!(evidence.stopped, Some((5.0, 9.0)));
-        // No second failed: the slowest ones, here all.
+        // No second failed: the slowest ones count, here all.
         record.moments = Moments::of(&(0..10).map(|n| second(n, 0, busy)).collect::<Vec<_>>());
         let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };
         evidence.add_times(&record, Nanos::from_secs(3));
         assert_eq!(evidence.target.map(|target| target.cpu_thread), Some(Some(1.0)));
         assert_eq!((evidence.stopped, evidence.stall), (None, None));
-        // One of two.
+        // One of two seconds.
         record.moments = Moments::of(&[second(0, 0, idle), second(1, 0, busy)]);
         let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };
         evidence.add_times(&record, Nanos::from_secs(3));

@@ -1,4 +1,4 @@
-//! Parts of a response: whether its first byte was late, or the rest.
+//! Parts of a response: whether its first byte was late, or the rest of it.
 
 use samples::{
     Bad, InCommon, InCommonRow, Tick,
@@ -9,10 +9,10 @@ use units::{Nanos, percent};
 
 use super::{Candidate, ENOUGH, NEARLY_ALL, Share, Shares, Trait};
 
-/// The buckets of a candidate: those whose first byte came in time and whose rest was late, those whose first byte was late, the others.
+/// The buckets of this trait: first byte in time and rest late, first byte late, neither late.
 pub(super) const NAMES: [&str; 3] = ["rest late", "first byte late", "neither late"];
 
-/// A late rest is more than chance if more than half of the slow have one.
+/// The trait of late rests: significant if clearly more than half of the slow responses have one.
 pub(super) fn candidate(of: Share, shares: &Shares, dispersion: Dispersion) -> Option<Candidate> {
     let rows = shares.all.buckets(Dimension::FirstByte);
     if of.bad != Bad::Slow || rows.is_empty() {
@@ -31,7 +31,8 @@ pub(super) fn candidate(of: Share, shares: &Shares, dispersion: Dispersion) -> O
     Some(Candidate { of, by: Trait::Part, p, buckets, chosen: vec![0], caught, beside: 0.5 })
 }
 
-/// The probability that a share is as much more than a half by chance; as if the half had been counted, which is on the safe side.
+/// The probability that the share of `own` exceeds one half by chance. The half is treated as if it had been counted, which is
+/// conservative.
 fn against_half(own: u64, others: u64, dispersion: Dispersion) -> f64 {
     if own <= others {
         return 1.0;
@@ -40,7 +41,7 @@ fn against_half(own: u64, others: u64, dispersion: Dispersion) -> f64 {
     Homogeneity::of(&half).map_or(1.0, |groups| groups.p(dispersion))
 }
 
-/// The octave that half of the first bytes of the slow have reached.
+/// The octave that half of the slow responses' first bytes reach.
 pub(super) fn first_byte(of: &Share, shares: &Shares) -> Nanos {
     let slow = shares.all.buckets(Dimension::FirstByte).iter().map(|row| row.from(of.edge));
     let half = slow.clone().sum::<u64>() / 2;
@@ -52,16 +53,16 @@ pub(super) fn first_byte(of: &Share, shares: &Shares) -> Nanos {
     breakdown::from_cell(1 + slow.map(reaches).position(|is_it| is_it).unwrap_or(0))
 }
 
-/// Responses that are quicker than this are not slow.
+/// Faster responses are not slow.
 const NOTICED: Nanos = Nanos::from_millis(10);
-/// The first byte comes in a quarter of the time, or less: this many octaves before the last.
+/// The first byte comes within a quarter of the total time: this many octaves before the last byte.
 const OCTAVES: usize = 3;
-/// A response of up to 16 KiB is not held up by the window of its path (RFC 6928: ten segments, 14.6 kB).
+/// Bucket of response sizes up to 16 KiB, which the initial window of a path does not delay (RFC 6928: ten segments, 14.6 kB).
 const AT_ONCE: usize = 9;
-/// The shortest time for which Linux delays an acknowledgement (TCP_DELACK_MIN, 40 ms), and what comes on top of it.
+/// The minimum time for which Linux delays an acknowledgement (TCP_DELACK_MIN, 40 ms), with tolerance.
 const DELAYED: [Nanos; 2] = [Nanos::from_millis(38), Nanos::from_millis(50)];
 
-/// Where no response is slower than the others: that the rest of each comes late, though it is short.
+/// If no response is slower than the others: whether the rest of each response comes late although it is short.
 pub(super) fn all_late(all: &Breakdown, totals: &Tick) -> Option<InCommon> {
     let rows = all.buckets(Dimension::FirstByte);
     let timed: u64 = rows.iter().map(Outcomes::timed).sum();

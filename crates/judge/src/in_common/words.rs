@@ -1,4 +1,4 @@
-//! What they have in common, in words and as a table.
+//! The report of what bad responses have in common: a sentence and a table.
 
 use std::net::IpAddr;
 
@@ -16,14 +16,14 @@ use super::{
 };
 use record::rows;
 
-/// Rows of a table; what is beyond is one more.
+/// Maximum number of rows of the table; the remaining ones are one more row.
 const MOST_ROWS: usize = 16;
-/// Buckets that are named one by one.
+/// Maximum number of buckets that are named individually.
 const MOST_NAMED: usize = 3;
-/// Less than this share of the others is not mentioned.
+/// A smaller share of the other responses is not mentioned.
 const LITTLE: f64 = 0.005;
 
-/// Of a run.
+/// Wording for one run.
 pub(super) struct Words<'a> {
     pub(super) plan: &'a Plan,
     pub(super) shares: &'a Shares,
@@ -31,7 +31,7 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// None where it cannot be said in a sentence: the buckets have no order, and are many.
+    /// `None` if a sentence cannot express it: the buckets have no order, and are many.
     pub(super) fn say(&self, one: &Candidate) -> Option<InCommon> {
         let Share { bad, count, of, .. } = one.of;
         let predicate = self.predicate(one)?;
@@ -121,7 +121,7 @@ impl Words<'_> {
         Some(if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) })
     }
 
-    /// Of a bucket.
+    /// Name of a bucket.
     fn name(&self, one: &Candidate, at: usize) -> String {
         match one.by {
             Trait::Of(Dimension::Destination) => {
@@ -189,7 +189,7 @@ impl Words<'_> {
         limited(rows)
     }
 
-    /// And the time outside of them.
+    /// One row per episode, and one for the time outside of them.
     fn rows_of_moments(&self, one: &Candidate) -> Vec<InCommonRow> {
         let at = |time: Nanos| format!("{:.1} s", time.since(self.started).secs_f64());
         let row = |own: Episode| InCommonRow {
@@ -210,7 +210,7 @@ impl Words<'_> {
     }
 }
 
-/// The first rows, and what all others are together.
+/// The first rows, and the sum of the remaining ones.
 fn limited(mut rows: Vec<InCommonRow>) -> Vec<InCommonRow> {
     if rows.len() > MOST_ROWS {
         let rest = rows.split_off(MOST_ROWS);
@@ -236,12 +236,12 @@ fn subject(one: &Candidate) -> String {
     format!("{part} of the {} that {what}", percent(count as f64 / of as f64))
 }
 
-/// The last number of the request in a bucket.
+/// The largest request number in a bucket.
 fn up_to(bucket: usize) -> u64 {
     1 << bucket
 }
 
-/// The most in a bucket.
+/// The largest size in a bucket.
 fn bytes(bucket: usize) -> String {
     Bytes(64 << bucket).brief().to_string()
 }
@@ -254,7 +254,7 @@ fn step(plan: &Plan, at: usize) -> String {
     }
 }
 
-/// The only listed address that ends in these four bits, or what such addresses have in common.
+/// The only local address whose last four bits are these, or a description of such addresses.
 fn source(sources: &Sources, bits: usize) -> String {
     let ends = |address: &IpAddr| match address {
         IpAddr::V4(own) => usize::from(own.octets()[3] & 0xF) == bits,

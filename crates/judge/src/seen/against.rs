@@ -1,4 +1,4 @@
-//! Statuses that are not expected: what helps against them, alone and beside another failure.
+//! Fixes for unexpected statuses, alone and beside another failure.
 
 use samples::Detail;
 use units::Count;
@@ -12,13 +12,13 @@ use crate::{
     trouble::Trouble,
 };
 
-/// What helps against one of these statuses.
+/// The fix for one of these statuses.
 pub(super) fn status(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
     match status {
         _ if case.detail.is_of_redirect() => not_followed(case.detail).to_owned(),
         429 => case.or_less(LIMITS_RATE, "send fewer requests"),
         503 if let Some(limit) = logged_limit(case.evidence) => limit.to_owned(),
-        // Throng sends its timeout with each call (grpc-timeout), and target and throng end it at about the same time.
+        // throng sends its timeout with each call (grpc-timeout), and target and throng end the call at about the same time.
         4 if case.evidence.subject.is_grpc => format!(
             "the target did not complete these calls within the {} that each has (--timeout): raise --timeout, or find out \
             what the target waits for",
@@ -29,7 +29,7 @@ pub(super) fn status(case: &Case, statuses: &[(u16, u64)], status: u16) -> Strin
     }
 }
 
-/// What helps where a redirect was to be followed, and was not.
+/// The fix if a redirect should have been followed and was not.
 fn not_followed(detail: Detail) -> &'static str {
     match detail {
         Detail::OTHER_ORIGIN => "use the address that it redirects to (Location) as the target",
@@ -41,7 +41,7 @@ fn not_followed(detail: Detail) -> &'static str {
     }
 }
 
-/// The limit of nginx that its log names.
+/// The fix for a limit of nginx that its log names.
 fn logged_limit(e: &Evidence) -> Option<&'static str> {
     let has = |what: &str| e.log.iter().any(|logged| logged.line.contains(what));
     if has("limiting connections") {
@@ -53,10 +53,10 @@ fn logged_limit(e: &Evidence) -> Option<&'static str> {
     }
 }
 
-/// What a 429 says.
+/// The fix for 429.
 const LIMITS_RATE: &str = "the target limits the rate of requests: raise its limit";
 
-/// Where to look for a 503 among right responses, by the name of the target's process.
+/// Where to look for a 503 among correct responses, by name of the target's process.
 fn rejects_part(program: &str) -> String {
     let limit = match program {
         "nginx" | "openresty" => "a rate or connection limit (limit_req, limit_conn)",
@@ -67,19 +67,19 @@ fn rejects_part(program: &str) -> String {
     format!("the target rejects part of the requests: {limit}, or overload; check its log")
 }
 
-/// A sentence with its detail and its fix, and unexpected statuses where about as many other requests had one.
+/// Adds unexpected statuses to a sentence with detail and fix, if about as many responses had one.
 pub(super) fn beside(case: &Case, [sentence, detail, fix]: [String; 3]) -> [String; 3] {
     let is_other = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
     let Some(statuses) = explaining(case).filter(|_| is_other) else { return [sentence, detail, fix] };
     let fix = format!("{}; then {fix}", status(case, &statuses, statuses[0].0));
     let responses = Count(total(&statuses)).of("response");
     let detail = format!("{detail}; {responses} had an unexpected status, {}", counted(&statuses));
-    // Without a colon, after which it would be said to be probable.
+    // No colon, because the text after one may be prefixed with "probably".
     let sentence = format!("{sentence}, and {responses} had an unexpected status ({})", counted(&statuses));
     [sentence, detail, fix]
 }
 
-/// What helps against a status that is not expected.
+/// The fix for an unexpected status, considering the plan.
 fn advice(subject: &Subject, status: u16) -> &'static str {
     match status {
         401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
@@ -98,10 +98,10 @@ fn advice(subject: &Subject, status: u16) -> &'static str {
     }
 }
 
-/// Where to look for a status that was not expected.
+/// The fix for an unexpected status.
 fn usual_advice(status: u16) -> &'static str {
     match status {
-        // Of gRPC (grpc/doc/statuscodes.md).
+        // gRPC statuses (grpc/doc/statuscodes.md).
         8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
         7 | 16 => "send credentials with each call: -H 'Authorization: …'",
         12 => "check the names of service and method",
@@ -129,7 +129,7 @@ fn usual_advice(status: u16) -> &'static str {
     }
 }
 
-/// Where to look where credentials were sent, and did not suffice.
+/// Advice if credentials were sent and not sufficient.
 const CHECK_CREDENTIALS: &str =
     "the credentials sent were refused: check the token, the password or the cookie";
 const CHECK_PERMISSIONS: &str =

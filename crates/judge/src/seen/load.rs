@@ -1,4 +1,4 @@
-//! Thresholds that ask for more than the load gives.
+//! Thresholds that require more than the load offers.
 
 use samples::{Cause as Name, Certainty, Side};
 use units::{Nanos, Rate, Unit};
@@ -6,7 +6,7 @@ use units::{Nanos, Rate, Unit};
 use super::Seen;
 use crate::{case::Case, throughput};
 
-/// What a rate is raised by beyond what its proportion asks for, so that it is met and not just reached.
+/// Factor by which the advised rate exceeds the proportional one, so that the threshold is clearly met.
 const MARGIN: f64 = 1.01;
 
 /// The rate is too low for the thresholds.
@@ -36,7 +36,7 @@ pub(super) fn too_little(case: &Case) -> Option<Seen> {
     })
 }
 
-/// Where more throughput may come from. A smaller load has less: no load is to be searched.
+/// Advice for more throughput. A smaller load has less, so no search is advised.
 pub(super) fn more_throughput(case: &Case) -> String {
     let subject = &case.evidence.subject;
     let pause = subject.pause_flag.as_deref().filter(|_| subject.longest_pause > Nanos::ZERO);
@@ -50,7 +50,7 @@ pub(super) fn more_throughput(case: &Case) -> String {
     }
 }
 
-/// A number per second that is above 0, rounded up: 530 for 526.
+/// A positive number per second, rounded up to two digits: 530 for 526.
 fn up_to_two_digits(per_s: f64) -> Rate {
     let unit = 10f64.powi(per_s.log10().floor() as i32 - 1);
     Rate::from_per_s_f64((per_s / unit).ceil() * unit)

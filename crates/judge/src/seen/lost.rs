@@ -1,4 +1,4 @@
-//! Connections that the peer ended, or requests on them.
+//! Connections, or requests on them, that the peer ended.
 
 use samples::{Cause as Name, Certainty, Detail, Kind, Stage};
 use units::{Count, Nanos};
@@ -65,7 +65,7 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     };
     let fix = match asked {
         _ if e.answers.turned_away(case.left()) == Some(TurnedAway::Broken) => BROKEN,
-        // In TLS 1.3 a client has ended its handshake before the target has its certificate (RFC 8446, section 2).
+        // In TLS 1.3 a client finishes its handshake before the target has its certificate (RFC 8446, section 2).
         true if e.subject.has_certificate && case.requests().answered == 0 => CERTIFICATE,
         true => INSTEAD,
         false => LIMITS,
@@ -73,7 +73,7 @@ pub(super) fn lost(case: &Case) -> Option<Seen> {
     seen(Name::Closed, sentence, fix)
 }
 
-/// Something on the path sends the resets, or nothing says who does.
+/// Something on the path sent the resets, or their sender is unknown.
 fn on_the_path(case: &Case, by: By, detail: String) -> Seen {
     let (reset, at) = (format!("{} reset{}", case.n().were("connection"), from_second(case)), case.peak());
     let (certainty, cause, sentence, detail, fix) = match by.elsewhere() {
@@ -98,8 +98,8 @@ pub(super) fn closed(count: u64, how: &str, when: &str) -> String {
     format!("the target {how} {} {when}", connections(count))
 }
 
-/// ` (1 in 10 requests)`, or ` (1 in 5 requests from second 5 on)`; nothing of more than half, where each may have been its connection's only
-/// one. What all was well before has no part in it.
+/// ` (1 in 10 requests)`, or ` (1 in 5 requests from second 5 on)` if all was well before; empty if more than half failed, because each may
+/// have been the only one of its connection.
 fn one_of(case: &Case) -> String {
     let (sent, count) = (super::whose::sent(case), case.count);
     let all = later(case).map_or(sent, |begins| (case.answered_from(begins) + count).min(sent));
@@ -107,20 +107,20 @@ fn one_of(case: &Case) -> String {
     if each < 2 { String::new() } else { format!(" (1 in {}{})", some(each, "request"), from_second(case)) }
 }
 
-/// ` from second 5 on`, where all was well before.
+/// ` from second 5 on`; empty if it began with the run.
 fn from_second(case: &Case) -> String {
     later(case).map_or(String::new(), |begins| format!(" from second {begins:.0} on"))
 }
 
-/// When it began, if that is clearly after the run did: seconds of it.
+/// When the failures began, in seconds of the run, if clearly after its start.
 fn later(case: &Case) -> Option<f64> {
     case.failing().map(|(begins, _)| begins).filter(|begins| *begins >= LATER_S)
 }
 
-/// What began no later than this began with the run.
+/// Failures that begin before this second began with the run.
 const LATER_S: f64 = 2.0;
 
-/// The frame whose code says why the peer ended connections, and what helps.
+/// The frame whose code explains the end of connections, and the fix.
 fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
     let subject = &case.evidence.subject;
     if let Some(code) = case.detail.close_code() {
@@ -131,7 +131,7 @@ fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
     }
     if kind == Kind::Closed {
         let fix = match case.detail.name().as_str() {
-            // With which servers of gRPC end a connection that sends too many PINGs.
+            // gRPC servers end connections with this code if they receive too many PINGs.
             "ENHANCE_YOUR_CALM" if subject.has_pings && subject.is_grpc => FEWER_PINGS_OF_GRPC,
             "ENHANCE_YOUR_CALM" if subject.has_pings => FEWER_PINGS,
             "HTTP_1_1_REQUIRED" => HTTP_1_1_ONLY,
@@ -139,11 +139,11 @@ fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
         };
         return Some(("GOAWAY", fix));
     }
-    // Of a WebSocket over HTTP/2, whose connection goes with it.
+    // For WebSocket over HTTP/2 the connection ends with its stream.
     (subject.is_http2 && subject.has_messages).then_some(("RST_STREAM", A_MISTAKE))
 }
 
-/// When connections were closed with an announcement that was a fault, and what helps.
+/// When connections were closed by an announcement that counts as a fault, and the fix.
 pub(super) fn announced(stage: Stage) -> (&'static str, &'static str) {
     match stage {
         Stage::Exchange => (ANNOUNCED, INSTEAD),
@@ -151,7 +151,7 @@ pub(super) fn announced(stage: Stage) -> (&'static str, &'static str) {
     }
 }
 
-/// What helps where WebSockets are closed with this status code.
+/// The fix for this status code of a WebSocket close.
 fn against_close(code: u16) -> &'static str {
     match code {
         1008 => {
@@ -170,7 +170,7 @@ fn against_close(code: u16) -> &'static str {
 const A_MISTAKE: &str =
     "check the target's log: it limits what a connection may do, or sees a protocol error in what it got";
 const ANNOUNCED: &str = "after announcing it, without responding";
-/// Of connections that arrive, which come for a number of requests.
+/// For arrivals, which make a number of requests.
 const EARLY: &str = "after announcing it, before all of their requests were made";
 const FEWER_CALLS: &str = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), let it keep connections \
 open, or use fewer --calls";
@@ -184,7 +184,7 @@ certificate (--cert)";
 const BROKEN: &str = "check the target's log: its number of connections is not what limits it";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 
-/// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
+/// Requests that the peer ended without ending their connections (RFC 9113, section 6.4).
 fn streams(count: u64, error: Detail) -> [String; 3] {
     let code = (!error.is_none()).then(|| error.name());
     let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));

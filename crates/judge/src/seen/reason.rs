@@ -1,4 +1,4 @@
-//! A fault in a sentence, as a reason for a verdict: how many of what failed, where, and how.
+//! A fault as a reason for the verdict: how many failed, where, and how.
 
 use samples::{Detail, FaultCount, Kind, Side, Stage};
 use units::Count;
@@ -16,7 +16,7 @@ use crate::{
     trouble::is_response,
 };
 
-/// A fault as a reason for a verdict: the sentence of its kind, or one of its parts.
+/// The sentence for a fault: a specific one for its kind, or a generic one.
 pub(crate) fn reason(fault: &FaultCount, case: &Case) -> String {
     in_words(fault, case).unwrap_or_else(|| sentence(fault))
 }
@@ -34,7 +34,7 @@ fn in_words(fault: &FaultCount, case: &Case) -> Option<String> {
     if fault.side != Side::Target || !fault.detail.is_none() {
         return None;
     }
-    // Of HTTP/2 each stream has a fault, and their connection is one.
+    // In HTTP/2 each stream has a fault, but their connection is one.
     let is_lost = matches!(fault.stage, Stage::Exchange | Stage::Hold) && !e.subject.is_http2;
     Some(match fault.kind {
         Kind::Refused if fault.stage == Stage::Dial => format!("{} refused", Count(count).were("dial")),

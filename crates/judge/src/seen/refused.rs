@@ -1,4 +1,4 @@
-//! Dials that were refused: nothing is listening, or no longer.
+//! Dials that were refused: nothing listens, or no longer.
 
 use samples::{Cause as Name, Certainty, Side};
 use units::{Count, Nanos};
@@ -27,7 +27,7 @@ pub(super) fn refused(case: &Case) -> Seen {
         "" => "the target's addresses",
         address => address,
     };
-    // Whether there is a listener can only be seen on the target's host: resets look the same.
+    // A listener is visible only on the target's host: resets look the same either way.
     let is_seen = case.evidence.there.is_some();
     if is_seen && case.evidence.accept_queue.is_some() {
         let words = [
@@ -35,7 +35,7 @@ pub(super) fn refused(case: &Case) -> Seen {
             format!("{were} refused although there was a listener: perhaps a firewall sent the resets"),
             "check that host's firewall (nft list ruleset)".to_owned(),
         ];
-        // Nothing is between the two.
+        // Nothing else is on a loopback path.
         let side = if case.evidence.subject.is_loopback { Side::Host } else { Side::Target };
         return seen((side, Name::Refused), Certainty::Inferred, words);
     }
@@ -52,7 +52,7 @@ pub(super) fn refused(case: &Case) -> Seen {
 fn stopped_listening(case: &Case) -> Seen {
     let (c, since, by) = (&case.summary.connections, case.since(), By::of(case));
     let accepted = Count(case.opened() + c.redialled);
-    // In a step of a search those before it may all be lost, and none have come since.
+    // In a step of a search, all earlier connections may be lost, and no new one opened.
     let at = if c.opened + c.held > 0 { case.left() } else { 0 };
     let (certainty, whom, how) = match (by.elsewhere(), by) {
         (Some((how, _)), _) => (Certainty::Seen, format!(", by {by}"), format!("; {how}")),
@@ -62,7 +62,7 @@ fn stopped_listening(case: &Case) -> Seen {
         _ => (Certainty::Seen, String::new(), String::new()),
     };
     let were = case.n().were("dial");
-    // A server that is restarted loses its connections.
+    // A server that restarts loses its connections.
     let is_part = since.is_empty() && c.dropped + c.redialled == 0 && c.opened > 0;
     let (sentence, detail, fix) = match is_part {
         true => (
@@ -90,7 +90,7 @@ fn stopped_listening(case: &Case) -> Seen {
     Seen { of: (by.side(), Name::Refused), ..Seen::target(certainty, Name::Refused, at, words) }
 }
 
-/// Nothing was listening until then.
+/// The target started to listen only at `until`.
 fn started_late(case: &Case, until: Nanos, when: &str) -> Seen {
     let (were, first) = (case.n().were("dial"), tenths(until));
     let words = [

@@ -1,4 +1,4 @@
-//! Responses that are slow, and nothing else that is wrong.
+//! Slow responses without any other trouble.
 
 use samples::{Cause as Name, Certainty, Kind, Side, Stage};
 use units::{Count, Unit};
@@ -15,10 +15,10 @@ use crate::{
 };
 use record::tolerances::{ONE_IN_TWENTY_OF, QUARTER};
 
-/// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
+/// Responses that took this share of the timeout are close to it; if one in twenty did, some others exceed it.
 const NEARLY: f64 = 0.75;
 
-/// It is the timeout that cuts their times short: others come until shortly before it.
+/// The timeout cuts off slow responses, if others arrive until shortly before it.
 pub(super) fn took_longer(case: &Case) -> Option<Seen> {
     let (times, timeout) = (case.latency_us().0, case.evidence.timeout);
     let is_other = |stage: Stage| stage != Stage::Exchange;
@@ -46,9 +46,9 @@ of several)";
 const AT_THOSE_TIMES: &str = "check what the target did at those times, in its log or its traces (garbage collection, a job that runs now and \
 then, a flush to disk, a lock)";
 
-/// No cause applies: lists what was seen, as a starting point.
+/// No cause was found: lists the observations as a starting point.
 pub(super) fn unknown(case: &Case) -> Seen {
-    // A threshold may be stricter than the target is fast: then nothing has to be at an end.
+    // A strict threshold may fail without any limit being reached.
     let is_strict = case.trouble == Trouble::None && case.summary.thresholds.iter().any(|t| !t.pass);
     let what = if is_strict { "no limit was reached" } else { "unknown" };
     let detail = format!("{what}; seen: {}", counted(case));
@@ -72,7 +72,7 @@ pub(super) fn unknown(case: &Case) -> Seen {
     Seen { certainty: Certainty::Guess, of, at: case.left(), sentence, detail, fix }
 }
 
-/// Faults, and what the kernel counted.
+/// Faults, and counters of the kernel.
 fn counted(case: &Case) -> String {
     let e = case.evidence;
     let mut seen: Vec<String> =
@@ -92,7 +92,7 @@ fn counted(case: &Case) -> String {
     if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") }
 }
 
-/// How to find out what no counter shows. A failed threshold alone is no failure of anything: a load that meets it is searched.
+/// How to find out more than counters show. If only a threshold failed, it is advised to search the load that meets it.
 fn look_into(case: &Case) -> String {
     let s = case.summary;
     match (s.thresholds.iter().find(|t| !t.pass), case.trouble) {
@@ -115,10 +115,10 @@ fn look_into(case: &Case) -> String {
     }
 }
 
-/// Times of responses from here on are no work of microseconds.
+/// Longer responses are not explained by microseconds of work.
 const SLOW_US: f64 = 5e3;
 
-/// Whether responses take about the same time, a long one, while the target's CPU is idle: a smaller load would not be faster.
+/// Whether responses take a long and about equal time while the target's CPU is idle: a smaller load would not be faster.
 fn waits_for_others(case: &Case) -> bool {
     let times = case.latency_us().0;
     let is_constant = times.p50 >= SLOW_US && times.min >= times.p50 / 2.0 && times.p99 <= times.p50 * 2.0;
@@ -127,7 +127,7 @@ fn waits_for_others(case: &Case) -> bool {
     is_constant && case.evidence.target.as_ref().is_some_and(is_idle)
 }
 
-/// More seconds are counted.
+/// Maximum number of seconds that are listed.
 const MOST_SECONDS: usize = 6;
 
 /// `in seconds 3, 6 and 9`.

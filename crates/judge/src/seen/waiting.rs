@@ -10,10 +10,10 @@ use crate::{
     trouble::{Trouble, trouble_of},
 };
 
-/// Where to look for a target that may only be slow.
+/// Advice for a target that may only be slow.
 const IS_BUSY: &str = "check the target's CPU and open files, or raise --timeout";
 
-/// Where to look where dials have no reply.
+/// Advice if dials get no reply.
 const QUEUE: &str =
     "check the target's accept queue (ss -ltn; its limit is the backlog, at most net.core.somaxconn)";
 const QUEUE_OR_FIREWALL: &str = "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
@@ -66,10 +66,10 @@ pub(super) fn waiting(case: &Case) -> Option<Seen> {
     seen(Certainty::Guess, [sentence, format!("{all} timed out"), fix.to_owned()])
 }
 
-/// The target's host has what was sent, and its process does not respond.
+/// The target's host received the requests, and its process does not respond.
 fn acknowledged(case: &Case, what: &str, others: u64) -> [String; 3] {
     let (some, them) = (some(others, what), Count(others).one_or("it", "them"));
-    // It responds to others: perhaps it is only slow. A call has its deadline with it, at which the target ends it too.
+    // It responds to others, so it may only be slow. A call carries its deadline, at which the target ends it, too.
     let may_be_slow = case.requests().answered > 0 || case.evidence.subject.is_grpc;
     let (within, or) = match may_be_slow {
         true => (within(case.evidence.timeout), ", or raise --timeout"),
@@ -102,13 +102,13 @@ pub(super) fn waits(stage: Stage) -> (&'static str, &'static str) {
             "handshake",
             "check that the target speaks this protocol at this port, then its CPU and open files, or raise --timeout",
         ),
-        // By PINGs, or by TCP itself.
+        // Detected by PINGs, or by TCP keep-alive.
         Stage::Hold => ("idle connection", SILENT),
         _ => ("request", IS_BUSY),
     }
 }
 
-/// As of server-sent events, which are a response without an end.
+/// Responses that began and did not end, such as server-sent events.
 fn unended(case: &Case) -> [String; 3] {
     let (count, detail) = if case.requests().answered == 0 {
         let bytes = Bytes(case.requests().bytes_in).brief();
@@ -127,13 +127,13 @@ fn unended(case: &Case) -> [String; 3] {
     [sentence, detail, fix.to_owned()]
 }
 
-/// Whether TCP got through to the target's host, and its process is silent.
+/// Whether the target's host acknowledged the requests and its process is silent.
 fn is_acknowledged(case: &Case) -> bool {
     let seen = &case.evidence.segments;
     seen.unanswered >= 3.min(seen.connections).max(1) && seen.unanswered > 9 * seen.unacknowledged
 }
 
-/// Silence of a remote target.
+/// Further evidence for the silence of a remote target.
 fn from(case: &Case) -> String {
     let net = case.evidence.here.net;
     let again = match (net.syn_retrans, net.icmp_unreachable) {

@@ -1,4 +1,4 @@
-//! Whose the faults are: a step's, or a population's, where there are several.
+//! The part of the run that faults belong to: a step or a population, if there are several.
 
 use samples::{FaultCount, PopulationSummary};
 
@@ -8,7 +8,7 @@ use crate::{
 };
 use record::tolerances::NEARLY_ALL;
 
-/// The sentence, and the step that has nearly all of what went wrong, or the population, of several: `…, all in step look`.
+/// Appends the step or population with nearly all of the trouble, if there are several: `…, all in step look`.
 pub(super) fn name(case: &Case, sentence: String) -> String {
     let is_alone = case.summary.populations.len() < 2;
     let of_populations: Vec<(&str, u64)> =
@@ -32,7 +32,7 @@ pub(super) fn name(case: &Case, sentence: String) -> String {
     }
 }
 
-/// Requests sent by those that have any of it.
+/// Requests sent by the populations that have this trouble.
 pub(super) fn sent(case: &Case) -> u64 {
     let met = case.populations().filter(|(_, own)| count(case, &own.faults) > 0);
     match case.summary.populations.len() {
@@ -41,14 +41,14 @@ pub(super) fn sent(case: &Case) -> u64 {
     }
 }
 
-/// Those of a population. What waits still when the run ends is no step's.
+/// Number of faults of a population. Requests outstanding at the end are not counted by step.
 fn count_of(case: &Case, own: &PopulationSummary) -> u64 {
     let unanswered = if case.trouble == Trouble::Waiting { own.requests.unanswered } else { 0 };
     let of_step = case.scope.step.and_then(|step| own.steps.get(step));
     count(case, of_step.map_or(&own.faults, |step| &step.faults)) + unanswered
 }
 
-/// Those of the kind that the case is about.
+/// Number of faults of the case's kind of trouble.
 fn count(case: &Case, faults: &[FaultCount]) -> u64 {
     let is_one = |f: &&FaultCount| match trouble_of(f) {
         Trouble::WrongAnswer => case.trouble == Trouble::WrongAnswer && is_response(f),

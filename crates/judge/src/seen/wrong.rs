@@ -1,4 +1,4 @@
-//! Responses that are not as expected, and refused upgrades.
+//! Wrong responses and refused upgrades.
 
 use samples::{Cause as Name, Certainty, FaultCount, Kind, Rule, Stage};
 use units::{Count, Status};
@@ -13,7 +13,7 @@ use crate::{
     words::Words,
 };
 
-/// Responses that are not as expected, and refused upgrades.
+/// Describes wrong responses and refused upgrades.
 pub(super) fn wrong(case: &Case) -> Option<Seen> {
     let (kind, subject) = (case.kind?, &case.evidence.subject);
     if kind == Kind::Refused {
@@ -50,12 +50,12 @@ pub(super) fn wrong(case: &Case) -> Option<Seen> {
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
             let fix = against::status(case, &statuses, *status);
-            // One more of the same request would most likely be served.
+            // One more identical request would most likely be answered correctly.
             let is_known = statuses::is_part(case, &statuses) && subject.curl.is_some();
             let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
             (format!("unexpected status: {}", counted(&statuses)), fix)
         }
-        // Where others were right, it is that protocol.
+        // If other responses were correct, the protocol is the right one.
         (Kind::BadAnswer, ..) if let Some(words) = case.words().filter(|words| {
             let (r, handshakes) = (case.requests(), case.summary.handshake_us.count);
             let is_alone = r.answered + r.messages + handshakes == 0;
@@ -78,7 +78,7 @@ pub(super) fn wrong(case: &Case) -> Option<Seen> {
         ),
         _ => (unexpected_response(), by_hand),
     };
-    // Beside those of the most frequent kind.
+    // The sentence starts with the most frequent kind.
     let others: Vec<String> = others.iter().map(|(what, n)| format!("{what} × {}", Count(*n))).collect();
     let sentence = match others.is_empty() {
         true => sentence,
@@ -87,19 +87,19 @@ pub(super) fn wrong(case: &Case) -> Option<Seen> {
     Some(finish(case, Certainty::Seen, Name::WrongAnswer, [sentence, detail, fix]))
 }
 
-/// How it was wrong, and what it broke, where anything is known of that: `truncated response × 5`.
+/// What was wrong, the broken rule if known, and the count: `truncated response × 5`.
 fn unexpected_of(what: &str, rule: &str, count: u64) -> String {
     let rule = if rule.is_empty() { String::new() } else { format!(" ({rule})") };
     format!("{what}{rule} × {}", Count(count))
 }
 
-/// What most responses of this kind broke.
+/// The rule that most responses of this kind broke.
 fn broken(case: &Case, count: u64) -> String {
     let Some(rule) = case.detail.rule() else { return String::new() };
     if case.with_detail() < count { format!("mostly {}", rule.name()) } else { rule.name().to_owned() }
 }
 
-/// Whether it begins as nothing of its protocol does.
+/// Whether the text does not begin like a response of this protocol.
 fn is_of_another(case: &Case, words: &Words) -> bool {
     match case.detail.rule() {
         Some(Rule::Unrequested) => !words.is_http,
@@ -107,7 +107,7 @@ fn is_of_another(case: &Case, words: &Words) -> bool {
     }
 }
 
-/// What helps against that, where more is known than how to reproduce it.
+/// The fix for a broken rule, if there is a better one than to reproduce it.
 fn against(rule: Rule) -> Option<&'static str> {
     Some(match rule {
         Rule::GrpcMessages => {
@@ -129,7 +129,7 @@ fn against(rule: Rule) -> Option<&'static str> {
 const NO_ECHO: &str = "if the target does not echo, use --message '' (control pings, only ws://), or a scenario file whose steps say \
 what it replies";
 
-/// How many responses are wrong as most are; and what is wrong with the others, and how many they are, the most first.
+/// Number of responses with the most frequent kind of error; and the other kinds with their counts, the most frequent first.
 fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
     let kind_of = |f: &FaultCount| (f.stage == Stage::Handshake, f.kind);
     let most = (case.stage == Some(Stage::Handshake), case.kind.unwrap_or(Kind::Other));
@@ -155,7 +155,7 @@ const REFUSES_SOME: (&str, &str) = (
     "check the log of the target, and of any proxy before it, and their limits",
 );
 
-/// Why an upgrade was refused with this status, and what helps.
+/// Why an upgrade was refused with this status, and the fix, considering the plan.
 fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str) {
     match status {
         401 | 403 | 407 if subject.sends_credentials => refused_credentials(status),
@@ -180,7 +180,7 @@ fn wrong_responses(case: &Case, kind: Kind, count: u64, statuses: &[(u16, u64)])
     format!("{} wrong{}: {}{seen}", all.were("response"), of_them(case, kind, all), wrong_how(kind))
 }
 
-/// What is wrong with responses.
+/// How responses were wrong.
 pub(super) fn wrong_how(kind: Kind) -> &'static str {
     match kind {
         Kind::WrongStatus => "unexpected status",
@@ -197,7 +197,7 @@ pub(super) fn wrong_how(kind: Kind) -> &'static str {
     }
 }
 
-/// A fault that [is a response](is_response) in a sentence; none where its kind says more than words here do.
+/// The sentence for a fault that [is a response](is_response); `None` if its kind says more than these words.
 pub(super) fn wrong_response(fault: &FaultCount, case: &Case) -> Option<String> {
     if unexpected(fault.kind) == OTHERWISE {
         return None;
@@ -220,7 +220,7 @@ fn seen(case: &Case) -> Vec<(u16, u64)> {
     statuses::unexpected(case, case.stage == Some(Stage::Handshake))
 }
 
-/// What a response was that had the right status, or none.
+/// Name of a response with this error.
 fn unexpected(kind: Kind) -> &'static str {
     match kind {
         Kind::WrongStatus => "unexpected status",
@@ -237,12 +237,12 @@ fn unexpected(kind: Kind) -> &'static str {
     }
 }
 
-/// What a response was whose kind says more than words here do.
+/// Name of a response whose kind says more than these words.
 const OTHERWISE: &str = "unexpected response";
-/// The same where it is longer than what throng reads.
+/// Name of a response that exceeds what throng reads.
 const TOO_MUCH: &str = "response too long for throng";
 
-/// The same of an upgrade: why, and what to do.
+/// Why an upgrade with credentials was refused, and the fix.
 fn refused_credentials(status: u16) -> (&'static str, &'static str) {
     match status {
         403 => (
@@ -253,7 +253,7 @@ fn refused_credentials(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-/// Why an upgrade was probably refused with this status, and what to do.
+/// The probable reason why an upgrade was refused with this status, and the fix.
 fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
     match status {
         200..=299 => ("this path serves plain HTTP, not WebSocket", "check the path of the target"),
@@ -266,7 +266,7 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
             "it requires credentials",
             "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a scenario file",
         ),
-        // Of a path without a WebSocket, too: Starlette and FastAPI.
+        // Also sent for paths without a WebSocket: Starlette and FastAPI.
         403 => (
             "probably it requires an Origin that it knows, or credentials, or there is no WebSocket at this path",
             "send what its own clients send: -H 'Origin: https://…', -H 'Authorization: …' or -H 'Cookie: …'",

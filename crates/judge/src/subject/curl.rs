@@ -1,11 +1,11 @@
-//! The command that sends what a plan sends.
+//! The curl command that sends a plan's request. It reproduces the request exactly, and never contains a secret.
 
 use plan::{Body, Pem, Population, Request, Segment, Text, TlsVersions, Values};
 use units::{Random, shell_word};
 
 use super::requests;
 
-/// What an upgrade has besides (RFC 6455 section 4.1); the key is that of its example.
+/// Further fields of an upgrade (RFC 6455 section 4.1); the key is the one of the RFC's example.
 const UPGRADE: [&str; 4] = [
     "Connection: Upgrade",
     "Upgrade: websocket",
@@ -13,7 +13,7 @@ const UPGRADE: [&str; 4] = [
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/// The command that does what this population does; none where it does several things, or speaks no HTTP.
+/// The curl command for this population; `None` if it has several steps, logs in, or does not use HTTP.
 pub(super) fn command(population: &Population) -> Option<String> {
     let target = &population.target;
     let mut words: Vec<String> = ["curl", "-i"].map(str::to_owned).into();
@@ -24,7 +24,7 @@ pub(super) fn command(population: &Population) -> Option<String> {
     if target.secure {
         words.extend(of_tls(population));
     }
-    // The name that curl sends, and verifies the certificate against, is that of the URL.
+    // curl sends the name in the URL, and verifies the certificate against it.
     let name = population.tls.server_name.as_ref().filter(|_| target.secure);
     let name = name.filter(|name| !target.is_named() || **name != target.host);
     if name.is_some() || target.routed_host().is_some() {
@@ -40,10 +40,10 @@ pub(super) fn command(population: &Population) -> Option<String> {
         let has_content = matches!(request.body, Some(Body::Text(_) | Body::File(_)));
         match (&*request.method, has_content) {
             ("GET", false) => {}
-            // With -X curl would wait for content, and -I goes with none.
+            // With -X HEAD curl would wait for content, and -I allows no content.
             ("HEAD", false) => words.push("-I".to_owned()),
             ("HEAD", true) => return None,
-            // With -X curl would send it again to where it is redirected.
+            // With -X curl would also use the method for redirects.
             ("POST", true) if request.redirects > 0 => {}
             (method, _) => words.extend(["-X".to_owned(), shell_word(method)]),
         }
@@ -70,11 +70,11 @@ pub(super) fn command(population: &Population) -> Option<String> {
         (None, None) => target.host_header(0),
     };
     let url = word(&format!("{scheme}://{host}"), path);
-    // curl takes these for ranges and lists, but around an address of IPv6.
+    // curl interprets these as ranges and lists, except around an IPv6 address.
     if url.replacen(&host, "", 1).contains(['[', ']', '{', '}']) {
         words.push("-g".to_owned());
     }
-    // Without it curl sends /b for /a/../b.
+    // Without it curl normalises /a/../b to /b.
     if url.contains("/.") {
         words.push("--path-as-is".to_owned());
     }
@@ -82,17 +82,17 @@ pub(super) fn command(population: &Population) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// The flags of what it sends as content.
+/// The flags for the content.
 fn content(request: &Request) -> Vec<String> {
     match &request.body {
         None if request.expects_content() => {
             vec!["-H".to_owned(), shell_word("Content-Length: 0")]
         }
         None | Some(Body::Hex(_) | Body::Base64(_)) => Vec::new(),
-        // The other flags read a file where the text begins with @.
+        // Other flags read a file if the text begins with @.
         Some(Body::Text(text)) => vec!["--data-raw".to_owned(), word("", text)],
         Some(Body::File(content)) => {
-            // curl would ask first whether to send it, or wait for the reply.
+            // Suppresses `Expect: 100-continue`, with which curl would wait for permission to send.
             let asks = content.bytes.len() > ASKS_ABOVE;
             let not_asked = ["-H".to_owned(), "Expect:".to_owned()].into_iter().filter(|_| asks);
             let file = ["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))];
@@ -101,10 +101,10 @@ fn content(request: &Request) -> Vec<String> {
     }
 }
 
-/// Octets of content above which curl sends `Expect: 100-continue` by itself.
+/// Bytes of content above which curl sends `Expect: 100-continue` by default.
 const ASKS_ABOVE: usize = 1 << 20;
 
-/// How its connections are secured.
+/// The flags for TLS.
 fn of_tls(population: &Population) -> Vec<String> {
     let tls = &population.tls;
     let file = |flag: &str, pem: &Pem| [flag.to_owned(), shell_word(&pem.file)];
@@ -117,7 +117,7 @@ fn of_tls(population: &Population) -> Vec<String> {
         words.extend(file("--cert", chain));
         words.extend(file("--key", key));
     }
-    // Without the second flag the first is the least.
+    // The first flag alone sets the minimum version only.
     let versions: &[&str] = match tls.versions {
         TlsVersions::Both => &[],
         TlsVersions::Only12 => &["--tlsv1.2", "--tls-max", "1.2"],
@@ -127,7 +127,7 @@ fn of_tls(population: &Population) -> Vec<String> {
     words
 }
 
-/// The flag for its version of HTTP, where that is not curl's own choice: over TLS it offers both.
+/// The flag for the HTTP version, if it is not curl's default: over TLS curl offers both.
 fn version(population: &Population) -> Option<&'static str> {
     match (population.streams.is_some(), population.target.secure) {
         (true, true) => Some("--http2"),
@@ -137,38 +137,38 @@ fn version(population: &Population) -> Option<&'static str> {
     }
 }
 
-/// The flags of these fields. What may be a secret is a variable of the shell: the command is stored, and shown in reports.
+/// The flags for header fields. Values that may be secret become shell variables, because the command is stored and shown in reports.
 fn fields(fields: &[(String, Text)]) -> impl Iterator<Item = String> {
     fields.iter().flat_map(|(name, value)| ["-H".to_owned(), field(name, value)])
 }
 
 fn field(name: &str, value: &Text) -> String {
     match is_hidden(name, value) {
-        // With a colon curl would leave it out.
+        // With a colon curl would remove the field.
         _ if value.is_empty() => shell_word(&format!("{name};")),
         false => word(&format!("{name}: "), value),
         true => format!("\"{name}: ${}\"", variable_of(name)),
     }
 }
 
-/// Whether its value may be a secret.
+/// Whether the value may be secret.
 fn is_hidden(name: &str, value: &Text) -> bool {
     !plan::is_public(name) && !value.is_empty()
 }
 
-/// The variable of the shell for the value of a header.
+/// The shell variable for the value of a header.
 fn variable_of(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
-/// The flags that keep curl from adding what throng does not send.
+/// The flags that suppress fields which curl adds and throng does not send.
 fn left_out(fields: &[(String, Text)], has_content: bool) -> impl Iterator<Item = String> {
     let added = ["User-Agent", "Accept"].into_iter().chain(has_content.then_some("Content-Type"));
     let is_own = move |added: &str| fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(added));
     added.filter(move |added| !is_own(added)).flat_map(|added| ["-H".to_owned(), format!("{added}:")])
 }
 
-/// The variables of the shell in the [command], each with what it stands for: `$COOKIE (header Cookie) and $TOKEN ({env TOKEN})`.
+/// The shell variables in the [command], each with its meaning: `$COOKIE (header Cookie) and $TOKEN ({env TOKEN})`.
 pub(super) fn variables(population: &Population) -> String {
     let (fields, path, body) = match requests(population).next() {
         Some(request) => (&request.headers, &request.path, request.body.as_ref()),
@@ -187,8 +187,8 @@ pub(super) fn variables(population: &Population) -> String {
     all.join(" and ")
 }
 
-/// One word of a shell: `before`, and the text with values for its variables. Those of the environment may be secrets: they are
-/// variables of the shell too.
+/// One shell word: `before`, followed by the text with values for its variables. Environment variables may be secret, so they remain shell
+/// variables.
 fn word(before: &str, text: &Text) -> String {
     let (mut random, mut word, mut plain) = (Random::new(0), String::new(), before.to_owned());
     for segment in &text.segments {
@@ -207,7 +207,7 @@ fn word(before: &str, text: &Text) -> String {
     word
 }
 
-/// A segment with a value for its variable.
+/// A segment with a value drawn for its variable.
 fn drawn(segment: &Segment, random: &mut Random) -> String {
     let text = Text { segments: vec![segment.clone()] };
     let mut written = vec![0; text.max_len()];

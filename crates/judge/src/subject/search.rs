@@ -1,14 +1,14 @@
-//! Commands that search a load for the target of a plan.
+//! `throng find` commands for the target of a plan.
 
 use plan::{Activity, Plan, Population, Threshold};
 use units::{Nanos, shell_word, without_login};
 
 use super::longest_pause;
 
-/// Figures of opening connections, which requests on those that are open do not change.
+/// Figures of opening connections, which requests on open connections do not change.
 const OF_OPENING: [&str; 5] = ["connections.", "connect_us.", "tls_us.", "tls_resumed_us.", "handshake_us."];
 
-/// For each threshold that smaller loads may meet, its text and the command that searches the largest that does.
+/// For each threshold that a smaller load may meet: its text, and the command that searches the largest load that meets it.
 pub(super) fn commands(plan: &Plan) -> Vec<(String, String)> {
     let thresholds = plan.thresholds.iter().filter(|threshold| is_met_by_less(threshold));
     let command = |threshold: &Threshold| {
@@ -18,7 +18,8 @@ pub(super) fn commands(plan: &Plan) -> Vec<(String, String)> {
     thresholds.map(|threshold| (threshold.text.clone(), command(threshold))).collect()
 }
 
-/// Whether less load can meet it: there are fewer requests, connections and bytes, so no lower bound on their number or rate.
+/// Whether a smaller load can meet the threshold. It has fewer requests, connections and bytes, so it cannot meet a lower bound on their
+/// number or rate.
 fn is_met_by_less(threshold: &Threshold) -> bool {
     threshold.is_share || !threshold.is_lower_bound()
 }
@@ -28,12 +29,12 @@ pub(super) fn by_arrival(plan: &Plan) -> String {
     format!("{} --by arrival", find_command(&plan.text))
 }
 
-/// The command that searches loads of this target, without what is searched.
+/// The command that searches this target, without the flags for what to search.
 pub fn find_command(target: &str) -> String {
     format!("throng find {}", shell_word(&without_login(target)))
 }
 
-/// What is to be made larger: in a step by connections these mostly pause, so that requests without pauses are searched by their rate.
+/// The flags for the quantity to increase. In a search by connections most of them pause, so requests without pauses are searched by rate.
 fn by(plan: &Plan, threshold: &Threshold) -> String {
     let all = || plan.populations.iter();
     let is_of_opening = OF_OPENING.iter().any(|figure| threshold.figure.path.contains(figure));
@@ -81,7 +82,7 @@ mod tests {
             latency,
             Some("http://127.0.0.1:1/ --by arrival "),
         );
-        // Of connections that pause, and where they are opened, their number.
+        // For connections that pause, and for figures of opening, the number of connections is searched.
         check(URL, &[(&flag::THINK, "1s")], latency, Some("http://127.0.0.1:1/ "));
         check("ws://127.0.0.1:1/", &[], latency, Some("ws://127.0.0.1:1/ "));
         check("tcp://127.0.0.1:1", &[], "connect.p99 < 5ms", Some("tcp://127.0.0.1:1 "));

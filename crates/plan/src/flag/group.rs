@@ -1,17 +1,17 @@
-//! The headings of the help.
+//! The headings of the help, and which flags each lists.
 
 use super::Role;
 
 /// A heading of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// How much, how fast, and for how long.
+    /// How much load, how fast, and for how long.
     Load,
-    /// What is sent to whom, and what a right response is.
+    /// What is sent where, and which responses are right.
     Request,
     /// What is shown and written.
     Output,
-    /// What passes and what fails.
+    /// What makes a run pass or fail.
     Thresholds,
     /// Metrics for other programs.
     Export,
@@ -20,7 +20,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// As help has it.
+    /// Title in the help.
     pub fn title(self) -> &'static str {
         match self {
             Group::Load => "Load",
@@ -32,7 +32,7 @@ impl Group {
         }
     }
 
-    /// Of a flag of this role, unless it says otherwise.
+    /// Default heading for flags of this role.
     pub(super) const fn of(role: Role) -> Group {
         match role {
             Role::Load | Role::Machine => Group::Load,

@@ -1,10 +1,10 @@
-//! Which machines apply the load: flags of a fleet where none is named.
+//! Flags of a fleet that are refused without `--fleet`.
 
 use super::{Flags, Mistake};
 use crate::flag::{self, Role};
 
 impl Flags {
-    /// A mistake for each flag about a fleet without `--fleet`.
+    /// A mistake for each fleet flag without `--fleet`.
     pub fn refused_without_fleet(&self) -> Vec<Mistake> {
         if self.get(&flag::FLEET).is_some() {
             return Vec::new();
@@ -17,7 +17,7 @@ impl Flags {
     }
 }
 
-/// Of a log-in where there is no NATS server.
+/// Refusal of NATS log-in flags where there is no NATS server.
 const NO_SERVER: &str = "requires --fleet nats://HOST:PORT or --observe nats://HOST:PORT";
 
 #[cfg(test)]

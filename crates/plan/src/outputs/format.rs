@@ -4,23 +4,23 @@ use units::ParseError;
 
 use crate::{Population, nearest::one_of};
 
-/// The format of the summary: `ab`, or `ab:users`.
+/// A format of the summary: `ab`, or `ab:users`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// The tool with this format.
+    /// Tool whose format it is.
     pub tool: Tool,
-    /// The population that it describes, by its place in the plan; none: the whole run.
+    /// Place in the plan of the population that it covers; `None`: the whole run.
     pub of: Option<u16>,
 }
 
 /// The tools whose format the summary can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Our own.
+    /// throng's format.
     Throng,
-    /// wrk's, with its `--latency`.
+    /// wrk's, as with `--latency`.
     Wrk,
-    /// That of `fortio load`.
+    /// `fortio load`'s.
     Fortio,
     /// ApacheBench's.
     Ab,
@@ -32,7 +32,7 @@ impl Format {
     /// throng's own format, which covers all populations.
     pub(super) const OWN: Format = Format { tool: Tool::Throng, of: None };
 
-    /// `TOOL`, or `TOOL:POPULATION`. Without any population known, for a mistake in them, the name is not checked.
+    /// Parses `TOOL` or `TOOL:POPULATION`. The name is not checked if no populations are known, because the plan has mistakes.
     pub(super) fn parse(text: &str, populations: &[Population]) -> Result<Format, String> {
         let (tool_name, name) =
             text.split_once(':').map_or((text, None), |(tool_name, name)| (tool_name, Some(name)));
@@ -59,7 +59,7 @@ impl Format {
             let fix = one_of(all.iter().map(String::as_str));
             return Err(format!("no such population; use {fix}: {text:?}"));
         };
-        // The only one is the whole run.
+        // A single population is the whole run.
         let of = (populations.len() > 1).then_some(at as u16);
         Ok(Format { tool, of })
     }

@@ -1,4 +1,4 @@
-//! Where InfluxDB takes points: `http://10.0.0.7:8086/write?db=throng`.
+//! The write endpoint of an InfluxDB: `http://10.0.0.7:8086/write?db=throng`.
 
 use super::post::PostUrl;
 use crate::target::Resolve;
@@ -6,7 +6,7 @@ use crate::target::Resolve;
 /// An InfluxDB, version 1 or 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Influx {
-    /// Where it takes writes.
+    /// Its write endpoint.
     pub url: PostUrl,
     /// The file with its token.
     pub token_file: Option<String>,
@@ -19,7 +19,7 @@ impl Influx {
     /// Parses the URL; uses the first address of a name. The error has the fix.
     ///
     /// # Errors
-    /// It is no such URL, or the name has no address.
+    /// The URL is not a write endpoint, or the name has no address.
     pub fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
         let url = PostUrl::parse(text, FIX, resolve)?;
         let wrong = |why: &str| format!("{why}; {FIX}: {text:?}");

@@ -1,10 +1,10 @@
-//! Where a collector of OpenTelemetry takes metrics, as JSON over HTTP: `http://10.0.0.7:4318`.
+//! The metrics endpoint of an OpenTelemetry collector, JSON over HTTP: `http://10.0.0.7:4318`.
 
 use super::post::PostUrl;
 use crate::target::Resolve;
 
 const FIX: &str = "use http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
-/// The one that the protocol has (OTLP/HTTP request).
+/// Default path of OTLP/HTTP.
 const PATH: &str = "/v1/metrics";
 
 /// Parses the URL; uses the first address of a name. The error has the fix.

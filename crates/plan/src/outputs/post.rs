@@ -1,13 +1,13 @@
-//! Where something is posted: one host over http, a path and a query.
+//! A URL for POST requests: one host over http, a path and a query.
 
 use std::net::SocketAddr;
 
 use crate::{Target, target::Resolve};
 
-/// A URL, taken apart.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostUrl {
-    /// Where it listens: of a name's addresses the first.
+    /// Address; the first one of a name.
     pub at: SocketAddr,
     /// Host and port as the user wrote them.
     pub host: String,

@@ -1,4 +1,4 @@
-//! What steps capture, as written, checked; and the variables that texts name.
+//! Parses and checks what steps capture, and binds the variables in texts to it.
 
 use super::document::{Scalar, Section};
 use super::population::{Reader, name};
@@ -9,7 +9,7 @@ use crate::text::UNKNOWN;
 use crate::{Act, Activity, Capture, From, Population};
 
 impl Reader<'_, '_> {
-    /// The names of all variables that the steps of a population capture.
+    /// The names of all variables that a population's steps capture.
     pub(super) fn variables(&mut self, own: &Section) -> Vec<String> {
         let mut variables: Vec<String> = Vec::new();
         for step in own.sections("step") {
@@ -27,7 +27,7 @@ impl Reader<'_, '_> {
         variables
     }
 
-    /// What a step captures; `has_head`: from a response of HTTP.
+    /// What a step captures; `has_head`: from an HTTP response, which has header fields.
     pub(super) fn captures(
         &mut self,
         section: &Section,
@@ -65,7 +65,7 @@ impl Reader<'_, '_> {
         json.or(header).or(cookie).or_else(|| table.read(self.notes, "regex", regex).map(From::Regex))
     }
 
-    /// Gives the variables in the texts of a population their places; notes those that nothing has captured by then.
+    /// Resolves the variables in a population's texts; reports those that no step captures, or only a later one.
     pub(super) fn bind(&mut self, own: &Section, population: &mut Population) {
         let variables = population.variables.clone();
         let mut unbound: Vec<String> = Vec::new();
@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
         self.early(own, population);
     }
 
-    /// Notes variables that are used before the first step that captures them.
+    /// Reports variables that are used before the first step that captures them.
     fn early(&mut self, own: &Section, population: &mut Population) {
         let Activity::Steps { steps, .. } = &mut population.activity else { return };
         let mut known: Vec<String> = Vec::new();
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Where a variable is used, from a section on.
+    /// The offset of a variable's use, at or after a section's start.
     fn place_of(&self, own: &Section, name: &str) -> usize {
         self.notes.find(own.at, &format!("{{var {name}}}")).unwrap_or(own.at)
     }
@@ -134,7 +134,7 @@ fn token(text: &str) -> Result<String, String> {
     }
 }
 
-/// What `engine` compiles, with the same limits.
+/// Checks an expression that `engine` compiles later, with the same limits.
 fn regex(text: &str) -> Result<String, String> {
     match crate::capture::compile(text) {
         Ok(_) if text.len() <= LONGEST_PLACE => Ok(text.to_owned()),

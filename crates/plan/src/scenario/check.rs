@@ -1,4 +1,4 @@
-//! A whole file, or a whole command line, and references between its parts.
+//! Reads a whole file or command line, and checks the references between its parts.
 
 use super::document::{self, Notes, Section};
 use super::keys::SCENARIO;
@@ -22,16 +22,15 @@ use units::{Nanos, Rate};
 /// Opens another file that the scenario names.
 type Open<'a> = &'a dyn Fn(&str) -> Result<Source, String>;
 
-/// Octets of the longest file: beyond that it is most likely the wrong one.
+/// Octets of the longest file; a longer one is most likely not a scenario.
 const LONGEST_FILE: usize = 1 << 20;
 
-/// Reads the text of a scenario file. `file` is what mistakes call it, and `open` gives another
-/// file that it names, from the folder of the first; its error is a short reason. What `flags` say of the run (its seed,
-/// its threads, …) goes before the file; of the load they may change how many connections there are, how fast they come and for how long
-/// they are held, and the rest is a mistake.
+/// Reads the text of a scenario file. Mistakes call it `file`; `open` returns other files that it names, relative to its folder, or a short
+/// reason. In `flags`, settings of the run (seed, threads, …) take precedence over the file, and those of the load may change the number of
+/// connections, their rates, and the durations; other flags are mistakes.
 ///
 /// # Errors
-/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5x" is not a time; use 5s, 1500ms or 1m30s`.
+/// All mistakes, in file order: `load.toml:12:9: population.users.think: "5x" is not a time; use 5s, 1500ms or 1m30s`.
 pub fn read(
     file: &str,
     text: &str,
@@ -47,12 +46,12 @@ pub fn read(
     }
     let top = document::read(&mut notes, text, &SCENARIO);
     let tables = tables(&mut notes, &top, open);
-    // What the flags say of the run goes before what the file says.
+    // Settings of the run in flags take precedence over those in the file.
     let mut of_flags = Notes::of_flags();
     let lead = typed::of_flags(&mut of_flags, flags, &[Role::Machine, Role::Judgement]);
     let settings = Settings::read(&mut of_flags, &lead).or(Settings::read(&mut notes, &top));
     let plan = plan(&mut notes, (&top, &tables), settings, around);
-    // With a mistake in the file, the load to change is not known.
+    // After a mistake in the file, the load that flags would change is unknown.
     let (is_whole, mut beside) = (notes.is_empty(), FlagReader::beside_a_scenario(flags));
     let plan = if is_whole { overridden(plan, &mut beside) } else { plan };
     let own = thresholds(&mut of_flags, &lead, &plan.populations, (is_whole, &names(&top)));
@@ -61,7 +60,7 @@ pub fn read(
     whole(plan, beside, around, [notes, of_flags])
 }
 
-/// Reads a command line: it is the top level of a file, with one population. `Machine` and `Judgement` are in it, too.
+/// Reads a command line like the top level of a file with one population. The flags of `Machine` and `Judgement` are included.
 ///
 /// # Errors
 /// All mistakes, in the order of the flags: `--think: "5x" is not a time; use 5s, 1500ms or 1m30s`.
@@ -75,7 +74,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     whole(Plan { text, ..plan }, FlagReader::new(flags), around, [notes, Notes::of_flags()])
 }
 
-/// The plan with what is only a flag, or all that is wrong.
+/// Adds what only flags can set to the plan; returns it, or all mistakes.
 fn whole(
     plan: Plan,
     mut beside: FlagReader,
@@ -89,7 +88,7 @@ fn whole(
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 
-/// What is said of the run, and not of a population: in a file, or by flags.
+/// Settings of the run, not of a population, from a file or flags.
 #[derive(Default)]
 struct Settings {
     sources: Option<Sources>,
@@ -112,7 +111,7 @@ impl Settings {
         }
     }
 
-    /// These, and where they say nothing, others.
+    /// Fills settings that are absent here from `other`.
     fn or(self, other: Settings) -> Settings {
         Settings {
             sources: self.sources.or(other.sources),
@@ -125,14 +124,14 @@ impl Settings {
     }
 }
 
-/// What a top level says.
+/// The plan of a top level.
 fn plan(
     notes: &mut Notes,
     (top, tables): (&Section, &[Csv]),
     settings: Settings,
     around: &Environment,
 ) -> Plan {
-    // The sources' family decides which addresses of the target are taken.
+    // The address family of the sources decides which addresses of a target are used.
     let sources = settings.sources.unwrap_or(Sources::Automatic);
     let mut reader = Reader { notes, around, tables, top, v4: sources.is_v4() };
     let populations = reader.populations();
@@ -163,14 +162,14 @@ fn plan(
     }
 }
 
-/// Whether each operation of all populations can have a place of 16 bits: that is all that a connection keeps of it.
+/// Whether the operations of all populations can be numbered with 16 bits: a connection stores only the number of its operation.
 pub(super) fn have_places(populations: &[Population]) -> bool {
     populations.iter().map(Population::operations).sum::<usize>() <= 1 << 16
 }
 
-/// The stages, which refer to populations by name.
+/// The stages; they refer to populations by name.
 fn stages_of(notes: &mut Notes, top: &Section, populations: &[Population]) -> Vec<Stage> {
-    // Without a wrong one their indices are those of the file.
+    // Indices in the file. They are those in `populations`, too, unless one was left out because of a mistake.
     let mut names: Vec<&str> = match top.has("population") {
         true => top
             .sections("population")
@@ -179,11 +178,11 @@ fn stages_of(notes: &mut Notes, top: &Section, populations: &[Population]) -> Ve
             .collect(),
         false => vec!["main"],
     };
-    // So that their number has 16 bits too.
+    // Indices have 16 bits.
     names.truncate(u16::MAX.into());
     let before = notes.len();
     let stages = stages(notes, top, &names, populations);
-    // If `of` is a mistake, its populations are not known.
+    // After a mistake in `of`, the populations that stages start are unknown.
     let is_known = !top.is_wrong("stage") && !top.sections("stage").iter().any(Section::has_mistake);
     if notes.len() == before && is_known {
         all_come_up(notes, top, &names, &stages);
@@ -191,7 +190,7 @@ fn stages_of(notes: &mut Notes, top: &Section, populations: &[Population]) -> Ve
     stages
 }
 
-/// The tables of values; also those that cannot be read, without columns.
+/// The tables of values; one that cannot be read is included without columns.
 fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
     let mut tables = Vec::new();
     for (scalar, section) in top.named("csv") {
@@ -214,7 +213,7 @@ fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
 }
 
 impl Reader<'_, '_> {
-    /// All populations; those with a wrong target are left out.
+    /// All populations; those with an invalid target are left out.
     fn populations(&mut self) -> Vec<Population> {
         let top = self.top;
         self.defaults();
@@ -271,8 +270,8 @@ impl Reader<'_, '_> {
         Some(Probe::new(rate?, Population { streams, timeout, ..probe_population(target, tls, headers) }))
     }
 
-    /// A probe without a target of its own: of the population at the file's target, or else of the first that sends requests. It sends what
-    /// that one sends, if that is always the same.
+    /// A probe without a separate target. It uses the population at the file's top-level target, or else the first one that sends requests,
+    /// and repeats the request of that population if that is always the same.
     fn probe_like(&mut self, populations: &[Population], rate: Option<Rate>) -> Option<Probe> {
         let top = self.top;
         let has_requests = |population: &&Population| population.target.scheme.has_requests();
@@ -281,7 +280,7 @@ impl Reader<'_, '_> {
         let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
         let is_alone = !top.has("population") && !top.has("step");
         let Some(first) = first.or(populations.first().filter(|_| is_alone)) else {
-            // With an invalid target the schemes are not known.
+            // After an invalid target, the schemes are unknown.
             if self.notes.is_empty() {
                 let why = "the probe needs an http:// target; use [probe] with target = \
                         \"http://host:port/\"";
@@ -298,13 +297,13 @@ impl Reader<'_, '_> {
         Some(Probe::new(rate?, Population { streams: first.streams, timeout, ..like }))
     }
 
-    /// That of the file's top, as of all populations without one of their own.
+    /// The timeout at the file's top level, which populations inherit, too.
     fn probe_timeout(&mut self) -> Nanos {
         self.top.read(self.notes, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT)
     }
 }
 
-/// HTTP/2 where the populations speak it there: the one at the same URL, or else the first at the same addresses.
+/// Whether the probe uses HTTP/2: like the population with the same URL, or else the first one with the same addresses.
 fn streams_at(target: &Target, populations: &[Population]) -> Option<u16> {
     let is_there = |own: &&Population| {
         own.target.scheme.has_plain_requests() && own.target.destinations == target.destinations
@@ -313,14 +312,14 @@ fn streams_at(target: &Target, populations: &[Population]) -> Option<u16> {
     same.or_else(|| populations.iter().find(is_there))?.streams
 }
 
-/// One that makes the first request of a population, as the probe is to; a message, where it has none.
+/// The population reduced to its first request, for the probe; to its message if it has no requests.
 fn calling(mut like: Population) -> Population {
     let call = like.requests().next().cloned();
     let activity = call.map(|call| Activity::again(call, Think::default()));
     Population { activity: activity.unwrap_or_else(|| like.activity.clone()), ..like }
 }
 
-/// One that sends the request of its target, as the probe is to.
+/// A population for the probe that requests the path of its target.
 fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> Population {
     let request = Request { headers, ..Request::get(target.path.clone(), Expectation::default()) };
     Population {
@@ -343,11 +342,11 @@ fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> P
     }
 }
 
-/// A population that no stage moves would do nothing.
+/// Reports populations that no stage starts: they would do nothing.
 fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage]) {
     for (i, name) in names.iter().enumerate() {
         let moved = stages.iter().any(|stage| stage.to > Share::NONE && stage.of.contains(&(i as u16)));
-        // One without a name cannot be in the stages.
+        // Stages cannot name a population without a name.
         if !moved && !name.is_empty() {
             let at = top.sections("population").get(i).map_or(top.at, |own| own.at);
             let fix = format!("no stage starts it; add {name:?} to the `of` of a stage");
@@ -356,13 +355,13 @@ fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage
     }
 }
 
-/// The names of the populations of a file, with a place for each that has none.
+/// The names of a file's populations; `None` for one without a name.
 fn names(top: &Section) -> Vec<Option<&str>> {
     top.sections("population").iter().map(|own| Some(&*own.scalar("name")?.text)).collect()
 }
 
-/// The thresholds, on figures of the whole run and of the populations. `is_whole`: none of those was left out for a mistake; with the names
-/// of all.
+/// The thresholds on figures of the whole run and of populations. `is_whole`: no population or step was left out because of a mistake;
+/// `names`: those of all populations.
 fn thresholds(
     notes: &mut Notes,
     section: &Section,
@@ -370,7 +369,7 @@ fn thresholds(
     (is_whole, names): (bool, &[Option<&str>]),
 ) -> Vec<Threshold> {
     let mut all = Vec::new();
-    // What was left out for a mistake may be what is named: a step, or a population whose name is one.
+    // The name may be that of a step or population that was left out because of a mistake.
     let may_be_left_out = |text: &str| {
         let first = text.trim_start().split_once('.').map(|(first, _)| first);
         !is_whole && first.is_some() && (names.contains(&None) || names.contains(&first))
@@ -380,7 +379,7 @@ fn thresholds(
             Ok(threshold) => all.push(threshold),
             Err(_) if may_be_left_out(&scalar.text) => {}
             Err(why) if !is_whole && why.wanted == NEVER_HELD => {}
-            // It may list all figures; what is the user's in it is escaped.
+            // The message may list all figures on several lines; the user's text in it is escaped.
             Err(why) => notes.add_lines(scalar.at, "thresholds", &why.to_string()),
         }
     }

@@ -1,5 +1,5 @@
-//! The file as TOML, checked against the table of keys: values with their places, and what is not allowed. A command line is
-//! the top level of a file whose places are its flags.
+//! A file parsed as TOML and checked against the table of keys: values with their offsets, and mistakes. A command line is read as the top
+//! level of a file whose offsets are the numbers of its flags.
 
 use super::keys::{SYNONYMS, TABLES};
 use crate::Mistake;
@@ -12,43 +12,43 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The mistakes found so far, and where they are.
+/// The mistakes found so far, with their places.
 pub(super) struct Notes<'t> {
-    /// None: on a command line.
+    /// `None` for a command line.
     file: Option<File<'t>>,
-    /// Each with its offset: an octet of the file, or the number of a flag.
+    /// Each mistake with its offset: an octet of the file, or the number of a flag.
     found: Vec<(usize, Mistake)>,
 }
 
 struct File<'t> {
     name: String,
     text: &'t str,
-    /// The octet where each line begins.
+    /// Octet at which each line begins.
     lines: Vec<usize>,
 }
 
-/// A text of the file, or a number in it, with its offset.
+/// A text or number of the file, with its offset.
 #[derive(Clone, Debug)]
 pub(super) struct Scalar {
     pub(super) text: String,
     pub(super) at: usize,
 }
 
-/// A table of the file with known keys and values of the right kind; others are noted as mistakes.
+/// A table of the file: only known keys with values of the right kind; all others were reported as mistakes.
 pub(super) struct Section {
-    /// As a mistake names it: `population.users`.
+    /// Its name in mistakes: `population.users`.
     pub(super) path: String,
-    /// The octet where it begins.
+    /// Octet at which it begins.
     pub(super) at: usize,
-    /// The key, its offset and its value.
+    /// Keys with their values.
     pub(super) values: Vec<(&'static Key, Value)>,
-    /// Keys that are there with a mistake in them: absent, and still not missing.
+    /// Keys with an invalid value: they are not in `values`, but not missing either.
     pub(super) wrong: Vec<&'static str>,
-    /// Keys that it cannot have.
+    /// Number of unknown keys.
     pub(super) unknown: usize,
 }
 
-/// A value of the right kind.
+/// A value of the kind that its key requires.
 pub(super) enum Value {
     Scalar(Scalar),
     Scalars(Vec<Scalar>),
@@ -65,18 +65,18 @@ impl<'t> Notes<'t> {
         Notes { file: Some(File { name: escaped(file), text, lines }), found: Vec::new() }
     }
 
-    /// Those of a command line.
+    /// For a command line.
     pub(super) fn of_flags() -> Notes<'static> {
         Notes { file: None, found: Vec::new() }
     }
 
-    /// Notes what is wrong at an offset, with the key that it is about.
+    /// Reports a mistake at an offset, with the key that it concerns.
     pub(super) fn add(&mut self, at: usize, key: &str, why: impl fmt::Display) {
         let (place, text) = (self.place(at, key), escaped(&why.to_string()));
         self.found.push((at, Mistake { place, text }));
     }
 
-    /// The same, where `why` has several lines of our own.
+    /// Like [`Notes::add`], for a message of throng in several lines.
     pub(super) fn add_lines(&mut self, at: usize, key: &str, why: &str) {
         let text = why.lines().map(escaped).collect::<Vec<_>>().join("\n");
         self.found.push((at, Mistake { place: self.place(at, key), text }));
@@ -91,12 +91,13 @@ impl<'t> Notes<'t> {
         format!("{}:{line}:{column}{colon}{}", file.name, escaped(key))
     }
 
-    /// A flag as it is written here, where it may be a key: `--think`, or `think`.
+    /// A flag's name in this input: `--think`, or the key `think`.
     pub(super) fn name(&self, flag: &Flag) -> String {
         if self.file.is_some() { flag.in_file().name.to_owned() } else { flag.place() }
     }
 
-    /// The same with a value, which is written so in a file: `--think 5s`, or `think = "5s"`. A flag that takes none has `true` there.
+    /// A flag with a value, as this input writes it: `--think 5s`, or `think = "5s"`. In a file, `value` is `true` for a flag that takes
+    /// none.
     pub(super) fn written(&self, flag: &Flag, value: &str) -> String {
         match (&self.file, flag.takes) {
             (Some(_), _) => format!("{} = {value}", flag.in_file().name),
@@ -106,27 +107,27 @@ impl<'t> Notes<'t> {
         }
     }
 
-    /// The octet of a text in the file, from `at` on.
+    /// Octet of a text in the file, at or after `at`.
     pub(super) fn find(&self, at: usize, text: &str) -> Option<usize> {
         let file = self.file.as_ref()?;
         let at = file.text.floor_char_boundary(at);
         file.text[at..].find(text).map(|found| at + found)
     }
 
-    /// How many there are.
+    /// Number of mistakes.
     pub(super) fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Is there none?
+    /// Whether there are no mistakes.
     pub(super) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// All of them, in the order of the file, or of the flags.
+    /// All mistakes, in the order of the file or the flags.
     pub(super) fn into_mistakes(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
-        // What several populations take over from the top is read for each of them.
+        // A top-level value is read for each population that inherits it, which repeats its mistakes.
         let mut seen = HashSet::new();
         let all = self.found.into_iter().map(|(_, mistake)| mistake);
         all.filter(|mistake| seen.insert(mistake.to_string())).collect()
@@ -134,7 +135,7 @@ impl<'t> Notes<'t> {
 }
 
 impl File<'_> {
-    /// Line and column of an octet, both from 1; a column is a character.
+    /// Line and column of an octet, both from 1; columns count characters.
     fn position(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);
         let line = self.lines.partition_point(|start| *start <= at);
@@ -142,13 +143,13 @@ impl File<'_> {
     }
 }
 
-/// The flag of a key, which may be one inside the flag's: `headers.X-A`.
+/// The flag of a key, or of the key that contains it: `headers.X-A`.
 fn of_key(key: &str) -> Option<&'static Flag> {
     let first = key.split(['.', '[']).next().unwrap_or_default();
     FLAGS.iter().find(|flag| flag.key.is_some_and(|own| own.name == first)).copied()
 }
 
-/// A text of the user in one line of a message: what would move the cursor of a terminal is escaped.
+/// The user's text for a one-line message: control characters are escaped, because they could move a terminal's cursor.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -157,7 +158,7 @@ fn escaped(text: &str) -> String {
     shown
 }
 
-/// Reads a file against its table. Invalid TOML is noted, and the rest is read nevertheless.
+/// Reads a file with the keys of `table`. Invalid TOML is reported, and the rest is read nevertheless.
 pub(super) fn read(notes: &mut Notes, text: &str, table: &'static Table) -> Section {
     let (root, errors) = DeTable::parse_recoverable(text);
     let mut last = None;
@@ -191,7 +192,7 @@ fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &
     section
 }
 
-/// What to write instead of a key that a table has not.
+/// What to use instead of a key that a table lacks.
 fn instead(text: &str, table: &Table) -> String {
     let names = || table.keys.iter().map(|key| key.name);
     let here =
@@ -205,13 +206,13 @@ fn instead(text: &str, table: &Table) -> String {
     }
 }
 
-/// The value, where it is of the key's kind; what is wrong with it is noted.
+/// The value if it is of the key's kind; otherwise reports why not.
 fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeValue>) -> Option<Value> {
     let at = found.span().start;
     let read = match (key.kind, found.get_ref()) {
         (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_) | Kind::TruthOrText, DeValue::String(_))
         | (Kind::Number, DeValue::String(_) | DeValue::Integer(_)) => scalar(found).map(Value::Scalar),
-        // TOML takes each number with an exponent for a floating-point one; whether it is whole, its reader sees.
+        // TOML reads a number with an exponent as floating point; the key's parser decides whether it is an integer.
         (Kind::Number, DeValue::Float(number)) if number.as_str().contains(['e', 'E']) => {
             Some(Value::Scalar(Scalar { text: number.as_str().to_owned(), at }))
         }
@@ -247,7 +248,7 @@ fn not_allowed(notes: &mut Notes, path: &str, key: &Key, found: &Spanned<DeValue
     notes.add(found.span().start, path, format!("{what} is not allowed here; use {}", as_written(key)));
 }
 
-/// A value inside that of a key; what is wrong with it is noted, and the others are read nevertheless.
+/// An element of a key's value; a mistake in it is reported, and the others are read nevertheless.
 fn read_or_note(
     notes: &mut Notes,
     path: &str,
@@ -262,7 +263,7 @@ fn read_or_note(
     value
 }
 
-/// The example, with its key where that is not in it already.
+/// A key's example, with the key unless the example contains it.
 fn as_written(key: &Key) -> String {
     match key.kind {
         Kind::Tables(_) | Kind::Named(_) => key.example.to_owned(),
@@ -270,7 +271,7 @@ fn as_written(key: &Key) -> String {
     }
 }
 
-/// The article and the name of the value's type.
+/// Name of the value's type, with its article.
 fn what(found: &DeValue) -> &'static str {
     match found {
         DeValue::String(_) => "a text",
@@ -283,7 +284,7 @@ fn what(found: &DeValue) -> &'static str {
     }
 }
 
-/// A text, or a whole number in decimal as it was written.
+/// A text, or a decimal integer as it was written.
 fn scalar(found: &Spanned<DeValue>) -> Option<Scalar> {
     let text = match found.get_ref() {
         DeValue::String(text) => text.to_string(),
@@ -293,12 +294,12 @@ fn scalar(found: &Spanned<DeValue>) -> Option<Scalar> {
     Some(Scalar { text, at: found.span().start })
 }
 
-/// A key of the user's.
+/// A key that the user chose.
 fn named_by(name: &Spanned<Cow<str>>) -> Scalar {
     Scalar { text: name.get_ref().to_string(), at: name.span().start }
 }
 
-/// `true` or `false`, as a text.
+/// `true` or `false` as a text.
 fn truth(found: &Spanned<DeValue>) -> Option<Scalar> {
     let DeValue::Boolean(truth) = found.get_ref() else { return None };
     Some(Scalar { text: truth.to_string(), at: found.span().start })
@@ -321,7 +322,7 @@ fn pairs(
     pairs
 }
 
-/// The tables of a list; each is called by its `name` key, or counted from 1.
+/// The tables of a list; their paths contain the value of `name`, or a number from 1.
 fn tables<'v, 'i: 'v>(
     notes: &mut Notes,
     path: &str,
@@ -359,7 +360,7 @@ fn named(
 }
 
 impl Value {
-    /// The first value of a flag, as typed; none of one that takes none.
+    /// The first value of a flag, as typed; `None` for a flag that takes none.
     fn typed(&self) -> Option<String> {
         match self {
             Value::Scalar(scalar) => Some(scalar.text.clone()),
@@ -373,7 +374,7 @@ impl Value {
 }
 
 impl Section {
-    /// A key of this section, as a mistake names it.
+    /// Name in mistakes of a key in this section.
     pub(super) fn key(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
@@ -382,12 +383,12 @@ impl Section {
         self.values.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
 
-    /// Is the key present, even if with a mistake?
+    /// Whether the key is present, even with an invalid value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.value(name).is_some() || self.is_wrong(name)
     }
 
-    /// Whether one of its own keys is a mistake: what it says is not known then.
+    /// Whether any of its keys is unknown or invalid, so that its meaning is unknown.
     pub(super) fn has_mistake(&self) -> bool {
         self.unknown > 0 || !self.wrong.is_empty()
     }
@@ -397,51 +398,51 @@ impl Section {
         self.wrong.contains(&name)
     }
 
-    /// A text or a number.
+    /// The value of a key that is a text or number.
     pub(super) fn scalar(&self, name: &str) -> Option<&Scalar> {
         let Value::Scalar(scalar) = self.value(name)? else { return None };
         Some(scalar)
     }
 
-    /// Texts in brackets; none where the key is absent.
+    /// The value of a key that is an array of texts; `None` if absent.
     pub(super) fn scalars(&self, name: &str) -> Option<&[Scalar]> {
         let Value::Scalars(scalars) = self.value(name)? else { return None };
         Some(scalars)
     }
 
-    /// `true` or `false`.
+    /// The value of a key that is `true` or `false`.
     pub(super) fn truth(&self, name: &str) -> Option<bool> {
         let Value::Truth(truth, _) = self.value(name)? else { return None };
         Some(*truth)
     }
 
-    /// The user's own keys.
+    /// The pairs of a key whose names the user chose.
     pub(super) fn pairs(&self, name: &str) -> &[(Scalar, Scalar)] {
         if let Some(Value::Pairs(pairs)) = self.value(name) { pairs } else { &[] }
     }
 
-    /// A table.
+    /// The value of a key that is a table.
     pub(super) fn section(&self, name: &str) -> Option<&Section> {
         let Value::Section(section) = self.value(name)? else { return None };
         Some(section)
     }
 
-    /// An array of tables; none if the key is absent.
+    /// The value of a key that is an array of tables; empty if absent.
     pub(super) fn sections(&self, name: &str) -> &[Section] {
         if let Some(Value::Sections(sections)) = self.value(name) { sections } else { &[] }
     }
 
-    /// Is it a list of tables, without any?
+    /// Whether the key is an empty array of tables.
     pub(super) fn is_empty_list(&self, name: &str) -> bool {
         matches!(self.value(name), Some(Value::Sections(sections)) if sections.is_empty())
     }
 
-    /// Tables with names of the user.
+    /// The tables of a key whose names the user chose.
     pub(super) fn named(&self, name: &str) -> &[(Scalar, Section)] {
         if let Some(Value::Named(sections)) = self.value(name) { sections } else { &[] }
     }
 
-    /// The place of a key's value; the section's start if it is absent.
+    /// Offset of a key's value; the section's if absent.
     pub(super) fn at(&self, name: &str) -> usize {
         match self.value(name) {
             Some(Value::Scalar(scalar)) => scalar.at,
@@ -455,7 +456,7 @@ impl Section {
         }
     }
 
-    /// The value of a key as `parse` reads it; none where it is absent, or a mistake, which is noted.
+    /// Parses the value of a key; `None` if it is absent or invalid, which is reported.
     pub(super) fn read<T, E: fmt::Display>(
         &self,
         notes: &mut Notes,
@@ -466,7 +467,7 @@ impl Section {
         parse(&scalar.text).map_err(|why| notes.add(scalar.at, &self.key(name), why)).ok()
     }
 
-    /// Notes a mistake at each of these keys that is present; on a command line, with its value.
+    /// Reports each of these keys that is present; on a command line, with its value.
     pub(super) fn refuse(&self, notes: &mut Notes, keys: &[&str], why: impl fmt::Display) {
         for key in keys.iter().filter(|key| self.has(key)) {
             match self.value(key).filter(|_| notes.file.is_none()).and_then(Value::typed) {
@@ -476,7 +477,7 @@ impl Section {
         }
     }
 
-    /// Notes a mistake at a key's value.
+    /// Reports a mistake at a key's value.
     pub(super) fn note(&self, notes: &mut Notes, name: &str, why: impl fmt::Display) {
         notes.add(self.at(name), &self.key(name), why);
     }

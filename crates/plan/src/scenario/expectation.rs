@@ -1,4 +1,4 @@
-//! The check of a response, as written: in one text as on the command line, or in a table.
+//! Parses and checks `expect`: a text as on the command line, or a table.
 
 use super::document::{Notes, Scalar, Section};
 use crate::capture::pointer;
@@ -6,21 +6,21 @@ use crate::expect::{length, status};
 use crate::header::{is_token, not_a_field};
 use crate::{Expectation, ExpectedLength, LONGEST_VALUE, Scheme};
 
-/// Octets of the longest text that is searched for in a response.
+/// Octets of the longest text to search for in a response.
 const LONGEST_SOUGHT: usize = 8_192;
 
-/// What an expectation is checked against.
+/// What an expectation has to fit.
 #[derive(Clone, Copy)]
 pub(super) struct Context {
     /// The target's protocol.
     pub(super) scheme: Scheme,
-    /// How many numbers the request draws, where that is known.
+    /// How many random numbers the request draws, if known.
     pub(super) numbers: Option<usize>,
-    /// Was something sent that may come back?
+    /// Whether something was sent that may be echoed.
     pub(super) sent: bool,
 }
 
-/// The check of `expect` in a section; none if it is absent, or a mistake, which is noted.
+/// The expectation of a section; `None` if it is absent or invalid, which is reported.
 pub(super) fn read(notes: &mut Notes, section: &Section, context: Context) -> Option<Expectation> {
     if let Some(table) = section.section("expect") {
         return Some(from_table(notes, table, context));
@@ -70,7 +70,7 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     Expectation { status, length, headers, body, echo, skip, json, captures: Vec::new() }
 }
 
-/// A value that the content must have at a pointer.
+/// A value that the content must have at a JSON pointer.
 fn json(notes: &mut Notes, table: &Section, (name, value): &(Scalar, Scalar)) -> Option<(String, String)> {
     let key = table.key("json");
     if value.text.len() > LONGEST_VALUE {
@@ -82,7 +82,7 @@ fn json(notes: &mut Notes, table: &Section, (name, value): &(Scalar, Scalar)) ->
         .ok()
 }
 
-/// Why a text with a variable is not what is meant: it is compared as it is. Other braces are those of JSON.
+/// An error if an expected text contains a variable, which would not be replaced. Other braces belong to JSON.
 fn variable(text: &str, scheme: Scheme) -> Option<String> {
     let written = text.match_indices('{').find_map(|(at, _)| {
         let length = text[at..].find('}')?;
@@ -97,7 +97,7 @@ fn variable(text: &str, scheme: Scheme) -> Option<String> {
     ))
 }
 
-/// A text to search for.
+/// A text to search for in a response.
 fn sought(text: &str, scheme: Scheme) -> Result<String, String> {
     if let Some(why) = variable(text, scheme) {
         return Err(why);

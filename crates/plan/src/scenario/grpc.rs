@@ -1,4 +1,4 @@
-//! Calls of gRPC, as written, checked.
+//! Parses and checks gRPC calls.
 
 use super::document::Section;
 use super::population::Reader;
@@ -9,7 +9,7 @@ use crate::{Body, Call, Content, Expectation, Grpc, Request, Scheme, Target, Tex
 use units::{Bytes, Status};
 
 impl Reader<'_, '_> {
-    /// What the calls of a population share; none where it is not gRPC.
+    /// Settings that a population's calls share; `None` if it does not use gRPC.
     pub(super) fn grpc(&mut self, own: &Section, target: &Target) -> Option<Grpc> {
         if !target.scheme.has_calls() {
             let why = Scheme::required(Scheme::BOTH, Scheme::has_calls);
@@ -29,12 +29,12 @@ impl Reader<'_, '_> {
             let section = if own.has("target") { own } else { self.top };
             section.note(self.notes, "target", why);
         }
-        // That of the file's top is for populations without descriptors.
+        // The top-level value applies only to populations without descriptors.
         let is_streaming = protoset.is_none() && is_streaming.unwrap_or(false);
         Some(Grpc { protoset, is_streaming })
     }
 
-    /// The message of a call, which a section has.
+    /// The message of a call in a section.
     pub(super) fn grpc_body(&mut self, section: &Section, context: &StepContext) -> Option<Body> {
         self.one_body(section);
         let has_protoset = context.grpc.as_ref().is_some_and(|grpc| grpc.protoset.is_some());
@@ -48,7 +48,7 @@ impl Reader<'_, '_> {
         text.or_else(|| section.read(self.notes, "body-file", Content::named).map(Body::File))
     }
 
-    /// The call that a request is; notes what a call cannot have.
+    /// The call that a request makes; reports what calls do not support.
     pub(super) fn call(
         &mut self,
         section: &Section,
@@ -70,7 +70,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// A message as JSON. It has no variables: it is encoded before the run.
+/// A message as JSON. It has no variables, because it is encoded before the run.
 fn json(text: &str) -> Result<Text, String> {
     if text.len() > LONGEST_REQUEST {
         return Err(format!("at most 64 KiB; use --body-file: {}", Bytes(text.len() as u64).brief()));
@@ -82,7 +82,7 @@ fn json(text: &str) -> Result<Text, String> {
     }
 }
 
-/// The call of a target.
+/// The call to a target's method.
 pub(super) fn call(target: &Target, body: Option<Body>, grpc: &Grpc, expect: Expectation) -> Request {
     let call = Call { is_streaming: grpc.is_streaming, message: Vec::new() };
     Request {
@@ -93,14 +93,14 @@ pub(super) fn call(target: &Target, body: Option<Body>, grpc: &Grpc, expect: Exp
     }
 }
 
-/// A call is to succeed, where nothing else is expected.
+/// Adds the status OK unless another is expected.
 pub(super) fn expected(expect: Expectation) -> Expectation {
     Expectation { status: expect.status.or(Some(OK.0)), ..expect }
 }
 
 const OK: Status = Status(0);
 
-/// The name of a method: `/package.Service/Method`.
+/// Checks the name of a method: `/package.Service/Method`.
 fn method(path: &Text) -> Result<(), String> {
     let text = path.to_string();
     let parts: Vec<&str> = text.split('/').collect();

@@ -1,11 +1,11 @@
-//! Every key of a scenario file: the reader, the JSON schema and the reference come from these tables. A key that is also a
-//! flag is in the table of flags.
+//! The tables of all keys of a scenario file: reader, JSON schema and reference follow from them. Keys that are also flags are defined in
+//! the table of flags.
 
 use crate::flag;
 use crate::key::Kind::{Named, Number, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
 use crate::key::{ANSWER, Key, PROBE, Table, key};
 
-/// What other tools call it, and what it is here, in the first of these that the table has.
+/// Names in other tools, and the keys to suggest for them; the first that the table has is used.
 pub(super) const SYNONYMS: [(&str, &str); 29] = [
     ("assert", "expect"),
     ("check", "expect"),
@@ -38,11 +38,11 @@ pub(super) const SYNONYMS: [(&str, &str); 29] = [
     ("vus", "connections"),
 ];
 
-/// All of them, in the order in which people read of them.
+/// All tables, in the order of the reference.
 pub(super) static TABLES: [&Table; 9] =
     [&SCENARIO, &POPULATION, &STEP, &ANSWER, &CAPTURE, &ON, &STAGE, &PROBE, &CSV];
 
-/// The file itself.
+/// The top level.
 pub(super) static SCENARIO: Table = Table {
     name: "scenario",
     place: "the top level",

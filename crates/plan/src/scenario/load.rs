@@ -1,4 +1,4 @@
-//! How many connections, and when: the load models of a population, as written, checked.
+//! Parses and checks the load of a population, and the stages of the run: how many connections, and when.
 
 use super::document::{Notes, Section};
 use crate::flag;
@@ -8,7 +8,7 @@ use crate::{Hold, Load, LoadKeys, Population, Ramp, Share, Stage};
 use std::fmt::Display;
 use units::{Nanos, ParseError, Rate};
 
-/// The load of a population, its requests on each connection, and its requests in all.
+/// The load of a population, its requests per connection, and its requests in total.
 pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>, Option<u64>) {
     let requests = own.read(notes, "requests", requests);
     let keys = LoadKeys {
@@ -40,7 +40,7 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>, Opti
     (keys.load(), calls, requests)
 }
 
-/// A rate that is not zero.
+/// A rate above zero.
 pub(super) fn some_rate(text: &str) -> Result<Rate, ParseError> {
     rate_per_s(text, "20k/s")
 }
@@ -49,7 +49,7 @@ fn at_least_one(text: &str) -> Result<u32, ParseError> {
     within(text, u32::MAX, "a number of at least 1", "10 or 40k")
 }
 
-/// The stages, in order; without any, the two given by `ramp` and `duration`. `names`: those of the populations.
+/// The stages in order; by default a single one, from `ramp` and `duration`. `names`: the populations.
 pub(super) fn stages(
     notes: &mut Notes,
     top: &Section,
@@ -57,7 +57,7 @@ pub(super) fn stages(
     populations: &[Population],
 ) -> Vec<Stage> {
     if !top.has("stage") {
-        // Where all of them end by themselves, nothing else ends them.
+        // If all populations end by themselves, no duration ends the stage.
         let all_end = populations.iter().all(Population::ends);
         let usual = if all_end { Hold::Forever } else { DEFAULT_HOLD };
         let ramp = top.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
@@ -76,7 +76,7 @@ pub(super) fn stages(
     if top.is_empty_list("stage") {
         top.note(notes, "stage", "empty; remove it, or use [[stage]]");
     }
-    // The level of each population at the end of the stages so far.
+    // Share of each population at the end of the stages so far.
     let mut shares = vec![Share::NONE; names.len()];
     let mut stages = Vec::with_capacity(sections.len());
     for (i, section) in sections.iter().enumerate() {
@@ -89,7 +89,7 @@ pub(super) fn stages(
     stages
 }
 
-/// Reads a stage, and moves `shares` to where it ends.
+/// Reads a stage, and updates `shares` to its end.
 fn stage(notes: &mut Notes, section: &Section, names: &[&str], shares: &mut [Share]) -> Stage {
     let of = of(notes, section, names);
     let before = of.iter().map(|population| shares[usize::from(*population)]).max().unwrap_or(Share::NONE);
@@ -130,12 +130,12 @@ fn of(notes: &mut Notes, section: &Section, names: &[&str]) -> Vec<u16> {
     of
 }
 
-/// All populations, by their places in the file.
+/// All populations, by index in the file.
 fn all(names: &[&str]) -> Vec<u16> {
     (0..names.len() as u16).collect()
 }
 
-/// The population of this name, by its place in the file.
+/// Index in the file of the population with this name.
 fn index(names: &[&str], text: &str) -> Result<u16, String> {
     let at = names.iter().position(|name| *name == text).map(|at| at as u16);
     at.ok_or_else(|| {
@@ -144,10 +144,10 @@ fn index(names: &[&str], text: &str) -> Result<u16, String> {
     })
 }
 
-/// Octets of the longest label.
+/// Octets of the longest stage name.
 const LONGEST_LABEL: usize = 64;
 
-/// A name that is only shown.
+/// A name that is only displayed.
 fn label(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("empty name; use up".to_owned()),

@@ -1,4 +1,4 @@
-//! A number in the text of a scenario file, found by its path: a search puts others in its place.
+//! Finds a number in the text of a scenario file by its path, so that a search can replace it.
 
 use super::document::Notes;
 use crate::Mistake;
@@ -8,34 +8,35 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use units::Count;
 
-/// A number that a scenario file has, with its place in the text.
+/// A number of a scenario file, with its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// As the file has it, in the unit that stands after it there: 100 of `"100/s"`.
+    /// Its value, in the unit that follows it in the file: 100 for `"100/s"`.
     pub value: u64,
-    /// That unit: `/s`, or nothing. It stays as it is.
+    /// The unit, `/s` or empty; it stays when the number is replaced.
     pub unit: String,
-    /// The octets of its digits.
+    /// Octets of the number, including a multiplier such as `k`.
     at: Range<usize>,
 }
 
-/// What a file has at a path.
+/// The value at a path.
 struct Entry {
     path: String,
     at: usize,
-    /// Or why it is none that can be searched.
+    /// The number, or why a search cannot vary the value.
     number: Result<Number, Why>,
 }
 
-/// Why a value is no number that can be searched; and what to write, if that helps.
+/// Why a search cannot vary a value, and what to write instead, if that helps.
 type Why = (String, Option<&'static str>);
 
 impl Number {
-    /// Finds the number at a path like `population.chat.connections`: keys, and of tables in a list the `name`, or
-    /// `[1]` for the first.
+    /// Finds the number at a path such as `population.chat.connections`. Tables in a list are named by their `name`, or by a number as in
+    /// `[1]`.
     ///
     /// # Errors
-    /// There is nothing, or no whole number, or one that the search sets; with the place, and the paths that there are.
+    /// There is no value at the path, it is not an integer, or the search itself sets it. The message has the place and the available
+    /// paths.
     pub fn find(file: &str, text: &str, path: &str) -> Result<Number, Mistake> {
         let (root, _) = DeTable::parse_recoverable(text);
         let mut entries = Vec::new();
@@ -59,13 +60,13 @@ impl Number {
         Err(notes.into_mistakes().remove(0))
     }
 
-    /// The text that it was found in, with this value instead.
+    /// The text that the number was found in, with `value` in its place.
     pub fn replaced(&self, text: &str, value: u64) -> String {
         [&text[..self.at.start], &value.to_string(), &text[self.at.end..]].concat()
     }
 }
 
-/// Why a number with this path is no load, as the search replaces it in each step.
+/// Why the number at this path cannot be searched: the search sets it in each step.
 fn set(path: &str) -> Option<(&'static str, Option<&'static str>)> {
     match path {
         "duration" => Some(("is set by the search", Some("use -d"))),
@@ -92,7 +93,7 @@ fn in_value(text: &str, path: &str, value: &Spanned<DeValue>, entries: &mut Vec<
             for (item, nth) in items.iter().zip(1..) {
                 let table = item.get_ref().as_table();
                 let name = table.and_then(|table| table.get("name")?.get_ref().as_str());
-                // As mistakes name them.
+                // Named as in mistakes.
                 let path = name.map_or_else(|| format!("{path}[{nth}]"), |name| joined(path, name));
                 in_value(text, &path, item, entries);
             }
@@ -113,8 +114,8 @@ fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// A whole number, as `200`, `"20k"`, `"100/s"` and `"4 KiB"` are, in a text that begins at this octet. What it is counted in stays: only
-/// thousands become ones.
+/// An integer such as `200`, `"20k"`, `"100/s"` or `"4 KiB"`, in a text that begins at octet `at`. The unit is kept; only a multiplier such
+/// as `k` is resolved.
 fn number(written: &str, at: usize) -> Option<Number> {
     let inner = written.trim_matches(['"', '\'']);
     let begin = at + written.find(inner)?;
@@ -125,12 +126,12 @@ fn number(written: &str, at: usize) -> Option<Number> {
     Some(Number { value, unit: unit.trim().to_owned(), at: begin..begin + counted.len() })
 }
 
-/// How many octets of digits a text begins with.
+/// Number of octets in the digits at the beginning of a text.
 fn digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit() && !"_,".contains(c)).unwrap_or(text.len())
 }
 
-/// Whether the number before it is of thousands, or of more: `k`, `g`, `k/s`, `m/s`. An `m` alone may be minutes.
+/// Whether the digits are followed by a multiplier: `k`, `g`, `k/s`, `m/s`. An `m` alone may mean minutes.
 fn is_of_thousands(rest: &str) -> bool {
     let mut letters = rest.chars();
     let (scale, next) = (letters.next(), letters.next());
@@ -142,14 +143,14 @@ fn is_of_thousands(rest: &str) -> bool {
 }
 
 const NO_NUMBER: &str = "is no whole number";
-/// Characters of a value that are shown.
+/// Most characters of a value that a message shows.
 const SHOWN: usize = 40;
 
-/// Why a value is no number that can be searched.
+/// Why a search cannot vary a value.
 fn why_none(written: &str) -> Why {
     let inner = written.trim_matches(['"', '\'']);
     let (why, instead) = match digits(inner) {
-        // What is no amount may be a secret.
+        // A text without a number may be secret, so it is not shown.
         0 => return (NO_NUMBER.to_owned(), None),
         _ if inner.contains("..") => ("is a range", "write one number"),
         n if inner[n..].starts_with('.') => {

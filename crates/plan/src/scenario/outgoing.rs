@@ -1,4 +1,4 @@
-//! What all requests of a population have in common, and where they go, as written, checked.
+//! Parses and checks where a population's requests go, and what they have in common.
 
 use super::document::{Scalar, Section};
 use super::grpc;
@@ -9,11 +9,11 @@ use crate::request::LONGEST_REQUEST;
 use crate::text::Place;
 use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, flag, header};
 
-/// The field of a user's name and password.
+/// Header field with a user's name and password.
 const AUTHORIZATION: &str = "Authorization";
 
 impl Reader<'_, '_> {
-    /// The target that a section names, or else the file's top, and what is dialled for it.
+    /// The target of a section, or else the top-level one, and what is dialled for it.
     pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
         let section = if own.has(key) { own } else { self.top };
         if !section.has(key) {
@@ -38,7 +38,7 @@ impl Reader<'_, '_> {
         Some(target)
     }
 
-    /// Where the target is a mistake: one of its scheme, so that the other keys are read nevertheless.
+    /// A stand-in with the scheme of an invalid target, so that the remaining keys can be checked.
     pub(super) fn stand_in(&self, own: &Section) -> Option<Target> {
         let section = if own.has("target") { own } else { self.top };
         let (scheme, secure, _) = Scheme::split(&section.scalar("target")?.text).ok()?;
@@ -64,7 +64,7 @@ impl Reader<'_, '_> {
         header::host(&host.1.text).ok()
     }
 
-    /// The fields of each request, or of the upgrade, with that of the target's user. The Host is the target's.
+    /// The header fields of each request or upgrade, including the authorization of the target's user. Host is part of the target.
     pub(super) fn fields(&mut self, own: &Section, target: &Target) -> Vec<(String, Text)> {
         if !target.scheme.has_path() {
             return Vec::new();
@@ -106,7 +106,7 @@ impl Reader<'_, '_> {
         login.chain(fields).collect()
     }
 
-    /// A field, checked.
+    /// A checked header field.
     pub(super) fn header(
         &mut self,
         section: &Section,
@@ -122,7 +122,7 @@ impl Reader<'_, '_> {
         (name.text.clone(), text.unwrap_or_default())
     }
 
-    /// The content of a request of HTTP.
+    /// The content of an HTTP request.
     pub(super) fn body(&mut self, section: &Section) -> Option<Body> {
         let tables = self.tables;
         self.one_body(section);
@@ -131,7 +131,7 @@ impl Reader<'_, '_> {
         text.map(Body::Text).or(file.map(Body::File))
     }
 
-    /// Notes a second content.
+    /// Reports a second content.
     pub(super) fn one_body(&mut self, section: &Section) {
         if section.has("body") {
             let body = self.notes.name(&flag::BODY);
@@ -140,7 +140,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The one request of a population without steps.
+    /// The request of a population without steps.
     pub(super) fn only_request(&mut self, context: &StepContext) -> Step {
         let (own, target) = (context.own, context.target);
         let expect = Request::get(target.path.clone(), Expectation::default());
@@ -157,7 +157,7 @@ impl Reader<'_, '_> {
             None => {
                 let body = self.body(with_body);
                 let method = self.inherited(own, "method", header::method);
-                // As with curl.
+                // The default of curl.
                 let usual = if body.is_some() { "POST" } else { "GET" };
                 let method = method.unwrap_or_else(|| usual.to_owned());
                 Request { method, headers, body, ..expect }
@@ -176,7 +176,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Checks the value of a field that throng reads too.
+/// Checks a field whose value throng itself uses.
 fn own_value(name: &str, value: &Text) -> Result<(), String> {
     match value.fixed_text() {
         None if name.eq_ignore_ascii_case("sec-websocket-protocol") => {
@@ -190,7 +190,7 @@ fn own_value(name: &str, value: &Text) -> Result<(), String> {
     }
 }
 
-/// The message where no rule is for the target.
+/// The error if no rule of connect-to applies to the target.
 fn not_routed(target: &Target) -> String {
     let port = target.destinations[0].port();
     match target.is_single() {
@@ -201,7 +201,7 @@ fn not_routed(target: &Target) -> String {
     }
 }
 
-/// These fields, after those defaults that have another name.
+/// The defaults that `own` does not override, followed by `own`.
 pub(super) fn with_defaults(own: Vec<(String, Text)>, defaults: &[(String, Text)]) -> Vec<(String, Text)> {
     let is_free = |name: &str| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut all: Vec<_> = defaults.iter().filter(|(name, _)| is_free(name)).cloned().collect();

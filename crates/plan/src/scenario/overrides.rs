@@ -1,4 +1,4 @@
-//! What the command line may change of a scenario's load: how many connections, how fast, for how long.
+//! Flags that change the load of a scenario file: the number of connections, their rates, and durations.
 
 use super::load::some_rate;
 use crate::flag;
@@ -7,7 +7,7 @@ use crate::value::{connections, hold, ramp, requests};
 use crate::{Hold, Load, LoadKeys, Plan, Ramp, Stage};
 use std::error::Error;
 
-/// The plan with the load of the flags; a flag that cannot change it is a mistake.
+/// Applies the flags to the plan's load; a flag that cannot change it is a mistake.
 pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
     let flags_duration = flags.get(&flag::DURATION);
     flags.given(&flag::CONNECTIONS, |text| -> Changed { Ok(spread(&mut plan, connections(text)?)?) });
@@ -56,10 +56,10 @@ pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
     plan
 }
 
-/// Whether a flag could be read, and could change the plan.
+/// Whether a flag was valid and could change the plan.
 type Changed = Result<(), Box<dyn Error>>;
 
-/// The total of connections: those of one population, or of several in proportion, each at least one.
+/// Sets the total number of connections; several populations keep their proportions, each with at least one.
 fn spread(plan: &mut Plan, wanted: u32) -> Result<(), String> {
     let loads = plan.populations.iter_mut().map(|population| &mut population.load);
     let mut each: Vec<(&mut Load, u32)> =
@@ -71,7 +71,7 @@ fn spread(plan: &mut Plan, wanted: u32) -> Result<(), String> {
     if (wanted as usize) < each.len() {
         return Err(format!("{} populations hold connections; use at least {}", each.len(), each.len()));
     }
-    // What is left of the whole after each population goes to those that follow, so that rounding adds up.
+    // Each population takes its part of what is left, so that the rounded parts add up to the total.
     let (mut left, mut whole) = (u64::from(wanted), whole);
     let mut others = each.len() as u64;
     for (load, own) in &mut each {
@@ -85,7 +85,7 @@ fn spread(plan: &mut Plan, wanted: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes the load of the one population that has `what`: the one whose load has a value for `key`.
+/// Changes the load of the only population with `what`, which is the one whose load has a value for `key`.
 fn change<T>(
     plan: &mut Plan,
     what: &str,
@@ -102,7 +102,7 @@ fn change<T>(
     Ok(())
 }
 
-/// The one stage that has something; where none has, the last.
+/// The only stage that has something; if none has it, the only stage.
 fn the_one<'a>(
     stages: &'a mut [Stage],
     has: impl Fn(&Stage) -> bool,

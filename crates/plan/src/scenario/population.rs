@@ -1,4 +1,4 @@
-//! A population, as written, checked.
+//! Parses and checks a population.
 
 use super::document::{Notes, Section};
 use super::expectation::{self, Context};
@@ -14,18 +14,18 @@ use crate::{
 };
 use units::{Count, Nanos};
 
-/// What all parts of the file are read with.
+/// Context for reading any part of a file.
 pub(super) struct Reader<'r, 't> {
     pub(super) notes: &'r mut Notes<'t>,
     pub(super) around: &'r Environment<'r>,
     pub(super) tables: &'r [Csv],
-    /// The top level of the file, with the defaults of all populations.
+    /// The top level, with the defaults of all populations.
     pub(super) top: &'r Section,
-    /// The address family of the sources, if they determine one.
+    /// Address family of the sources, if they determine it: true for IPv4.
     pub(super) v4: Option<bool>,
 }
 
-/// Heads of the figures: `latency.p99` would be two things if a population had such a name.
+/// First parts of figure names. A population must not be called that: `latency.p99` would be ambiguous.
 const FIGURES: [&str; 44] = [
     "agents",
     "all",
@@ -73,16 +73,16 @@ const FIGURES: [&str; 44] = [
     "wanted",
 ];
 
-/// Keys of the one request of a population without steps.
+/// Keys of the request of a population without steps.
 const OF_ONE_REQUEST: [&str; 3] = ["method", "body", "body-file"];
 
-/// Keys of `expect` that are about one response.
+/// Keys of `expect` that concern a single response.
 const OF_STEPS: [&str; 6] = ["status", "length", "headers", "body", "echo", "skip"];
 
-/// Letters of the longest name.
+/// Octets of the longest name.
 const LONGEST_NAME: usize = 64;
 
-/// The name of a population or a step.
+/// Checks the name of a population or step.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let letters = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
     let begins = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
@@ -94,7 +94,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a population, which figures must not have too.
+/// Checks the name of a population; names of figures are reserved.
 pub(super) fn population_name(text: &str) -> Result<String, String> {
     match name(text)? {
         name if FIGURES.contains(&name.as_str()) => {
@@ -104,7 +104,7 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Whether a population over HTTP/2 sends PINGs beside requests: another key says when those are due, or the protocol has nothing but
+/// Whether a population with HTTP/2 sends PINGs in addition to requests: another key schedules its requests, or the protocol always uses
 /// HTTP/2.
 fn pings_beside(own: &Section, scheme: Scheme) -> bool {
     let says_when = ["step", "think", "rate", "arrive"].iter().any(|key| own.has(key));
@@ -113,7 +113,7 @@ fn pings_beside(own: &Section, scheme: Scheme) -> bool {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a population; none if its target is missing, or its scheme wrong. `alone` is the one that the top level defines.
+    /// Reads a population; `None` if its target is missing or its scheme invalid. `alone`: it is the one that the top level defines.
     pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
         if !alone && !own.has("name") {
             self.notes.add(own.at, &own.path, "missing name; use name = \"users\"");
@@ -179,11 +179,11 @@ impl Reader<'_, '_> {
         Some(population)
     }
 
-    /// Notes a number of requests that is never sent: connections that do their steps once send no more than these, and what awaits no
-    /// response, or is sent for none, is no request.
+    /// Reports a total of requests that can never be reached: connections that run their steps once send no more than those, and only acts
+    /// that await a response count.
     fn check_requests(&mut self, own: &Section, population: &Population) {
         let Activity::Steps { steps, then } = &population.activity else { return };
-        // Of alternatives one is done.
+        // Only one of several alternatives runs.
         let of_alternatives = steps.chunk_by(|one, other| one.weight.is_some() && other.weight.is_some());
         let each =
             of_alternatives.filter(|some| some.iter().any(|step| step.act.is_request())).count() as u64;
@@ -200,7 +200,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether connections keep cookies: the population's key, or else the file's top.
+    /// Whether connections keep cookies: the population's key, or else the top-level one.
     fn cookies(&mut self, own: &Section, target: &Target) -> bool {
         let has_cookies = |scheme: Scheme| scheme.of_requests().has_plain_requests();
         if !has_cookies(target.scheme) {
@@ -210,7 +210,7 @@ impl Reader<'_, '_> {
         own.truth("cookies").or_else(|| self.top.truth("cookies")).unwrap_or(false)
     }
 
-    /// Defaults of the top level are valid by themselves, even if no population uses them.
+    /// Checks top-level defaults, even if no population uses them.
     pub(super) fn defaults(&mut self) {
         let (notes, top, tables) = (&mut *self.notes, self.top, self.tables);
         top.read(notes, "think", Think::parse_or_seconds);
@@ -223,7 +223,7 @@ impl Reader<'_, '_> {
         expectation::read(notes, top, Context { scheme, numbers: None, sent: true });
     }
 
-    /// How connections are secured: the population's keys, or else the file's top.
+    /// TLS settings: the population's keys, or else the top-level ones.
     pub(super) fn tls(&mut self, own: &Section, secure: bool) -> Tls {
         if !secure {
             let why = Scheme::required(Scheme::OVER_TLS, |_| true);
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// HTTP/2: requests at once on a connection.
+    /// Concurrent requests per connection; `None` without HTTP/2.
     fn streams(&mut self, own: &Section, target: &Target) -> Option<u16> {
         let keys = [flag::HTTP2.name, flag::STREAMS.name];
         match target.scheme.http2() {
@@ -281,9 +281,9 @@ impl Reader<'_, '_> {
         is_http2.then_some(streams)
     }
 
-    /// Several requests at once on a connection do not go with pauses between them.
+    /// Reports several concurrent requests per connection together with pauses between requests.
     fn several_at_once(&mut self, own: &Section, scheme: Scheme, streams: Option<u16>, activity: &Activity) {
-        // Of WebSockets see [`Reader::streams`].
+        // [`Reader::streams`] checks WebSockets.
         let Activity::Steps { steps, .. } = activity else { return };
         let is_several = scheme.has_requests() && streams.is_some_and(|streams| streams > 1);
         if is_several && steps.iter().any(|step| step.act.pauses()) {
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The value of a key, of the population or else of the file's top.
+    /// The value of a population's key, or else of the top-level one.
     pub(super) fn inherited<T, E: std::fmt::Display>(
         &mut self,
         own: &Section,
@@ -305,7 +305,7 @@ impl Reader<'_, '_> {
         section.read(self.notes, key, parse)
     }
 
-    /// The population's think time, which may come from the top where it means something here.
+    /// The think time of a population. A top-level value is ignored where think times do not apply.
     fn think(&mut self, own: &Section, target: &Target, load: Load) -> Think {
         let pings = !target.scheme.has_requests() && !own.has("step");
         let rated = load.is_paced();
@@ -322,7 +322,7 @@ impl Reader<'_, '_> {
         if pings || rated { Think::default() } else { think }
     }
 
-    /// Why what says when requests are due cannot be used with a rate.
+    /// Why a key that schedules requests cannot be used with a rate.
     fn set_by_rate(&self) -> String {
         let rate = self.notes.name(&flag::RATE);
         format!("cannot be used with {rate}, which sets when requests are due; remove one of the two")
@@ -344,7 +344,7 @@ impl Reader<'_, '_> {
             return (self.in_steps(context, arrives, calls), calls);
         }
         own.refuse(self.notes, &["loop"], "no steps; remove it, or use [[population.step]]");
-        // An arrival leaves once it has done what it came for.
+        // By default, an arrival leaves after one request.
         let calls = calls.or(arrives.then_some(1));
         if !context.target.scheme.has_requests() {
             return self.messages(context, calls);
@@ -363,7 +363,7 @@ impl Reader<'_, '_> {
         (Activity::Steps { steps, then: Then::Again(0) }, calls)
     }
 
-    /// What a population of HTTP/2 does that sends PINGs and no requests.
+    /// The activity of a population with HTTP/2 that sends only PINGs; `None` for others.
     fn pings(&mut self, context: &StepContext, is_http2: bool) -> Option<Activity> {
         let StepContext { own, target, pings_beside, .. } = context;
         if !is_http2 || !target.scheme.has_requests() || !own.has("ping") || *pings_beside {
@@ -380,7 +380,7 @@ impl Reader<'_, '_> {
         Some(Activity::Ping { every, text: Text::default() })
     }
 
-    /// Checks the population's own `expect`, which is the default of its steps.
+    /// Checks the population's `expect`, the default for its steps.
     fn check_expect(&mut self, context: &StepContext) {
         let scheme = context.target.scheme;
         if scheme.has_requests() {
@@ -403,7 +403,7 @@ impl Reader<'_, '_> {
         let steps = self.steps(context);
         let end = if arrives { Then::Close } else { Then::Stay };
         if self.notes.len() > before {
-            // Where steps were left out for a mistake, where they lead to is not known.
+            // If steps were left out because of mistakes, the target of `loop` is unknown.
             self.check_loop(own);
             return Activity::Steps { steps, then: end };
         }
@@ -422,8 +422,8 @@ impl Reader<'_, '_> {
         Activity::Steps { steps, then }
     }
 
-    /// What WebSocket and TCP do without steps: messages on each connection's own clock, or at the rate; where a number of calls is given,
-    /// message for message; TCP without a message nothing.
+    /// The activity of WebSocket and TCP without steps: messages at an interval on each connection, or at the rate; with a number of calls,
+    /// one message after another. TCP without a message does nothing.
     fn messages(&mut self, context: &StepContext, calls: Option<u64>) -> (Activity, Option<u64>) {
         let (own, scheme) = (context.own, context.target.scheme);
         let counted = calls.is_some();

@@ -1,4 +1,4 @@
-//! What a population does about messages that its server sends by itself, as written, checked.
+//! Parses and checks how a population reacts to messages that the server pushes.
 
 use units::Nanos;
 
@@ -8,13 +8,13 @@ use super::step::message;
 use crate::text::Place;
 use crate::{Heartbeat, Matches, Pushes, Receivers, Rule, Scheme, Sought, Target, Text};
 
-/// The keys of `expect` that are about them.
+/// Keys of `expect` that concern pushed messages.
 const KEYS: [&str; 3] = ["time", "number", "receivers"];
-/// Octets of the longest text that a message is compared with.
+/// Octets of the longest text that messages are compared with.
 const LONGEST_COMPARED: usize = 8_192;
 
 impl Reader<'_, '_> {
-    /// Reads `on`, and what of `expect` is about such messages.
+    /// Reads `on`, and the keys of `expect` that concern pushed messages.
     pub(super) fn pushes(&mut self, own: &Section, target: &Target) -> Pushes {
         let section = if own.section("expect").is_some() { own } else { self.top };
         let expect = section.section("expect");
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         let tables = self.tables;
         let is_heartbeat = on.has("every");
         let reply = on.read(self.notes, "send", |text| match text {
-            // A control ping.
+            // An empty heartbeat is a control ping.
             "" if is_heartbeat => Ok(Text::default()),
             text => message(text, |text| Text::parse(text, Place::Content, tables)),
         });
@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `expect` of a step is about one message.
+    /// Refuses these keys in a step's `expect`, which concerns a single message.
     pub(super) fn no_pushes(&mut self, step: &Section) {
         if let Some(expect) = step.section("expect") {
             let why = "applies to all pushed messages; move it to the population's expect";

@@ -1,4 +1,4 @@
-//! The table of keys as a JSON schema for editors, and as tables of the reference.
+//! The table of keys as a JSON schema for editors, and as Markdown tables for the reference.
 
 use super::keys::{SCENARIO, TABLES};
 use crate::key::{Key, Kind, Table};
@@ -17,12 +17,12 @@ pub fn schema() -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
-/// Adds a table, and all that it refers to.
+/// Adds the definition of a table, and those of all tables that it refers to.
 fn define(table: &Table, definitions: &mut Map<String, Value>) {
     if definitions.contains_key(table.name) {
         return;
     }
-    // Before what it holds, so that a circle would end.
+    // Inserted before its contents, so that a cycle would end.
     definitions.insert(table.name.to_owned(), Value::Null);
     let properties: Map<String, Value> =
         table.keys.iter().map(|key| (key.name.to_owned(), property(key, definitions))).collect();
@@ -60,11 +60,11 @@ fn property(key: &Key, definitions: &mut Map<String, Value>) -> Value {
     Value::Object(kind)
 }
 
-/// The reference's tables: for each table of the file its keys, in Markdown.
+/// The reference in Markdown: one table of keys per table of the file.
 pub fn reference() -> String {
     let mut text = String::new();
     for table in TABLES {
-        // What people write is code, what they read is not.
+        // Names without a space are written literally in a file.
         let tick = if table.place.contains(' ') { "" } else { "`" };
         text += &format!("## {tick}{}{tick}\n\n{}\n\n", table.place, table.about);
         text += "| key | example | meaning |\n|---|---|---|\n";

@@ -1,4 +1,4 @@
-//! A scenario file without the secrets in it, to be stored and shown.
+//! Hides the secrets in a scenario file, so that it can be stored and shown.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::secrets::is_public;
 
-/// The text of a scenario file with `***` for the values of its headers, but for those that are no secret, such as
-/// `Content-Type`. Everything else, comments and line breaks too, is as it was.
+/// The text of a scenario file with `***` for header values, except for public headers such as `Content-Type`. Everything else stays the
+/// same, including comments and line breaks.
 pub fn without_secrets(text: &str) -> String {
     let (root, _) = DeTable::parse_recoverable(text);
     let mut spans = Vec::new();
@@ -20,7 +20,7 @@ pub fn without_secrets(text: &str) -> String {
     text
 }
 
-/// Where the secrets of a table are.
+/// Collects the places of secrets in a table.
 fn find(table: &DeTable, spans: &mut Vec<Range<usize>>) {
     for (name, value) in table.iter() {
         match value.get_ref() {

@@ -1,4 +1,4 @@
-//! The steps of a population, as written, checked.
+//! Parses and checks the steps of a population.
 
 use super::document::Section;
 use super::expectation::{self, Context};
@@ -14,33 +14,33 @@ use crate::{Act, Body, Content, Expectation, Grpc, Request, Scheme, Step, Target
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Count};
 
-/// Where a rate paces the steps.
+/// Refusal of a key if a rate schedules the steps.
 const NOT_BY_RATE: &str = "cannot be used with rate, which sets when requests are due; remove it";
 
-/// What the steps of a population share.
+/// Context that the steps of a population share.
 pub(super) struct StepContext<'g> {
-    /// Its own section.
+    /// The population's section.
     pub(super) own: &'g Section,
     pub(super) target: &'g Target,
-    /// gRPC: what its calls share.
+    /// Settings of gRPC calls; `None` without gRPC.
     pub(super) grpc: &'g Option<Grpc>,
-    /// The fields of each request that has none of that name.
+    /// Default header fields of each request.
     pub(super) headers: &'g [(String, Text)],
-    /// The default.
+    /// Default think time.
     pub(super) think: Think,
-    /// Whether requests are scheduled by a rate; then there is no think time.
+    /// Whether a rate schedules requests; then there is no think time.
     pub(super) rated: bool,
-    /// What its steps capture.
+    /// Variables that its steps capture.
     pub(super) variables: Vec<String>,
-    /// Whether it sends requests before its WebSocket is opened.
+    /// Whether it sends requests before it opens its WebSocket.
     pub(super) logs_in: bool,
-    /// Whether its connections send PINGs beside what its steps do.
+    /// Whether its connections send PINGs in addition to their steps.
     pub(super) pings_beside: bool,
 }
 
-/// The verbs that send a message.
+/// Keys that send a message.
 const SENDS: [&str; 4] = ["send", "send-hex", "send-base64", "send-file"];
-/// Redirects that are followed at most.
+/// Most redirects that a request may follow.
 const MOST_REDIRECTS: u8 = 20;
 
 impl Reader<'_, '_> {
@@ -64,7 +64,7 @@ impl Reader<'_, '_> {
             };
             let is_message = matches!(act, Act::Send { .. } | Act::Expect { .. });
             if context.logs_in && is_message && !upgraded(&steps) {
-                // At the target's path, as without requests before it.
+                // An implicit upgrade uses the target's path, as a WebSocket without earlier requests does.
                 let (path, headers) = (context.target.path.clone(), Vec::new());
                 let upgrade = Act::Upgrade { path, headers, think: Think::default() };
                 steps.push(Step::new(&unused(&mut taken, "upgrade"), upgrade));
@@ -76,14 +76,14 @@ impl Reader<'_, '_> {
             }
             steps.push(Step { name, act, weight });
         }
-        // Beside what was left out for a mistake it is not alone.
+        // If a step was left out because of a mistake, a weight may only seem to be alone.
         if is_whole {
             self.lone(&steps, &chosen);
         }
         steps
     }
 
-    /// Notes a weight without another one beside it, which would change nothing. `chosen`: steps with a weight, by their places.
+    /// Reports a weight without a weighted neighbour, which would have no effect. `chosen`: indices and sections of steps with a weight.
     fn lone(&mut self, steps: &[Step], chosen: &[(usize, &Section)]) {
         let has = |at: usize| chosen.iter().any(|(other, _)| *other == at);
         let is_known = |at: usize| steps.get(at).is_some_and(|step| step.weight.is_some());
@@ -94,7 +94,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The weight of a step among its neighbours.
+    /// The weight of a step among its alternatives.
     fn weight(&mut self, section: &Section, act: &Act) -> Option<u32> {
         let weight = section.read(self.notes, "weight", |text| match Count::parse(text) {
             Ok(Count(weight @ 1..=MOST_WEIGHT)) => Ok(weight as u32),
@@ -110,7 +110,7 @@ impl Reader<'_, '_> {
         weight
     }
 
-    /// What a step does.
+    /// The act of a step.
     fn act(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
         let scheme = context.target.scheme;
         let verbs = ["request", "upgrade", "wait", "close"].into_iter().chain(SENDS);
@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Notes the keys that do not go with what the step does.
+    /// Reports keys that do not apply to the step's act.
     fn belongs(&mut self, section: &Section, verb: &str, scheme: Scheme) {
         let wrong: &[&str] = match verb {
             "request" => &[],
@@ -214,7 +214,7 @@ impl Reader<'_, '_> {
         Some(Act::Request { request, think })
     }
 
-    /// What opens the WebSocket after requests.
+    /// The act that opens the WebSocket after requests.
     fn upgrade(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
         let think = self.step_think(section, context);
         let tables = self.tables;
@@ -243,14 +243,14 @@ impl Reader<'_, '_> {
         with_defaults(own, context.headers)
     }
 
-    /// The check of the response: that of the step, else of the population, else of the file.
+    /// The expectation of a response: the step's, or else the population's, or else the top-level one.
     pub(super) fn expected(
         &mut self,
         section: &Section,
         context: &StepContext,
         numbers: usize,
     ) -> Expectation {
-        // Before the upgrade, HTTP is spoken; what the file expects is for populations that speak nothing else.
+        // A request before an upgrade has only its step's expectation: the defaults do not concern it.
         let is_ws = context.target.scheme.is_upgraded();
         let scheme = context.target.scheme.of_requests();
         let expect_context = Context { scheme, numbers: Some(numbers), sent: true };
@@ -262,7 +262,7 @@ impl Reader<'_, '_> {
         if context.grpc.is_some() { grpc::expected(expected) } else { expected }
     }
 
-    /// A step of WebSocket or TCP that sends, expects, or both.
+    /// An act of WebSocket or TCP that sends, expects, or both.
     fn message(&mut self, section: &Section, context: &StepContext, verb: &str) -> Option<Act> {
         let think = self.step_think(section, context);
         let tables = self.tables;
@@ -292,7 +292,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Notes a step to loop to that the file does not have; beside mistakes in steps, more is not known of it.
+    /// Reports a `loop` to a step that does not exist. If steps have mistakes, no more can be checked.
     pub(super) fn check_loop(&mut self, own: &Section) {
         let Some(scalar) = own.scalar("loop") else { return };
         let text = scalar.text.as_str();
@@ -304,12 +304,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What follows the last step; `done` is the default, `end` if `loop` is false.
+    /// What follows the last step; `done` is the default, `end` applies if `loop` is false.
     pub(super) fn behind(&mut self, own: &Section, steps: &[Step], done: Then, end: Then) -> Then {
         let then = match (own.truth("loop"), own.scalar("loop")) {
             (Some(true), _) => Then::Again(0),
             (Some(false), _) => end,
-            // A connection is upgraded once.
+            // A connection cannot be upgraded twice, so the loop starts after the upgrade.
             (None, None) if done == Then::Again(0) => match upgrade_of(steps) {
                 None => done,
                 Some(at) if at + 1 < steps.len() => Then::Again(at as u16 + 1),
@@ -336,12 +336,12 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The message for a request of this length.
+/// The error for a request of this length.
 pub(super) fn too_long(length: usize) -> String {
     format!("a request may have at most 64 KiB in total: {}", Bytes(length as u64).brief())
 }
 
-/// A method and a path; the one that is absent is GET, or `path`.
+/// Splits into method and path; the default method is GET, the default path is `target`.
 fn request_line(
     text: &str,
     target: &Text,
@@ -365,19 +365,19 @@ fn request_line(
     Ok((method.to_owned(), path))
 }
 
-/// Why one weight alone is a mistake.
+/// The error for a weight without a weighted neighbour.
 const LONE: &str = "weights choose between consecutive steps, and neither the step before nor the one after has one; give its \
     alternatives a weight too, or remove it";
 
-/// Whether a step may be one of a choice.
+/// Whether a step may be an alternative in a choice.
 fn is_of_choice(act: &Act) -> bool {
     !matches!(act, Act::Close | Act::Upgrade { .. })
 }
 
-/// The greatest weight of a step.
+/// Highest weight of a step.
 const MOST_WEIGHT: u64 = 1_000_000;
 
-/// The step that opens the WebSocket, unless the connection is closed after it.
+/// Index of the step that opens the WebSocket; `None` if a step closes the connection, which may then be upgraded again.
 fn upgrade_of(steps: &[Step]) -> Option<usize> {
     let closes = steps.iter().any(|step| matches!(step.act, Act::Close));
     steps.iter().position(|step| matches!(step.act, Act::Upgrade { .. })).filter(|_| !closes)
@@ -386,7 +386,7 @@ fn upgrade_of(steps: &[Step]) -> Option<usize> {
 /// Whether the connection is a WebSocket after these steps.
 fn upgraded(steps: &[Step]) -> bool {
     let last = steps.iter().rev().find(|step| !matches!(step.act, Act::Wait(_)));
-    // Before its first step, and after a close, the dial opens the WebSocket, if a message comes next.
+    // At the beginning, and after a close, the dial opens the WebSocket if a message comes next.
     last.is_none_or(|last| !matches!(last.act, Act::Request { .. }))
 }
 
@@ -397,7 +397,7 @@ fn redirects(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("{text:?} is not a number of redirects; use 0 to {MOST_REDIRECTS}"))
 }
 
-/// A binary message, as long as it may be.
+/// Checks the length of a binary message.
 fn binary(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     match bytes.len() {
         0 => Err("an empty message has no echo; use a non-empty one: \"\"".to_owned()),
@@ -406,7 +406,7 @@ fn binary(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A message of WebSocket or TCP.
+/// Reads a WebSocket or TCP message and checks its length.
 pub(super) fn message(text: &str, read: impl FnOnce(&str) -> Result<Text, String>) -> Result<Text, String> {
     let read = read(text)?;
     match read.max_len() {
@@ -416,18 +416,18 @@ pub(super) fn message(text: &str, read: impl FnOnce(&str) -> Result<Text, String
     }
 }
 
-/// What is wrong with the name of a step that there is not.
+/// The error for a step that does not exist.
 fn no_such_step<'n>(text: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     format!("no such step; use {}: {text:?}", nearest_or_all(text, names))
 }
 
-/// What names of steps begin with that have none in the file.
+/// First parts of the names that unnamed steps get.
 const UNNAMED: [&str; 13] = [
     "send", "expect", "upgrade", "wait", "close", "request", "get", "head", "post", "put", "patch", "delete",
     "options",
 ];
 
-/// A name for a step, from what it does: `post-login`.
+/// A name for a step from what it does: `post-login`.
 fn called(act: &Act) -> String {
     let Act::Request { request, .. } = act else {
         let name = match act {
@@ -442,14 +442,14 @@ fn called(act: &Act) -> String {
     let path = request.path.to_string();
     let path = path.split(['?', '{']).next().unwrap_or_default();
     let parts = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-    // A method may have letters that no name has.
+    // Methods may contain characters that names may not.
     let method: String = request.method.chars().filter(char::is_ascii_alphabetic).collect();
     let method = if method.is_empty() { "request" } else { &method };
     let name = parts.fold(method.to_owned(), |name, part| format!("{name}-{part}"));
     name.chars().take(32).collect::<String>().to_ascii_lowercase()
 }
 
-/// An unused name: this one, or with a number appended. `taken`: the names in use, each with the last number appended to it.
+/// An unused name: `name`, or `name` with a number. `taken`: the names in use, each with the last number appended to it.
 fn unused(taken: &mut HashMap<String, u32>, name: &str) -> String {
     let mut free = name.to_owned();
     while taken.contains_key(&free) {

@@ -1,4 +1,4 @@
-//! A command line as the top level of a scenario file, whose places are its flags.
+//! A command line as the top level of a scenario file, with the numbers of its flags as offsets.
 
 use super::document::{Notes, Scalar, Section, Value};
 use super::keys::SCENARIO;
@@ -7,7 +7,7 @@ use crate::key::{Key, Kind};
 use crate::text::Place;
 use crate::{Flags, Text, header};
 
-/// The flags of these roles that a file has as keys of its top level.
+/// The flags of these roles that are also top-level keys of a file.
 pub(super) fn of_flags(notes: &mut Notes, flags: &Flags, roles: &[Role]) -> Section {
     let mut section =
         Section { path: String::new(), at: 0, values: Vec::new(), wrong: Vec::new(), unknown: 0 };
@@ -38,12 +38,12 @@ pub(super) fn of_flags(notes: &mut Notes, flags: &Flags, roles: &[Role]) -> Sect
 const OF_A_FILE: &str =
     "{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment";
 
-/// Whether a text has variables that only a file has.
+/// Whether a text contains variables that only a file may use.
 fn is_of_a_file(text: &str) -> bool {
     Text::parse(text, Place::Content, &[]).is_ok_and(|text| text.is_of_a_file())
 }
 
-/// A field as typed: `Name: value`.
+/// Parses a header field as typed: `Name: value`.
 fn pair(notes: &mut Notes, key: &Key, scalar: &Scalar) -> Option<(Scalar, Scalar)> {
     let part = |text: &str| Scalar { text: text.to_owned(), at: scalar.at };
     match header::split(&scalar.text) {

@@ -1,4 +1,4 @@
-//! Percent-encoding of captured values in paths (RFC 3986, section 2).
+//! Percent-encoding of captured values in paths (RFC 3986, section 2): how much is encoded depends on the place of the value.
 
 use super::{Place, copy};
 
@@ -7,19 +7,19 @@ use super::{Place, copy};
 pub enum Encoding {
     /// None.
     Plain,
-    /// None: a link, with which the path begins, was resolved when it was captured.
+    /// None: the path begins with the value, a link, which was resolved when it was captured.
     Link,
-    /// Those that a path must not have: a link that a response has stays what it is.
+    /// Those that a path must not contain, so that links in a response keep their meaning.
     Path,
-    /// All but the unreserved ones: the value of a parameter, after a `=` in a query.
+    /// All but the unreserved characters: the value of a query parameter, after `=`.
     Parameter,
 }
 
-/// Octets of one that is percent-encoded.
+/// Length of a percent-encoded octet.
 const PERCENT: usize = 3;
 
 impl Encoding {
-    /// What a value needs that follows this text.
+    /// The encoding of a value that follows the text `before`.
     pub(super) fn at(place: Place, before: &str) -> Encoding {
         if place != Place::Path {
             return Encoding::Plain;
@@ -32,7 +32,7 @@ impl Encoding {
         if piece.is_some_and(|piece| piece.contains('=')) { Encoding::Parameter } else { Encoding::Path }
     }
 
-    /// Octets of one in the longest case.
+    /// Octets per octet of a value, at most.
     pub(super) fn most(self) -> usize {
         if matches!(self, Encoding::Plain | Encoding::Link) { 1 } else { PERCENT }
     }
@@ -45,7 +45,7 @@ impl Encoding {
         }
     }
 
-    /// Writes a value to the front of `out`; how many octets.
+    /// Writes a value to the front of `out` and returns its length.
     pub(super) fn write(self, value: &str, out: &mut [u8]) -> usize {
         const HEX: &[u8; 16] = b"0123456789ABCDEF";
         match self {

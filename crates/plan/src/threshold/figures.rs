@@ -1,4 +1,4 @@
-//! Which figures a summary has, their units, and what they are called.
+//! The figures of a summary: their paths, short names and units.
 
 use units::{ParseError, Status, Unit};
 
@@ -9,21 +9,21 @@ use crate::nearest::{nearest, one_of};
 /// One number of the summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// Where the summary's JSON has it: `latency_us.p99`. `faults` is the sum of their counts.
+    /// Path in the summary's JSON: `latency_us.p99`. `faults` is the sum of all fault counts.
     pub path: String,
-    /// What percentages of it are of, as a path.
+    /// Path of the figure that percentages refer to; `None`: no percentage is allowed.
     pub whole: Option<String>,
-    /// The account that it is about, as a path: of nothing in there, nothing was measured.
+    /// Path of the count that the figure depends on: if that is zero, nothing was measured.
     pub about: Option<String>,
-    /// Whether it is a time that the target took: nothing that a late generator can judge.
+    /// Whether it is a response time of the target, which cannot be judged if the generator was late.
     pub is_latency: bool,
-    /// What it counts; of a percentage see [`Figure::whole`].
+    /// Its unit; for percentages see [`Figure::whole`].
     pub unit: Unit,
-    /// Named by its path, not by a short name.
+    /// Whether it was named by its path, not by its short name.
     pub(crate) is_path: bool,
 }
 
-/// Distributions: path, short name, and whether the target's time is in it.
+/// Distributions: path, short name, and whether it includes time of the target.
 pub(super) const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("latency_us", "latency", true),
     ("ramp_latency_us", "ramp_latency", true),
@@ -44,7 +44,7 @@ pub(super) const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("probe.connect_us", "probe.connect", true),
 ];
 
-/// What each of them has; all but `count` are times.
+/// Figures of each distribution; all but `count` are times.
 pub(super) const QUANTILES: [&str; 12] =
     ["count", "mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max"];
 
@@ -59,15 +59,15 @@ const NUMBERED: Option<&str> = Some("pushes.numbered");
 const BROADCASTS: Option<&str> = Some("pushes.broadcasts");
 const PROBED: Option<&str> = Some("probe.sent");
 
-/// A figure that is no distribution.
+/// A figure that is not part of a distribution.
 struct Row {
     path: &'static str,
-    /// Empty if there is none.
+    /// Short name; empty if there is none.
     short: &'static str,
     unit: Unit,
-    /// What percentages of it are of.
+    /// See [`Figure::whole`].
     whole: Option<&'static str>,
-    /// The account that it is about: of nothing in there, nothing was measured.
+    /// See [`Figure::about`].
     about: Option<&'static str>,
 }
 
@@ -100,7 +100,7 @@ const PLAIN: &[Row] = &[
     row("connections.open_per_s", "open_per_s", Unit::PerSecond, [None, WANTED]),
     row("requests.due", "due", Unit::Count, [None, None]),
     row("requests.sent", "sent", Unit::Count, [DUE, DUE]),
-    // Of calls that stay open none is due in the end, and none may be answered.
+    // Of calls that stay open, none is due at the end, and none may be answered.
     row("requests.answered", "answered", Unit::Count, [DUE, TRIED]),
     row("requests.wrong", "wrong", Unit::Count, [DUE, ANSWERED]),
     row("requests.failed", "", Unit::Count, [DUE, SENT]),
@@ -148,7 +148,7 @@ const PLAIN: &[Row] = &[
     row("probe.unanswered", "", Unit::Count, [PROBED, PROBED]),
 ];
 
-/// Figures that are never more than what percentages of them are of; those of one status are others.
+/// Figures that never exceed their whole; so do counts of single statuses, which are not listed.
 const PARTS: [&str; 14] = [
     "errors.count",
     "connections.held",
@@ -166,7 +166,7 @@ const PARTS: [&str; 14] = [
     "probe.unanswered",
 ];
 
-/// The figures that are no distributions, in groups: by what their paths begin with.
+/// Headings for the list of figures, with the prefixes of their paths.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("failures", &["faults", "errors."]),
     ("connections", &["connections."]),
@@ -177,11 +177,11 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("the run", &["threads", "seed", "ramp_s", "duration_s", "elapsed_s"]),
 ];
 
-/// What introduces the list of all figures: beside one that is near, and alone.
+/// Introductions to the list of all figures: after a suggestion, and alone.
 const BESIDE: &str = "; all figures:";
 const ALONE: &str = "one of:";
 
-/// Of several messages that list all figures, only the last keeps the list.
+/// Keeps the list of all figures only in the last of several messages.
 pub(crate) fn list_once<'m>(messages: impl DoubleEndedIterator<Item = &'m mut String>) {
     let listed = listed();
     for text in messages.rev().filter(|text| text.ends_with(&listed)).skip(1) {
@@ -195,14 +195,14 @@ pub(crate) fn list_once<'m>(messages: impl DoubleEndedIterator<Item = &'m mut St
     }
 }
 
-/// Columns of a list of figures.
+/// Width of the list of figures, in columns.
 const WIDTH: usize = 100;
 
-/// Responses with one status: `requests.status.404`, `status.404`, `status.NOT_FOUND`.
+/// Prefixes of the number of responses with one status: `requests.status.404`, `status.404`, `status.NOT_FOUND`.
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
-    /// Every figure of a whole run, by its path; of the statuses one stands for all.
+    /// Every figure of a whole run; one status stands for all.
     pub fn all() -> Vec<Figure> {
         let of_times =
             |(path, ..): &(&str, &str, bool)| QUANTILES.map(|quantile| format!("{path}.{quantile}"));
@@ -212,12 +212,12 @@ impl Figure {
         paths.filter_map(|path| of_all(&path)).collect()
     }
 
-    /// One that is named by its path.
+    /// A figure named by its path.
     pub(crate) fn new(path: String, unit: Unit) -> Figure {
         Figure { path, whole: None, about: None, is_latency: false, unit, is_path: true }
     }
 
-    /// The figure of this name: of the whole run, of a population, or of a step.
+    /// Finds the figure of this name: of the whole run, a population, or a step.
     pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, ParseError> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let (all, listed) = (self::names(), listed());
@@ -230,37 +230,37 @@ impl Figure {
         })
     }
 
-    /// Whether it is a part of its whole: as a percentage at most 100.
+    /// Whether it is part of its whole, so that its percentage is at most 100.
     pub(super) fn is_part(&self) -> bool {
         PARTS.iter().any(|part| self.path.ends_with(*part)) || self.path.contains(STATUS[0])
     }
 
-    /// Whether it is `errors`, by that name.
+    /// Whether it is `errors`, by its short name.
     pub(super) fn is_error_rate(&self) -> bool {
         self.path.ends_with("errors.count") && !self.is_path
     }
 
-    /// The population that it is of, and its path below that; none of all.
+    /// Its population, and the path below that; `None` for the whole run.
     pub fn of_population(&self) -> Option<(&str, &str)> {
         self.path.strip_prefix("populations.")?.split_once('.')
     }
 
-    /// The population that it is of; none of all.
+    /// Its population; `None` for the whole run.
     pub fn population(&self) -> Option<&str> {
         Some(self.of_population()?.0)
     }
 
-    /// The step that it is of.
+    /// Its step; `None` for a population or the whole run.
     pub fn step(&self) -> Option<&str> {
         Some(self.of_population()?.1.strip_prefix("steps.")?.split_once('.')?.0)
     }
 
-    /// Whether it is the number of connections held.
+    /// Whether it is the number of held connections.
     pub fn is_of_held(&self) -> bool {
         self.path.ends_with("connections.held")
     }
 
-    /// The same where those that it counts come and go: all of the run, or those of its population.
+    /// Whether it is the number of held connections, although all connections that it counts come and go.
     pub(super) fn is_never_held(&self, populations: &[Population]) -> bool {
         let of = self.population();
         let is_counted = |own: &&Population| of.is_none_or(|name| own.name == name);
@@ -268,7 +268,7 @@ impl Figure {
         self.is_of_held() && counted.peek().is_some() && counted.all(Population::closes_its_connections)
     }
 
-    /// The same figure of a part of the run: below `place`.
+    /// The same figure for the part of the run at `place`.
     fn below(self, place: &str) -> Figure {
         let below = |path: String| format!("{place}.{path}");
         let (path, whole, about) = (below(self.path), self.whole.map(below), self.about.map(below));
@@ -276,7 +276,7 @@ impl Figure {
     }
 }
 
-/// What populations and their steps are called.
+/// Names of populations and their steps.
 pub(crate) struct Names<'a>(Vec<(&'a str, Vec<&'a str>)>);
 
 impl Names<'_> {
@@ -289,7 +289,7 @@ impl Names<'_> {
         Names(populations.iter().map(|p| (p.name.as_str(), p.step_names())).collect())
     }
 
-    /// Of a run that is over: its populations, and its steps with their population in front.
+    /// The names in a finished run; `steps` have their population's name in front.
     pub(crate) fn listed<'a>(populations: &'a [String], steps: &'a [String]) -> Names<'a> {
         let of = |population: &'a String| {
             let own = |step: &'a String| step.strip_prefix(population.as_str())?.strip_prefix('.');
@@ -298,8 +298,8 @@ impl Names<'_> {
         Names(populations.iter().map(of).collect())
     }
 
-    /// `users.latency.p99`, `users.login.latency.p99`. No population has the name of a figure; where a step has, the
-    /// figure is meant.
+    /// Finds `users.latency.p99` or `users.login.latency.p99`. A population cannot have the name of a figure; if a step has, the figure
+    /// wins.
     fn find(&self, name: &str) -> Option<Figure> {
         let (population, rest) = name.split_once('.')?;
         let (_, steps) = self.0.iter().find(|(known, _)| *known == population)?;
@@ -307,13 +307,13 @@ impl Names<'_> {
         of_any(rest, OF_POPULATIONS).map(|figure| figure.below(&place)).or_else(|| {
             let (step, figure) = rest.split_once('.').filter(|(step, _)| steps.contains(step))?;
             let of_step = of_any(figure, OF_STEPS)?.below(&format!("{place}.steps.{step}"));
-            // A step that was never begun has no figures. What was due is known of the population.
+            // A step that never began has no figures, so the requests due are those of the population.
             let about = of_step.about.as_ref().map(|_| format!("{place}.requests.due"));
             Some(Figure { about, ..of_step })
         })
     }
 
-    /// What was probably meant by a name that begins with a population's, and is none.
+    /// A suggestion for a wrong name that begins with the name of a population.
     fn meant(&self, name: &str) -> Option<String> {
         let (population, rest) = name.split_once('.')?;
         let (_, steps) = self.0.iter().find(|(known, _)| *known == population)?;
@@ -334,15 +334,15 @@ impl Names<'_> {
     }
 }
 
-/// The figure of this name, where it is one of these.
+/// The figure of this name, if its path begins with one of `figures`.
 fn of_any(name: &str, figures: &[&str]) -> Option<Figure> {
     of_all(name).filter(|figure| figures.iter().any(|of| figure.path.starts_with(of)))
 }
 
-/// Figures that the summary also has per step.
+/// Prefixes of figures that the summary also has per step.
 const OF_STEPS: &[&str] = &["latency_us.", "ramp_latency_us.", "faults"];
 
-/// Figures that the summary also has per population.
+/// Prefixes of figures that the summary also has per population.
 const OF_POPULATIONS: &[&str] = &[
     "connections.",
     "requests.",
@@ -386,13 +386,12 @@ fn plain(name: &str) -> Option<Figure> {
 fn status(name: &str) -> Option<Figure> {
     let digits = STATUS.iter().find_map(|prefix| name.strip_prefix(prefix))?;
     let code = Status::parse(digits).filter(|code| code.is_grpc() || (100..1000).contains(&code.0))?;
-    // Where nothing was answered, it is not known how.
+    // Without responses, their statuses are unknown.
     let (whole, about) = (DUE.map(str::to_owned), ANSWERED.map(str::to_owned));
     Some(Figure { whole, about, ..Figure::new(format!("requests.status.{code}"), Unit::Count) })
 }
 
-/// Samples of the hosts and costs, by their path only: which exist depends on the host, and a missing name is reported as
-/// not measured.
+/// A figure about hosts or costs, by its path only. Which ones exist depends on the host: a missing one is reported as not measured.
 fn seen(name: &str) -> Option<Figure> {
     let rest = ["cost.", "observed."].iter().find_map(|of| name.strip_prefix(of))?;
     let is_path = rest.split('.').all(|key| {
@@ -401,7 +400,7 @@ fn seen(name: &str) -> Option<Figure> {
     is_path.then(|| Figure::new(name.to_owned(), Unit::Number))
 }
 
-/// All names that are understood; statuses by one of them.
+/// All accepted names, with one status as an example.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = vec!["requests.status.200".to_owned(), "status.200".to_owned()];
     for (path, short, _) in DISTRIBUTIONS {
@@ -416,7 +415,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// All figures, each by its shortest name: a group begins on a line of its own.
+/// All figures by their shortest names; each group begins on a new line.
 fn listed() -> String {
     let times: Vec<&str> = DISTRIBUTIONS.iter().map(|(_, short, _)| *short).collect();
     let quantiles = QUANTILES.map(|quantile| format!(".{quantile}")).join(" ");
@@ -434,7 +433,7 @@ fn listed() -> String {
     lines + &wrapped("of one population: POPULATION.FIGURE; any number of the summary's JSON: its path")
 }
 
-/// A text in lines of at most [`WIDTH`] columns, where its words fit; those after the first are indented further.
+/// Wraps a text to [`WIDTH`] columns; continuation lines are indented further.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut column) = (String::new(), WIDTH);
     for word in text.split(' ') {

@@ -1,8 +1,8 @@
-//! Which figure was probably meant: by a quantile alone, by a distribution alone, or by the name of another tool.
+//! Guesses the figure that was meant: from a quantile alone, a distribution alone, or another tool's name.
 
 use super::figures::{DISTRIBUTIONS, QUANTILES};
 
-/// Figures of k6, and what most people call them.
+/// Names used by k6 and by most people, and throng's figure for each.
 const ELSEWHERE: [(&str, &str); 25] = [
     ("http_req_duration", "latency.p95"),
     ("iteration_duration", "latency.p95"),
@@ -31,13 +31,13 @@ const ELSEWHERE: [(&str, &str); 25] = [
     ("responses", "answered"),
 ];
 
-/// Names of quantiles that differ from ours.
+/// Other names of quantiles.
 const QUANTILES_ELSEWHERE: [(&str, &str); 5] =
     [("avg", "mean"), ("average", "mean"), ("median", "p50"), ("med", "p50"), ("maximum", "max")];
 
-/// A figure that fits: of latency where only a quantile is named, and p95 where only a distribution is.
+/// The figure that was probably meant: of latency if only a quantile is named, and p95 if only a distribution is.
 pub(super) fn meant(name: &str) -> Option<String> {
-    // k6 has p(95), and some write p99.9 for p999.
+    // k6 writes p(95), and some write p99.9 for p999.
     let name = name.to_ascii_lowercase().replace(['(', ')'], "");
     let (of, quantile) = split(&name);
     let of = match of {
@@ -54,7 +54,7 @@ pub(super) fn meant(name: &str) -> Option<String> {
     Some(format!("{of}.{}", quantile.unwrap_or_else(|| "p95".to_owned())))
 }
 
-/// What it is of, and a quantile that exists: of `latency.p99.9` they are `latency` and `p999`.
+/// Splits a name into a distribution and a valid quantile: `latency.p99.9` into `latency` and `p999`.
 fn split(name: &str) -> (&str, Option<String>) {
     let begins = name.match_indices('.').map(|(at, _)| (&name[..at], &name[at + 1..]));
     let all = [("", name)].into_iter().chain(begins);
@@ -62,7 +62,7 @@ fn split(name: &str) -> (&str, Option<String>) {
     match found.next() {
         Some((of, quantile)) => (of, Some(quantile)),
         None => match name.rsplit_once('.') {
-            // A quantile that no distribution has.
+            // A quantile that no distribution has is dropped.
             Some((of, rest)) if rest.starts_with('p') && is_distribution(of) => (of, None),
             _ => (name, None),
         },

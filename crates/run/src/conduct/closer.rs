@@ -1,4 +1,5 @@
-//! Additional checks if something seems wrong: of a silence, of waiting connections, of unaccepted ones.
+//! Additional checks when something seems wrong: a silent target, connections that wait without progress, rejected dials, connections
+//! that the target has not accepted. Costly checks are limited by the number of connections, or made only at the end.
 
 use std::{net::SocketAddr, sync::mpsc::channel, thread, time::Duration};
 
@@ -13,15 +14,15 @@ use crate::{
 };
 use record::ends::BothSides;
 
-/// The kernel lists this many connections in some ten milliseconds: during the load no more are.
+/// Maximum number of connections to list shortly before the end: the kernel lists this many in about ten milliseconds.
 const MAX_LISTED_EARLIER: u64 = 20_000;
-/// From one line to the next, with some tolerance: at each that is not the last there will be another one before the end.
+/// Interval between lines, plus a tolerance: if the load lasts longer than this, another line comes before its end.
 const LINE: Nanos = Nanos::from_millis(1_200);
 
-/// Timeout of the target's own count.
+/// Timeout of the query for the target's own count.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The counters of `throng serve`, if it responds quickly.
+/// The number of open connections by `throng serve`; `None` if it does not respond within the timeout.
 fn counted_there(address: SocketAddr) -> Option<u64> {
     let (sender, receiver) = channel();
     let body = move || {
@@ -34,14 +35,14 @@ fn counted_there(address: SocketAddr) -> Option<u64> {
 }
 
 impl Environment<'_, '_> {
-    /// While a population's target is silent, samples are taken more often.
+    /// Samples more often while a population's target is silent.
     pub(super) fn mind_silence(&mut self, conductor: &Conductor) {
         let is_silent =
             conductor.record.populations.iter().any(|measured| measured.silences.lasting().is_some());
         self.observer.is_silent = is_silent;
     }
 
-    /// Once a second: if some wait and none receives anything, or something failed, queries TCP's state of them.
+    /// Once a second: queries TCP's state of the connections if some wait and none receives anything, or if anything failed.
     pub(super) fn look_closer(&mut self, conductor: &Conductor, line: &Tick, now: Nanos) {
         let (waiting, _) = conductor.waiting();
         let wanted = conductor.record.populations.iter().map(|measured| measured.wanted).sum();
@@ -54,13 +55,13 @@ impl Environment<'_, '_> {
         }
         self.resets.look();
         self.ask_who_rejects(conductor);
-        // The end of the load may be where what is absent times out, and is closed.
+        // Connections without a process at the target may time out and close at the end of the load: list them shortly before.
         if (1..=MAX_LISTED_EARLIER).contains(&conductor.open()) && conductor.ends_at() <= now + LINE {
             self.earlier = self.other_ends(conductor.open(), None);
         }
     }
 
-    /// If dials are rejected, an extra dial finds out by what.
+    /// If dials are rejected, starts an extra dial that finds out by what.
     fn ask_who_rejects(&mut self, conductor: &Conductor) {
         self.count_own();
         let messages = self.observer.icmp_unreachable();
@@ -76,7 +77,7 @@ impl Environment<'_, '_> {
         }
     }
 
-    /// What is to be seen while all connections that are held are still there.
+    /// Samples at the end of the load, while all held connections are still open.
     pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor, now: Nanos) {
         self.look_for_the_other_ends(conductor, now, true);
         let held = conductor.record.populations.iter().map(|measured| measured.held).sum();
@@ -88,26 +89,26 @@ impl Environment<'_, '_> {
         self.ask_who_rejects(conductor);
     }
 
-    /// For how long nothing has come from the target on any connection.
+    /// For how long no connection has received anything from the target.
     fn quiet(&mut self, conductor: &Conductor, now: Nanos) -> Option<Nanos> {
         let quiet = self.observer.sample_segments(self.own_segments(conductor, now))?.quiet?;
         Some(Nanos(quiet.as_nanos() as u64))
     }
 
-    /// What the kernel does not count of connections over a device.
+    /// Adds the counts of connections over a TUN device, which the kernel does not count.
     pub(super) fn count_own(&mut self) {
         if let Some(sources) = &self.sources {
             self.observer.set_own_counts(sources.own_counts());
         }
     }
 
-    /// TCP's state of the connections where they are not the kernel's.
+    /// TCP's state of connections over a TUN device, which the kernel does not have.
     fn own_segments(&self, conductor: &Conductor, now: Nanos) -> Option<net::Segments> {
         let (waiting, _) = conductor.waiting();
         self.sources.as_ref()?.segments(now, conductor.open(), waiting)
     }
 
-    /// Connections that the target's process does not have are not held.
+    /// Subtracts connections that the target's process does not have from the held ones.
     fn leave_out_absent(&self, conductor: &mut Conductor, ends: Option<&Ends>) {
         let absent = ends.map(|ends| ends.of_populations(self.plan.populations.len()));
         if let Some(absent) = absent.as_ref().filter(|_| ends.is_some_and(|ends| ends.are_paired)) {
@@ -117,20 +118,19 @@ impl Environment<'_, '_> {
         let dropped = conductor.sum(|tick| tick.counts.dropped);
         let seen = self.observer.unaccepted(&self.plan.ports(), conductor.open(), dropped, listed);
         let Some(seen) = seen else { return };
-        // The probe's fresh connections wait there too, and were never to be held.
+        // The probe's fresh connections wait in the accept queue too, but are not part of the load.
         let (_, probes) = conductor.waiting();
         let seen = if listed.is_some() { seen } else { seen.saturating_sub(probes) };
         conductor.handle_unaccepted(seen, absent.as_deref());
     }
 
-    /// Whether the target is on this host is seen by its ends of the connections: at an address of this host that is
-    /// translated, as a published container port is, they are in another network namespace. What listens here at that
-    /// address is not the target then.
+    /// Checks whether the target is on this host, by the target's ends of the connections. If the dialled address is translated (as for a
+    /// published container port), these ends are in another network namespace, and a listener at that address here is not the target.
     pub(super) fn look_for_the_other_ends(&mut self, conductor: &mut Conductor, now: Nanos, is_end: bool) {
         if self.ends.are_known || !self.observer.has_both_ends() {
             return;
         }
-        // After an overflow there may be no ends but ours: the peer has dropped what completes a handshake.
+        // After an accept queue overflow, only throng's ends may exist: the peer has dropped the ACK that completes the handshake.
         if self.observer.was_dialled_here() {
             return;
         }
@@ -138,28 +138,28 @@ impl Environment<'_, '_> {
             self.ends.none_open();
             return;
         }
-        // Those that come and go may all just have gone.
+        // Arrivals may all have just left.
         if self.plan.populations.iter().all(|population| population.comes_and_goes()) {
             return;
         }
         let Some(sources) = &self.sources else { return };
         let listed = sources.ends_there(1, self.observer.destinations());
-        // With a target that has ended its ends are gone too: that is no reason to forget it.
+        // The ends of a target that has exited are gone as well; that does not mean that it was elsewhere.
         if self.ends.are_elsewhere(listed, now, is_end) && !self.observer.has_target_ended() {
             conductor.record.is_translated = true;
             self.observer.lose_target();
         }
     }
 
-    /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
+    /// The target's ends of the connections in this network namespace, if they are expected here and few enough to count.
     fn other_ends(&self, open: u64, earlier: Option<(&Ends, u64)>) -> Option<Ends> {
         let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
         let sources = self.sources.as_ref().filter(|_| is_cheap)?;
         sources.ends(open, self.observer.destinations(), earlier)
     }
 
-    /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the
-    /// target itself, if it is `throng serve`. Nothing is sent to any other target.
+    /// The number of connections at both ends. The target's end is counted by the kernel, if it is on this host and the number is small
+    /// enough; otherwise by the target, if it is `throng serve`. No other target is queried.
     fn both_sides(&self, conductor: &Conductor, ends: Option<&Ends>) -> Option<BothSides> {
         let here = conductor.open();
         if here == 0 {

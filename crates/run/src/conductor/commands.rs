@@ -1,32 +1,32 @@
-//! Commands of users who watch a run, and their effect.
+//! Commands of users who watch a run, and of API clients: pause, change the load, drain, stop.
 
 use samples::{Command, MarkKind, UserCommand};
 use units::Nanos;
 
 use super::Conductor;
 
-/// What may end a run, besides a signal: of a user, or of a client of the API.
+/// Recorded as the reason of an early end that a user or an API client requested.
 const COMMAND: &str = "a command";
-/// Maximum of stored commands.
+/// Maximum number of stored commands.
 const MAX_COMMANDS: usize = 1_000;
 
 impl Conductor<'_> {
-    /// Applies a user's command; returns whether it changes anything.
+    /// Applies a command; returns whether it changes anything.
     pub fn handle_command(&mut self, command: Command, now: Nanos) -> bool {
-        // Every worker learns of the end, and reports what it still has.
+        // Enough time for every worker to receive the end and to report its last counts.
         let short = Nanos(2 * self.latency.0);
         let done = match command {
             Command::Drain if self.ends_by.is_none() => {
                 self.ends_by = Some(COMMAND);
                 Some("drained".to_owned())
             }
-            // A second time, if a requested drain takes too long.
+            // A stop may follow a drain that takes too long.
             Command::Stop if self.patience.shorten(short) || self.ends_by.is_none() => {
                 self.ends_by = Some(COMMAND);
                 Some("stopped".to_owned())
             }
             command if self.ends_by.is_none() && self.draining.is_none() => {
-                // Those held are counted before the load is moved, where it has been reached.
+                // Count the held connections before the command changes the load, for populations that have reached it.
                 let held = self.held(|nth| self.schedule.has_arrived(nth));
                 let open: Vec<u64> = self.record.populations.iter().map(|measured| measured.open).collect();
                 self.schedule.apply(command, now, &open).inspect(|_| self.keep_held(&held))

@@ -1,22 +1,24 @@
-//! How many connections a worker has held: those open when its full load ended.
+//! The held connections of a worker: those open when its full load ended. A state machine, so that late reports, lost workers and workers
+//! that come back are counted exactly once.
 
 use samples::{Phase, Tick};
 
-/// What is known of it. The connections that a worker closes while others still apply their load were held.
+/// What is known of a worker's held connections. Connections that it closes while other workers still apply their load count as held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
-    /// Its load goes on: those open now.
+    /// The load continues; holds the number of connections open now.
     Now(u64),
-    /// Its load has ended: those open then.
+    /// The load has ended; holds the number of connections open at that time.
     AtEnd(u64),
-    /// It was lost before its load ended.
+    /// The worker was lost before its load ended.
     Unknown,
-    /// It was lost after the run's load had ended: they are part of the run's, and are not counted twice should it come back.
+    /// The worker was lost after the run's load had ended: its connections are already in the run's total, and are not added again if it
+    /// comes back.
     Counted,
 }
 
 impl Held {
-    /// As far as it is known.
+    /// The number of held connections, 0 if unknown or already counted.
     pub(super) fn count(self) -> u64 {
         match self {
             Held::Now(open) | Held::AtEnd(open) => open,
@@ -24,7 +26,8 @@ impl Held {
         }
     }
 
-    /// After a tick of a worker that is not lost; `released`: how many it had held until they had nothing more to send.
+    /// The state after a tick of a worker that is not lost. `released`: connections that it closed before its load ended, because they
+    /// had nothing more to send.
     pub(super) fn after(self, tick: &Tick, released: u64) -> Held {
         match (self, tick.phase) {
             (Held::AtEnd(1..), Phase::Drain) => self,
@@ -33,7 +36,7 @@ impl Held {
         }
     }
 
-    /// After a tick that comes late, of one that is lost: its load may have ended meanwhile.
+    /// The state after a late tick of a lost worker, whose load may have ended meanwhile.
     pub(super) fn after_late(self, tick: &Tick) -> Held {
         match (self, tick.phase) {
             (Held::Unknown, Phase::Drain) => Held::AtEnd(tick.open),
@@ -41,7 +44,7 @@ impl Held {
         }
     }
 
-    /// Of one that is lost now; `is_over`: the run's load has ended.
+    /// The state when the worker is lost now. `is_over`: the run's load has ended.
     pub(super) fn lost(self, is_over: bool) -> Held {
         match self {
             Held::AtEnd(_) if is_over => Held::Counted,
@@ -82,7 +85,7 @@ mod tests {
         check(Held::Now(9), false, Phase::Hold, Held::Unknown);
         check(Held::Now(9), false, Phase::Drain, Held::AtEnd(5));
         check(Held::AtEnd(9), false, Phase::Drain, Held::AtEnd(9));
-        // Of one that was away when the run's load ended, and was back.
+        // A worker that was disconnected when the run's load ended, and came back.
         check(Held::Unknown, true, Phase::Drain, Held::AtEnd(5));
         check(Held::AtEnd(9), true, Phase::Drain, Held::Counted);
         assert_eq!([Held::Unknown, Held::Counted, Held::AtEnd(9)].map(Held::count), [0, 0, 9]);

@@ -1,4 +1,5 @@
-//! What workers report, second by second: ticks come in, lines go out, and the record holds all of it.
+//! Aggregates worker reports second by second: ticks come in, one line per second goes out, and the record holds the totals. Every tick
+//! is counted exactly once: in the current line, in a later one (`ahead`), or as a late tick of a line that has already been emitted.
 
 use std::borrow::Cow;
 
@@ -13,34 +14,35 @@ use super::{
 };
 use record::Record;
 
-/// A line sums up this time.
+/// Time covered by a line.
 pub(super) const LINE: Nanos = Nanos::from_secs(1);
-/// What is ahead of a line by more was read late, after a pause of this process: it is of the present line then.
+/// Maximum lead of a tick, in lines. A tick further ahead was read late, after this process was suspended, and goes into the current
+/// line.
 const AHEAD: u64 = 2;
 
-/// Lines end at whole seconds.
+/// End of the line that contains `now`: the next whole second.
 pub(super) fn end_after(now: Nanos) -> Nanos {
     Nanos((now.0 / LINE.0 + 1) * LINE.0)
 }
 
-/// The second that a worker's tick is of, from 1: that of its middle, since workers end their ticks a little after the second, or
-/// where their load ends. Of a worker that stood still the last second counts.
+/// The second to which a tick belongs, counted from 1. The middle of the tick decides, since workers end their ticks a little after the
+/// full second, or earlier at the end of their load. Of a tick longer than a second, only its last second counts.
 pub fn second_of(tick: &Tick) -> u64 {
     let until = tick.until.0;
     let from = tick.from.0.clamp(until.saturating_sub(LINE.0), until);
     (from + (until - from) / 2) / LINE.0 + 1
 }
 
-/// Adds to a line, or to what comes late, a tick of a population's worker, which had `before` connections open; `period`: the usual
+/// Adds a tick of a population's worker to a line or to a late tick. `before`: its open connections before this tick; `period`: the usual
 /// length of a tick.
 fn add_to(line: &mut Tick, tick: &Tick, before: u64, period: Nanos) {
     line.extend(tick);
-    // Who received what is put together in the population's record, and goes no further.
+    // The population's record collects the receipts of pushes; lines do not carry them.
     line.pushes.receipts.clear();
     let took = tick.until.since(tick.from);
-    // Of an agent that stood still, only the last second is of the line.
+    // If an agent was suspended, only the last second of its tick belongs to the line.
     let in_line = if period >= LINE { took.min(period) } else { took };
-    // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
+    // The mean of both ends is precise enough: a worker ends a tick where its ramp ends.
     line.open_ns += u128::from(before + tick.open) * u128::from(in_line.0) / 2;
     // The rate of a short tick is noise.
     if tick.phase == Phase::Hold && took >= Nanos(period.0 / 2) {
@@ -48,7 +50,7 @@ fn add_to(line: &mut Tick, tick: &Tick, before: u64, period: Nanos) {
     }
 }
 
-/// What a worker's tick adds to the run: of the probe's no connection and no request is part of the load.
+/// A worker's tick as it is counted. The probe's connections and requests are moved to the probe's counts: they are not part of the load.
 pub fn filed(role: Role, tick: &Tick) -> Cow<'_, Tick> {
     match role {
         Role::Population(_) => Cow::Borrowed(tick),
@@ -58,7 +60,7 @@ pub fn filed(role: Role, tick: &Tick) -> Cow<'_, Tick> {
 }
 
 impl Conductor<'_> {
-    /// A tick of a worker came.
+    /// Handles a tick of a worker.
     pub fn handle_tick(&mut self, worker: u32, tick: &Tick) {
         let before = self.reports[worker as usize];
         let tick = &*filed(before.role, tick);
@@ -88,13 +90,13 @@ impl Conductor<'_> {
         };
         if let Role::Population(nth) = before.role {
             self.take_of(nth, tick, (before.open, before.fresh));
-            // The tick in which its load ended is not among them.
+            // The tick in which the load ended does not count as drain.
             if is_after {
                 self.record.populations[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
             }
         }
         self.file(worker, tick, &before);
-        // What it had at once, beside what the others had when they reported last.
+        // The worker's peak within the tick, plus the last reported connections of the others.
         self.record.peak = self.record.peak.max(self.open() + tick.most_open.saturating_sub(tick.open));
         if let Some(probe) = &tick.probe {
             self.record.curve.add(self.open(), probe);
@@ -104,7 +106,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// What a worker counted is of the present line, of one that follows, or of one that has ended.
+    /// Files a tick under the current line, a later one, or one that has already been emitted.
     fn file(&mut self, worker: u32, tick: &Tick, before: &Report) {
         let (second, line) = (second_of(tick), self.line_ends.0 / LINE.0);
         if !self.has_seconds || second == line || second > line + AHEAD {
@@ -121,7 +123,7 @@ impl Conductor<'_> {
         self.add_late(worker, before.second, tick, own);
     }
 
-    /// Adds a tick to the present line.
+    /// Adds a tick to the current line.
     fn add(&mut self, role: Role, tick: &Tick, before: u64) {
         match role {
             Role::Population(nth) => {
@@ -131,7 +133,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// What came ahead of the present line, up to this second, is of that.
+    /// Moves the ticks up to `second` from `ahead` to the current line.
     pub(super) fn add_ahead(&mut self, second: u64) {
         let is_due = |(_, tick, _): &(Role, Tick, u64)| second_of(tick) <= second;
         let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ahead).into_iter().partition(is_due);
@@ -139,13 +141,14 @@ impl Conductor<'_> {
         due.iter().for_each(|(role, tick, before)| self.add(*role, tick, *before));
     }
 
-    /// What happened before the present line, and comes only now: `own`, of this tick of a worker whose tick before was of the second
-    /// `last`. It counts, and is no part of what happens now.
+    /// Counts `own`, the content of a late tick, in the totals but not in the current line. `last`: the second of the worker's previous
+    /// tick.
     fn add_late(&mut self, worker: u32, last: u64, tick: &Tick, mut own: Tick) {
         let second = second_of(tick);
         let report = &mut self.reports[worker as usize];
         let role = report.role;
-        // A worker ends a further tick in a second in which its load ends; and before it is known to be lost, it is shown as it was.
+        // No second contribution to the state: a worker may end two ticks in the second in which its load ends, and the emitted line may
+        // already contain it.
         if last == second || second <= report.shown {
             (own.open, own.resolved, own.waiting, own.owed, own.unsettled) = Default::default();
         }
@@ -153,7 +156,7 @@ impl Conductor<'_> {
             own.agents.iter_mut().for_each(|agents| agents.open.0.clear());
         }
         report.second = second;
-        // Whoever else received what it was is known already.
+        // The receipts were already matched in the population's record.
         own.pushes.receipts.clear();
         own.breakdown = Default::default();
         own.most_open = 0;
@@ -162,7 +165,7 @@ impl Conductor<'_> {
         late.until = Nanos(second.saturating_mul(LINE.0));
         if let Role::Population(nth) = role {
             self.record.populations[usize::from(nth)].totals.extend(&own);
-            // With only one population its line is the total.
+            // With a single population its line equals the total.
             if self.record.populations.len() > 1 {
                 late.populations.resize_with(usize::from(nth), Tick::none);
                 late.populations.push(own);
@@ -171,27 +174,28 @@ impl Conductor<'_> {
         self.late.entry(second).or_insert_with(Tick::none).merge(&late);
     }
 
-    /// What came too late for its line since the last call, a tick for each second.
+    /// Returns the late ticks since the last call, one per second.
     pub fn take_late(&mut self) -> Vec<Tick> {
         std::mem::take(&mut self.late).into_values().collect()
     }
 
-    /// What a population's worker has reported, which had `before` connections open, and how many of them were opened lately, goes into its record.
+    /// Adds a tick to its population's record. `before`: the worker's open connections before it, and how many of them were opened
+    /// recently.
     fn take_of(&mut self, nth: u16, tick: &Tick, before: (u64, u64)) {
         let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
         let hold_from = self.schedule.progress(nth).hold_from;
         self.record.populations[usize::from(nth)].take(tick, before, complete, hold_from);
     }
 
-    /// The line of the second that is over, once all workers have reported it, or as soon as they should have.
+    /// Returns the line of the past second once all workers have reported it, or once the time for their reports is up.
     pub fn poll_line(&mut self, now: Nanos) -> Option<Tick> {
-        // Workers end their ticks together, and those ticks need a moment to arrive.
+        // Workers end their ticks simultaneously, but the ticks take a moment to arrive.
         let is_complete = self.reports.iter().all(|report| report.is_lost || report.until >= self.line_ends);
         if !is_complete && now.since(self.line_ends) < self.latency || now < self.line_ends {
             return None;
         }
         let ends = self.line_ends;
-        // Each second has its line, unless this process itself stood still.
+        // Every second gets a line, unless this process was suspended.
         let next =
             if self.has_seconds && now < ends + Nanos(AHEAD * LINE.0) { ends + LINE } else { end_after(now) };
         if next > ends + LINE {
@@ -203,17 +207,17 @@ impl Conductor<'_> {
         Some(line)
     }
 
-    /// The last second that has had its line.
+    /// The last second whose line has been emitted.
     pub fn shown(&self) -> u64 {
         self.line_ends.0 / LINE.0 - 1
     }
 
-    /// The last line, and the run as it was measured.
+    /// Ends the run; returns the last line and the record.
     pub fn finish(mut self) -> (Tick, Record) {
         (self.end(), self.record)
     }
 
-    /// The last line; what was measured is complete.
+    /// Ends the run; returns the last line. Afterwards the record is complete.
     pub(crate) fn end(&mut self) -> Tick {
         self.add_ahead(u64::MAX);
         self.count_never_due();
@@ -227,7 +231,8 @@ impl Conductor<'_> {
         line
     }
 
-    /// Of a number of requests that was to be sent, in a run whose time was not over, the last line has those that never became due.
+    /// With a fixed number of requests, counts those that never became due. Applies to runs that ended before their time without an
+    /// interruption.
     fn count_never_due(&mut self) {
         let is_early = self.draining.is_some_and(|since| since < self.schedule.ends_at());
         let is_through = is_early && self.record.interrupted.is_none();
@@ -238,7 +243,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Not of a step of a search, whose requests go on in the next one.
+    /// Balances the accounts of each population. Not for a step of a search, whose requests continue in the next one.
     fn close_books(&mut self) {
         if !self.schedule.has_end() {
             return;
@@ -253,7 +258,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// The line ends with what it has, and no sooner than `ends`.
+    /// Ends the current line, at `ends` or at the latest report, whichever is later.
     fn end_line(&mut self, ends: Nanos) -> Tick {
         let populations = self.record.populations.iter().map(|measured| measured.line.until);
         let until = populations.fold(self.probe.until, Nanos::max).max(ends).max(self.line_begins);
@@ -263,7 +268,7 @@ impl Conductor<'_> {
         let mut populations = Vec::with_capacity(self.record.populations.len());
         for nth in 0..self.record.populations.len() as u16 {
             let mut own = self.record.populations[usize::from(nth)].end_line(until);
-            // A tick of a worker that stood still began long before: what it counted is of this line.
+            // The tick of a suspended worker began long before, but its counts belong to this line.
             own.from = from;
             self.set_state(&mut own, |role| role == Role::Population(nth));
             own.wanted = self.schedule.wanted(nth);
@@ -275,28 +280,29 @@ impl Conductor<'_> {
         let phase = self.of_load().map(|report| report.phase).min().unwrap_or_default();
         line.phase = match self.draining {
             None if self.schedule.is_paused() => Phase::Pause,
-            // The load of those that are left has ended, and that of the run has not.
+            // The load of the remaining workers has ended, but the run's has not: others take over.
             None if self.hands_over => phase.min(Phase::Hold),
             _ => phase,
         };
         (line.from, line.until) = (from, until);
         line.marks = std::mem::take(&mut self.marks);
         self.record.totals.extend(&line);
-        // With only one population its line is the total.
+        // With a single population its line equals the total.
         if populations.len() > 1 {
             line.populations = populations;
         }
         line
     }
 
-    /// The line of this second has the connections of all that are not lost, as far as they are known.
+    /// Notes for each worker, unless it is lost or has just come back, that this second's line contains its connections.
     fn note_shown(&mut self, second: u64) {
         let known = |report: &&mut Report| !report.is_lost && report.before.is_none();
         self.reports.iter_mut().filter(known).for_each(|report| report.shown = second);
     }
 
-    /// What the shards of a population met in a second with their first dials binds them all: each alone sees too little of
-    /// it, and all together would be too fast. One alone sees enough, and sooner.
+    /// Limits the dial rate of all shards of a population by what they experienced together in this second of the ramp: a single shard
+    /// sees too little of the congestion, and all shards together would dial too fast. A population with a single thread learns faster
+    /// alone.
     fn share_experience(&mut self, nth: u16, line: &Tick) {
         if !self.schedule.is_moving() || self.draining.is_some() {
             return;
@@ -314,11 +320,11 @@ impl Conductor<'_> {
         self.orders.extend(most.map(|most| Order::Population(nth, Control::DialAtMost(most))));
     }
 
-    /// The state of these workers.
+    /// Sets the state of a line to the sum of the reports of the selected workers.
     fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Role) -> bool) {
         (tick.open, tick.resolved, tick.waiting, tick.owed) = Default::default();
         (tick.unsettled, tick.ramped_at) = Default::default();
-        // Of one of them, it is in the peak, and says nothing of all.
+        // A single worker's peak is already in the record's peak, and says nothing about the sum.
         tick.most_open = 0;
         for report in self.reports.iter().filter(|report| is_theirs(report.role)) {
             tick.open += report.open;

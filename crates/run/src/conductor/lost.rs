@@ -1,4 +1,5 @@
-//! Workers that are lost, come back, or join.
+//! Workers that are lost, come back, or join. The accounts must stay balanced: a lost worker's connections are removed from the open
+//! ones, and each is counted once, as held or as lost.
 
 use plan::Role;
 use samples::{Phase, Tick};
@@ -8,7 +9,7 @@ use super::{Conductor, held::Held, report::Report};
 use record::{FAILURE, LOST_WORKER};
 
 impl Conductor<'_> {
-    /// A worker is lost, with its connections: the run ends before its time, unless it carries on.
+    /// Handles the loss of a worker with its connections. The run ends early unless it carries on without lost workers.
     pub(super) fn handle_lost(&mut self, worker: u32) {
         let is_over = self.record.ended != Nanos::NEVER;
         let report = &mut self.reports[worker as usize];
@@ -36,13 +37,13 @@ impl Conductor<'_> {
         }
     }
 
-    /// Throng itself has failed: the run ends at once, with what there is.
+    /// Handles a failure of throng itself: the run ends at once, with the results so far.
     pub(crate) fn handle_failure(&mut self) {
         self.patience.shorten(Nanos(2 * self.latency.0));
         self.ends_by.get_or_insert(FAILURE);
     }
 
-    /// The same of a run that was not led to its end.
+    /// Ends the load at `now` after a failure, if it has not ended properly.
     pub(crate) fn end_now(&mut self, now: Nanos) {
         if self.record.ended != Nanos::NEVER {
             return;
@@ -53,32 +54,32 @@ impl Conductor<'_> {
         self.end_load();
     }
 
-    /// A worker that was lost was only away.
+    /// Handles the return of a worker that was only disconnected.
     pub(super) fn handle_back(&mut self, worker: u32) {
         let report = &mut self.reports[worker as usize];
-        // Its connections are those of its next tick; it has ended its load only if it had before.
+        // Its next tick reports its connections. Its load has ended only if it had before the loss.
         let phase = report.before.unwrap_or_default();
         let drained_at = if phase == Phase::Drain { report.drained_at } else { Nanos::NEVER };
         *report = Report { is_lost: false, left: 0, phase, drained_at, ..*report };
-        // The load of the others has ended meanwhile, and it was not among them.
+        // The run's load ended while this worker was missing from the held connections.
         if let (Role::Population(nth), true) = (report.role, self.record.ended != Nanos::NEVER) {
             self.record.populations[usize::from(nth)].held += report.held.count();
         }
     }
 
-    /// The load has not ended with that of those that are left: others are to take over what a lost worker did; or all are lost, and
-    /// some may come back.
+    /// Whether the load continues although that of all remaining workers has ended: others may take over the load of a lost worker, or
+    /// all workers are lost and some may come back.
     pub(super) fn waits_for_the_lost(&self) -> bool {
         self.carries_on && !self.none_is_left && (self.hands_over || self.are_all_lost())
     }
 
-    /// No worker of the load is left.
+    /// Whether all workers of the load are lost.
     pub(crate) fn are_all_lost(&self) -> bool {
         self.of_load().all(|report| report.is_lost)
     }
 
-    /// What comes of a lost worker after the run's load has ended, as it was known: where it was lost with all others, it is known now that
-    /// the load lasted longer.
+    /// Handles a late tick of a lost worker, after the recorded end of the load: if responses arrived at load until then, the load lasted
+    /// longer.
     pub(super) fn extend_load(&mut self, tick: &Tick) {
         let more = tick.until.since(self.record.ended);
         if tick.counts.answered_at_load == 0 || more == Nanos::ZERO {
@@ -90,7 +91,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// The connections that lost workers had, except those that were held: each is counted once.
+    /// Counts the connections of lost workers as lost, except those already counted as held.
     pub(super) fn count_lost(&mut self) {
         let lost = self.reports.iter().filter(|report| report.is_lost && report.held != Held::Counted);
         for report in lost {
@@ -100,7 +101,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// There is one more worker.
+    /// Handles the addition of a worker.
     pub(super) fn handle_joined(&mut self, role: Role) {
         self.reports.push(Report::none(role));
     }

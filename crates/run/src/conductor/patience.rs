@@ -1,4 +1,5 @@
-//! What a run waits for after the load has ended, and for how long.
+//! What a run waits for after the load has ended, and for how long: responses within their timeout, the reports of workers, and the
+//! broker that carries them.
 
 use std::fmt;
 
@@ -8,23 +9,23 @@ use units::{Count, Nanos};
 use super::Conductor;
 use crate::schedule::Order;
 
-/// How long after the end of the load a disconnected broker is waited for: one that restarts is back within seconds, one that reads a
-/// large store first within tens of seconds.
+/// Maximum wait for a disconnected broker after the end of the load: a restart takes seconds; one that first reads a large store takes
+/// tens of seconds.
 const MOST_DISCONNECTED: Nanos = Nanos::from_secs(60);
 
-/// A wait of this length is explained, also where reports come rarely.
+/// A wait of this length is explained to the user, even where reports are rare.
 const LONG: Nanos = Nanos::from_secs(2);
 
 /// What a run waits for at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// Responses to this many requests.
+    /// Responses to this number of requests.
     Responses(u64),
-    /// The broker over which reports come.
+    /// The broker that carries the reports.
     Broker,
     /// Workers that have not reported the end of the load.
     Reports,
-    /// What these agents have counted.
+    /// The last counts of these agents.
     Counts(Vec<String>),
 }
 
@@ -39,14 +40,14 @@ impl fmt::Display for Awaited {
     }
 }
 
-/// How long to wait for responses after the load has ended.
+/// The limit of the wait after the end of the load.
 pub(super) struct Patience {
     most: Nanos,
-    /// When the workers were last seen to be disconnected: their reports still come.
+    /// When the workers were last seen disconnected, 0 if never. Their reports are still to come.
     disconnected: Nanos,
-    /// A user has waited long enough.
+    /// The user asked for the end, so the wait is shortened.
     is_short: bool,
-    /// Connections without a request under way were ordered to be closed.
+    /// Workers were ordered to close connections without an outstanding request.
     has_released: bool,
 }
 
@@ -55,12 +56,12 @@ impl Patience {
         Patience { most, disconnected: Nanos::ZERO, is_short: false, has_released: false }
     }
 
-    /// Reports do not arrive now.
+    /// Notes that reports do not arrive now.
     pub(super) fn handle_disconnected(&mut self, now: Nanos) {
         self.disconnected = now;
     }
 
-    /// The user asks for the end, and waits no longer than this for the last reports; whether that changes anything.
+    /// The user asks for the end: limits the wait to `most`. Returns whether that changes anything.
     pub(super) fn shorten(&mut self, most: Nanos) -> bool {
         let is_changed = !self.is_short || self.most > most;
         (self.most, self.is_short) = (self.most.min(most), true);
@@ -72,19 +73,19 @@ impl Patience {
         self.is_short
     }
 
-    /// How long has been waited since the load ended, without the time in which no report arrived.
+    /// Time waited since the load ended, excluding the time without a connection to the workers.
     pub(super) fn waited(&self, ended: Nanos, now: Nanos) -> Nanos {
         let disconnected =
             if self.is_short { Nanos::ZERO } else { self.disconnected.min(ended + MOST_DISCONNECTED) };
         now.since(ended.max(disconnected))
     }
 
-    /// Whether reports did not arrive a moment ago.
+    /// Whether the workers were disconnected within the last `moment`.
     fn is_disconnected(&self, now: Nanos, moment: Nanos) -> bool {
         self.disconnected > Nanos::ZERO && now.since(self.disconnected) < moment
     }
 
-    /// How much longer is waited at most.
+    /// Maximum time left to wait.
     fn left(&self, ended: Nanos, now: Nanos, is_disconnected: bool) -> Nanos {
         match is_disconnected && !self.is_short {
             true => (ended + MOST_DISCONNECTED + self.most).since(now),
@@ -92,14 +93,14 @@ impl Patience {
         }
     }
 
-    /// Whether nothing is waited for any longer.
+    /// Whether the wait is over.
     pub(super) fn ends(&self, ended: Nanos, now: Nanos) -> bool {
         self.waited(ended, now) >= self.most
     }
 }
 
 impl Conductor<'_> {
-    /// Workers that have not reported the end of the load, after all this time, never will.
+    /// Declares workers lost that have not reported the end of the load by the end of the wait.
     pub(super) fn lose_silent_workers(&mut self) {
         for worker in 0..self.reports.len() {
             if !self.has_reported_end(&self.reports[worker]) {
@@ -109,8 +110,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// Once, where the end takes long: connections that have their response make room for those that wait in the queue of a server that
-    /// serves only some at a time.
+    /// Once, if the end takes long: orders workers to close connections that have their response, to make room for those queued at a
+    /// server that serves only a few at a time.
     pub(super) fn release_idle(&mut self, now: Nanos) {
         let awaits_responses = matches!(self.waiting_for(now), Some((Awaited::Responses(_), _)));
         if !self.goes_on() && awaits_responses && !self.patience.has_released {
@@ -119,7 +120,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// At the end, once it lasts longer than the report of it: what is waited for, and for how long at most; none once that is over.
+    /// What the run waits for, and the maximum time left. `None` until the end takes longer than a report, and once the wait is over.
     pub(crate) fn waiting_for(&self, now: Nanos) -> Option<(Awaited, Nanos)> {
         let since = self.draining.filter(|since| now.since(*since) >= Nanos(3 * self.latency.0).min(LONG))?;
         let is_disconnected = self.patience.is_disconnected(now, self.latency);

@@ -1,4 +1,4 @@
-//! What a run knows of a worker.
+//! What the conductor knows of a worker.
 
 use plan::Role;
 use samples::{Phase, Tick};
@@ -6,42 +6,42 @@ use units::Nanos;
 
 use super::{held::Held, lines::second_of};
 
-/// What a worker reported last.
+/// The last report of a worker.
 #[derive(Clone, Copy)]
 pub(super) struct Report {
     pub(super) role: Role,
     pub(super) open: u64,
-    /// Of those, the ones that were opened lately.
+    /// Open connections that were opened recently.
     pub(super) fresh: u64,
     pub(super) held: Held,
-    /// Connections that it closed before its load had ended, for they had nothing more to send.
+    /// Connections closed before the end of the load because they had nothing more to send.
     pub(super) released: u64,
     pub(super) resolved: u64,
     pub(super) waiting: u64,
     pub(super) owed: u64,
     pub(super) unsettled: u64,
-    /// Connections that were closed with an announcement, less those that were dialled again.
+    /// Connections closed as announced (or after their calls), minus those redialled.
     pub(super) to_redial: i64,
-    /// The same when its full load ended; before that, now.
+    /// `to_redial` at the end of the full load; before that, its current value.
     pub(super) disconnected: i64,
     pub(super) ramped_at: Nanos,
     pub(super) until: Nanos,
     pub(super) phase: Phase,
-    /// When its full load ended; never, before it has.
+    /// When the full load ended; [`Nanos::NEVER`] before.
     pub(super) drained_at: Nanos,
-    /// It reports no more, and nothing is waited for from it.
+    /// The worker is lost: nothing is expected from it.
     pub(super) is_lost: bool,
-    /// Of one that is lost, the connections that it had by its last report.
+    /// Open connections of a lost worker by its last report.
     pub(super) left: u64,
-    /// Of one that was lost and is back, the phase before, until it reports again.
+    /// The phase before the loss, while the worker is lost and, if it comes back, until its next report.
     pub(super) before: Option<Phase>,
-    /// The second of its last tick, and the last one whose line has its connections.
+    /// Second of the last tick, and the last second whose line contains the worker's connections (`shown`).
     pub(super) second: u64,
     pub(super) shown: u64,
 }
 
 impl Report {
-    /// Of a worker whose last tick this is.
+    /// The report of a worker after its latest tick.
     pub(super) fn of(role: Role, tick: &Tick, drained_at: Nanos) -> Report {
         let &Tick { open, resolved, waiting, owed, unsettled, ramped_at, until, phase, .. } = tick;
         Report {
@@ -68,14 +68,14 @@ impl Report {
         }
     }
 
-    /// Of a worker that has not reported yet.
+    /// The state of a worker that has not reported yet.
     pub(super) fn none(role: Role) -> Report {
         let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
         Report { second: 0, ..Report::of(role, &before, Nanos::NEVER) }
     }
 }
 
-/// Of the connections of a tick, how many more were closed with an announcement, or after their calls, than were dialled again.
+/// The connections of a tick that closed as announced, or after their calls, minus those redialled.
 pub(super) fn to_redial(tick: &Tick) -> i64 {
     (tick.counts.closed + tick.counts.left) as i64 - tick.counts.redialled as i64
 }

@@ -1,4 +1,4 @@
-//! What sinks are shown of a run beside its counts: stages and commands as marks, and how thresholds stand.
+//! What sinks show of a run besides its counts: marks for stages and commands, and the state of the thresholds.
 
 use samples::{Mark, MarkKind, ThresholdResult};
 use units::Nanos;
@@ -6,19 +6,19 @@ use units::Nanos;
 use super::Conductor;
 
 impl Conductor<'_> {
-    /// A mark on the next line.
+    /// Adds a mark to the next line.
     pub(super) fn mark(&mut self, at: Nanos, kind: MarkKind, what: String) {
         self.marks.add(Mark { at, kind, what });
     }
 
-    /// The current stage has begun. A plan with only one has phases to tell.
+    /// Marks the beginning of the current stage, if the plan has more than one.
     pub(super) fn mark_stage(&mut self, at: Nanos) {
         if let [_, _, ..] = self.plan.stages.as_slice() {
             self.mark(at, MarkKind::Stage, self.plan.stages[self.schedule.stage()].name.clone());
         }
     }
 
-    /// Thresholds, judged by all lines so far, the last of which ended then: as if the load had ended with it.
+    /// Judges the thresholds by all lines until `until`, the end of the last line, as if the load had ended then.
     pub(crate) fn thresholds(&mut self, until: Nanos) -> Vec<ThresholdResult> {
         if self.plan.thresholds.is_empty() {
             return Vec::new();
@@ -29,14 +29,14 @@ impl Conductor<'_> {
         judge::thresholds_so_far(self.plan, &self.record, self.record.ended.min(until))
     }
 
-    /// Whether something is not as it should be at the end, so that the run may have failed.
+    /// Whether losses, missing responses or missed thresholds suggest that the run failed.
     pub(crate) fn seems_wrong(&mut self) -> bool {
         let lost = self.sum(|tick| tick.faults.total() + tick.counts.failed + tick.counts.dropped);
         let until = self.record.ended;
         lost + self.awaited() > 0 || self.thresholds(until).iter().any(|threshold| !threshold.pass)
     }
 
-    /// What is measured at the end of the load, by what is there now; the end replaces it.
+    /// Provisional end-of-load measurements at `until`; the actual end replaces them.
     fn measure(&mut self, until: Nanos) {
         self.record.ramp = self.schedule.ramping_any(until);
         for (nth, population) in (0..).zip(&self.plan.populations) {

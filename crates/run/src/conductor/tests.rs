@@ -1,5 +1,5 @@
-//! The orders of a conductor, and what it makes of ticks, in virtual time: with workers that follow orders, and ticks that
-//! were made up.
+//! The orders of a conductor, and its handling of ticks, in virtual time: with modelled workers that apply orders, and with generated
+//! ticks.
 
 mod early;
 mod handover;
@@ -20,19 +20,19 @@ use record::fixture::scenario;
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 
-/// How a run went.
+/// The course of a run.
 struct Ran {
     record: Record,
     lines: Vec<Tick>,
     model: Model,
-    /// When the load was ended by order, and when nothing was waited for any more.
+    /// When the end of the load was ordered, and when the run was over.
     drained: Nanos,
     over: Nanos,
-    /// When it was known that the end takes long, with what is waited for.
+    /// When it was first known that the end takes long, and what was waited for.
     waits: Option<(Nanos, (Awaited, Nanos))>,
 }
 
-/// Plays a plan to its end; commands come at their times.
+/// Runs a plan to its end; commands are given at their times.
 fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran {
     let mut conductor = Conductor::new(plan, &model, Nanos::ZERO, model.notice());
     let (mut lines, mut drained, mut waits) = (Vec::new(), Nanos::NEVER, None);
@@ -61,7 +61,7 @@ fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran
 #[test]
 fn a_run_is_the_same_with_any_number_of_workers() {
     let plan = scenario("connections = 10\nduration = \"5s\"");
-    // More workers share the same load; those far away learn of an order later, and report less often.
+    // Workers share the same load. Remote ones receive an order later, and report less often.
     for (workers, notice, period) in [(1, 120, 200), (3, 120, 200), (3, 1_500, 200), (2, 700, 500)] {
         let model = Model::new(&plan, workers, MS(notice), MS(period))
             .facing(Target { takes: MS(300), ..Target::GOOD });
@@ -69,7 +69,7 @@ fn a_run_is_the_same_with_any_number_of_workers() {
         let measured = &record.populations[0];
         assert_eq!((measured.held, measured.peak, measured.totals.counts.opened), (10, 10, 10));
         assert_eq!((record.started, measured.began), (MS(notice), Some(MS(notice))));
-        // The ramp is reported as it ends, and full load begins when all have applied it.
+        // The end of the ramp is reported at once, and full load begins when all workers have applied the order.
         let hold_from = MS(notice) + MS(300) + MS(notice);
         assert_eq!((measured.at_load, record.ended), (S(5), hold_from + S(5)), "{notice} {period}");
         assert_eq!(model.of_all(), ["Until", "Drain", "Stop"]);
@@ -91,7 +91,7 @@ fn lines_are_seconds_and_sum_up_to_the_run() {
     assert_eq!(ran.lines.iter().map(|line| line.counts.opened).collect::<Vec<_>>()[..3], [10, 0, 0]);
     let first = &ran.lines[0];
     assert_eq!((first.open, first.wanted, first.phase), (10, 10, Phase::Hold));
-    // They were there for 580 ms of it, and are taken as coming in the middle of a tick.
+    // They were open for 580 ms of it, and count as opened in the middle of a tick.
     let open_ms = first.open_ns / u128::from(MS(1).0);
     assert!((5_800..=6_800).contains(&open_ms), "{open_ms}");
     assert_eq!(ran.lines[2].open_ns, u128::from(10 * S(1).0));
@@ -124,12 +124,12 @@ fn responses_are_waited_for_and_not_for_ever() {
     assert_eq!(played(0, &[]).0, Nanos::ZERO);
     let (cut, _) = played(1, &[]);
     assert!((MS(3_600)..MS(3_625)).contains(&cut), "{cut}");
-    // A stop waits less, and may come later.
+    // A stop waits for less time, and may follow a drain.
     let (short, by) = played(1, &[(S(1), Command::Stop)]);
     assert!((MS(400)..MS(425)).contains(&short) && by.as_deref() == Some("a command"), "{short} {by:?}");
     let (later, by) = played(1, &[(S(1), Command::Drain), (S(2), Command::Stop)]);
     assert!((S(1)..MS(1_025)).contains(&later) && by.as_deref() == Some("a command"), "{later} {by:?}");
-    // Of a load that has ended by itself, only where it cuts something short.
+    // After the load has ended on its own, a stop counts only if it cuts something short.
     let (of_whole, by) = played(1, &[(MS(3_200), Command::Stop)]);
     assert!(of_whole < MS(1_500) && by.as_deref() == Some("a command"), "{of_whole} {by:?}");
     assert_eq!(played(0, &[(MS(3_200), Command::Stop)]), (Nanos::ZERO, None));
@@ -147,12 +147,12 @@ fn what_is_waited_for_is_known_where_it_takes_long() {
         (waits, ends.contains(&"Release"), ends.last() == Some(&"Stop"))
     };
     assert_eq!(played(0), (None, false, true));
-    // Those that have their response make room for the others.
+    // Connections with a response are closed, to make room for the others.
     let (waits, true, true) = played(3) else { panic!("connections are to be released") };
     let (after, awaited, left, lasted) = waits.expect("there are responses to wait for");
     assert!((MS(600)..MS(625)).contains(&after), "{after}");
     assert_eq!(awaited.to_string(), "outstanding responses (6)");
-    // As it turns out.
+    // Compared with the actual time.
     assert!(
         (MS(2_975)..=S(3)).contains(&left) && left <= lasted && lasted < left + MS(25),
         "{left} {lasted}"
@@ -175,7 +175,7 @@ fn commands_are_kept_with_their_times() {
         ran.record.commands.iter().map(|command| (command.at_s.round(), command.what.as_str())).collect();
     assert_eq!(recorded, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
     assert_eq!(ran.record.interrupted.as_deref(), Some("a command"));
-    // All were open when the load was changed by a command.
+    // All were open when the command changed the load.
     assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (10, 10));
     assert!(ran.lines.iter().any(|line| line.phase == Phase::Pause));
 }
@@ -210,7 +210,7 @@ fn a_run_on_agents_goes_on_without_one_that_is_lost() {
         let opened: u64 = lines.iter().map(|line| line.counts.opened).sum();
         assert!((6..=9).contains(&opened) && opened == measured.totals.counts.opened, "{lost_at}: {opened}");
     }
-    // A worker of this machine is no agent: without it the run ends.
+    // A worker of this machine is not an agent: the run ends without it.
     let Ran { record, .. } = play(&plan, Model::new(&plan, 3, MS(400), S(1)).losing(1, S(3)), &[]);
     assert_eq!(record.interrupted.as_deref(), Some("a lost worker"));
 }
@@ -227,7 +227,7 @@ fn a_worker_that_never_reports_its_end_is_lost() {
     assert_eq!((record.interrupted.as_deref(), record.populations[0].held), (Some("a lost worker"), 6));
 }
 
-/// The tick of a worker for a second in which this was counted.
+/// The tick of a worker for one second, with these counts.
 fn counted(second: u64, open: u64, answered: u64) -> Tick {
     let mut tick =
         Tick { from: S(second - 1), until: S(second), open, phase: Phase::Hold, ..Tick::default() };
@@ -250,7 +250,7 @@ fn what_a_lost_worker_counted_is_late_and_one_that_is_back_goes_on() {
     conductor.handle_tick(0, &counted(3, 4, 10));
     let third = line(&mut conductor, 3);
     assert_eq!((third.counts.answered, third.open, conductor.open()), (10, 4, 4));
-    // It counts, and changes neither what is open nor the next line.
+    // It counts in the totals, and changes neither the open connections nor the next line.
     conductor.handle_tick(1, &counted(2, 4, 7));
     conductor.handle_tick(1, &counted(3, 4, 5));
     let late = conductor.take_late();
@@ -298,7 +298,7 @@ fn workers_that_are_back_have_what_they_report_next() {
         (0..2).for_each(|worker| conductor.handle_lost(worker));
         (0..2).for_each(|worker| conductor.handle_back(worker));
         let step = conductor.step(S(second));
-        // What had ended before has ended.
+        // A load that had ended stays ended.
         assert_eq!(step.drains, phase == Phase::Drain);
     }
 }
@@ -323,7 +323,7 @@ fn full_load_without_a_lost_worker_is_noted() {
         conductor.finish().1.began_short
     };
     assert_eq!((began(true, 4), began(false, 4)), (Some((4, 8)), None));
-    // Those that are there are not all either, and that is known: the target took no more.
+    // The remaining workers do not have all connections either: the cause is that the target accepted no more.
     assert_eq!(began(false, 3), None);
 }
 
@@ -371,7 +371,7 @@ fn the_probe_is_no_part_of_the_load() {
     let plan = scenario("connections = 10\nduration = \"5s\"\nprobe = \"10/s\"");
     let model = Model::new(&plan, 2, MS(120), MS(200));
     let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
-    // Two workers of the population; then the fresh ones, then those that are kept.
+    // Two workers of the population, then the probe's fresh and kept connections.
     for (worker, answered) in [(0, 7), (1, 8), (2, 30), (3, 20)] {
         let mut tick = Tick { until: S(1), open: 5, resolved: 5, waiting: 1, ..Tick::default() };
         (tick.counts.opened, tick.counts.sent, tick.counts.answered) = (5, answered + 1, answered);
@@ -419,16 +419,16 @@ fn a_step_of_a_search_leaves_its_load() {
     assert!(!model.of_all().contains(&"Drain"));
 }
 
-/// A tick of which the counts, the state and the end are made up.
+/// A generated tick: worker, counts, state and end.
 fn made_up() -> impl Strategy<Value = (u32, u64, u64, u64, u64)> {
     (0..3_u32, 1..400_u64, 0..50_u64, 0..50_u64, 0..9_u64)
 }
 
 proptest! {
-    // A case is a whole run.
+    // Each case is a whole run.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever arrives, and whenever a line is requested, nothing is lost or duplicated.
+    /// Whatever arrives, and whenever a line is requested, nothing is lost or counted twice.
     #[test]
     fn lines_hold_all_that_came(ticks in vec((made_up(), any::<bool>()), 0..60)) {
         let plan = scenario("connections = 100\nduration = \"1h\"");
@@ -460,8 +460,8 @@ proptest! {
         prop_assert_eq!(record.populations[0].totals.counts.answered, answered);
     }
 
-    /// Whatever is commanded or lost, a run comes to its end in time, is drained once, and nothing is ordered after that but to release
-    /// connections that have their response.
+    /// Whatever is commanded or lost, a run ends in time, is drained once, and gives no orders afterwards except to release connections
+    /// that have their response.
     #[test]
     fn a_run_has_one_end(
         (workers, notice, period, takes) in (1..4_u32, 1..1_000_u64, 20..1_000_u64, 0..2_000_u64),

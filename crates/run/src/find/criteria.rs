@@ -1,4 +1,5 @@
-//! Whether a step of a search passes.
+//! The criteria by which a step of a search passes or fails, apart from the verdict of its run: the load must be reached, and the probe
+//! must not be much slower than at the baseline, unless the user gives thresholds.
 
 use samples::{
     Baseline, Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict,
@@ -8,26 +9,27 @@ use units::{Count, Nanos};
 
 use super::By;
 
-/// A probe that takes this many times as long as at the baseline, and this much longer, fails a step.
+/// A probe fails a step if its p99 exceeds the baseline by this factor and by this many µs.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
-/// And in any case one that takes more than this share of its timeout, unless the baseline does.
+/// It also fails if it exceeds this fraction of the probe's timeout, unless the baseline is close to that (see [`baseline`]).
 const PROBE_OF_TIMEOUT: f64 = 0.5;
-/// Minimum share of the load that must be reached.
+/// Minimum fraction of the load that must be reached.
 const SHARE: f64 = 0.98;
-/// More announced closes for each response than this many times as many as at smaller loads, and this many more, come with the load.
+/// Announced closes are attributed to the load if their ratio to responses exceeds that of smaller loads by this factor and by this
+/// difference.
 const CLOSES_TIMES: f64 = 2.0;
 const CLOSES_MORE: f64 = 0.005;
-/// Minimum share of a load whose announced closes show what the target does with all.
+/// Minimum fraction of a load that must be closed to show that the target closes all connections.
 const MANY: f64 = 0.5;
-/// Why no number of connections can be held, and what helps.
+/// Why no number of connections can be held, and the fix.
 pub(super) const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
 Keep-Alive timeout), so none can be held";
 pub(super) const HOLD_SOME: &str = "enable keep-alive; if it closes idle connections, raise its keep-alive timeout or lower \
 --think; or use --by arrival";
 
 impl By {
-    /// How much of a load was sustained.
+    /// The sustained part of a load.
     pub(super) fn sustained(self, s: &Summary) -> f64 {
         match self {
             By::Connections => s.connections.held as f64,
@@ -38,8 +40,8 @@ impl By {
         }
     }
 
-    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too, unless the target does so
-    /// because of the load, and requests that were under way at the end. `usual`: see [`closes`].
+    /// The reached part of a load. Also counts requests that were outstanding at the end, and connections closed as announced that will
+    /// be redialled, unless the target closes them because of the load. `usual`: see [`closes`].
     fn reached(self, s: &Summary, usual: Option<f64>) -> f64 {
         let come_with_load =
             |usual: f64| closes(s).is_some_and(|now| now > CLOSES_TIMES * usual + CLOSES_MORE);
@@ -48,13 +50,13 @@ impl By {
             By::Connections => s.connections.closed.saturating_sub(s.connections.redialled) as f64,
             By::Rate => under_way_per_s(s),
             By::Arrival | By::Burst => 0.0,
-            // What it stands for the run itself judges.
+            // The run itself judges whether the number was sustained.
             By::Number(_) => return f64::INFINITY,
         };
         self.sustained(s) + more
     }
 
-    /// What became of it.
+    /// The verb for the sustained part, used in messages.
     const fn done(self) -> &'static str {
         match self {
             By::Connections => "held",
@@ -65,14 +67,14 @@ impl By {
     }
 }
 
-/// Announced closes for each response, where there are enough of these. A target that closes each connection after a number of responses has the
-/// same share at any load; one that has too many connections closes more of them.
+/// Announced closes per response; `None` if there are too few responses. A target that closes each connection after a number of responses
+/// has the same ratio at any load; one that has too many connections closes more of them.
 pub(super) fn closes(s: &Summary) -> Option<f64> {
     let answered = s.requests.answered as f64;
     (answered * CLOSES_MORE >= 1.0).then(|| s.connections.closed as f64 / answered)
 }
 
-/// At full load only: what a ramp makes of a target is not what its connections make of it.
+/// The probe's p99 at full load, in µs. The ramp is excluded: it disturbs the target more than the open connections do.
 pub(super) fn probe_p99_us(s: &Summary) -> Option<f64> {
     s.probe.as_ref().filter(|probe| probe.held_us.count > 0).map(|probe| probe.held_us.p99)
 }
@@ -83,9 +85,9 @@ fn answered_per_s(s: &Summary) -> f64 {
     s.requests.per_s + if s.duration_s > 0.0 { probes / s.duration_s } else { 0.0 }
 }
 
-/// Requests that were due too late in the step to have their responses within it: those of one median latency. The latency of a target that
-/// falls behind grows from the beginning of the step to its end: no more than twice the shortest is that of the responses themselves. A queue
-/// that grows within that fails the step by its own reason.
+/// Requests per second that were due too late in the step for a response within it: those of one median latency. If the target is
+/// overloaded, the latency grows during the step, so the median is limited to twice the minimum. A queue that grows within that limit makes
+/// the step fail for other reasons.
 fn under_way_per_s(s: &Summary) -> f64 {
     let latency_us = s.latency_us.p50.min(2.0 * s.latency_us.min);
     let latency_s = (latency_us / 1e6).min(s.duration_s / 2.0);
@@ -96,24 +98,25 @@ fn is_seen_of_target(limit: &Limit) -> bool {
     limit.side == Side::Target && limit.certainty == Certainty::Seen
 }
 
-/// Whether throng itself was the limit of a step: then it shows nothing about the target, unless the target's own limit was seen.
+/// Whether throng itself was the limit of a step. Such a step shows nothing about the target, unless the target's own limit was seen.
 pub(super) fn is_late(s: &Summary) -> bool {
     s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen_of_target)
 }
 
-/// The same, or what this machine lacks was.
+/// Whether throng or this machine was the limit.
 pub(super) fn is_here(s: &Summary) -> bool {
     let is_of_host = |limit: &Limit| limit.side == Side::Host && limit.cause != Cause::TooFewConnections;
     is_late(s) || s.limit.as_ref().is_some_and(is_of_host)
 }
 
-/// The same, or at a rate the number of its connections was.
+/// Like [`is_here`], and also whether a rate was limited by the number of throng's connections.
 pub(super) fn is_ours(by: By, s: &Summary) -> bool {
     let too_few = |limit: &Limit| by == By::Rate && limit.cause == Cause::TooFewConnections;
     is_here(s) || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
 }
 
-/// Why a step failed: its own verdict, a load that was not reached, probes without a response. `usual`: the [`closes`] of loads that passed.
+/// Why a step failed: the verdict of its run, a load that was not reached, or probes without a response. `usual`: the [`closes`] of loads
+/// that passed.
 pub fn reasons(by: By, load: u64, s: &Summary, usual: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
     if s.verdict != Verdict::Pass {
@@ -122,10 +125,10 @@ pub fn reasons(by: By, load: u64, s: &Summary, usual: Option<f64>) -> Vec<String
             reasons.push(s.verdict.name().to_owned());
         }
     }
-    // Whatever the thresholds, a load that was not reached was not sustained.
+    // A load that was not reached was not sustained, whatever the thresholds.
     let got = by.reached(s, usual);
     if got < SHARE * load as f64 && reasons.is_empty() {
-        // What is under way is not answered, but is no shortfall either.
+        // Outstanding requests have no response yet, but are no shortfall either.
         let (done, under_way) = match by {
             By::Rate => (by.sustained(s) as u64, under_way_per_s(s) as u64),
             _ => (got as u64, 0),
@@ -149,35 +152,35 @@ pub fn reasons(by: By, load: u64, s: &Summary, usual: Option<f64>) -> Vec<String
     reasons
 }
 
-/// Whether nearly all connections that had a response were closed with an announcement, and nearly none of them is held. Those are
-/// dialled again, but with any load. Connections that wait for their response, as they do where a step is short, show neither.
+/// Whether nearly all connections with a response were closed as announced, and nearly none is held. They are redialled, but that happens
+/// at any load. Connections that still wait for their response, as in a short step, are left out.
 pub(super) fn holds_none(load: u64, s: &Summary) -> bool {
     let c = &s.connections;
     let waiting = s.requests.sent.saturating_sub(s.requests.answered).min(c.held);
     let judged = (c.opened + c.redialled).saturating_sub(waiting);
     let were_closed = c.closed as f64 >= MANY * load as f64 && c.closed as f64 >= SHARE * judged as f64;
-    // With an unexpected status they are turned away.
+    // Closes after an unexpected status are rejections.
     let are_turned_away = 2 * wrong_statuses(s, Stage::Exchange) >= c.closed;
     let are_closed = c.closed > 0 && were_closed && !are_turned_away;
     are_closed && (c.held - waiting) as f64 <= (1.0 - SHARE) * load as f64
 }
 
-/// Responses of this stage with an unexpected status.
+/// Responses in this stage with an unexpected status.
 fn wrong_statuses(s: &Summary, stage: Stage) -> u64 {
     let of = s.faults.iter().filter(|f| f.stage == stage && f.kind == Kind::WrongStatus);
     of.map(|f| f.count).sum()
 }
 
-/// Whether each response had an unexpected status that a smaller load would have too: one of the request, and not of an overload.
+/// Whether every response had an unexpected status that a smaller load would have as well, that is, one caused by the request.
 pub(super) fn all_wrong(s: &Summary) -> bool {
     let (responses, upgrades) = (wrong_statuses(s, Stage::Exchange), wrong_statuses(s, Stage::Handshake));
     let all: u64 = s.requests.status.values().sum();
-    // Upgrades that succeed have no status.
+    // A successful upgrade has no status in this count.
     let is_all = all > 0 && responses + upgrades >= all && (upgrades == 0 || s.connections.held == 0);
     is_all && s.requests.status.keys().all(|status| is_of_request(*status))
 }
 
-/// Whether TLS was set up with no connection, by what the target is: its certificate is the same with a smaller load.
+/// Whether TLS failed on every connection for a reason that does not depend on the load, such as the target's certificate.
 pub(super) fn none_secured(s: &Summary) -> bool {
     let is_of_tls = |limit: &Limit| matches!(limit.cause, Cause::Tls | Cause::TlsExpected);
     let is_of_load = |kind: Kind| matches!(kind, Kind::Closed | Kind::Reset | Kind::Timeout);
@@ -185,7 +188,7 @@ pub(super) fn none_secured(s: &Summary) -> bool {
     s.limit.as_ref().is_some_and(is_of_tls) && s.connections.held == 0 && !by_load
 }
 
-/// Of HTTP and of gRPC (grpc/doc/statuscodes.md).
+/// Whether this status is caused by the request rather than by overload; for HTTP and gRPC (grpc/doc/statuscodes.md).
 fn is_of_request(status: u16) -> bool {
     match status {
         4 | 8 | 14 | 408 | 425 | 429 => false,
@@ -194,7 +197,7 @@ fn is_of_request(status: u16) -> bool {
     }
 }
 
-/// The limit of a target that [holds none](holds_none): its own policy, which was seen.
+/// The limit of a target that [holds none](holds_none): its policy, which was seen.
 pub(super) fn none_held() -> Limit {
     Limit {
         side: Side::Target,
@@ -207,7 +210,7 @@ pub(super) fn none_held() -> Limit {
     }
 }
 
-/// The limit of a step of which nothing is known but that its thresholds judge what it does not measure.
+/// The limit of a step that failed only because a threshold is on a figure that the step does not measure.
 pub(super) fn unmeasured(s: &Summary) -> Option<Limit> {
     let failed = || s.thresholds.iter().filter(|result| !result.pass);
     let is_one = |result: &ThresholdResult| result.value.is_none() && result.shown.is_empty();
@@ -219,7 +222,8 @@ pub(super) fn unmeasured(s: &Summary) -> Option<Limit> {
     Some(Limit { certainty: Certainty::Seen, sentence, detail, fix: fix.to_owned(), ..Limit::default() })
 }
 
-/// Whether a step that confirms fails by that alone: it judges what its connections did when they were opened, and all of them are open.
+/// Whether a repeated step failed only by an [unmeasured] figure: the threshold is on the opening of connections, and all of them were
+/// already open.
 pub(super) fn is_confirmed(by: By, load: u64, s: &Summary, usual: Option<f64>) -> bool {
     unmeasured(s).is_some() && by.reached(s, usual) >= SHARE * load as f64
 }
@@ -227,8 +231,8 @@ pub(super) fn is_confirmed(by: By, load: u64, s: &Summary, usual: Option<f64>) -
 const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.held.p99";
 const JUDGE_OTHERS: &str = "judge a figure that a step measures, or use longer steps (-d)";
 
-/// What a limit says of the number of connections that the target holds. Its open files are the same in each run; a limit on connections is that of
-/// one of several processes, and how many it gets of all varies.
+/// What a limit shows about the number of connections that the target holds. Its limit on open files is constant. A connection limit
+/// applies to one of several processes, whose share of the connections varies.
 pub(super) fn seen(limit: &Limit) -> SeenLimit {
     match (limit.side, limit.cause) {
         (Side::Target, Cause::OpenFiles) if limit.certainty == Certainty::Seen => SeenLimit::Fixed,
@@ -237,14 +241,14 @@ pub(super) fn seen(limit: &Limit) -> SeenLimit {
     }
 }
 
-/// The median latency of a step: of the first responses, if no request was due after the ramp.
+/// The median latency of a step; of the first responses if no request was due after the ramp.
 pub(super) fn unloaded(s: &Summary) -> Option<Nanos> {
     let measured = [&s.latency_us, &s.ramp_latency_us].into_iter().find(|times| times.count > 0);
     measured.map(|times| Nanos((1e3 * times.p50) as u64))
 }
 
-/// The baseline after a step that passed: that before it, or the step itself if its probe was faster. Not simply the first step: its
-/// load may be what warms the target up. None with thresholds, which judge instead. `timeout`: the probe's, where it is known.
+/// The baseline after a step that passed: the fastest so far. The first step may be slow, since it warms the target up. Unchanged with
+/// thresholds, which replace the comparison. `timeout`: the probe's; `None` if unknown.
 pub(super) fn baseline(
     before: Option<Baseline>,
     load: u64,
@@ -261,7 +265,7 @@ pub(super) fn baseline(
     faster.map(|us| Baseline { load, probe_p99_us: us, allowed_us: allowed(us) }).or(before)
 }
 
-/// That the probe's p99 is more than it may be beside the baseline, if there are no thresholds.
+/// The reason if the probe's p99 exceeds what the baseline allows; `None` otherwise, and with thresholds.
 pub(super) fn slow_probe(by: By, s: &Summary, baseline: Option<Baseline>) -> Option<String> {
     let judged = unanswered_probes(s).map_or_else(|| probe_p99_us(s), |censored| censored.p99);
     let (now, Baseline { load, probe_p99_us, allowed_us }) =
@@ -276,7 +280,7 @@ pub(super) fn slow_probe(by: By, s: &Summary, baseline: Option<Baseline>) -> Opt
     })
 }
 
-/// Of the probes at full load, if some had no response.
+/// The statistics of probes at full load, if some had no response.
 fn unanswered_probes(s: &Summary) -> Option<&Censored> {
     s.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref())
 }
@@ -288,7 +292,7 @@ mod tests {
     use super::*;
     use record::fixture::fault;
 
-    /// A step whose probe had this p99.
+    /// A step with this p99 of the probe.
     fn probed(p99_us: f64) -> Summary {
         let held_us = Quantiles { count: 100, p99: p99_us, ..Quantiles::default() };
         let probe = Some(samples::ProbeSummary { held_us, ..Default::default() });
@@ -305,7 +309,7 @@ mod tests {
         };
         check(Stage::Exchange, &[(401, 100)], 100, true);
         check(Stage::Exchange, &[(401, 90), (302, 10)], 0, true);
-        // Some were served, or may be if there are fewer.
+        // Some were served, or may be served at a smaller load.
         check(Stage::Exchange, &[(200, 5), (401, 100)], 100, false);
         check(Stage::Exchange, &[(429, 100)], 100, false);
         check(Stage::Exchange, &[(404, 99), (503, 1)], 100, false);
@@ -324,20 +328,20 @@ mod tests {
         };
         check(Kind::UnknownIssuer, 0, Cause::Tls, true);
         check(Kind::TlsExpected, 0, Cause::TlsExpected, true);
-        // Those of some destinations, or in an overload.
+        // Only some destinations are affected, or the cause is overload.
         check(Kind::UnknownIssuer, 9, Cause::Tls, false);
         check(Kind::Reset, 0, Cause::Tls, false);
         check(Kind::Timeout, 0, Cause::Timeout, false);
     }
 
-    /// Of 100 requests/s for a second this many were answered in it, with this median latency, and this shortest one.
+    /// At 100 requests/s for one second: how many were answered within it, the median latency, and the minimum latency.
     #[test]
     fn slow_responses_are_no_shortfall() {
         let check = |answered: f64, p50_ms: f64, min_ms: f64, short: Option<&str>| {
             let mut s = Summary::default();
             (s.duration_s, s.requests.per_s) = (1.0, answered);
             (s.latency_us.p50, s.latency_us.min) = (p50_ms * 1e3, min_ms * 1e3);
-            // What is under way is not said to be answered.
+            // Outstanding requests are not reported as answered.
             let short = short.map(|more| format!("{answered} of 100 requests/s answered{more}"));
             let seen = reasons(By::Rate, 100, &s, None);
             assert_eq!(seen, Vec::from_iter(short), "{answered} {p50_ms} {min_ms}");
@@ -348,7 +352,7 @@ mod tests {
         check(70.0, 300.0, 300.0, None);
         check(70.0, 300.0, 200.0, None);
         check(60.0, 300.0, 200.0, Some(", 25 more under way"));
-        // It answers 90/s, or half of the load: the longer the step, the more wait.
+        // 90 responses/s, or half of the load: the longer the step, the more requests wait.
         check(90.0, 50.0, 10.0, Some(", 1 more under way"));
         check(50.0, 500.0, 10.0, Some(", 1 more under way"));
         // Longer than the step.
@@ -356,8 +360,8 @@ mod tests {
         check(0.0, 0.0, 0.0, Some(""));
     }
 
-    /// Of 1,000 connections this many are held, the others were closed with one of 2,000 responses each; `usual`: closes for each response
-    /// at smaller loads.
+    /// `held` of 1,000 connections are held, the others closed as announced, with 2,000 responses in all. `usual`: closes per response at
+    /// smaller loads.
     #[test]
     fn closes_that_come_with_the_load_are_a_shortfall() {
         let check = |held: u64, usual: Option<f64>, expected: Option<&str>| {
@@ -370,7 +374,7 @@ mod tests {
         check(900, Some(0.05), None);
         check(900, Some(0.022), Some("900 of 1,000 connections held"));
         check(900, Some(0.0), Some("900 of 1,000 connections held"));
-        // One in 200 is few.
+        // One close per 200 responses is within the tolerance.
         check(990, Some(0.0), None);
         check(980, Some(0.0), None);
     }
@@ -421,7 +425,7 @@ mod tests {
         };
         check(300.0, 10_000, 1_500.0);
         check(1_600.0, 10_000, 5_000.0);
-        // No less than the baseline itself.
+        // Not below the baseline itself.
         check(5_600.0, 10_000, 5_620.0);
         check(9_990.0, 10_000, 10_000.0);
     }

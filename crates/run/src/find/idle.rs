@@ -1,4 +1,4 @@
-//! How long a server lets connections be idle, and think times that give way to that.
+//! The idle timeout of a server, and shorter think times that stay below it.
 
 use plan::{Plan, Think};
 use samples::IdleTimeout;
@@ -7,22 +7,23 @@ use units::Nanos;
 use judge::longest_pause;
 use record::Record;
 
-/// Of the time after which the server closes a connection that is idle: the shortest and the longest pause.
+/// Shortest and longest pause, as fractions of the idle timeout.
 const SHORTEST: f64 = 0.3;
 const LONGEST: f64 = 0.6;
 
-/// After which time the server closes idle connections, as it has announced, or as those of this step were closed.
+/// The time after which the server closes idle connections, as announced (`Keep-Alive: timeout`) or as observed in this step, whichever
+/// is shorter. `None` if unknown.
 pub(super) fn timeout(record: &Record) -> Option<Nanos> {
     let announced = Some(Nanos::from_secs(record.totals.keep_alive_s)).filter(|time| *time > Nanos::ZERO);
     announced.into_iter().chain(judge::idle_timeout(record)).min()
 }
 
-/// The same plan with shorter pauses, where those that it has are longer than a server lets connections be idle.
+/// The plan with pauses shorter than the idle timeout; `None` if they already are.
 pub(super) fn outlasted(plan: &Plan, timeout: Nanos) -> Option<(Plan, IdleTimeout)> {
     if plan.populations.iter().all(|population| longest_pause(population) < timeout) {
         return None;
     }
-    // In tenths of a second.
+    // Rounded down to tenths of a second.
     let part = |share: f64| Nanos((timeout.0 as f64 * share) as u64 / 100_000_000 * 100_000_000);
     let think = Think { min: part(SHORTEST), max: part(LONGEST) };
     let mut plan = plan.clone();
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
     use record::fixture;
 
-    /// As the server announces, and as 50 connections show that were closed after 3 s of silence, where others were open for longer.
+    /// The server announces a timeout; 50 connections were closed after 3 s of silence, while others were open for longer.
     #[test]
     fn a_pause_that_others_survived_is_no_idle_timeout() {
         let check = |announced_s: u64, survived_s: u64, expected_s: Option<u64>| {
@@ -50,7 +51,7 @@ mod tests {
         check(0, 0, Some(3));
         check(0, 2, Some(3));
         check(0, 9, None);
-        // What it announces holds in any case.
+        // An announced timeout applies in any case.
         check(5, 9, Some(5));
         check(2, 0, Some(2));
     }

@@ -1,4 +1,4 @@
-//! The plan of a step: the same as the user's, with another load. And of which plans there can be one.
+//! The plan of a step: the user's plan with another load. Also checks which plans can be searched.
 
 use plan::{Activity, Hold, Plan, Population, Ramp, Share, Stage};
 use units::{Count, Nanos, Rate};
@@ -6,10 +6,9 @@ use units::{Count, Nanos, Rate};
 use super::By;
 
 impl By {
-    /// The plan with this load, held for `dwell`. Of several populations each has its share: as large a part of the whole
-    /// as in the user's plan.
+    /// The plan with this load, held for `dwell`. Several populations share it in the proportions of the user's plan.
     pub fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
-        // Whether there is one is known before a step.
+        // Whether such a variant exists is checked before a step.
         let variant = self.variant(load).and_then(Result::ok).map(|variant| variant.plan);
         let mut plan = Plan { seed: plan.seed, ..variant.unwrap_or_else(|| plan.clone()) };
         let ramp = match self {
@@ -33,7 +32,7 @@ impl By {
                     keys.total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
                     population.calls = population.calls.or(Some(1));
                 }
-                // Those that come and go stay as they are.
+                // Populations of arrivals stay as they are.
                 By::Connections | By::Burst => keys.connections = Some(n),
                 By::Rate => keys.rate = Some(Rate::per_s(n)),
                 By::Number(_) => {}
@@ -43,10 +42,10 @@ impl By {
         plan
     }
 
-    /// Whether a search can make this larger.
+    /// Whether a search can increase this quantity.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why it cannot.
     pub fn check(self, plan: &Plan) -> Result<(), String> {
         if let Some(Err(why)) = self.variant(self.first()) {
             return Err(why);
@@ -72,7 +71,7 @@ impl By {
         Err(format!("{why}: {:?}", self.name()))
     }
 
-    /// The smallest load that there is: each population takes part, and at a rate the probe's requests count too.
+    /// The smallest possible load: each population takes part, and a rate includes the probe's requests.
     pub(super) fn least(self, plan: &Plan) -> u64 {
         if matches!(self, By::Number(_)) {
             return self.least_number();
@@ -81,7 +80,7 @@ impl By {
         (take_part.count() as u64).max(1) + self.probes_per_s(plan)
     }
 
-    /// The smallest number, of those up to the first, with which there can be a plan.
+    /// The smallest number with a valid plan, up to the first load. Binary search: assumes that all numbers above it are valid.
     fn least_number(self) -> u64 {
         let is_refused = |load| self.variant(load).is_some_and(|variant| variant.is_err());
         let (mut refused, mut least) = (0, if is_refused(1) { self.first() } else { 1 });
@@ -92,10 +91,10 @@ impl By {
         least
     }
 
-    /// Whether a search has a load up to `most`.
+    /// Whether the search has a load up to `most`.
     ///
     /// # Errors
-    /// All its loads are larger, and from which one on it has; or there can be no such load.
+    /// All its loads are larger; contains the smallest one. Or there is no valid plan with `most`.
     pub fn check_most(self, plan: &Plan, most: u64) -> Result<(), String> {
         if let Some(Err(why)) = self.variant(most) {
             return Err(why);
@@ -111,13 +110,13 @@ impl By {
         Err(format!("must be at least {}, because {why}: {most}", Count(least)))
     }
 
-    /// Requests a second that the probe has of a load.
+    /// The probe's part of a load, in requests per second.
     fn probes_per_s(self, plan: &Plan) -> u64 {
         let probe = plan.probe.as_ref().filter(|_| self == By::Rate);
         probe.map_or(0, |probe| probe.rate.per_s_f64().round() as u64)
     }
 
-    /// How much of the load is a population's.
+    /// A population's weight in the load.
     fn weight(self, population: &Population) -> f64 {
         match (self, population.load.rate()) {
             (By::Rate | By::Arrival, Some(rate)) => rate.per_s_f64(),
@@ -127,7 +126,7 @@ impl By {
     }
 }
 
-/// `n` split in these proportions, at least one for each that is not zero; the sum is `n` if possible.
+/// Splits `n` in these proportions, with at least 1 for each nonzero weight. The sum is `n` if possible.
 fn dealt(n: u64, weights: &[f64]) -> Vec<u32> {
     let all: f64 = weights.iter().sum();
     let (mut so_far, mut given) = (0.0, 0);
@@ -175,7 +174,7 @@ mod tests {
         // Whatever the figures, the run judges itself.
         let s = samples::Summary { verdict: samples::Verdict::Pass, ..Default::default() };
         assert_eq!(super::super::reasons(by, 5, &s, None), Vec::<String>::new());
-        // An agent has the file of the step.
+        // An agent gets the scenario file of each step.
         let sent = serde_json::to_string(&by).expect("it is plain");
         assert_eq!((sent.as_str(), serde_json::from_str(&sent).ok()), ("\"Number\"", Some(By::Number(None))));
         assert_eq!(By::Number(None).plan(&base, 5, Nanos::from_secs(2)).threads, base.threads);
@@ -208,7 +207,7 @@ mod tests {
         assert_eq!(By::Rate.check_most(&plan, 21), Ok(()));
         let rate_of = |load| By::Rate.plan(&plan, load, Nanos::from_secs(1)).populations[0].load.rate();
         assert_eq!([21, 100].map(rate_of), [1, 80].map(|per_s| Some(Rate::per_s(per_s))));
-        // Where connections are counted, those of the probe are not.
+        // Where connections are counted, the probe's are excluded.
         assert_eq!(By::Connections.check_most(&plan, 1), Ok(()));
         let held = By::Connections.plan(&plan, 1, Nanos::from_secs(1)).populations[0].load.connections();
         assert_eq!(held, 1);
@@ -228,9 +227,9 @@ mod tests {
         check(probed(), By::Burst, 30, 1);
         check(probed(), By::Arrival, 1_000_000, 10);
         check(probed(), By::Rate, 1_000, 31);
-        // There is no smaller one.
+        // There is no smaller load.
         check(probed(), By::Rate, 21, 21);
-        // Thresholds judge instead, and without a probe there is nothing to compare.
+        // Thresholds replace the comparison, and without a probe there is nothing to compare.
         check(probed().with(&flag::THRESHOLD, "faults == 0"), By::Connections, 400, 400);
         check(flags(), By::Connections, 4_000, 500);
     }

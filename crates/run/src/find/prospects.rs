@@ -1,4 +1,4 @@
-//! Whether a step can still pass: one that cannot is not waited for.
+//! Detects early that a step cannot pass, so that the search need not wait for its end.
 
 use plan::Plan;
 use units::Nanos;
@@ -6,28 +6,28 @@ use units::Nanos;
 use super::By;
 use crate::conductor::Conductor;
 
-/// A target that has taken no connection for this long, or for this many times as long as a response takes without load, takes no more.
+/// Minimum time without progress after which a target counts as stuck, and the same as a multiple of the unloaded latency (`RESPONSES`).
 const PATIENCE: Nanos = Nanos::from_secs(2);
 const RESPONSES: u64 = 4;
-/// A step fails of which more than this share has failed, and some.
+/// A step has failed if more than this fraction of its connections has failed, and more than `SOME` in number.
 const SHARE: f64 = 0.05;
 const SOME: u64 = 10;
-/// What stopped the target is looked for that much longer: samples are taken every second.
+/// Extra time before the step ends, so that samples (one per second) show the cause.
 const SAMPLES: Nanos = Nanos::from_millis(1_500);
 
-/// Of a step that opens connections.
+/// The prospects of a step that opens connections.
 pub(super) struct Prospects {
-    /// Connections that it opens; none where the load is requests.
+    /// Connections to be opened; `None` if the load is a request rate.
     connections: Option<u64>,
     patience: Nanos,
-    /// Connections and first responses so far, and since when there are no more.
+    /// Connections and first responses so far, and the time of the last progress.
     progress: (u64, Nanos),
-    /// Since when they are bad.
+    /// When the prospects became bad.
     since: Option<Nanos>,
 }
 
 impl Prospects {
-    /// `unloaded`: the median latency without load, if it is known.
+    /// `unloaded`: the median latency without load; if unknown, the step never counts as stuck.
     pub(super) fn of(by: By, plan: &Plan, unloaded: Option<Nanos>) -> Prospects {
         let patience = unloaded.map_or(Nanos::NEVER, |time| PATIENCE.max(Nanos(RESPONSES * time.0)));
         let all = (0..plan.populations.len() as u16).map(|nth| plan.connections(nth));
@@ -35,7 +35,7 @@ impl Prospects {
         Prospects { connections, patience, progress: (0, Nanos::ZERO), since: None }
     }
 
-    /// Whether they are, and have been for long enough to see why.
+    /// Whether the prospects are bad, and have been for long enough to see the cause.
     pub(super) fn are_bad(&mut self, conductor: &Conductor, now: Nanos) -> bool {
         let Some(connections) = self.connections else { return false };
         let came = conductor.sum(|tick| tick.counts.opened + tick.served);

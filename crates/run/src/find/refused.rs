@@ -1,4 +1,4 @@
-//! Loads that have no step: there is no plan with them, or this machine cannot do it.
+//! Loads for which there is no step: no valid plan has them, or this machine cannot carry them out.
 
 use search::{Outcome, Proposal, Purpose};
 use units::Count;
@@ -7,7 +7,7 @@ use super::Known;
 use crate::By;
 
 impl Known {
-    /// The next step: of a load that can be a plan.
+    /// The next step that has a valid plan.
     pub(super) fn propose(&mut self, by: By) -> Option<Proposal> {
         loop {
             let step = self.search.propose()?;
@@ -16,9 +16,9 @@ impl Known {
         }
     }
 
-    /// There is no step of this load: the search stays below it.
+    /// Excludes this load: the search stays below it.
     pub(super) fn refuse(&mut self, step: Proposal, why: &str) {
-        // A baseline bounds nothing.
+        // A refused baseline is no upper bound.
         if step.purpose != Purpose::Baseline {
             self.refused = Some(format!("{} was refused: {why}", Count(step.load)));
         }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use record::fixture::plan;
 
-    /// A search from 4 to 100 whose file refuses loads from `refused` on, at a target that sustains less than `capacity`.
+    /// A search from 4 to 100 whose scenario refuses loads from `refused` on, at a target that sustains less than `capacity`.
     fn searched(refused: u64, capacity: u64) -> FindSummary {
         let by = By::number("users", (4, ""), move |load| match load {
             load if load >= refused => Err(format!("at most {}", refused - 1)),

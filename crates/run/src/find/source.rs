@@ -1,4 +1,4 @@
-//! Where a search has its workers from.
+//! Where a search gets its workers: threads of this machine, or a fleet of agents.
 
 use host::Root;
 use plan::Plan;
@@ -12,24 +12,24 @@ use crate::{
     workers::{Ground, Threads, Workers},
 };
 
-/// Where a search has its workers from: this machine, or a fleet.
+/// A source of workers for the steps of a search.
 pub trait WorkerSource {
-    /// What it has.
+    /// The kind of workers.
     type Workers: Workers;
 
-    /// Whether they dial from this machine: then they reach what it reaches.
+    /// Whether the workers dial from this machine, and so can reach what it can.
     fn is_here(&self) -> bool;
 
-    /// The largest load that there can be, from `least` to the search's; and what limits it, if that is less.
+    /// The largest possible load between `least` and that of the search; and what limits it, if it is smaller than the latter.
     ///
     /// # Errors
-    /// Not even the least can be.
+    /// Not even `least` is possible.
     fn most(&mut self, find: &Find, least: u64, plan: &Plan) -> Result<(u64, Option<Limit>), Refusal>;
 
-    /// Workers for [this](By::plan) load, that have begun.
+    /// Starts workers for [this](By::plan) load.
     ///
     /// # Errors
-    /// There are none, with the reason.
+    /// No workers are available; contains the reason.
     fn workers(
         &mut self,
         load: (By, u64, Nanos),
@@ -37,28 +37,28 @@ pub trait WorkerSource {
         say: &mut dyn FnMut(&str),
     ) -> Result<(Self::Workers, Ground), Refusal>;
 
-    /// Takes them back: they have ended.
+    /// Takes back workers that have ended.
     fn end(&mut self, workers: Self::Workers);
 
-    /// Further workers pause for this long (`1.5s..3s`), as the plan says from now on: those that make it themselves are to know.
+    /// Sets the think time (`1.5s..3s`) of later workers; for sources that create the plan themselves.
     fn set_think(&mut self, _think: &str) {}
 }
 
 /// Threads of this machine.
 pub struct Here<'a> {
     root: &'a Root,
-    /// What the user should know of this machine was said, before the first step.
+    /// The notices about this machine have been printed.
     is_said: bool,
 }
 
 impl<'a> Here<'a> {
-    /// For one search.
+    /// A source for one search.
     pub fn new(root: &'a Root) -> Here<'a> {
         Here { root, is_said: false }
     }
 
-    /// Says what the user should know before the search, once. It goes up from its first load, and may end long before the largest: what
-    /// only that needs is no warning.
+    /// Prints the notices for the first load, once. The search may end long before the largest load, so warnings that concern only that
+    /// are left out.
     fn say_first(&mut self, by: By, plan: &Plan, load: u64, dwell: Nanos, say: &mut dyn FnMut(&str)) {
         if !std::mem::replace(&mut self.is_said, true) {
             let first = by.plan(plan, load.min(by.first()), dwell);

@@ -1,5 +1,6 @@
-//! How a step is made. Connections held, and requests at a rate, go up and down on the same shards, and what is held stays
-//! held in between; arrivals and bursts begin with nothing each time.
+//! Carries out the steps of a search. Held connections and request rates change on the same workers, so that connections stay open
+//! between steps; arrivals and bursts start with new workers each time. Between steps, the target gets time to close what is no longer
+//! needed.
 
 use std::time::Duration;
 
@@ -19,31 +20,31 @@ use crate::{
 };
 use record::Record;
 
-/// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
+/// Pause between two steps, and extra time per closed connection: ten times what `throng serve` takes to close one.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_EACH: Duration = Duration::from_micros(50);
-/// The target may take this many times as long, and is looked at this often in each.
+/// Maximum number of such pauses for a slow target, and the number of checks in each.
 const MAX_WAITS: u32 = 20;
 const LOOKS: u32 = 5;
-/// This many surplus connections are the probe's.
+/// Surplus connections that are attributed to the probe.
 const OF_PROBES: u64 = 16;
 
-/// More dials than these are not left under way.
+/// Maximum number of dials that may be outstanding between steps.
 const MANY: u64 = 100;
 
-/// Where a search ends before its time, its workers have this long to end their load.
+/// Time for workers to end their load if the search ends early.
 const ENDS_WITHIN: Nanos = Nanos::from_secs(1);
 
-/// At the end of a step responses are waited for: this long, or this many times as long as one takes without load. On
-/// a fleet, reports take their time, too: there it is as long as any may take.
+/// Wait for responses at the end of a step: this long, or `SLOWER` times the unloaded latency if that is longer. A fleet uses the plan's
+/// longest timeout instead, since its reports take time too.
 const RESPONDS: Nanos = Nanos::from_secs(1);
 const SLOWER: u64 = 4;
 
-/// A target that has ended may be started again by whoever watches it: it is dialled this often, at this interval.
+/// Number and interval of dials to a target that has ended, in case a supervisor restarts it.
 const REDIALS: u32 = 30;
 const REDIAL: Duration = Duration::from_millis(100);
 
-/// Makes the steps of a search.
+/// Carries out the steps of a search.
 pub(super) struct Steps<'a, S: WorkerSource> {
     source: &'a mut S,
     find: Find,
@@ -51,36 +52,37 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     root: &'a Root,
     interrupt: &'a Interrupt,
     say: &'a mut dyn FnMut(&str),
-    /// The largest load that there is to be: what this machine can do, and why not more.
+    /// The largest possible load, and (`refused`) what limits it.
     pub(super) most: u64,
     refused: Option<Limit>,
     load_steps: Option<LoadSteps<S::Workers>>,
-    /// That of the last step.
+    /// The load of the last step.
     load: u64,
-    /// Why pauses became shorter, if they did.
+    /// Why pauses were shortened; `None` if they were not.
     pub(super) idle: Option<IdleTimeout>,
-    /// After which the server closes idle connections, as the last step shows.
+    /// The server's idle timeout, as shown by the last step.
     idle_timeout: Option<Nanos>,
-    /// The longest time for which a connection was idle and stayed open.
+    /// The longest time for which an idle connection stayed open.
     survived: Nanos,
     /// Connections at the target's ports before the search.
     before: u64,
-    /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
+    /// The lost agent, or throng's failure: the remaining workers cannot hold the load, so further steps would show nothing about the
+    /// target.
     pub(super) lost: Option<String>,
-    /// Whether the target has served a smaller load, and the lowest median latency of those.
+    /// Whether the target has passed a smaller load, and the lowest median latency among those that passed.
     pub(super) has_passed: bool,
     pub(super) unloaded: Option<Nanos>,
-    /// Dials of the last step that were neither open nor failed at its end.
+    /// Dials of the last step without an outcome at its end.
     undecided: u64,
-    /// Dials are made at a rate at which the target can do more than accept.
+    /// Limits the dial rate, so that the target can do other work besides accepting.
     pub(super) is_gentle: bool,
 }
 
 impl<'a, S: WorkerSource> Steps<'a, S> {
-    /// For loads from `least` on.
+    /// Prepares steps with loads from `least` on.
     ///
     /// # Errors
-    /// This machine cannot do even that.
+    /// This machine cannot carry out even the least load.
     pub(super) fn new(
         source: &'a mut S,
         find: Find,
@@ -117,10 +119,10 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         })
     }
 
-    /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.
+    /// Carries out a step. It is repeated once if throng itself was late, which shows nothing about the target and may be temporary.
     ///
     /// # Errors
-    /// This machine cannot do it.
+    /// This machine cannot carry out the step.
     pub(super) fn step(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         let summary = self.once(load, dwell)?;
         if summary.verdict != Verdict::Invalid || self.lost.is_some() {
@@ -170,18 +172,18 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         self.note_lost(&record);
         let counts = &record.totals.counts;
         self.undecided = counts.dialled.saturating_sub(counts.opened + counts.redialled + counts.failed);
-        // A connection that was idle for longer in a step before shows as much as one of this step.
+        // A connection that stayed open while idle for longer, in an earlier step, counts as well.
         self.survived = self.survived.max(record.totals.longest_silence);
         record.totals.longest_silence = self.survived;
         self.idle_timeout = idle::timeout(&record);
         if self.lost.is_some() {
-            // Nothing is judged by it; if all are lost, it has no end.
+            // The step is not judged. If all workers are lost, it has no end.
             return Ok(Summary::default());
         }
         Ok(judge::judge_step(&plan, &record, self.find.by.judged(), self.has_passed, self.unloaded))
     }
 
-    /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.
+    /// Notes a lost agent. Only the step in which it is lost sees the loss; later ones would wait for the agent.
     fn note_lost(&mut self, record: &Record) {
         self.note_failure();
         let lost = record.agents.iter().find(|agent| agent.state == AgentState::Lost);
@@ -190,18 +192,18 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
     }
 
-    /// An error in throng itself ends the search, too.
+    /// Notes a failure of throng, which ends the search too.
     pub(super) fn note_failure(&mut self) {
         if let Some(failure) = Failure::first() {
             self.lost.get_or_insert_with(|| format!("{FAILED}: {failure}"));
         }
     }
 
-    /// Where the server closes connections that are idle for less than a pause that is a default, pauses become shorter, and all connections
-    /// are dialled again. True: the last step says no more than that.
+    /// Shortens default pauses if the server closes connections that are idle for less; all connections are then redialled. Returns
+    /// whether it did: the last step showed nothing but this timeout.
     ///
     /// # Errors
-    /// There are no workers.
+    /// No workers are available.
     pub(super) fn thinks_less(&mut self) -> Result<bool, Refusal> {
         let timeout = self.idle_timeout.filter(|_| self.find.may_think_less);
         let Some((plan, idle)) = timeout.and_then(|time| idle::outlasted(&self.plan, time)) else {
@@ -221,17 +223,17 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         Ok(true)
     }
 
-    /// Before a step: what is more than `stays` is given up. It is still being taken apart then, by the target, and by this
-    /// kernel, which closes what was in a ring when it finds the time: the next step would come on top of it.
+    /// Before a step: closes the connections beyond `stays`, and waits until the target and this kernel have released them. Otherwise the
+    /// next step would run on top of this work: the kernel closes the sockets of a ring asynchronously.
     pub(super) fn settle(&mut self, stays: u64) {
         let load = self.load;
-        // Dials under way would take the places of the connections that are closed.
+        // Outstanding dials would take the places of the closed connections.
         let stays = if self.undecided > MANY { stays.min(load / 5) } else { stays.min(load) };
         let gone = if self.load_steps.is_some() { load - stays } else { load };
         if gone == 0 || self.interrupt.is_set() {
             return;
         }
-        // Loads of these are no connections.
+        // These loads are not numbers of connections.
         let each =
             if matches!(self.find.by, By::Rate | By::Number(_)) { Duration::ZERO } else { SETTLE_EACH };
         let time = SETTLE + each * u32::try_from(gone).unwrap_or(u32::MAX);
@@ -241,7 +243,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
         let allowed = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
         let is_large = load > MAX_COUNTED && !matches!(self.find.by, By::Number(_));
-        // On agents each takes as long as a short step.
+        // On agents, each wait takes as long as a short step.
         let is_here = self.source.is_here();
         let waits = if is_here { LOOKS * MAX_WAITS } else { MAX_WAITS / 4 };
         let (mut fewest, mut looks) = (u64::MAX, 0);
@@ -252,11 +254,11 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             let standing = standing(&self.plan);
             looks = if standing < fewest { 0 } else { looks + 1 };
             fewest = fewest.min(standing);
-            // What does not become fewer are dials that the target takes only now.
+            // A number that does not decrease consists of dials that the target accepts only now.
             if standing <= self.before + allowed || is_here && looks >= 2 * LOOKS {
                 return;
             }
-            // Agents are to be led meanwhile.
+            // Agents need messages meanwhile, to renew their leases.
             match is_here {
                 true => std::thread::sleep(SETTLE / LOOKS),
                 false => self.stay_at(stays, SETTLE),
@@ -264,7 +266,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
     }
 
-    /// Goes to this load, or to nothing where each step begins with that, for a time, whether it is reached or not.
+    /// Holds this load for `time`, whether it is reached or not. Only waits if each step starts with new workers.
     fn stay_at(&mut self, load: u64, time: Duration) {
         let Some(load_steps) = &mut self.load_steps else { return std::thread::sleep(time) };
         let time = Nanos(time.as_nanos() as u64);
@@ -277,8 +279,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         self.note_lost(&record);
     }
 
-    /// Whether nothing listens at the target any more: then smaller loads show nothing about it, and thousands of refused dials
-    /// take their time. A fleet may reach what this machine does not: there the dials of the next step show it.
+    /// Whether the target has no listener any more: smaller loads would show nothing about it, and thousands of refused dials take time.
+    /// For a fleet, which may reach what this machine cannot, the dials of the next step show it.
     pub(super) fn is_target_gone(&self) -> bool {
         if !self.source.is_here() {
             return false;
@@ -293,7 +295,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         true
     }
 
-    /// Ends the load; returns why this machine could not reach the requested load, and that, if it could not.
+    /// Ends the load. Returns the requested load and the limit that prevents it, if this machine cannot reach it.
     pub(super) fn end(self) -> Option<(u64, Limit)> {
         if let Some(load_steps) = self.load_steps {
             let is_early = self.lost.is_some() || self.interrupt.is_set();
@@ -304,22 +306,22 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     }
 }
 
-/// Whatever fits on this machine may not fit any more a moment later: a server on it takes memory, too.
+/// Attempts to start the workers: what fits on this machine varies, since a server on it takes memory too.
 const ATTEMPTS: u32 = 3;
 
-/// What the steps of a search have in common.
+/// What the steps of a search share.
 struct Begun<W> {
-    /// The largest load that there is to be, and why not more.
+    /// The largest possible load, and (`refused`) what limits it.
     most: u64,
     refused: Option<Limit>,
-    /// Workers for it, where they stay for the whole search.
+    /// Workers for the largest load, if they are kept for the whole search.
     load_steps: Option<LoadSteps<W>>,
 }
 
-/// Determines it, and starts the workers.
+/// Determines the largest possible load, and starts the workers.
 ///
 /// # Errors
-/// This machine cannot do the least load.
+/// This machine cannot carry out the least load.
 fn begin<S: WorkerSource>(
     source: &mut S,
     find: &Find,
@@ -347,22 +349,22 @@ fn begin<S: WorkerSource>(
     }
 }
 
-/// All of a load in this time, and what is missing of it in less. Where several processes share a listener, the first of them takes what comes
-/// all at once, and closes connections when it is full while the others have room.
+/// Time in which a gentle ramp dials a whole load; a smaller difference takes less. If several processes share a listener, a burst of
+/// connections goes to the first process, which closes some when it is full while the others have room.
 const GENTLE_S: u64 = 2;
 
 fn gentle(load: u64) -> Ramp {
     Ramp::Rate(Rate::per_s(u32::try_from(load / GENTLE_S).unwrap_or(u32::MAX).max(1)))
 }
 
-/// The connections that a load may safely have on this machine: without the probe's, and with some reserve, since available
+/// The number of connections that this machine can safely hold for a load: without the probe's, and with a reserve, since available
 /// memory varies.
 pub fn with_some_room(plan: &Plan, fits: u64) -> u64 {
     let load = fits.saturating_sub(plan.probe.as_ref().map_or(0, |probe| probe.places().into()));
     load - load / 100
 }
 
-/// Connections to the target's ports, as far as they end on this machine.
+/// Connections to the target's ports whose other end is on this machine.
 fn standing(plan: &Plan) -> u64 {
     plan.ports().into_iter().filter_map(|port| net::established_at(port).ok()).sum()
 }

@@ -15,20 +15,20 @@ fn up_to(most: u64) -> Known {
     Known::new(Search::new(Range { least: 1, most }, TOLERANCE).climbing_from(500, 2), &plan(&[]))
 }
 
-/// Takes a step in.
+/// Learns the result of a step.
 fn learn(known: &mut Known, by: By, load: u64, s: Summary) {
     let step = Proposal { load, purpose: Purpose::Narrow, settle: None };
     known.learn(by, step, s, &mut |_| {});
 }
 
-/// Searches to the end: a step's summary by its load.
+/// Runs a search to its end; `step` returns the summary for a load.
 fn search(known: &mut Known, by: By, step: impl Fn(u64) -> Summary) {
     while let Some(proposal) = known.search.propose() {
         known.learn(by, proposal, step(proposal.load), &mut |_| {});
     }
 }
 
-/// Steps of these loads, each with its limit; one without has passed. The load of the limit that is kept, and its fix.
+/// Learns steps with these loads and limits; a step without a limit passes. Returns the load of the limit that is kept, and its fix.
 fn kept(steps: &[(u64, Option<Limit>)]) -> Option<(u64, String)> {
     let mut known = up_to(4_000);
     for (load, limit) in steps {
@@ -95,7 +95,7 @@ fn a_limit_has_the_load_that_showed_it() {
     check(&[(500, None), (1_000, files()), (750, closed())], 1_000, "open-files");
 }
 
-/// A step that was held, with this p99 of the probe.
+/// A step with all connections held, and this p99 of the probe.
 fn probed(held: u64, verdict: Verdict, p99_ms: f64) -> Summary {
     let held_us = Quantiles { count: 100, p99: p99_ms * 1e3, ..Quantiles::default() };
     let probe = Some(samples::ProbeSummary { sent: 100, held_us, ..Default::default() });
@@ -130,7 +130,7 @@ fn a_target_that_is_slow_at_the_largest_load_is_compared_with_an_idle_one() {
     assert!((194..=206).contains(&found.max) && found.max.abs_diff(200) <= found.error, "{found:?}");
 }
 
-/// Searches with one step of 500 connections; whether that ended the search, why it failed, and what stopped it.
+/// Searches with one step of 500 connections. Returns whether that ended the search, why it failed, and the limiting factor.
 fn closing(closed: u64, redialled: u64, held: u64) -> (bool, Option<String>, Option<String>) {
     let mut known = up_to(4_000);
     let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
@@ -151,7 +151,7 @@ fn a_wrong_status_of_every_response_ends_the_search() {
     s.requests.status.insert(503, 500);
     (0..2).for_each(|_| learn(&mut known, By::Connections, 500, s.clone()));
     assert!(known.search.propose().is_some(), "a smaller load may be served");
-    // What closed the connections later is not why none passes.
+    // What closed the connections later does not explain why no load passes.
     known.explain(62, lost);
     assert_eq!(
         known.limit.as_ref().map(|(load, limit)| (*load, limit.cause)),
@@ -183,16 +183,16 @@ fn a_figure_that_no_step_measures_ends_the_search() {
 
 #[test]
 fn a_short_step_shows_that_each_connection_is_closed() {
-    // Of 50 connections 10 still wait for their response.
+    // 10 of 50 connections still wait for their response.
     let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
     (s.connections.opened, s.connections.closed, s.connections.held) = (50, 40, 10);
     (s.requests.sent, s.requests.answered) = (50, 40);
     assert!(holds_none(50, &s));
-    // With a status that turns them away, it is a limit.
+    // Closes after a status that rejects them show a limit.
     s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, 30)];
     assert!(!holds_none(50, &s));
     s.faults.clear();
-    // They had their responses, and stay open.
+    // They have had their responses, and stay open.
     s.requests.answered = 50;
     assert!(!holds_none(50, &s));
     // A slow target has closed one so far.
@@ -206,12 +206,12 @@ fn a_target_that_closes_each_connection_holds_none() {
         let limit = format!("{HOLDS_NONE}; {HOLD_SOME}");
         assert_eq!(closing(closed, redialled, held), (true, Some(HOLDS_NONE.to_owned()), Some(limit)));
     }
-    // Some are closed after some requests, and dialled again.
+    // Some are closed after several requests, and redialled.
     assert_eq!(closing(200, 0, 300), (false, None, None));
     assert_eq!(closing(0, 0, 500), (false, None, None));
 }
 
-/// A step by rate for a second.
+/// A step of one second by rate.
 fn step_by_rate(per_s: f64, failed: bool) -> Summary {
     let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
     let limit = failed.then(|| limit(Cause::Closed, 50));
@@ -221,7 +221,7 @@ fn step_by_rate(per_s: f64, failed: bool) -> Summary {
     s
 }
 
-/// Fifty connections and 300 ms for each response: 166 a second, whatever the target could serve.
+/// Fifty connections and 300 ms per response allow 166 requests/s, whatever the target could serve.
 #[test]
 fn the_connections_of_the_user_are_no_bound_of_the_target() {
     let searched = |by: By| {
@@ -244,11 +244,11 @@ fn the_connections_of_the_user_are_no_bound_of_the_target() {
     assert_eq!((found.outcome, found.invalid, found.exit_status()), (FindOutcome::NotReached, true, 4));
     assert!((160..=166).contains(&found.max) && found.error == 0, "{found:?}");
     assert_eq!(found.limit.map(|limit| limit.cause), Some(Cause::TooFewConnections));
-    // Where connections are searched, a rate that needs more of them is no lower bound.
+    // In a search by connections, a rate that needs more of them is not a lower bound.
     assert_eq!(searched(By::Connections).1.outcome, FindOutcome::Found);
 }
 
-/// How a search ended in which loads below 510 pass; of those above throng is late from this load on, and the target fails below it.
+/// The result of a search in which loads below 510 pass. Above, the target fails up to `late`, and from there throng itself is late.
 fn search_with(late: u64) -> FindSummary {
     let mut known = up_to(4_000);
     search(&mut known, By::Connections, |load| {
@@ -273,11 +273,11 @@ fn what_throng_could_not_do_is_no_bound_of_the_target() {
     assert_eq!((found.invalid, found.exit_status()), (true, 4));
     assert_eq!(found.limit.as_ref().map(|limit| limit.side), Some(Side::Host));
     assert!(found.curve.iter().all(|point| point.invalid != point.pass));
-    // What the target does not sustain is below that.
+    // The target's own limit is below that.
     let found = search_with(900);
     assert!(found.failed.is_some_and(|failed| failed < 600) && !found.invalid, "{found:?}");
     assert!((490..530).contains(&found.max) && found.outcome == FindOutcome::Found, "{found:?}");
-    // The limit of the target that was seen.
+    // A limit of the target that was seen.
     let seen = |side, certainty| Limit { side, certainty, ..limit(Cause::OpenFiles, 0) };
     let is_ours = |limit: Limit| {
         let s = Summary { verdict: Verdict::Invalid, limit: Some(limit), ..Summary::default() };
@@ -287,7 +287,7 @@ fn what_throng_could_not_do_is_no_bound_of_the_target() {
     assert!(is_ours(seen(Side::Target, Certainty::Guess)) && is_ours(seen(Side::Host, Certainty::Seen)));
 }
 
-/// Exit status 0 would say that as much as was wanted passes.
+/// Exit status 0 would claim that the requested load passes.
 #[test]
 fn a_search_whose_time_is_over_before_anything_failed_is_unsettled() {
     for loads in [&[][..], &[500, 1_000]] {
@@ -360,7 +360,7 @@ fn a_limit_that_is_not_seen_is_in_doubt_while_it_is_narrowed() {
         |known: &Known| [Purpose::Climb, Purpose::Narrow, Purpose::Confirm].map(|p| known.is_in_doubt(p));
     assert_eq!(is_in_doubt(&known), [false, true, true]);
     let of = |cause| Limit { side: Side::Target, certainty: Certainty::Seen, ..limit(cause, 0) };
-    // That of one of several processes.
+    // A connection limit may be that of one of several processes.
     known.limit = Some((2_000, of(Cause::ConnectionLimit)));
     assert_eq!(is_in_doubt(&known), [false, true, true]);
     known.limit = Some((2_000, of(Cause::OpenFiles)));

@@ -1,4 +1,5 @@
-//! From samples to the summary's costs: sums that never grow, whatever the length of the run.
+//! The cost of a connection, a request and a handshake, in memory and CPU time. Each cost is the slope of a line fitted to samples of
+//! usage against load. Only sums are kept, so that memory use does not depend on the length of the run.
 
 use samples::{Cost, Discarded, Fit, Phase};
 use units::Nanos;
@@ -6,34 +7,34 @@ use units::Nanos;
 use super::{Load, heap::Points};
 use stats::{Moments, Octaves, slope};
 
-/// Samples of a ramp count from this part of its connections on: before, the program's own tables and the first pages
-/// of its buffers would pass for connections.
+/// Samples of a ramp count once this fraction (1/n) of its connections is open: earlier growth is that of the program's own tables and
+/// first buffer pages.
 const RAMP_FROM: u64 = 8;
-/// Below this many connections a slope of memory is noise: a page is 4 KiB. With fewer that are opened, CPU time over the ramp is that of
-/// the requests of a closed loop meanwhile, or of the program itself.
+/// Minimum number of connections. Below it, a slope of memory is noise, since a page is 4 KiB, and CPU time during the ramp is mostly
+/// that of concurrent requests or of the program itself.
 const MIN_CONNECTIONS: u64 = 10_000;
-/// CPU time is read in ticks of the kernel's clock, 10 ms.
+/// The kernel counts CPU time in ticks of 10 ms.
 const TICK_US: f64 = 10_000.0;
-/// Less CPU time than this is mostly the clock's grain.
+/// Minimum CPU time, in µs; below it, the granularity of the clock dominates.
 const MIN_CPU_US: f64 = 10.0 * TICK_US;
-/// A ceiling whose slope may be off by more than this share, by its standard error, is a guess.
+/// Maximum relative standard error of a slope for a ceiling to be reported.
 const MAX_ERROR: f64 = Fit::MAX_ERROR;
-/// Share of the initially available memory that is not for connections: before nothing is left, the kernel reclaims pages
-/// of programs and refuses allocations.
+/// Fraction of the initially available memory that is reserved: the kernel reclaims pages and refuses allocations before all of it is
+/// used.
 const RESERVE: f64 = 0.05;
-/// Below this many connections the difference of two heaps is other garbage.
+/// Minimum number of connections: below it, the difference between two heap sizes is unrelated garbage.
 const MIN_LIVE: u64 = 1_000;
-/// A connection with fewer requests is idle.
+/// Maximum interval between requests on a connection, in seconds, before it counts as idle.
 const IDLE_EVERY_S: f64 = 20.0;
 
-/// One sample of a program's memory and CPU time.
+/// A sample of a program's memory and CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     pub(super) rss_bytes: u64,
     pub(super) cpu_ns: u64,
 }
 
-/// Of one program: what its memory and its CPU have to do with the load.
+/// Memory and CPU time of a program in relation to the load.
 #[derive(Clone, Debug, Default)]
 struct Spent {
     bytes: Octaves,
@@ -61,7 +62,7 @@ impl Spent {
     }
 }
 
-/// What the costs are computed from.
+/// The sums from which costs are computed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Costs {
     own: Spent,
@@ -69,32 +70,32 @@ pub(super) struct Costs {
     kernel: Octaves,
     kernel_there: Octaves,
     peak: u64,
-    /// Connections opened in the ramp, the repeated ones included.
+    /// Dials that succeeded in the ramp, including redials.
     opened: u64,
-    /// Seconds that connections have been open since the hold began, all together; and its last sample.
+    /// Connection-seconds since the hold began (`open_s`), and its last sample (`held`).
     open_s: f64,
     held: Option<(Nanos, Load)>,
     answered_in_hold: u64,
-    /// Memory of the target's host at first, and connections open and memory when last seen under load.
+    /// The first memory sample of the target's host, and the last one under load, with the number of open connections.
     room: Option<(Room, u64, Room)>,
-    /// Connections, and bytes that lived in the target's managed heap then: without connections, with some, and with all of
-    /// them; or why they are not known.
+    /// Open connections and live bytes in the target's managed heap, without connections, with some, and with all of them; or why they
+    /// are unknown.
     pub(super) live: Option<Result<Points, String>>,
-    /// The managed runtime that the target was seen to be on.
+    /// The target's managed runtime, if one was detected.
     pub(super) runtime: Option<&'static str>,
 }
 
-/// Memory of the target's host.
+/// Memory of the target's host, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Room {
-    /// What the kernel calls available, bytes.
+    /// Available memory as the kernel reports it, bytes.
     pub(super) available: u64,
-    /// What of it are slabs that it calls reclaimable. Those that grow with connections are their sockets' inodes, and are not.
+    /// Reclaimable slabs in `available`. Slabs that grow with connections are their sockets' inodes, which cannot be reclaimed.
     pub(super) slabs: u64,
 }
 
 impl Costs {
-    /// throng's own usage at this load, and the memory that this machine's kernel holds.
+    /// Adds a sample of throng's usage and of this machine's kernel memory.
     pub(super) fn here(&mut self, now: Nanos, phase: Phase, load: Load, own: Usage, kernel: Option<u64>) {
         self.peak = self.peak.max(load.open);
         if phase == Phase::Ramp {
@@ -115,19 +116,19 @@ impl Costs {
         }
     }
 
-    /// The target's usage at this load.
+    /// Adds a sample of the target's usage.
     pub(super) fn target(&mut self, phase: Phase, load: Load, usage: Usage) {
         self.target.add(phase, load, self.open_s, usage);
     }
 
-    /// What the kernel of the target's host holds at this load, where that is another host.
+    /// Adds a sample of kernel memory on the target's host, if that is another machine.
     pub(super) fn kernel_there(&mut self, phase: Phase, load: Load, kernel: u64) {
         if phase == Phase::Ramp {
             self.kernel_there.add(load.open, kernel as f64);
         }
     }
 
-    /// Adds a sample: memory left on the target's host at this load.
+    /// Adds a sample of the memory left on the target's host.
     pub(super) fn room(&mut self, phase: Phase, load: Load, room: Room) {
         if phase != Phase::Drain && phase != Phase::Pause {
             let first = self.room.map_or(room, |(first, _, _)| first);
@@ -135,12 +136,12 @@ impl Costs {
         }
     }
 
-    /// What was taken for the target is not.
+    /// Discards the target's samples: they were of another program.
     pub(super) fn lose_target(&mut self) {
         (self.target, self.room, self.runtime, self.live) = (Spent::default(), None, None, None);
     }
 
-    /// The result. `both_here`: throng's own memory comes from the same machine.
+    /// Computes the costs. `both_here`: throng uses the memory of the target's machine.
     pub(super) fn finish(&self, both_here: bool) -> Cost {
         let memory = self.memory();
         let [target_bytes, generator_bytes, kernel_bytes, target_kernel_bytes] =
@@ -171,7 +172,7 @@ impl Costs {
         cost
     }
 
-    /// Slopes of memory as they were fitted, by the names of their figures.
+    /// The fitted slopes of memory, with the names of their figures.
     fn memory(&self) -> Memory {
         let from = self.peak / RAMP_FROM;
         let fit = |of: &Octaves| of.from(from).line().filter(|_| self.peak >= MIN_CONNECTIONS);
@@ -183,7 +184,7 @@ impl Costs {
         ]
     }
 
-    /// The slope of what lived in the heap, where the points carry it.
+    /// Sets the slope of live heap bytes, or the reason why it is unknown.
     fn report_live(&self, cost: &mut Cost) {
         let points = match &self.live {
             None => return,
@@ -213,15 +214,15 @@ impl Costs {
     fn ceiling(&self, cost: &Cost, memory: &Memory, both_here: bool) -> Option<u64> {
         let (first, open, last) = self.room?;
         let [(_, target), (_, own), ..] = *memory;
-        // Resident memory of a managed runtime is what it was given, not what connections need.
+        // Resident memory of a managed runtime shows its allowance, not the need of connections.
         let target = if self.runtime.is_some() { cost.target_live_fit? } else { target? };
         let kernel = if both_here { cost.kernel_bytes? } else { cost.target_kernel_bytes? };
         let own = if both_here { Some(own?) } else { None };
-        // What is lost among pages is small, and counts with what it may be at most.
+        // A slope that is not significant is small, and counts with its upper bound.
         let most = |fit: Fit| if fit.is_carried() { fit.value } else { fit.value.max(0.0) + 2.0 * fit.error };
         let parts = [Some(target), Some(kernel), own];
         let each: f64 = parts.into_iter().flatten().map(most).sum();
-        // The whole is to be believed as far as what most of it comes from.
+        // The total is accepted if its combined error is small: the largest part dominates.
         let error = parts.into_iter().flatten().map(|fit| fit.error.powi(2)).sum::<f64>().sqrt();
         let taken = last.slabs.saturating_sub(first.slabs) as f64 + RESERVE * first.available as f64;
         let left = (last.available as f64 - taken).max(0.0);
@@ -229,11 +230,10 @@ impl Costs {
     }
 }
 
-/// Slopes of the target, of throng, of this machine's kernel and of the one of the target's host, with the names of their
-/// figures.
+/// Slopes of the target, of throng, of this machine's kernel and of the kernel of the target's host, with the names of their figures.
 type Memory = [(&'static str, Option<Fit>); 4];
 
-/// Those that the points do not carry.
+/// The slopes that are not significant.
 fn discarded(memory: &Memory) -> Vec<Discarded> {
     let not = |(name, fit): &(&'static str, Option<Fit>)| {
         let fit = fit.filter(|fit| !fit.is_carried())?;
@@ -252,8 +252,8 @@ mod tests {
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
-    /// A ramp to `n` connections in 20 steps: 300 bytes each in throng, 1,000 in the target, 2,500 in the kernel, 50 µs of
-    /// the target's CPU each; then five seconds with 8,000 responses each, 25 µs each.
+    /// A ramp to `n` connections in 20 steps: 300 bytes each in throng, 1,000 in the target, 2,500 in the kernel, 50 µs of the target's
+    /// CPU time each; then five seconds with 8,000 responses each, 25 µs each.
     fn seen(n: u64, wobble: impl Fn(u64) -> f64) -> Costs {
         let mut costs = Costs::default();
         for i in 0..=20 {
@@ -272,7 +272,7 @@ mod tests {
             costs.target(Phase::Hold, load, Usage { rss_bytes: 0, cpu_ns });
             costs.room(Phase::Hold, load, room(3_800_000));
         }
-        // What happens after the end is no cost of a connection.
+        // Usage after the end is not a cost of a connection.
         costs.here(
             Nanos(40 * SECOND.0),
             Phase::Drain,
@@ -285,7 +285,7 @@ mod tests {
         costs
     }
 
-    /// This much is left; there was no first sample to keep a reserve of.
+    /// A room with this much memory available, and no first sample to reserve a part of.
     fn room(available: u64) -> Room {
         Room { available, slabs: 0 }
     }
@@ -304,14 +304,14 @@ mod tests {
         is(cost.target_cpu_us_per_open, 50.0);
         is(cost.target_cpu_us_per_request, 25.0);
         assert_eq!((cost.target_kernel_bytes, cost.generator_cpu_us_per_open), (None, None));
-        // 3.8 MB left but for a twentieth, 3,800 bytes a connection.
+        // 3.8 MB left minus a reserve of 5 %, at 3,800 bytes per connection.
         assert_eq!(cost.ceiling_connections, Some(40_950));
         assert_eq!((&cost.discarded[..], cost.target_runtime), (&[][..], None));
-        // Each connection sends a request every five seconds: not idle.
+        // Each connection sends a request every five seconds, so it is not idle.
         assert_eq!(cost.target_cpu_us_per_idle_second, None);
     }
 
-    /// A ramp in which every third connection is refused after its handshake, and one in which not all have one.
+    /// In the first case every third connection is refused after its handshake, in the second not all have a handshake.
     #[test]
     fn handshakes_are_counted_apart_from_connections() {
         let check = |handshakes: fn(u64) -> Option<u64>, expected: [Option<f64>; 2]| {
@@ -327,7 +327,7 @@ mod tests {
                     Usage { rss_bytes: 0, cpu_ns: i * 150 * 400_000 + 7_000_000 },
                 );
             }
-            // At full load CPU time is another's.
+            // CPU time at full load belongs to another figure.
             costs.here(Nanos(30 * SECOND.0), Phase::Hold, Load::default(), Usage::default(), None);
             costs.target(Phase::Hold, Load::default(), Usage::default());
             let cost = costs.finish(true);
@@ -356,7 +356,8 @@ mod tests {
         assert_eq!((wild.target_bytes, wild.ceiling_connections), (None, None), "a guess");
     }
 
-    /// The kernel calls sockets' inodes available: 2,000,000 connections of 8,146 bytes, 2,200 of which are such, on a machine of 24 GB.
+    /// The kernel counts sockets' inodes as available: 2,000,000 connections of 8,146 bytes, 2,200 of them for inodes, on a machine with
+    /// 24 GB.
     #[test]
     fn a_ceiling_is_where_memory_ends() {
         let (total, each, inodes) = (24e9, 8_146.0, 2_200.0);
@@ -383,7 +384,7 @@ mod tests {
         let cost = costs.finish(true);
         is(cost.target_bytes, 1_000.0);
         assert_eq!((cost.target_runtime.as_deref(), cost.ceiling_connections), (Some("JVM"), None));
-        // 200 bytes each live: 3,000 with the kernel's and throng's.
+        // 200 live bytes each: 3,000 including the kernel's and throng's.
         let points = [0, 10_000, 20_000, 30_000, 40_000, 40_000].map(|open| (open, 3_000_000 + 200 * open));
         costs.live = Some(Ok(points.to_vec()));
         let cost = costs.finish(true);
@@ -410,7 +411,7 @@ mod tests {
             let why = cost.target_live_failure.expect("why not");
             assert!(why.contains(failure), "{why}");
         };
-        // Others' garbage is more than the connections'.
+        // Unrelated garbage outweighs that of the connections.
         check(
             &[(0, 9_000), (10_000, 80_000), (20_000, 7_000), (40_000, 90_000)],
             "do not fit a line (slope ",
@@ -446,7 +447,7 @@ mod tests {
     fn idle_connections_cost_by_the_second() {
         let mut costs = Costs::default();
         for i in 0..=10u64 {
-            // 0.02 of a core for 10,000 connections: 2 µs a second each.
+            // 0.02 cores for 10,000 connections: 2 µs per second each.
             let load = Load { open: 10_000, opened: 10_000, answered: 5 + i * 100, ..Load::default() };
             let own = Usage { rss_bytes: 0, cpu_ns: i * 20_000_000 };
             costs.here(Nanos(i * SECOND.0), Phase::Hold, load, own, None);

@@ -1,7 +1,6 @@
-//! Whether the target's processes are ending: that connections end, or are refused, may be seen before that a process is gone.
-//!
-//! The kernel closes the sockets of a process that is exiting one after the other, a thread may still have some while others
-//! have none, and on a busy machine each of these steps waits for a processor.
+//! Detects that the target's processes are exiting. Closed or refused connections may be visible before the process is gone: the kernel
+//! closes the sockets of an exiting process one after the other, threads exit at different times, and on a busy machine each of these
+//! steps waits for a processor.
 
 use std::{thread, time::Duration};
 
@@ -11,23 +10,23 @@ use units::Nanos;
 
 use super::Observer;
 
-/// Looks that are taken at most, and the time between two: half a second in all.
+/// Maximum number of checks, and the pause between two: half a second in all.
 const LOOKS: u32 = 26;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What shows whether the target's processes are ending.
+/// Signs that the target's processes are exiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Glance {
-    /// Those that are neither gone, nor zombies, nor exiting.
+    /// Processes that are neither gone, nor zombies, nor exiting.
     processes: u64,
-    /// By the OOM killer, of all processes of this machine.
+    /// OOM kills on this machine.
     oom_kills: u64,
-    /// Something listens at the target's address.
+    /// Whether there is a listener at the target's address.
     listens: bool,
 }
 
 impl Glance {
-    /// Whether something ends that was there before.
+    /// Whether something has ended since `before`.
     fn is_ending(self, before: Glance) -> bool {
         self.processes < before.processes
             || self.oom_kills > before.oom_kills
@@ -35,7 +34,7 @@ impl Glance {
     }
 }
 
-/// Whether nothing is left of what was seen `before`: looks again as long as something is ending, but not forever.
+/// Whether all processes seen `before` have ended. Checks again while something is ending, up to [`LOOKS`] times.
 fn is_gone(before: Glance, mut look: impl FnMut() -> Glance, mut pause: impl FnMut()) -> bool {
     for nth in 1..=LOOKS {
         let now = look();
@@ -53,23 +52,23 @@ fn is_gone(before: Glance, mut look: impl FnMut() -> Glance, mut pause: impl FnM
 }
 
 impl Observer {
-    /// Whether a process of the target was found here, and none is left; where it is ending, after half a second at most.
+    /// Whether processes of the target were found here and all have ended. Waits up to half a second if they are exiting.
     pub(crate) fn has_target_ended(&mut self) -> bool {
         let Some(before) = self.last_glance() else { return false };
         is_gone(before, || self.glance(), || thread::sleep(PAUSE))
     }
 
-    /// Connections have ended in great number: the target's end is evidence, though the last sample came before it.
+    /// If the target has ended, takes a last sample: many connections have ended, and the previous sample predates it.
     pub(crate) fn see_end(&mut self, now: Nanos) {
         let is_known =
             self.known.seen.target.as_ref().is_none_or(|target| target.latest().process.processes == 0);
         if !is_known && self.has_target_ended() {
-            // What else has happened since full load ended is not the target's doing.
+            // Other changes after the end of full load are not caused by the target.
             self.sample_now(now, Phase::Pause);
         }
     }
 
-    /// At the last sample; none where no process was found.
+    /// The state at the last sample; `None` if no process was found.
     fn last_glance(&mut self) -> Option<Glance> {
         self.watch.as_mut()?.usage_sample()?;
         let latest = self.known.latest();
@@ -98,7 +97,7 @@ mod tests {
     const ALIVE: Glance = Glance { processes: 2, oom_kills: 7, listens: true };
     const GONE: Glance = Glance { processes: 0, ..ALIVE };
 
-    /// The looks are these, and from then on the last of them; how many are expected to be taken.
+    /// Performs the given looks in turn, repeating the last one; `expected` includes how many are taken.
     fn check(looks: &[Glance], expected: (bool, usize)) {
         let (mut taken, mut pauses) = (0, 0);
         let look = || {
@@ -118,7 +117,7 @@ mod tests {
         check(&[GONE], (true, 1));
         check(&[killed, killed, GONE], (true, 3));
         check(&[silent, half, GONE], (true, 3));
-        // One worker of several was killed, and the others stay.
+        // One of several workers was killed; the others stay.
         check(&[half], (false, LOOKS as usize));
         check(&[killed], (false, LOOKS as usize));
     }
@@ -130,7 +129,7 @@ mod tests {
         check(&[more], (false, 1));
         // A worker that was replaced by another one.
         check(&[Glance { processes: 1, ..ALIVE }, ALIVE], (false, 2));
-        // Where listeners cannot be listed, none was seen before.
+        // If listeners cannot be listed, none was seen before.
         let (unseen, mut taken) = (Glance { listens: false, ..ALIVE }, 0);
         let look = || {
             taken += 1;

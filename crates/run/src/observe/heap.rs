@@ -1,5 +1,5 @@
-//! What lives in the target's managed heap: before the first dial, at parts of the ramp, and at full load; after full collections
-//! that the user allowed.
+//! Live bytes in the target's managed heap, measured after full collections that the user has allowed (`--target-gc`): before the first
+//! dial, at parts of the ramp, and at full load. Collections run on their own thread, so that the run continues.
 
 use std::{
     sync::{
@@ -15,16 +15,16 @@ use host::Root;
 
 /// Timeout of a collection in progress at the end of the run.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The ramp is measured each time that another such part of all connections is open.
+/// Number of parts of the ramp; a measurement follows each part.
 const PARTS: u64 = 4;
-/// Consecutive collections at full load: their difference shows the precision of each.
+/// Consecutive collections at full load; their difference shows the precision.
 const AT_FULL_LOAD: u32 = 2;
-/// Below this many connections of a part a collection shows other garbage.
+/// Minimum number of connections per part: below it, a collection shows unrelated garbage.
 const MIN_OF_PART: u64 = 250;
 
 type Live = Result<u64, String>;
 
-/// Connections open, and bytes that lived in the heap then.
+/// Open connections, with the live bytes in the heap at that time.
 pub(super) type Points = Vec<(u64, u64)>;
 
 /// The collections of a run.
@@ -32,17 +32,17 @@ pub(super) struct Heap {
     collect: fn(&Root, &[u32]) -> Live,
     points: Result<Points, String>,
     under_way: Option<Receiver<(u64, Live)>>,
-    /// Connections open now: a collection happens at the end of its request.
+    /// Connections open now. Read when a collection ends, since that is when it takes effect.
     open: Arc<AtomicU64>,
-    /// Connections of a part of the ramp, and from how many on the next collection is due.
+    /// Connections per part of the ramp, and the number at which the next collection is due.
     part: u64,
     next: u64,
-    /// Still to be made at full load; none, before that.
+    /// Collections still to be made at full load; `None` before full load.
     left: Option<u32>,
 }
 
 impl Heap {
-    /// Collects now, and waits for it; `wanted` connections are to be held.
+    /// Makes a first collection and waits for it. `wanted`: connections to be held.
     pub(super) fn without_load(root: &Root, pids: &[u32], wanted: u64) -> Heap {
         Heap::with(host::live_heap, root, pids, wanted)
     }
@@ -54,12 +54,12 @@ impl Heap {
         Heap { collect, points, under_way: None, open, part, next: part, left: None }
     }
 
-    /// Full load has begun.
+    /// Notes that full load has begun.
     pub(super) fn at_full_load(&mut self) {
         self.left.get_or_insert(AT_FULL_LOAD);
     }
 
-    /// Takes a collection that has ended, and begins one that is due, on its own thread: the run continues.
+    /// Takes the result of a finished collection, and starts one that is due.
     pub(super) fn mind(&mut self, root: &Root, pids: &[u32], open: u64) {
         self.open.store(open, Relaxed);
         if let Some(under_way) = &self.under_way {
@@ -106,7 +106,7 @@ impl Heap {
         }
     }
 
-    /// Connections are being closed: what is collected now is not full load's.
+    /// Notes that connections are being closed: a collection that ends later does not count.
     pub(super) fn load_ends(&mut self) {
         if let Some(Ok(ended)) = self.under_way.take().map(|under_way| under_way.try_recv()) {
             self.take(ended);
@@ -114,7 +114,7 @@ impl Heap {
         self.left = Some(0);
     }
 
-    /// All points, the first without connections; or why there are none.
+    /// All points, the first one without connections; or the reason why there are none.
     pub(super) fn finish(mut self) -> Result<Points, String> {
         if let Some(under_way) = self.under_way.take() {
             let late = (0, Err("the collection at full load did not end".to_owned()));
@@ -139,7 +139,7 @@ mod tests {
     fn points(wanted: u64, ramp: &[u64]) -> Points {
         let (root, pids) = (Root::at("/nowhere"), [7]);
         let mut heap = Heap::with(of_2_000_bytes, &root, &pids, wanted);
-        // A collection of the test ends at once; its thread needs a moment.
+        // In this test a collection ends at once, but its thread needs a moment.
         let mind = |heap: &mut Heap, open| {
             heap.mind(&root, &pids, open);
             while heap.under_way.is_some() {
@@ -157,7 +157,7 @@ mod tests {
         let at = |points: Points| points.into_iter().map(|(open, _)| open).collect::<Vec<_>>();
         let ramp = [100, 900, 1_000, 1_100, 1_900, 2_050, 3_950];
         assert_eq!(at(points(4_000, &ramp)), [0, 1_000, 2_050, 3_950, 4_000, 4_000]);
-        // Too few for parts.
+        // Too few connections for parts.
         assert_eq!(at(points(900, &[300, 600])), [0, 900, 900]);
     }
 

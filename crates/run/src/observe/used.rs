@@ -1,19 +1,19 @@
-//! Memory and CPU time of both ends, from the first sample to the last.
+//! Memory and CPU time of throng and of the target, from the first sample to the last.
 
 use host::UsageSample;
 use samples::{Cost, Fit, Generator, ProcessCost, TargetSeen};
 use units::Nanos;
 
-/// What throng and the target have used.
+/// Usage of throng and of the target.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used {
-    /// Throng's own latest sample, and when that was taken.
+    /// throng's latest sample, and its time (`at`).
     pub(super) own: UsageSample,
     at: Nanos,
     own_rss_max: u64,
-    /// Of a target on this machine: its first and latest samples, and its maximum memory.
+    /// For a target on this machine: first and latest sample, and maximum memory.
     target: Option<(UsageSample, UsageSample, u64)>,
-    /// When it was sampled first and last, wherever it is.
+    /// Times of the target's first and last sample, on any machine.
     target_at: Option<(Nanos, Nanos)>,
 }
 
@@ -26,12 +26,12 @@ impl Used {
         self.see_target(now);
     }
 
-    /// The target is sampled, here or through `throng observe`.
+    /// Notes that the target was sampled, here or by `throng observe`.
     pub(super) fn see_target(&mut self, now: Nanos) {
         self.target_at = Some((self.target_at.map_or(now, |(first, _)| first), now));
     }
 
-    /// What was sampled is not the target.
+    /// Discards the target's samples: they were of another program.
     pub(super) fn lose_target(&mut self) {
         (self.target, self.target_at) = (None, None);
     }
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((target.cpu_s, target.over_s, target.rss_bytes), (5.0, 3.0, 70));
         all.lose_target();
         assert_eq!(all.target(&TargetSeen::default(), &Cost::default()).over_s, 0.0);
-        // Through an observer, which is lost.
+        // By `throng observe`, which is then lost.
         all.see_target(s(2));
         all.see_target(s(5));
         assert_eq!(all.target(&TargetSeen::default(), &Cost::default()).over_s, 3.0);

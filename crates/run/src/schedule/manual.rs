@@ -1,4 +1,5 @@
-//! Manual control: a user who watches a run may pause it, and set its load, up to the plan's.
+//! Manual control: a user may pause a run and change its load, up to the planned one. A pause shifts the remaining schedule; nothing that
+//! would have been due during a pause is made up for.
 
 use engine::{Control, RateProfile};
 use plan::Share;
@@ -7,27 +8,27 @@ use units::{Count, Nanos, Rate, percent};
 
 use super::{Order, Schedule, State};
 
-/// A step up or down: a tenth of the planned load.
+/// Size of one step up or down, in millionths: a tenth of the planned load.
 const STEP: u32 = 100_000;
 
-/// The changes by commands.
+/// Changes by commands.
 #[derive(Debug)]
 pub(super) struct ManualControl {
-    /// Share of the load of the stages.
+    /// Share of the planned load to apply.
     share: Share,
-    /// Since when it is paused, and which populations were at full load then.
+    /// When the pause began, and which populations were at full load then; `None` if not paused.
     paused: Option<(Nanos, Vec<u16>)>,
-    /// The share to which it was set in a pause: it goes there when that is over.
+    /// The share set during a pause, to be applied when it ends.
     next: Option<Share>,
 }
 
 impl ManualControl {
-    /// As planned.
+    /// No changes: the load as planned.
     pub(super) fn still() -> ManualControl {
         ManualControl { share: Share::ALL, paused: None, next: None }
     }
 
-    /// The remaining part of a planned level.
+    /// The level that remains of a planned one.
     pub(super) fn of(&self, level: Share) -> Share {
         level.part(self.share.millionths(), Share::ALL.millionths())
     }
@@ -39,7 +40,7 @@ impl Schedule<'_> {
         self.manual.paused.is_some()
     }
 
-    /// Applies a command while each population has so many connections `open`; returns what it changed, if anything.
+    /// Applies a command, given the open connections of each population. Returns a description of the change, or `None` if there is none.
     pub fn apply(&mut self, command: Command, now: Nanos, open: &[u64]) -> Option<String> {
         match (command, self.is_paused()) {
             (Command::Pause, false) => {
@@ -69,11 +70,11 @@ impl Schedule<'_> {
         }
     }
 
-    /// To which share of the plan's load a command sets it from this one, and how that is shown: as it was asked for.
+    /// The share of the planned load after a command, starting from `from`, and its description in the unit of the command.
     fn share_of(&self, command: Command, from: Share) -> Option<(Share, String)> {
         let millionths = match command {
             Command::Up => from.millionths() / STEP * STEP + STEP,
-            // Down to a tenth, and nothing from below it.
+            // Not below a tenth.
             Command::Down => match from.millionths().div_ceil(STEP) {
                 0 | 1 => return None,
                 tenths => (tenths - 1) * STEP,
@@ -98,7 +99,7 @@ impl Schedule<'_> {
         let holding = (0..).zip(&self.progress).filter(|(_, progress)| progress.hold_from != Nanos::NEVER);
         let holding: Vec<u16> = holding.map(|(population, _)| population).collect();
         holding.iter().for_each(|population| self.end_hold(*population, now));
-        // Schedules rest too, also of those that are on their way.
+        // Rate profiles pause too, also for populations that are moving.
         for population in 0..self.progress.len() as u16 {
             self.order_profile(population, RateProfile::Steady(Rate::default()), now);
         }
@@ -107,7 +108,7 @@ impl Schedule<'_> {
         self.manual.paused = Some((now, holding));
     }
 
-    /// Continues from when every shard has received it.
+    /// Ends the pause, once every shard has received the orders.
     fn resume(&mut self, now: Nanos) {
         let Some((paused_at, holding)) = self.manual.paused.take() else { return };
         let applied = now + self.notice;
@@ -125,7 +126,7 @@ impl Schedule<'_> {
             self.progress_mut(population).hold_from = applied;
             self.orders.push(Order::Population(population, Control::Hold(applied)));
         }
-        // What a schedule would have dialled meanwhile is not made up for.
+        // Dials that were due during the pause are not made up for.
         for population in self.moving().collect::<Vec<_>>() {
             if self.descents.iter().all(|descent| descent.population != population) {
                 self.dial_on(population, now);
@@ -135,7 +136,7 @@ impl Schedule<'_> {
             self.orders.push(Order::Probe(Control::Hold(applied)));
             self.end_with(until);
         }
-        // Last: a paused shard treats a schedule as a new one, and makes up for nothing.
+        // Must be the last order: a paused shard treats a rate profile as a new one, and makes up for nothing.
         self.orders.push(Order::All(Control::Pause(false)));
     }
 
@@ -146,7 +147,7 @@ impl Schedule<'_> {
         self.applied = now + self.notice;
         let (since, earliest) = match self.state {
             State::Moving(since, earliest) => {
-                // Their way so far; what comes begins now.
+                // Count the move so far; a new one begins now.
                 self.ramped = self.ramping_any(now);
                 for population in self.moving().collect::<Vec<_>>() {
                     self.progress_mut(population).add_ramp(now.since(since));
@@ -154,7 +155,7 @@ impl Schedule<'_> {
                 (now, earliest)
             }
             State::Holding(until) => {
-                // After a pause that ends now it has not begun again.
+                // If the load was resumed just now, full load begins in the future.
                 let begun = self.progress.iter().map(|progress| progress.hold_from);
                 let begun = begun.filter(|from| *from != Nanos::NEVER).fold(now, Nanos::max);
                 self.left = until.since(begun);
@@ -182,12 +183,12 @@ impl Schedule<'_> {
         }
         let connections = level.of(own.load.connections().into()) as u32;
         self.progress_mut(population).connections = connections;
-        // In the middle of a ramp there are fewer than were ordered: then less is still more to open.
+        // In the middle of a ramp fewer connections are open than ordered, so a lower level may still require dials.
         self.leave_hold(population, u64::from(connections) < open, now);
         self.dial_on(population, now);
     }
 
-    /// A population dials its missing connections at its stage's rate.
+    /// Orders a population to dial its missing connections at the stage's rate.
     fn dial_on(&mut self, population: u16, now: Nanos) {
         let progress = self.progress_mut(population);
         progress.moved_at = now;
@@ -195,7 +196,7 @@ impl Schedule<'_> {
         self.orders.push(Order::Load(population, connections, profile, now + self.notice));
     }
 
-    /// The rate profile of a level, from this time on; a slope in progress at `then` gets the rest of its time.
+    /// Orders the rate profile of a level from `from` on. A slope in progress at `then` continues for its remaining time.
     fn go_on_at(&mut self, population: u16, level: Share, then: Nanos, from: Nanos) {
         let Some(rate) = self.of(population).load.rate() else { return };
         let to = level.of_rate(rate);
@@ -212,7 +213,7 @@ impl Schedule<'_> {
         self.order_profile(population, profile, from);
     }
 
-    /// Of what goes by a rate, and has begun.
+    /// Orders a rate profile, if the population has a rate and has started it.
     pub(super) fn order_profile(&mut self, population: u16, profile: RateProfile, from: Nanos) {
         let goes_by_rate = self.of(population).load.rate().is_some();
         if self.progress(population).has_held && goes_by_rate {
@@ -221,7 +222,7 @@ impl Schedule<'_> {
     }
 }
 
-/// A rate on its way.
+/// A linear change of a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slope {
     pub(super) from: Rate,

@@ -1,4 +1,5 @@
-//! How a population moves to the share of its load that a stage gives it.
+//! Moves of a population to its share of the load in a stage: dialling at the ramp's rate, closing connections, changing the request
+//! rate. Shards dial by a rate profile on their own; for a descent, the schedule orders fewer connections step by step.
 
 use engine::{Control, RateProfile};
 use plan::Ramp;
@@ -6,10 +7,10 @@ use units::{Nanos, Rate};
 
 use super::{Order, Schedule, manual::Slope};
 
-/// "All at once" means within this time.
+/// The time within which an immediate change happens.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
 
-/// A population ramping down at a rate.
+/// A population that closes connections at a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Descent {
     pub(super) population: u16,
@@ -21,15 +22,15 @@ pub(super) struct Descent {
 }
 
 impl Schedule<'_> {
-    /// Connections that a population is to get more of in this stage.
+    /// Connections that a population must still open to reach the current stage's level.
     pub(super) fn missing(&self, population: u16) -> u64 {
         let level = self.manual.of(self.plan.stages[self.stage].to);
         let wanted = level.of(self.of(population).load.held().into());
         wanted.saturating_sub(self.progress(population).connections.into())
     }
 
-    /// A population starts to move to the stage's share; returns when it can be there at the earliest. `all`: connections that are dialled
-    /// in this stage, of all populations.
+    /// Starts to move a population to the stage's level. Returns the earliest time at which it can arrive. `all`: the connections to be
+    /// opened in this stage by all populations.
     pub(super) fn start_moving(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
         let (stage, own) = (&self.plan.stages[self.stage], self.of(population));
         let comes_and_goes = own.comes_and_goes();
@@ -48,7 +49,7 @@ impl Schedule<'_> {
             if over == Nanos::ZERO { RateProfile::Steady(to) } else { RateProfile::Slope { from, to, over } }
         });
         if comes_and_goes && is_new {
-            // They are full load from the first one on.
+            // Arrivals are at full load from the first one.
             (progress.hold_from, progress.has_held) = (applied, true);
             self.orders.push(Order::Load(population, own.load.connections(), profile, applied));
             self.orders.push(Order::Population(population, Control::Hold(applied)));
@@ -65,7 +66,8 @@ impl Schedule<'_> {
         if is_new { Nanos::ZERO } else { now + over }
     }
 
-    /// A population is on its way, by closing connections if it `closes`: what is due from now on is not at full load.
+    /// Marks a population as moving, and ends its full load: what is due from now on is not due at full load. `closes`: it closes
+    /// connections.
     pub(super) fn leave_hold(&mut self, population: u16, closes: bool, now: Nanos) {
         let progress = self.progress_mut(population);
         (progress.is_moving, progress.closes, progress.moved_at) = (true, closes, now);
@@ -81,14 +83,14 @@ impl Schedule<'_> {
         self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
     }
 
-    /// The number of held connections grows or shrinks at the stage's rate.
+    /// Changes the number of held connections from `from` to `to` at the stage's rate.
     pub(super) fn dial_or_close(&mut self, population: u16, (from, to): (u32, u32), all: u64, now: Nanos) {
         let changes = f64::from(from.abs_diff(to));
         let rate = match self.plan.stages[self.stage].ramp {
             Ramp::Adaptive => None,
-            // No time is given to what was lost meanwhile: a rate of nothing would never bring it back.
+            // No rate for redialling lost connections: a rate of zero would never restore them.
             Ramp::Within(_) if to == from => None,
-            // A rate of dials is shared by all populations that grow in this stage.
+            // The dial rate is shared by all populations that grow in this stage, in proportion.
             Ramp::Rate(rate) if to > from => Some(rate.per_s_f64() * changes / all.max(1) as f64),
             Ramp::Rate(rate) => Some(rate.per_s_f64()),
             Ramp::Within(time) => Some(changes / time.max(AT_ONCE).secs_f64()),
@@ -97,7 +99,8 @@ impl Schedule<'_> {
         if to >= from {
             self.progress_mut(population).dials = rate;
         }
-        // Requests at a rate become fewer only once each shard has the order, and have their connections until then.
+        // With a request rate, connections close only after every shard has received the lower rate, so that requests have their
+        // connections until then.
         let by_rate = self.of(population).load.rate().is_some();
         let descends = match rate {
             _ if to >= from => None,
@@ -117,7 +120,7 @@ impl Schedule<'_> {
         }
     }
 
-    /// Those on their way down lose what is due by now.
+    /// Orders the connections due to be closed by now.
     pub(super) fn descend(&mut self, now: Nanos) {
         let Schedule { orders, progress, descents, .. } = self;
         descents.retain_mut(|descent| {

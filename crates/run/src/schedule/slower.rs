@@ -1,22 +1,22 @@
-//! Orders of somebody who may mean harm, within a limit on rates.
+//! Rate limits on orders from a source that is not trusted, such as a compromised coordinator.
 
 use engine::{Control, RateProfile};
 use units::{Nanos, Rate};
 
 use super::Order;
 
-/// What an order sets the rate of.
+/// Which rate an order sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paced {
-    /// Dials: of connections that are held, or of those that arrive.
+    /// Dials, of held connections or of arrivals.
     Dials,
-    /// What goes by a rate of its own: requests, or arrivals.
+    /// Requests, or arrivals, by a rate profile.
     Profile,
 }
 
 impl Order {
-    /// The same, but no faster than allowed. `most`: how fast the shards of a population, or of the probe where there is none, may dial
-    /// or send, all of the run together; what was due before `since` is not made up for. None: no conductor gives such an order.
+    /// Limits the rates of this order. `most` returns the maximum rate of a population, or of the probe (`None`), for the whole run; what
+    /// was due before `since` is not made up for. `None` if no conductor gives such an order.
     pub fn no_faster(self, most: impl Fn(Option<u16>, Paced) -> Rate, since: Nanos) -> Option<Order> {
         let most_of = |population| most(population, Paced::Profile);
         Some(match self {

@@ -1,4 +1,4 @@
-//! Which orders are given, and when, if the shards apply them within a known time.
+//! Which orders are given, and when, with shards that apply them within a known time.
 
 mod paused;
 
@@ -8,9 +8,9 @@ use super::*;
 use record::fixture::scenario;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
-/// Every shard has received an order by then.
+/// Maximum time until every shard has received an order.
 const NOTICE: Nanos = Nanos::from_millis(120);
-/// How often the schedule is sampled.
+/// Sampling interval of the schedule, in milliseconds.
 const LOOK: u64 = 20;
 
 fn seconds(at: Nanos) -> String {
@@ -137,7 +137,7 @@ fn a_stage_moves_its_own_and_begins_when_the_last_one_has_stayed() {
             "probe: full load from 4.24",
             "a: full load from never",
             "a: 0 from 4.24",
-            // Of nothing there is no full load.
+            // Zero load is not full load.
             "probe: full load from 4.86",
             "all: until 5.86",
         ],
@@ -152,7 +152,7 @@ fn a_rate_and_arrivals_go_with_the_stage() {
                   [[stage]]\nto = \"100%\"\nfor = \"forever\"\n";
     let plan = scenario(&format!("{stages}{both}"));
     let (orders, schedule) = orders(&plan, MS(0), Nanos::from_secs(100));
-    // Which step of the way down is seen when is another test's.
+    // The steps of a descent are tested separately.
     let orders: Vec<&str> = orders
         .iter()
         .map(String::as_str)
@@ -220,9 +220,9 @@ fn the_time_of_a_population_is_its_own() {
     let plan = scenario(&format!("{stages}{TWO}"));
     let (_, schedule) = orders(&plan, MS(500), Nanos::from_secs(100));
     let (a, b) = (schedule.progress(0), schedule.progress(1));
-    // Up to its own last ramp; the last hold is still to be added.
+    // Up to the population's last ramp; the current hold is not included yet.
     assert_eq!((a.holding, a.hold_from), (MS(15_620), MS(16_860)));
-    // Down to a half is no ramp.
+    // Closing half of the connections is not a ramp.
     assert_eq!((schedule.ramping(0, MS(19_000)), schedule.ramping(1, MS(19_000))), (MS(500), MS(500)));
     assert_eq!(schedule.ramping_any(MS(19_000)), MS(1_000));
     assert_eq!((b.holding, b.hold_from, schedule.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
@@ -240,12 +240,12 @@ fn arrival_before_the_order_does_not_count() {
     schedule.step(MS(100), |_| Some(MS(90)));
     assert!(!schedule.is_moving());
     assert!(schedule.step(MS(300), |_| Some(MS(90))) && schedule.is_moving());
-    // One has come, the other one's last word is of the stage before.
+    // One population has arrived; the last report of the other one predates the stage.
     schedule.step(MS(400), |nth| Some(if nth == 0 { MS(390) } else { MS(90) }));
     assert!(schedule.is_moving());
     schedule.step(MS(400), |nth| (nth == 0).then_some(MS(390)));
     assert!(schedule.is_moving());
-    // The way so far, from the stage's start, which was 120 ms after the call at 100.
+    // The move so far, from the start of the stage, 120 ms after the call at 100.
     assert_eq!(schedule.ramping(1, MS(450)), MS(90) + MS(230));
     schedule.step(MS(500), |_| Some(MS(410)));
     assert!(!schedule.is_moving());
@@ -281,7 +281,7 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
     let hold = "[[stage]]\nramp = \"30/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n";
     check_manual(
         hold,
-        // The second of two that are the same changes nothing.
+        // The second of two equal commands changes nothing.
         &[
             (2_620, Command::Pause),
             (3_000, Command::Pause),
@@ -301,12 +301,12 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
             "4.62: resumed",
             "a: full load from 4.74",
             "probe: full load from 4.74",
-            // Two seconds of five had passed.
+            // Two of five seconds had passed.
             "all: until 7.74",
             "all: Pause(false)",
         ],
     );
-    // During a ramp: its schedule continues from there, and what it missed is not made up for at once.
+    // During a ramp: it continues from there, and missed dials are not made up for.
     check_manual(
         hold,
         &[(100, Command::Pause), (10_000, Command::Resume)],
@@ -380,7 +380,7 @@ fn a_manual_step_is_a_tenth_of_the_plan() {
     );
     assert!(steps.contains(&"4.62: load 80 %") && steps.contains(&"a: 240 by 30/s from 4.74"), "{steps:?}");
     assert!(steps.contains(&"6.62: load 90 %") && steps.contains(&"r: 90/s from 6.74"), "{steps:?}");
-    // The time at full load is the plan's, the ramps between not counted.
+    // The time at full load is as planned; the ramps in between do not count.
     assert_eq!(
         schedule.progress(0).holding + schedule.ends_at().since(schedule.progress(0).hold_from),
         MS(5_000)
@@ -421,7 +421,7 @@ fn a_load_is_set_to_a_share_and_steps_go_to_tenths() {
     check(&[Load(333_333), Down, Down, Down], &["33.3333 %", "30 %", "20 %", "10 %"], 30);
     check(&[Load(5_000), Down, Down], &["0.5 %"], 2);
     check(&[Load(5_000), Up, Down], &["0.5 %", "10 %"], 30);
-    // The same again, nothing, and more than all.
+    // The same load again, zero, and more than planned.
     check(&[Load(20), Load(20), Load(0), Load(1_000_001)], &["0.002 %"], 1);
     check(&[Connections(100), Up], &["100 of 300 connections (33 %)", "40 %"], 120);
     check(&[Connections(0), Connections(301), Connections(300)], &[], 300);
@@ -440,7 +440,7 @@ fn a_slope_has_the_rest_of_its_time_after_a_pause_and_a_step() {
         [
             "n: 4294967295 by 0/s to 60/s in 1m from 0.00",
             "n: 0/s from 10.00",
-            // A sixth of the way had been gone.
+            // A sixth of the slope was complete.
             "n: 10/s to 60/s in 50s from 20.12",
             "n: 30/s to 54/s in 30s from 40.24",
         ]

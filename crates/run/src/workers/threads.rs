@@ -1,4 +1,5 @@
-//! The shards of this machine, a thread each.
+//! The workers of this machine: one thread per shard. Threads share nothing; orders and ticks go through channels. A thread creates its
+//! rings or its file table itself, reports that it is ready, and waits for the common start.
 
 use std::{
     io,
@@ -30,47 +31,47 @@ use crate::{
     backend::Shards, both_sides::Sources, devices, prepare::Prepared, refusal::Refusal, schedule::Order,
 };
 
-/// A shard checks for commands at least every 100 ms.
+/// Maximum time until a shard applies an order: it checks for orders at least every 100 ms.
 const NOTICE: Nanos = Nanos::from_millis(120);
 
-/// Threads that keep their connections close half of them within this time, however many they are; what is not closed by then is later.
+/// Maximum wait for the next thread to close half of its kept connections; the rest closes later.
 const CLOSES_WITHIN: Duration = Duration::from_secs(1);
 
-/// Shards that are ready, and run once they were [begun](Threads::begin).
+/// Shards that are set up, and run once they have [begun](Threads::begin).
 pub struct Threads {
     clock: Clock,
-    /// Each waits for its start.
+    /// Sends each waiting thread the time of its start.
     starters: Vec<Sender<Nanos>>,
-    /// When they began.
+    /// When the shards began.
     start: Nanos,
     arrivals: Arrivals,
-    /// The tick that was read last, and whose it is.
+    /// The tick that was returned last, with its shard, to be given back for reuse.
     read: Option<(u32, Box<Tick>)>,
     remotes: Vec<Remote>,
-    /// What each of them does.
+    /// The part of the plan that each shard carries out.
     parts: Vec<Part>,
     /// `uring`, `epoll` or `tun`.
     io: &'static str,
     /// Where connections are dialled from.
     sources: Arc<Sources>,
     threads: Vec<JoinHandle<()>>,
-    /// While these exist, threads that have stopped keep their connections.
+    /// As long as these exist, threads that have stopped keep their connections open.
     keepers: Vec<Keeper>,
     keeps: bool,
-    /// No thread is to end.
+    /// No thread has been ordered to stop.
     all_run: bool,
-    /// Threads that have ended nevertheless, and were reported.
+    /// Threads that ended nevertheless and were reported as lost.
     lost: Vec<u32>,
 }
 
-/// The run's end of a thread that has stopped.
+/// The run's side of a stopped thread that keeps its connections.
 struct Keeper {
-    /// Each message closes every other connection that is left.
+    /// Each message closes every other remaining connection.
     halves: Sender<Sender<()>>,
     has_stopped: Arc<AtomicBool>,
 }
 
-/// The thread's end.
+/// The thread's side of the [`Keeper`].
 struct Kept {
     halves: Receiver<Sender<()>>,
     has_stopped: Arc<AtomicBool>,
@@ -113,7 +114,7 @@ impl Workers for Threads {
     }
 
     fn keep(&mut self) -> bool {
-        // Connections over a device end with what drives it.
+        // Connections over a device end together with the loop that drives it.
         self.keeps = self.io != Backend::Tun.name();
         self.keeps
     }
@@ -121,7 +122,7 @@ impl Workers for Threads {
     fn close_half(&mut self) {
         let (done, are_done) = mpsc::channel();
         for keeper in &self.keepers {
-            // A thread that has failed has no connections.
+            // A thread that has panicked has no connections.
             let _ = keeper.halves.send(done.clone());
         }
         drop(done);
@@ -136,7 +137,7 @@ impl Workers for Threads {
         if let Some((shard, tick)) = self.read.take() {
             let _ = self.remotes[shard as usize].used.try_send(tick);
         }
-        // One that has failed keeps its end of the channel.
+        // A thread whose setup failed has no keeper.
         let keepers = self.keepers.iter().map(Some).chain(std::iter::repeat(None));
         let has_stopped = |keeper: Option<&Keeper>| keeper.is_some_and(|own| own.has_stopped.load(Relaxed));
         let have_ended =
@@ -158,7 +159,7 @@ impl Workers for Threads {
 }
 
 impl Threads {
-    /// A thread that panicked, each once.
+    /// Returns a thread that has panicked, each one once.
     fn lost(&mut self) -> Option<u32> {
         let is_lost = |nth: &u32| self.threads[*nth as usize].is_finished() && !self.lost.contains(nth);
         let lost = (0..self.threads.len() as u32).filter(|_| self.all_run).find(is_lost)?;
@@ -169,7 +170,7 @@ impl Threads {
     /// Starts a shard for each part of the plan.
     ///
     /// # Errors
-    /// As [`Threads::ready`].
+    /// See [`Threads::ready`].
     pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Threads, Refusal> {
         let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
         let mut threads = Threads::ready(plan, prepared, parts)?;
@@ -177,10 +178,10 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Sets up a shard for each of these parts of the plan; all are ready when this returns, and none has begun.
+    /// Sets up a shard for each given part of the plan. When this returns, all are ready and none has begun.
     ///
     /// # Errors
-    /// The kernel refuses a thread, or its I/O.
+    /// The kernel refuses a thread, or the setup of its I/O.
     pub fn ready(plan: &Plan, prepared: &Prepared, parts: Vec<Part>) -> Result<Threads, Refusal> {
         let (clock, date) = (Clock::start(), units::since_1970());
         let (links, arrivals) = engine::links(parts.len() as u32);
@@ -210,7 +211,7 @@ impl Threads {
                 Backend::Tun => Some(devices::make(plan, &part, (nth, of), routes, clock)?),
                 _ => None,
             };
-            // No other shard has addresses of a device.
+            // Device addresses belong to one shard, so it uses all of their tuples.
             let (routes, share) = match &own {
                 Some(own) => (&own.routes, TupleShare::ALL),
                 None => (routes, part.tuple_share),
@@ -263,17 +264,17 @@ impl Threads {
         }
     }
 
-    /// When they began, by their clock.
+    /// When the shards began, by their clock.
     pub fn began(&self) -> Nanos {
         self.start
     }
 
-    /// The kernel interface that they drive.
+    /// The kernel interface in use: `uring`, `epoll` or `tun`.
     pub fn io(&self) -> &'static str {
         self.io
     }
 
-    /// What these shards are, for the record of a run.
+    /// Facts about these shards for the record of a run.
     pub(crate) fn ground(&self) -> Ground {
         Ground {
             start: self.start,
@@ -286,9 +287,9 @@ impl Threads {
     /// Waits for the threads to end.
     ///
     /// # Panics
-    /// One of them has panicked, and nobody else learns of it.
+    /// If a thread has panicked and the failure was not recorded elsewhere.
     pub fn join(self) {
-        // Those that were not begun end without their beginning.
+        // Threads that have not begun exit once their starter is gone.
         drop((self.starters, self.keepers));
         for thread in self.threads {
             let ended = thread.join();
@@ -299,7 +300,7 @@ impl Threads {
     }
 }
 
-/// As the kernel shows a thread, in 15 letters.
+/// The thread's name as the kernel shows it, at most 15 bytes.
 fn name(part: &Part) -> String {
     match part.role {
         Role::Population(0) => format!("run-{}", part.shard),
@@ -309,7 +310,7 @@ fn name(part: &Part) -> String {
     }
 }
 
-/// For this many connections, with a file table of this thread's own or the one of the process.
+/// The epoll backend for this number of connections, with a file table of this thread or that of the process.
 fn epoll(connections: u32, own_files: bool, max_segment: Option<u16>, clock: Clock) -> io::Result<Epoll> {
     if own_files {
         net::own_open_files(None)?;
@@ -318,10 +319,10 @@ fn epoll(connections: u32, own_files: bool, max_segment: Option<u16>, clock: Clo
     Ok(io.with_max_segment(max_segment))
 }
 
-/// What a thread is led by: it reports that it is ready, is started, and keeps its connections at the end.
+/// The thread's control channels: it reports that it is ready, receives its start, and keeps its connections at the end.
 type Leads<'a> = (&'a Sender<io::Result<()>>, &'a Receiver<Nanos>, &'a Kept);
 
-/// A shard's thread: reports whether its I/O is ready, waits for the start, runs to the end.
+/// The body of a shard's thread: reports whether its I/O is ready, waits for the start, and runs to the end.
 fn work<I: Io>(
     io: io::Result<I>,
     part: &Part,
@@ -335,7 +336,7 @@ fn work<I: Io>(
     ready.send(Ok(())).unwrap_or_default();
     let Ok(start) = start.recv() else { return };
     net::sharpen_timers();
-    // A panic drops neither buffers nor rings: the kernel may still use them.
+    // A panic must not drop buffers or rings: the kernel may still use them.
     let mut shard = ManuallyDrop::new(Shard::new(io, part.places, client(start)));
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);
@@ -346,7 +347,7 @@ fn work<I: Io>(
         shard.close_every_other(part.places);
         let _ = done.send(());
     }
-    // A close frame that was sent in the last turn is one that the target receives.
+    // Ensures that close frames sent in the last turn reach the target.
     ManuallyDrop::into_inner(shard).hand_over();
 }
 

@@ -1,5 +1,5 @@
-//! [`tcp::Tcp`] allocates nothing once it has seen as much as it ever has under way: connections dialled, requests, responses in order and
-//! out of it, holds, losses, closes.
+//! [`tcp::Tcp`] allocates nothing once it has reached its maximum of concurrent work: with connections dialled, requests, responses in
+//! order and out of order, holds, losses and closes.
 
 use std::net::SocketAddr;
 
@@ -17,19 +17,19 @@ const FIN: u8 = 1;
 const ACK: u8 = 16;
 const HEADS: usize = 40;
 
-/// A peer without memory: it answers each segment by what it says. Its packets lie in a queue of fixed size.
+/// A stateless peer: it answers each segment by its content. Its packets are in a queue of fixed size.
 struct Peer {
     queue: Box<[([u8; HEADS + RESPONSE], usize)]>,
     len: usize,
-    /// Whether responses come in two halves, the second first.
+    /// Responses come in two halves, the second one first.
     swaps: bool,
-    /// Every such segment is lost.
+    /// Loses every nth segment.
     loses: usize,
     nth: usize,
 }
 
 impl Peer {
-    /// Answers with a segment: `seq` and `ack` as the peer says them.
+    /// Answers with a segment; `seq` and `ack` are the peer's.
     fn answer(&mut self, to: &[u8], flags: u8, seq: u32, ack: u32, len: usize) {
         let (packet, used) = &mut self.queue[self.len];
         self.len += 1;
@@ -93,18 +93,18 @@ struct Load {
 
 impl Load {
     fn connect(&mut self, place: u32) {
-        // More ports than connections that linger for a minute: the same tuples come again.
+        // More ports than connections that stay in TIME_WAIT for a minute, before the same tuples are used again.
         self.port = if self.port > 40_000 { 1024 } else { self.port + 1 };
         let from = SocketAddr::from(([198, 18, 0, 1], self.port));
         self.tcp.connect(place, from, ([10, 0, 0, 1], 80).into(), self.now, &mut self.peer).unwrap();
     }
 
-    /// Takes what the peer has answered, until there is nothing more.
+    /// Delivers the peer's answers until there are none left.
     fn deliver(&mut self) {
         let mut buffer = [0; 512];
         while self.peer.len > 0 {
             for nth in 0..std::mem::take(&mut self.peer.len) {
-                // A copy, as answers to it are written meanwhile.
+                // A copy, since answers to it are written meanwhile.
                 let (packet, len) = self.peer.queue[nth];
                 let event = self.tcp.receive(&packet[..len], true, self.now, &mut self.peer);
                 if let Some(What::Bytes { len, .. }) = event.map(|event| event.what) {
@@ -126,7 +126,7 @@ impl Load {
         self.tcp.flush(self.now, &mut self.peer);
     }
 
-    /// A request on each connection, answered in another manner each round; then some are closed and dialled again.
+    /// A request on each connection, answered in a different way each round; then some are closed and redialled.
     fn round(&mut self, round: u64) {
         self.peer.swaps = round % 4 == 1;
         self.peer.loses = if round % 4 == 2 { 5 } else { 0 };
@@ -144,7 +144,7 @@ impl Load {
             self.tcp.resume(place);
         }
         self.deliver();
-        // What was lost is sent again.
+        // Lost segments are retransmitted.
         self.peer.loses = 0;
         for _ in 0..8 {
             self.now = self.now + Nanos::from_millis(300);

@@ -1,4 +1,4 @@
-//! What a server may do to a connection and to a response: what counts as a loss, and as which fault.
+//! Everything that a server may do to a connection and to a response: what counts as a loss, and as which fault.
 
 use net::Close::{Graceful, Reset};
 use samples::{Kind, Stage, Verdict};
@@ -30,7 +30,7 @@ struct Outcome {
     server: Scripted,
 }
 
-/// Ten connections, or as `flags` say, in two shards against a scripted server.
+/// Runs ten connections (unless `flags` say otherwise) in two shards against a scripted server.
 fn run(flags: &str, script: Script) -> Outcome {
     let flags =
         format!("connections={N} think=1s duration=10s timeout=2s expect=status=200,length=5 {flags}");
@@ -44,7 +44,7 @@ fn run(flags: &str, script: Script) -> Outcome {
     Outcome { result, server }
 }
 
-/// Each connection meets the same fault once, and is lost by it or not.
+/// Each connection meets the same fault once; whether it is lost by that.
 fn check(script: Script, fault: (Stage, Kind), lost: bool) {
     let Outcome { result, server } = run("", script);
     let c = &result.whole.counts;
@@ -54,7 +54,7 @@ fn check(script: Script, fault: (Stage, Kind), lost: bool) {
     assert_eq!((result.whole.open, server.accepted_at.len() as u64), (N - dropped, N), "{fault:?}");
 }
 
-/// The second request is treated like this, all others correctly.
+/// A script that treats the second request like this, and all others correctly.
 macro_rules! second {
     ($send:expr, $then:expr) => {
         |request: Request| if request.nth == 1 { act($send, $then) } else { RIGHT }
@@ -86,7 +86,7 @@ fn wrong_responses_are_faults_and_the_connection_lasts() {
         false,
     );
     check(second!(b"HTTP/1.1 204 No Content\r\n\r\n", Then::Stay), exchange(WrongStatus), false);
-    // Both wrong is one wrong response.
+    // A response that is wrong in both ways counts once.
     check(
         second!(b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno", Then::Stay),
         exchange(WrongStatus),
@@ -144,9 +144,9 @@ fn unannounced_ends_lose_the_connection() {
     check(second!(OK, Then::CloseAfter(SOON, Graceful)), hold(Kind::Closed), true);
     check(second!(OK, Then::CloseAfter(SOON, Reset)), hold(Kind::Reset), true);
     check(second!(OK, Then::SendAfter(SOON, b"surprise")), hold(Kind::BadAnswer), true);
-    // Announced for five seconds on, not for now.
+    // The close was announced for five seconds later, not for now.
     check(second!(OK_FOR_5S, Then::CloseAfter(SOON, Graceful)), hold(Kind::Closed), true);
-    // Closed at once after a response that did not announce it.
+    // Closed at once, after a response that did not announce it.
     check(second!(OK, Then::Close(Graceful)), hold(Kind::Closed), true);
 }
 
@@ -156,7 +156,7 @@ fn silence_counts_from_the_last_input() {
         let silence = run("", script).result.whole.silence;
         assert_eq!(silence.count(), if expected.is_some() { N } else { 0 });
         for q in [0.0, 1.0] {
-            // Announced for 50 ms, part of which the network takes.
+            // Announced for 50 ms, part of which the network delay uses up.
             let (got, expected) = (silence.quantile(q), expected.unwrap_or_default());
             assert!(
                 got.since(expected).max(expected.since(got)) <= Nanos::from_millis(60),
@@ -168,7 +168,7 @@ fn silence_counts_from_the_last_input() {
     check(second!(OK_FOR_5S, Then::CloseAfter(SOON, Reset)), Some(SOON));
     // A request had just been sent: the idle time before is not the reason.
     check(second!(b"", Then::Close(Reset)), Some(Nanos::ZERO));
-    // Given up by us, not closed by the peer.
+    // Given up by throng, not closed by the peer.
     check(second!(b"", Then::Stay), None);
 }
 
@@ -192,7 +192,7 @@ fn late_and_interim_responses_are_right() {
     }
 }
 
-/// Announced closes: no fault, nothing dropped, dialled again for as long as requests are due. Returns the outcome.
+/// Announced closes: no faults, no losses, redialled for as long as requests are due. Returns the outcome.
 fn check_announced(flags: &str, script: Script) -> Outcome {
     let outcome = run(flags, script);
     let c = &outcome.result.whole.counts;
@@ -202,7 +202,7 @@ fn check_announced(flags: &str, script: Script) -> Outcome {
     outcome
 }
 
-/// When the same connection is dialled again; there is only one.
+/// The times at which the single connection is redialled.
 fn gaps(outcome: &Outcome) -> Vec<f64> {
     outcome.server.accepted_at.windows(2).map(|w| w[1].since(w[0]).secs_f64()).collect()
 }
@@ -211,7 +211,7 @@ fn gaps(outcome: &Outcome) -> Vec<f64> {
 fn a_close_after_the_response_is_redialled_when_the_next_request_is_due() {
     let scripts: [Script; 4] = [
         |_| act(OK_AND_CLOSE, Then::Close(Graceful)),
-        // Announced, and left to the client to do.
+        // Announced, and left to the client.
         |_| act(OK_AND_CLOSE, Then::Stay),
         // The end of the connection is the end of the response (RFC 9112, section 6.3).
         |_| act(b"HTTP/1.1 200 OK\r\n\r\nhello", Then::Close(Graceful)),
@@ -244,20 +244,20 @@ fn a_closed_loop_dials_again_at_once() {
 #[test]
 fn the_end_of_a_keep_alive_timeout_is_announced() {
     let script: Script = |_| act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful));
-    // Idle for longer: closed, and dialled again after seven seconds each.
+    // Idle for longer than the timeout: closed, and redialled after seven seconds each.
     let outcome = check_announced("connections=10 think=7s duration=30s", script);
     let c = &outcome.result.whole.counts;
     // At 0, 7, … 28 s; the last of these would be closed at 33 s.
     assert_eq!((c.answered, c.closed, c.redialled), (5 * N, 4 * N, 4 * N));
     assert_eq!((outcome.result.whole.counts.withdrawn, outcome.result.whole.open), (0, N));
-    // Idle for less: never.
+    // Idle for less: never closed.
     let outcome = check_announced("think=4s duration=30s", script);
     let c = &outcome.result.whole.counts;
     assert_eq!((c.answered, c.closed, outcome.result.whole.open), (8 * N, 0, N));
 }
 
-/// The second request is received, left without a response, and its connection closed when that had been announced: it has failed. Only
-/// what is sent when the server may close, and meets that within a second, is sent again.
+/// The second request gets no response, and its connection is closed at the announced time: the request has failed. Only a request sent
+/// when the server may close, and closed within a second, is sent again.
 #[test]
 fn a_request_that_hangs_until_the_announced_end_has_failed() {
     let hangs = |think: &str, script: Script| {
@@ -291,7 +291,7 @@ fn a_redial_is_made_when_the_request_is_due() {
     };
     let gaps = gaps(&outcome);
     assert_eq!(gaps.len(), 8);
-    // Seven seconds after the response, on the next whole millisecond.
+    // Seven seconds after the response, on the next full millisecond.
     assert!(gaps.iter().all(|gap| (7.0..7.003).contains(gap)), "{gaps:?}");
 }
 
@@ -302,7 +302,7 @@ fn never_is_not_dialled_again() {
     assert_eq!((c.answered, c.closed, c.redialled, outcome.result.whole.open), (N, N, 0, 0));
 }
 
-/// The second request on each connection meets a close that was announced by then: it is retried on a new one.
+/// The second request on each connection meets a close that was announced by then, and is retried on a new one.
 #[test]
 fn a_request_that_crosses_the_announced_close_is_sent_again() {
     let scripts: [Script; 2] = [
@@ -312,7 +312,7 @@ fn a_request_that_crosses_the_announced_close_is_sent_again() {
     for script in scripts {
         let outcome = check_announced("think=6s duration=20s", script);
         let c = &outcome.result.whole.counts;
-        // At 0, 6, 12 and 18 s, each but the first twice.
+        // At 0, 6, 12 and 18 s; each but the first is sent twice.
         assert_eq!((c.answered, outcome.result.whole.counts.withdrawn), (4 * N, 3 * N));
         assert_eq!((c.closed, c.redialled), (3 * N, 3 * N));
         // The request has been due since before it was first sent.
@@ -320,7 +320,7 @@ fn a_request_that_crosses_the_announced_close_is_sent_again() {
     }
 }
 
-/// An earlier connection's announcement does not apply to the next one.
+/// An announcement on one connection does not apply to the next one.
 #[test]
 fn an_announcement_ends_with_its_connection() {
     let script: Script = |request| match (request.conn < N, request.nth) {
@@ -333,7 +333,7 @@ fn an_announcement_ends_with_its_connection() {
     assert_eq!((c.sent, c.answered, c.closed, c.redialled, c.dropped), (2 * N, N, N, N, N));
 }
 
-/// The server goes away between an announced close and the redial.
+/// The server exits between an announced close and the redial.
 #[test]
 fn a_redial_that_is_refused_is_a_failed_dial() {
     let net = network(1, |f| f.refuse = 500_000);
@@ -342,14 +342,14 @@ fn a_redial_that_is_refused_is_a_failed_dial() {
     let mut server = listening(&net, plan.destinations()[0], 300, Scripted::new(script));
     let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let c = &result.whole.counts;
-    // Each is refused finally, after ten tosses of a coin.
+    // Each is finally refused, after ten tosses of a coin.
     assert_eq!(result.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
     assert!(c.failed >= 199 && c.redialled > 50 && c.opened < 150, "{c:?}");
     assert_eq!((c.closed, c.dropped, result.whole.resolved), (c.opened + c.redialled, 0, 200));
 }
 
-/// Where dials take long, some connections are between an announced close and their next dial when the load ends. They are no losses, whatever
-/// becomes of them afterwards.
+/// If dials take long, some connections are between an announced close and their redial when the load ends. They are not losses, whatever
+/// happens to them afterwards.
 #[test]
 fn connections_that_are_being_dialled_again_at_the_end_are_excused() {
     let mut between = 0;
@@ -367,7 +367,7 @@ fn connections_that_are_being_dialled_again_at_the_end_are_excused() {
     assert!(between > 20, "{between} connections were not open at the end of the load");
 }
 
-/// The ticks of the shards end at other times.
+/// The ticks of the shards end at different times.
 #[test]
 fn a_target_that_ends_in_the_ramp_had_all_connections_that_were_opened() {
     for (seed, at) in (1..).zip([1_070, 1_150, 1_201, 1_399]) {
@@ -382,8 +382,8 @@ fn a_target_that_ends_in_the_ramp_had_all_connections_that_were_opened() {
     }
 }
 
-/// A server that takes long for its responses, and does not respond to the third request, but closes about when it had announced that: what
-/// it has read it has received. That it has not read something it says by a reset.
+/// A slow server that does not respond to the third request, but closes about when it had announced that: what it has read counts as
+/// received. Unread input it reports by a reset.
 #[test]
 fn a_slow_server_that_hangs_until_about_the_announced_end_has_failed() {
     const OK_FOR_1S: &[u8] = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 5\r\n\r\nhello";

@@ -1,5 +1,5 @@
-//! A bad network: whatever it does, nothing panics, and every loss is counted, once and under its name. The laws of
-//! counting themselves are checked at every tick, in `stage`.
+//! Bad networks: nothing panics, and every loss is counted exactly once, as the right fault. The balance of the accounts is checked at
+//! every tick, in `stage`.
 
 use net::{Close, io::sim::Faults};
 use samples::{Destination, Kind, Stage, Verdict};
@@ -19,7 +19,7 @@ struct Seen {
     server: serve::Stats,
 }
 
-/// A run with faults of the network, from three seeds; each must be as expected.
+/// Runs with network faults and three seeds; each result must be as expected.
 fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
     for seed in 1..=3 {
         let net = network(seed, change);
@@ -41,7 +41,7 @@ fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
     }
 }
 
-/// Nothing is lost, and both sides have counted the same.
+/// Nothing is lost, and both ends have the same counts.
 fn all_is_well(Seen { result, server }: &Seen) {
     let c = &result.whole.counts;
     assert_eq!(result.faults(), []);
@@ -49,14 +49,14 @@ fn all_is_well(Seen { result, server }: &Seen) {
     assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
 }
 
-/// About this share of `of`: within five standard deviations of a binomial distribution.
+/// Asserts a fraction of `of`, within five standard deviations of a binomial distribution.
 fn assert_about(n: u64, share: f64, of: u64) {
     let mean = share * of as f64;
     let sigma = (mean * (1.0 - share)).sqrt();
     assert!((n as f64 - mean).abs() < 5.0 * sigma, "{n} of {of}, {mean:.0} ± {sigma:.0} expected");
 }
 
-/// Three destinations; nothing listens at the second, and the third is reset at each fourth request.
+/// Three destinations: nothing listens at the second one, and the third one resets every fourth request.
 #[test]
 fn each_destination_is_counted_separately() {
     const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
@@ -76,11 +76,11 @@ fn each_destination_is_counted_separately() {
     let answered = each(|own| own.answered);
     assert!(answered[0] > 30 * 15 && answered[1..] == [0, 90], "{answered:?}");
     assert!(each(|own| own.latency.count())[0] > 30 * 15);
-    // Requests without a response at full load are reported beside the percentiles of the others.
+    // Requests without a response at full load are reported separately from the percentiles.
     assert_eq!((each(|own| own.latency.censored()), result.whole.latency.censored()), (vec![0, 0, 30], 30));
 }
 
-/// Two destinations, of which one stops responding at its third request: what is outstanding there is not in its latency, but beside it.
+/// Two destinations, one of which stops responding at its third request: outstanding requests are reported separately from its latency.
 #[test]
 fn a_destinations_outstanding_requests_are_beside_its_latency() {
     const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
@@ -100,7 +100,7 @@ fn a_destinations_outstanding_requests_are_beside_its_latency() {
     assert_eq!(result.whole.latency.censored(), 30);
 }
 
-/// A server with eight threads, each of which keeps to its connection as long as that sends: the others are served once the load has ended.
+/// A server with eight threads, each of which serves a single connection while that sends: others are served only after the load.
 #[test]
 fn connections_that_the_load_did_not_serve_are_no_pass() {
     const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -112,7 +112,7 @@ fn connections_that_the_load_did_not_serve_are_no_pass() {
         ("connections=100 duration=2s", 2),
         ("connections=100 duration=2s ramp=1k/s", 2),
         ("connections=100 think=50ms duration=2s ramp=1k/s", 2),
-        // On two shards, one of them may have no connection that is served.
+        // With two shards, one of them may have no connection that is served.
         ("connections=100 rate=400/s duration=2s ramp=1k/s", 1),
     ] {
         let net = network(1, |_| {});
@@ -136,7 +136,7 @@ fn connections_that_the_load_did_not_serve_are_no_pass() {
     }
 }
 
-/// What servers that expect TLS send to a request without: a separate kind of fault.
+/// What servers that expect TLS send in reply to a plain request: recognised as a separate kind of fault.
 #[test]
 fn a_target_that_speaks_tls_is_recognised() {
     const ALERT: Act = Act { send: b"\x15\x03\x01\x00\x02\x02\x46", then: Then::Close(Close::Graceful) };
@@ -166,7 +166,8 @@ fn a_target_that_speaks_tls_is_recognised() {
     }
 }
 
-/// A server that closes without a byte may expect TLS: it cannot be probed here, so that it is a guess; none if any byte came.
+/// A server that closes without a byte may expect TLS. That is only a guess here, since it cannot be probed, and is not made if any byte
+/// came.
 #[test]
 fn a_target_that_closes_without_a_byte_may_speak_tls() {
     const CLOSE: Act = Act { send: b"", then: Then::Close(Close::Graceful) };
@@ -224,9 +225,9 @@ fn resets_are_losses() {
         |f| f.reset = 2_000,
         |seen| {
             let c = &seen.result.whole.counts;
-            // The reset meets a request or its response, never an idle connection.
+            // A reset affects a request or its response, never an idle connection.
             assert_eq!(seen.result.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
-            // A request that is reset has no response that could be.
+            // A request that is reset has no response that could be reset too.
             assert_about(c.dropped, 1.0 - 0.998f64.powi(2), c.sent);
             assert!(c.failed == 0 && c.dropped > 50);
             assert_eq!(seen.server.open, seen.result.whole.open);
@@ -256,7 +257,7 @@ fn silent_connections_are_given_up_after_the_timeout() {
             assert_eq!(seen.result.faults(), [(Stage::Exchange, Kind::Timeout, c.dropped)]);
             assert_about(c.dropped, 0.05, N);
             assert_eq!((c.failed, c.sent - c.answered), (0, c.dropped));
-            // Five seconds after the last of them was opened, all of them are gone.
+            // Five seconds after the last of them was opened, all are gone.
             assert!(seen.result.held == seen.result.whole.open);
         },
     );
@@ -270,7 +271,7 @@ fn a_dial_without_a_syn_ack_times_out() {
             let c = &seen.result.whole.counts;
             let at = |s, k| seen.result.faults().iter().find(|f| (f.0, f.1) == (s, k)).map_or(0, |f| f.2);
             assert_eq!(at(Stage::Dial, Kind::Timeout), c.failed);
-            // SYNs at 0, 1 and 3 s, each lost at 90 %; and the responses to those that arrived are lost too.
+            // SYNs at 0, 1 and 3 s, each lost with a probability of 90 %; responses to those that arrived are lost too.
             assert!(c.failed as f64 > 0.7 * N as f64 && c.opened > 0, "{} failed", c.failed);
         },
     );
@@ -299,7 +300,7 @@ fn everything_at_once_keeps_the_laws() {
     );
 }
 
-/// What the client holds open, the server has.
+/// The server has all connections that the client holds open.
 fn story_is_plausible(Seen { result, server }: &Seen) -> bool {
     server.open >= result.whole.open && server.requests >= result.whole.counts.answered
 }

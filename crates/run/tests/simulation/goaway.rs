@@ -1,4 +1,4 @@
-//! A server that ends a session while requests cross with its GOAWAY.
+//! A server that ends an HTTP/2 session while requests cross with its GOAWAY.
 
 use net::{Shard, io::sim::SimIo};
 use samples::{Kind, Stage, Verdict};
@@ -8,7 +8,7 @@ use wire::http2::Code;
 
 use crate::http2_listener::{Http2Listener, Received, Reply};
 
-/// One way over the network.
+/// One-way delay of the network.
 const WAY: Nanos = Nanos::from_millis(1);
 
 fn run(
@@ -32,8 +32,8 @@ fn ok() -> Reply {
     Reply::Response(200, vec![], "hello".to_owned())
 }
 
-/// Responds to three requests of each connection; the fourth crosses with the GOAWAY. The connection is closed at once, or left to the
-/// client to close.
+/// Responds to three requests on each connection; the fourth crosses with the GOAWAY. The server closes the connection at once, or leaves
+/// that to the client.
 fn three(received: &Received, code: Code, closes: bool) -> Vec<Reply> {
     match received.stream {
         1 | 3 | 5 => vec![ok()],
@@ -54,7 +54,7 @@ fn what_crosses_with_the_goaway_is_sent_on_the_next_connection() {
             let c = &result.whole.counts;
             assert_eq!((result.faults(), c.dropped, c.missed), (vec![], 0, 0), "{flags} {closes}: {c:?}");
             assert_eq!(verdict, Verdict::Pass, "{flags} {closes}: {reasons:?} {c:?}");
-            // Three responses of each connection, but for those that are closed after the end.
+            // Three responses on each connection, except those closed after the end.
             assert!(c.redialled > 10 && c.answered >= 3 * (c.closed - 2), "{flags} {closes}: {c:?}");
             assert!(c.withdrawn >= c.closed - 2, "{flags} {closes}: {c:?}");
             let accepted = server.by_connection().len() as u64;
@@ -64,11 +64,11 @@ fn what_crosses_with_the_goaway_is_sent_on_the_next_connection() {
     }
 }
 
-/// It has places for more, and is not used any more.
+/// The session has free streams, but is not used any more.
 #[test]
 fn a_session_that_ends_while_it_acts_on_requests_takes_no_more_of_a_rate() {
     for (last, withdrawn) in [(5, 0), (3, 3)] {
-        // Those that it acts on have no response, and no end before their timeout.
+        // Requests that the server acts on get no response, and end with their timeout.
         let (result, server, _) = run(
             "connections=3 rate=40/s streams=5 duration=5s timeout=500ms",
             move |received| match received.stream {
@@ -77,7 +77,7 @@ fn a_session_that_ends_while_it_acts_on_requests_takes_no_more_of_a_rate() {
             },
         );
         let c = &result.whole.counts;
-        // No more than had been sent when it came.
+        // Only those sent before the GOAWAY arrived.
         assert!(server.received.iter().all(|received| received.stream <= 9), "{c:?}");
         assert!(c.redialled >= 9 && c.withdrawn >= withdrawn && c.sent > 30, "{c:?}");
     }
@@ -97,7 +97,7 @@ fn a_number_of_requests_is_reached_over_such_ends() {
     }
 }
 
-/// Its second connection has the first response of a place: it is not one that the load did not serve.
+/// Its second connection gets the first response of its slot, which therefore counts as served.
 #[test]
 fn a_connection_that_is_ended_before_its_first_response_is_served_by_the_next() {
     let (result, _, (verdict, reasons)) = run("connections=10 duration=5s think=0s", |received| {
@@ -108,17 +108,17 @@ fn a_connection_that_is_ended_before_its_first_response_is_served_by_the_next() 
     assert_eq!(verdict, Verdict::Pass, "{reasons:?} {c:?}");
 }
 
-/// The wait for the first connection's end and for the next connection is part of the latency.
+/// The wait for the end of the first connection and for the next one is part of the latency.
 #[test]
 fn what_is_sent_again_has_been_due_since_before() {
     let (result, ..) =
         run("connections=1 duration=5s think=0s", |received| three(received, Code::NO_ERROR, true));
     let latency = measured(&result.whole.latency);
-    // Each third response is of a request that was sent twice: a GOAWAY of 17 octets, a dial and a preface come before it.
+    // One in three responses is to a request that was sent twice, after a GOAWAY of 17 bytes, a dial and a preface.
     assert!(latency.p50 * 1.5 < latency.p90, "{latency:?}");
 }
 
-/// A server that acts on nothing, on one connection after the other.
+/// A server that acts on no request, on any connection.
 #[test]
 fn it_is_sent_again_once() {
     for streams in [1, 4] {
@@ -135,7 +135,7 @@ fn it_is_sent_again_once() {
     }
 }
 
-/// With an error it is no planned close, whatever has its response: the connection is not dialled again without an order to.
+/// With an error it is not a planned close, even if all requests have a response: without `reconnect` the connection is not redialled.
 #[test]
 fn an_error_is_a_fault_with_its_name() {
     for streams in [1, 4] {
@@ -145,9 +145,9 @@ fn an_error_is_a_fault_with_its_name() {
         let c = &result.whole.counts;
         assert_eq!(result.faults(), [(Stage::Hold, Kind::Closed, 2)], "{streams}: {c:?}");
         assert_eq!((c.answered, c.dropped, c.closed, c.redialled), (6, 2, 0, 0), "{streams}: {c:?}");
-        // What was not acted on is no failure of a request.
+        // Requests that the server did not act on have not failed.
         assert_eq!(c.sent, 6 + c.withdrawn, "{streams}: {c:?}");
-        // It is missed with its connection, and the fault of that is not another error.
+        // They are missed together with their connection, whose fault is not counted as another error.
         assert_eq!((c.missed, c.connection_faults), (c.withdrawn, 0), "{streams}: {c:?}");
         assert_eq!(verdict, Verdict::Fail);
         let named = "2 connections were lost: closed by the peer (ENHANCE_YOUR_CALM)".to_owned();
@@ -160,10 +160,10 @@ fn an_error_is_a_fault_with_its_name() {
     assert!(c.redialled > 10 && c.dropped >= c.redialled && c.closed <= 2, "{c:?}");
 }
 
-/// SETTINGS_MAX_CONCURRENT_STREAMS of 0.
+/// SETTINGS_MAX_CONCURRENT_STREAMS = 0.
 const NO_STREAMS: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0";
 
-/// Between requests, or with a request under way: the connection has no further use.
+/// Between requests, or with an outstanding one: the connection is of no further use.
 #[test]
 fn a_server_that_allows_no_streams_any_more_ends_the_session() {
     for flags in ["think=200ms", "think=0s", "think=0s streams=4", "rate=10/s"] {

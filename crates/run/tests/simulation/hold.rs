@@ -1,5 +1,5 @@
-//! A load held over a good network: as many requests as the think time implies, each with a correct response, each
-//! counted on both sides; and the same from the same seed.
+//! A load held over a good network: as many requests as the think time implies, each with a correct response, and each counted at both
+//! ends. The same seed gives the same result.
 
 use samples::Tick;
 use stage::{RunResult, connections, measured, network, plan, play, servers, turns};
@@ -7,7 +7,7 @@ use units::Nanos;
 
 const DRAWN: &str = "http://127.0.0.{1..3}:8000/?length={rand 1 4096}";
 
-/// One run against two shards of the reference server, and the segments that the network carried.
+/// Runs against two shards of the reference server. Also returns the segments that the network carried.
 fn run(flags: &str, seed: u64, see: impl FnMut(u32, &Tick)) -> (RunResult, serve::Stats, u64) {
     let net = network(seed, |_| {});
     let plan = plan(DRAWN, flags, seed);
@@ -28,7 +28,7 @@ fn the_seed_decides_everything() {
         (ticks, stats, carried)
     };
     let (first, again, other) = (run(7), run(7), run(8));
-    // Not assert_eq: two hundred ticks with their histograms are unreadable.
+    // Not assert_eq: the output of two hundred ticks with their histograms is unreadable.
     assert!(first.0 == again.0, "the same seed gives the same ticks");
     assert_eq!((first.1, first.2), (again.1, again.2), "and the same on the other side and between");
     assert!(first.0 != other.0 && first.2 != other.2, "another seed gives others");
@@ -61,15 +61,15 @@ fn twenty_thousand_connections_send_at_the_rate_of_their_think_time() {
     let body = c.body_bytes_in as f64 / c.answered as f64;
     assert!((body / 2048.5 - 1.0).abs() < 0.01, "{body:.1} bytes an answer");
 
-    // The network takes 20 to 200 µs each way and the server no time. A timer of the wheel is due at the whole
-    // millisecond at which it fires: in virtual time nothing is ever late.
+    // The network takes 20 to 200 µs each way, the server no time. A timer of the wheel is due at the full millisecond at which it fires,
+    // so that in virtual time nothing is ever late.
     let (latency, connect) = (measured(&result.whole.latency), measured(&result.whole.connect));
     for (what, q) in [("latency", latency), ("connect", connect)] {
         assert!((q.mean / 220.0 - 1.0).abs() < 0.02, "{what} {q:?}");
         assert!(q.p50 > 200.0 && q.p50 < 240.0 && q.p999 > 380.0 && q.max <= 400.0, "{what} {q:?}");
     }
     result.assert_on_time();
-    // All first requests are due during the ramp, and none of the others: think time is longer.
+    // All first requests are due during the ramp, and no others, since the think time is longer.
     assert_eq!(result.whole.ramp_latency.count(), N);
     assert_eq!(result.whole.lag.count(), c.sent - N);
     // A few requests were outstanding when full load ended.

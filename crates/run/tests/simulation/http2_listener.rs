@@ -1,4 +1,4 @@
-//! A server of HTTP/2 that records requests, requests for WebSockets and messages, and responds as its script says, octet by octet.
+//! A scripted HTTP/2 server that records requests, WebSocket requests and messages, and sends its responses byte by byte.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,23 +12,23 @@ use wire::{
     websocket::{self, Frames},
 };
 
-/// Pending accepts.
+/// Maximum number of pending accepts.
 const ACCEPTS: u32 = 64;
-/// Between two octets, so that each is a segment of its own.
+/// Delay between two bytes, so that each is a separate segment.
 const APART: Nanos = Nanos::from_millis(1);
-/// Of a frame.
+/// Length of a frame header.
 const HEADER: usize = 9;
-/// Room for a response.
+/// Maximum length of a response.
 const ROOM: usize = 1024;
-/// SETTINGS that say nothing: the server takes no extended CONNECT.
+/// Empty SETTINGS: the server does not accept extended CONNECT.
 const NO_SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-/// A request with its content, a request for a WebSocket, or a message.
+/// A request with its content, a WebSocket request, or a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    /// Counts the accepted connections, from 0.
+    /// Index of the accepted connection.
     pub(crate) conn: usize,
-    /// The stream's number.
+    /// Number of the stream.
     pub(crate) stream: u32,
     /// Method, path and protocol; or the message.
     pub(crate) line: String,
@@ -46,22 +46,22 @@ impl Received {
     }
 }
 
-/// What the server does in response.
+/// The server's reaction.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// A response with this status, these fields and this content; without an end, where a WebSocket was requested.
+    /// A response with this status, these fields and this content; for a WebSocket request it does not end.
     Response(u16, Vec<(&'static str, String)>, String),
-    /// The head of a response of this type, with the beginning of its content: it does not end.
+    /// The head of a response with this content type, and the beginning of its content: it does not end.
     Begun(&'static str, &'static [u8]),
     /// Frames of a WebSocket.
     Frames(Vec<u8>),
-    /// No new streams on this connection.
+    /// GOAWAY: no new streams on this connection.
     Goaway,
-    /// The same, with this last stream and this code: others have no response.
+    /// GOAWAY with this last stream and this code; later streams get no response.
     GoawayAt(u32, Code),
-    /// Further SETTINGS, as they are sent.
+    /// Additional SETTINGS, as they are sent.
     Settings(&'static [u8]),
-    /// Closes the connection behind that.
+    /// Closes the connection afterwards.
     Close,
 }
 
@@ -110,19 +110,19 @@ impl Http2Listener {
         }
     }
 
-    /// With these SETTINGS first.
+    /// A server that sends these SETTINGS first.
     pub(crate) fn with_preface(self, preface: &'static [u8]) -> Http2Listener {
         Http2Listener { preface, ..self }
     }
 
-    /// What each connection sent, in order.
+    /// What each connection received, in order.
     pub(crate) fn by_connection(&self) -> Vec<Vec<&Received>> {
         let mut all = vec![Vec::new(); self.accepted];
         self.received.iter().for_each(|received| all[received.conn].push(received));
         all
     }
 
-    /// Reads all frames that are complete; returns the octets used, and what was requested.
+    /// Reads all complete frames. Returns the number of bytes used, and the requests.
     fn read(&mut self, index: usize, input: &[u8]) -> (usize, Vec<Received>) {
         let Conn { number, connection, streams, to_send, .. } = &mut self.conns[index];
         let (mut used, mut all) = (0, Vec::new());
@@ -214,7 +214,7 @@ impl Http2Listener {
     }
 }
 
-/// The messages in this part of a WebSocket's octets: each comes in one frame, and in one DATA frame.
+/// The messages in this part of a WebSocket's bytes. Each comes in one frame, and in one DATA frame.
 fn messages(frames: &mut Frames, mut bytes: &[u8], conn: usize, stream: u32) -> Vec<Received> {
     let mut all = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The number of connections changes while they are held.
+//! The number of held connections changes.
 
 use samples::{Phase, Tick};
 use stage::{
@@ -9,7 +9,7 @@ use units::{Nanos, Rate};
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 
-/// Connections open at the end of a second, over all shards.
+/// Connections open at the end of a second, summed over all shards.
 fn run(target: &str, flags: &str, levels: &[(Nanos, Level)]) -> (RunResult, serve::Stats, Vec<(u64, u64)>) {
     const SHARDS: u32 = 3;
     let net = network(6, |_| {});
@@ -26,7 +26,7 @@ fn run(target: &str, flags: &str, levels: &[(Nanos, Level)]) -> (RunResult, serv
     (result, counters.read(), seconds)
 }
 
-/// For each level: the seconds at whose end exactly that number is open.
+/// For each level: the seconds at whose end exactly that many are open.
 fn check(target: &str, flags: &str) {
     let levels = [(S(0), Connections(1_000)), (S(10), Connections(3_000)), (S(30), Connections(500))];
     let (result, server, seconds) = run(target, flags, &levels);
@@ -83,7 +83,7 @@ fn a_rate_changes_with_its_order() {
     let flags = "connections=60 rate=200/s duration=20s";
     let (result, server, _) = run("http://127.0.0.1:8000/", flags, &levels);
     let c = &result.whole.counts;
-    // Each level begins 120 ms after its order; what was due in between, before the shards had the order, is sent nevertheless.
+    // Each level begins 120 ms after its order; requests due before the shards had the order are sent nevertheless.
     let (from, until) = (result.hold_from.secs_f64(), result.hold_until.secs_f64());
     let least = 200.0 * (5.0 - from) + 1_000.0 * 5.0 + 50.0 * (until - 10.12);
     let sent = c.sent as f64;

@@ -1,15 +1,15 @@
-//! A server that records all it receives and responds as its script says: HTTP, WebSocket or bytes.
+//! A scripted server that records all input, and responds by its script: HTTP, WebSocket or bytes.
 
 use net::{Close, Cx, Gone, Io, Key, Program};
 use units::Nanos;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
-/// Pending accepts.
+/// Maximum number of pending accepts.
 const ACCEPTS: u32 = 64;
-/// Between two pieces of a response, so that each is a segment of its own.
+/// Delay between two pieces of a response, so that each is a separate segment.
 const APART: Nanos = Nanos::from_millis(1);
 
-/// What tells an upgrade from a request before it.
+/// Distinguishes an upgrade from an earlier request.
 const UPGRADE: &[u8] = b"Upgrade: websocket";
 
 /// The protocol of a server.
@@ -21,12 +21,12 @@ pub(crate) enum Speaks {
     Bytes,
 }
 
-/// A request with its content, a message, or bytes; a closing handshake is recorded as `close 1000`.
+/// A request with its content, a message, or bytes. A closing handshake is recorded as `close 1000`.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    /// Counts the accepted connections, from 0.
+    /// Index of the accepted connection.
     pub(crate) conn: usize,
-    /// Counts what was received on it, from 0.
+    /// Index of the input on this connection.
     pub(crate) nth: usize,
     pub(crate) at: Nanos,
     pub(crate) text: String,
@@ -85,9 +85,9 @@ struct Conn {
     number: usize,
     received: usize,
     frames: Option<Frames>,
-    /// The message received so far, if incomplete.
+    /// The incomplete message received so far.
     message: Vec<u8>,
-    /// What is still to be sent, in reverse order.
+    /// Output still to be sent, in reverse order.
     to_send: Vec<Reply>,
 }
 
@@ -108,14 +108,14 @@ impl Listener {
         Listener { speaks, script, accepting: 0, conns: vec![], accepted_at: vec![], received: vec![] }
     }
 
-    /// What each connection sent, in order.
+    /// What each connection received, in order.
     pub(crate) fn by_connection(&self) -> Vec<Vec<&Received>> {
         let mut all = vec![Vec::new(); self.accepted_at.len()];
         self.received.iter().for_each(|received| all[received.conn].push(received));
         all
     }
 
-    /// One complete request or message was received.
+    /// Handles a complete request or message.
     fn receive<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, text: String) {
         let conn = &mut self.conns[k.index as usize];
         let received = Received { conn: conn.number, nth: conn.received, at: cx.now(), text };
@@ -176,7 +176,7 @@ impl Listener {
     }
 }
 
-/// The length of the first complete request in it.
+/// The length of the first complete request in the input.
 fn whole_request(input: &[u8]) -> Option<usize> {
     let head = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = str::from_utf8(&input[..head]).expect("a head is text");

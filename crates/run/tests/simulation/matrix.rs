@@ -1,6 +1,6 @@
-//! Silence is a failure: every load against every way in which a target stops responding, with and without thresholds, judged
-//! like any run. No cell passes that should not, and each request has exactly one outcome. `black_box/silence.rs`
-//! has the same over real sockets; here each cell is exact, for no machine is late in virtual time.
+//! Silence is a failure. Every load against every way in which a target stops responding, with and without thresholds, judged like any
+//! run: no combination passes that should not, and each request has exactly one outcome. `black_box/silence.rs` does the same over real
+//! sockets; here the results are exact, since no machine is late in virtual time.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use thresholds::Echo;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// What the target does.
+/// The behaviour of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
-    /// Nothing is wrong: a load that passes here fails below because of its trouble, and for no other reason.
+    /// Nothing is wrong. A load that passes here and fails with a trouble fails because of that.
     None,
     NeverAnswers,
     StopsInTheMiddle,
@@ -34,7 +34,7 @@ enum Trouble {
     LosesSome,
     IsKilled,
     StopsAndGoesOn,
-    /// Only in the walk of all thresholds: there is nothing to judge by any other.
+    /// Only in the test of all thresholds: no other test has anything to judge.
     NeverListens,
 }
 
@@ -43,13 +43,13 @@ use Trouble::*;
 const ALL: [Trouble; 7] =
     [None, NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond, LosesSome, IsKilled, StopsAndGoesOn];
 
-/// Full load lasts until 3 s and a little.
+/// Full load lasts until shortly after 3 s.
 const MIDDLE: Nanos = Nanos::from_millis(1_200);
 const LAST_SECOND: Nanos = Nanos::from_millis(2_500);
-/// When a stopped target continues, if it does.
+/// When a target continues that stops only for a while.
 const AGAIN: Nanos = Nanos::from_millis(2_700);
 
-/// Longer than any correct response takes, and shorter than the stop.
+/// Exceeds every correct response time, but not the stop.
 const THRESHOLD: &str = "latency.max<500ms";
 
 /// A load: the target's path, and its flags.
@@ -66,7 +66,7 @@ const ARRIVALS: Load = (HTTP, "arrive=100/s total=290 calls=2");
 const MESSAGES: Load = (ECHO, "connections=40 ramp=0s ping=100ms duration=2900ms");
 const LOADS: [Load; 5] = [CLOSED, THINK, RATE, ARRIVALS, MESSAGES];
 
-/// A target in trouble, on its own network.
+/// A target with a trouble, on its own network.
 struct Target {
     net: Net,
     server: Box<dyn Turn>,
@@ -83,7 +83,7 @@ impl Target {
         Target::with(trouble, seed, http)
     }
 
-    /// The same for whatever the plan speaks.
+    /// A target for the protocol of the plan.
     fn of(plan: &Plan, trouble: Trouble, seed: u64) -> Target {
         if plan.populations[0].target.scheme != Scheme::Tcp {
             return Target::new(trouble, seed);
@@ -142,13 +142,13 @@ struct Cell {
 impl Cell {
     fn plan(&self) -> Plan {
         let (target, flags) = self.load;
-        // A target that stops for a while is waited for.
+        // The timeout is long enough for a target that stops only for a while.
         let timeout = if self.trouble == StopsAndGoesOn { "8s" } else { "700ms" };
         let threshold = self.threshold.map_or(String::new(), |text| format!("threshold={text}"));
         plan(target, &format!("{flags} timeout={timeout} {} {threshold}", self.more), self.seed)
     }
 
-    /// Runs it and checks that its counts add up.
+    /// Runs it, and checks that its accounts balance.
     fn play(&self, direction: Direction) -> (RunResult, Summary) {
         let (mut target, plan) = (Target::new(self.trouble, self.seed), self.plan());
         let result = target.meet(&plan, direction);
@@ -181,12 +181,12 @@ impl Cell {
         }
     }
 
-    /// Whether this may be the fault.
+    /// Whether the trouble may cause this fault.
     fn is_of_the_trouble(&self, stage: Stage, kind: Kind) -> bool {
         let is_closed = matches!(kind, Kind::Closed | Kind::Reset);
         match self.trouble {
             None | StopsAndGoesOn => false,
-            // A handshake, of connections that are dialled again.
+            // A handshake fails on connections that are redialled.
             NeverAnswers | StopsInTheMiddle | StopsInTheLastSecond | LosesSome => {
                 kind == Kind::Timeout && matches!(stage, Stage::Exchange | Stage::Handshake)
             }
@@ -197,7 +197,7 @@ impl Cell {
         }
     }
 
-    /// The verdict that it must have; never invalid, for throng is never late here.
+    /// The expected verdict. Never invalid, since throng is never late here.
     fn verdict(&self) -> Verdict {
         match (self.trouble, self.threshold) {
             (None, _) | (StopsAndGoesOn, Option::None) => Verdict::Pass,
@@ -205,7 +205,7 @@ impl Cell {
         }
     }
 
-    /// The verdict of the table, for the right reason.
+    /// Checks the verdict and its reason.
     fn check(&self) {
         let (result, s) = self.play(Direction::default());
         let place = format!("{self:?}: {:#?}", s.reasons);
@@ -229,7 +229,7 @@ impl Cell {
     }
 }
 
-/// Requests that were lost while outstanding; a wrong response is a response.
+/// Requests lost while outstanding. A wrong response is a response.
 fn lost(faults: &[FaultCount]) -> impl Iterator<Item = &FaultCount> {
     faults.iter().filter(|fault| fault.stage == Stage::Exchange && !fault.kind.is_wrong_response())
 }
@@ -238,7 +238,7 @@ fn target_speaks_websocket(plan: &Plan) -> bool {
     plan.populations[0].target.scheme == Scheme::Ws
 }
 
-/// Every trouble, with and without thresholds, from this many seeds; returns the number of cells.
+/// Checks every trouble, with and without thresholds, with this many seeds. Returns the number of combinations.
 fn check(load: Load, more: &'static str, seeds: u64) -> usize {
     let mut cells = 0;
     for trouble in ALL {
@@ -285,7 +285,7 @@ fn of_messages_over_bare_tcp_and_at_a_rate() {
     assert_eq!(check((ECHO, flags), "", 1), 14);
 }
 
-/// What was lost comes back, or nothing does, not even what was closed with an announcement.
+/// All lost connections are redialled, or none is, not even those closed as announced.
 #[test]
 fn every_way_of_dialling_again() {
     for load in [CLOSED, THINK, RATE, MESSAGES] {
@@ -302,7 +302,7 @@ fn beside_a_probe() {
     }
 }
 
-/// No request is outstanding when the target dies, and all responses came in time: that is no pass.
+/// No request is outstanding when the target dies, and all responses came in time: the run fails nevertheless.
 #[test]
 fn a_target_that_dies_between_two_requests_has_not_passed() {
     for (load, threshold) in [
@@ -320,14 +320,14 @@ fn a_target_that_dies_between_two_requests_has_not_passed() {
     }
 }
 
-/// What still waits when the drain is cut short has neither a response nor a fault: such a run never passes.
+/// Requests that still wait when the drain is cut short have neither a response nor a fault: such a run never passes.
 #[test]
 fn where_the_drain_is_cut() {
     let mut cells = 0;
     for (path, flags) in LOADS {
         for trouble in [NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond] {
             for threshold in [Option::None, Some("latency.min<10s"), Some("sent>0")] {
-                // Arriving connections continue until the last one has left, where no time is set.
+                // Without a duration, arriving connections continue until the last one has left.
                 let load = (path, flags);
                 let more =
                     if flags.starts_with("arrive") { "duration=2900ms timeout=8s" } else { "timeout=8s" };
@@ -358,7 +358,7 @@ connections = 20
 ping = "100ms"
 "#;
 
-/// Each population has its own sums, and one without responses fails the run.
+/// Each population has its own totals, and one without responses makes the run fail.
 #[test]
 fn of_several_populations() {
     let mut cells = 0;
@@ -389,7 +389,7 @@ fn of_several_populations() {
     assert_eq!(cells, 28);
 }
 
-/// A step of a search ends without a drain; it fails if a response is missing or came too late.
+/// A search step ends without a drain; it fails if a response is missing or late.
 #[test]
 fn in_a_step_of_a_search() {
     let dwell = MS(2_900);
@@ -411,7 +411,7 @@ fn in_a_step_of_a_search() {
                 assert!(s.requests.sent > 3 && s.probe.as_ref().unwrap().sent > 20, "{place}");
                 match (trouble, threshold) {
                     (None, _) => assert!(reasons.is_empty(), "{place}"),
-                    // Late, and nothing else.
+                    // Responses are late, and nothing else is wrong.
                     (StopsAndGoesOn, Option::None) => assert!(s.faults.is_empty(), "{place}"),
                     _ => assert!(!reasons.is_empty(), "{place}"),
                 }
@@ -423,14 +423,14 @@ fn in_a_step_of_a_search() {
     assert_eq!(cells, 56);
 }
 
-/// By their interval, as by a rate.
+/// They are due by their interval, like requests by a rate.
 #[test]
 fn messages_at_intervals_are_due_whether_they_can_be_sent_or_not() {
     let plan = plan(ECHO, "connections=4 ramp=0s ping=100ms duration=2900ms timeout=5s", 1);
     let result = Target::new(StopsInTheMiddle, 1).meet(&plan, Direction::default());
     let (c, s) = (&result.whole.counts, result.judge(&plan));
     assert!((4 * 28..=4 * 31).contains(&c.due), "{c:?}");
-    // From the middle on each waits for one reply.
+    // From the middle on, each connection waits for one reply.
     assert!((4 * 15..=4 * 18).contains(&c.missed), "{c:?}");
     assert_eq!((c.due, c.sent), (c.answered + c.failed_requests + c.missed, c.due - c.missed), "{c:?}");
     assert_eq!(s.latency_us.censored.map(|censored| censored.count), Some(c.missed + c.failed_requests));

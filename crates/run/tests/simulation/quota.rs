@@ -1,4 +1,4 @@
-//! A number of requests in all: no more, no fewer, and the run ends with the last response.
+//! A fixed number of requests: exactly that many are sent, and the run ends with the last response.
 
 use net::Close::{Graceful, Reset};
 use samples::{Counts, Verdict};
@@ -15,7 +15,7 @@ const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Le
 
 const RIGHT: Script = |_| Act { send: OK, then: Then::Stay };
 
-/// A run against a scripted server, and the requests that have arrived there.
+/// Runs against a scripted server. Returns also the number of requests that arrived there.
 fn run(flags: &str, shards: u32, script: Script) -> (RunResult, u64, (Verdict, Vec<String>)) {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", flags, 1);
@@ -26,7 +26,7 @@ fn run(flags: &str, shards: u32, script: Script) -> (RunResult, u64, (Verdict, V
     (result, server.program().requests, (judged.verdict, judged.reasons))
 }
 
-/// All of them have a response, at full load.
+/// Checks that all requests have a response, at full load.
 fn check(flags: &str, shards: u32, script: Script, n: u64) -> Counts {
     let (result, came, judged) = run(flags, shards, script);
     let c = result.whole.counts;
@@ -46,13 +46,13 @@ fn so_many_are_sent_and_no_more() {
             assert_eq!((c.opened, c.closed, c.dropped), (connections, 0, 0));
         }
     }
-    // Without their number, there are no more connections than requests.
+    // If the number of connections is not given, it does not exceed that of requests.
     assert_eq!(check("requests=3", 2, RIGHT, 3).opened, 3);
     assert_eq!(check("requests=300", 2, RIGHT, 300).opened, 50);
     check("connections=10 requests=95 think=10ms..30ms ramp=100/s", 2, RIGHT, 95);
 }
 
-/// Its connections come back.
+/// The connections come back in a later stage.
 #[test]
 fn a_stage_without_connections_ends_no_number_of_requests() {
     let stages = "[[stage]]\nfor = \"500ms\"\n[[stage]]\nto = \"0%\"\nramp = \"0\"\nfor = \"300ms\"\n\
@@ -68,7 +68,7 @@ fn a_stage_without_connections_ends_no_number_of_requests() {
     }
 }
 
-/// Throng has closed them itself: they are not missing from those held.
+/// throng itself closed them as planned, so they count as held.
 #[test]
 fn connections_that_were_closed_as_planned_were_held() {
     for rate in ["", "rate = \"500/s\""] {
@@ -97,8 +97,8 @@ fn a_rate_ends_with_its_last_request() {
     }
 }
 
-/// The server closes after each response, as announced: there is a connection for each request. For nothing only those are dialled
-/// that are under way when the last request begins.
+/// The server closes after each response, as announced, so that each request needs a connection. Superfluous dials are at most those
+/// outstanding when the last request begins.
 #[test]
 fn there_are_hardly_more_connections_than_requests() {
     let script: Script = |_| Act { send: OK_AND_CLOSE, then: Then::Close(Graceful) };
@@ -107,7 +107,7 @@ fn there_are_hardly_more_connections_than_requests() {
     assert!((100..104).contains(&(c.opened + c.redialled)), "{c:?}");
 }
 
-/// What crosses with an announced close is due again, and counts once.
+/// A request that crosses with an announced close is due again, and counts once.
 #[test]
 fn a_request_that_is_sent_again_counts_once() {
     let script: Script = |request| match request.nth {
@@ -129,7 +129,7 @@ fn it_ends_where_no_connection_is_left() {
     assert_eq!((c.sent, c.answered, c.dropped, came), (30, 20, 10, 30));
     assert_eq!(verdict, Verdict::Fail);
     assert!(reasons.contains(&"30 of 1,000 requests sent".to_owned()), "{reasons:?}");
-    // One that is lost leaves the rest to the others.
+    // If a connection is lost, the others send the remaining requests.
     let script: Script = |request| match (request.conn, request.nth) {
         (0, 2) => Act { send: b"", then: Then::Close(Reset) },
         _ => Act { send: OK, then: Then::Stay },
@@ -164,7 +164,7 @@ fn messages_are_counted_too() {
     }
 }
 
-/// Its number of requests is sent before there are to be as many connections as the plan has.
+/// All requests are sent before the stage with the plan's largest number of connections.
 #[test]
 fn a_number_of_requests_may_end_before_a_later_stage() {
     let check = |number: u32, stages: &str, expected: (u64, u64, u64)| {
@@ -181,7 +181,7 @@ fn a_number_of_requests_may_end_before_a_later_stage() {
     };
     let half = "[[stage]]\nto = \"50%\"\nfor = \"500ms\"\n[[stage]]\nto = \"100%\"\nfor = \"500ms\"\n";
     check(40, half, (5, 5, 40));
-    // In a last stage without connections, no more become due, and the stage lasts for its time.
+    // In a last stage without connections, no more requests become due, and the stage lasts for its time.
     let none = "[[stage]]\nfor = \"290ms\"\n[[stage]]\nto = \"0%\"\nfor = \"300ms\"\n";
     check(100, none, (10, 10, 70));
 }

@@ -1,4 +1,4 @@
-//! Lost connections are dialled again after a back-off, if requested, and are counted as lost nevertheless.
+//! Lost connections are redialled after a back-off, if requested, and are counted as lost nevertheless.
 
 use net::{Close, io::sim::Faults};
 use samples::{Kind, Stage};
@@ -24,7 +24,7 @@ fn run(flags: &str, change: fn(&mut Faults), script: Script) -> (RunResult, Scri
 #[test]
 fn reset_connections_come_back_spread_out() {
     const N: u64 = 500;
-    // A fixed think time: all are reset within the same moment, a second after the ramp.
+    // With a fixed think time, all are reset simultaneously, a second after the ramp.
     let once = |request: Request| if request.conn < N && request.nth == 1 { RESET } else { RIGHT };
     let flags = "connections=500 ramp=0s think=1s duration=10s reconnect=2s..30s";
     let (result, server) = run(flags, |_| {}, once);
@@ -44,20 +44,20 @@ fn reset_connections_come_back_spread_out() {
 
 #[test]
 fn the_back_off_doubles_up_to_its_limit() {
-    // No request gets a response: each failure extends the series.
+    // No request gets a response, so that each failure extends the series.
     let flags = "connections=100 duration=60s reconnect=1s..8s";
     let (result, server) = run(flags, |_| {}, |_| RESET);
     let c = &result.whole.counts;
     assert_eq!(c.opened + c.redialled, c.dropped + c.ended_after + result.whole.open);
-    // Waits of 0.5, 1, 2, 4, 4, … s on average: in 60 s a first dial and about 17 others; 60 s in steps of half a
-    // second would be 120, in steps of four seconds 15.
+    // Average waits of 0.5, 1, 2, 4, 4, … s: in 60 s a first dial and about 17 others. With constant waits it would be 120 dials for half
+    // a second, and 15 for four seconds.
     let each = server.accepted_at.len() as f64 / 100.0;
     assert!((16.0..20.5).contains(&each), "{each} dials each");
 }
 
 #[test]
 fn a_response_ends_a_row_of_failures() {
-    // Every second request is reset: each failure is the first of its series, and its back-off half a second on average.
+    // Every second request is reset. Each failure is the first of its series, with an average back-off of half a second.
     let flags = "connections=100 think=100ms duration=30s reconnect=1s..30s";
     let (_, server) = run(flags, |_| {}, |request| if request.nth == 1 { RESET } else { RIGHT });
     let each = server.accepted_at.len() as f64 / 100.0;
@@ -72,7 +72,7 @@ fn failed_dials_are_repeated() {
     assert_eq!((result.held, c.opened + c.redialled, c.dropped), (300, 300, 0), "{c:?}");
     assert_eq!(result.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
     assert_eq!(server.accepted_at.len(), 300);
-    // Half of all dials fail: one more for each that succeeds.
+    // Half of all dials fail: one for each success.
     assert!((230..=370).contains(&c.failed) && c.opened > 110 && c.opened < 190, "{c:?}");
 }
 
@@ -97,13 +97,12 @@ fn raw_connections_come_back_too() {
     let mut server = listening(&net, at, 300, serve::Http::shard(counters.clone(), 0, 300, &knobs));
     let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     let c = &result.whole.counts;
-    // Each is reset after five seconds and gone for half a second on average: three times in twenty seconds.
+    // Each is reset after five seconds, and closed for half a second on average: three times in twenty seconds.
     assert!((50..=80).contains(&c.dropped) && c.redialled >= c.dropped - 20, "{c:?}");
     assert_eq!(result.faults(), [(Stage::Hold, Kind::Reset, c.dropped)]);
 }
 
-/// Twenty connections, each closed with an announcement after its first response, of a client that stalls from 0.5 s to
-/// 2.5 s.
+/// Twenty connections, each closed as announced after its first response, of a client that is suspended from 0.5 s to 2.5 s.
 fn frozen(flags: &str) -> RunResult {
     const CLOSES: Act =
         Act { send: b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", then: Then::Stay };
@@ -118,7 +117,7 @@ fn frozen(flags: &str) -> RunResult {
 
 #[test]
 fn a_dial_made_too_late_counts_from_when_it_was_due() {
-    // Dialled again for requests that were due at 1 s and were sent at 2.5 s.
+    // Redialled for requests that were due at 1 s and sent at 2.5 s.
     let result = frozen("think=1s duration=4s");
     let (whole, connect) = (&result.whole, measured(&result.whole.connect));
     assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
@@ -126,7 +125,7 @@ fn a_dial_made_too_late_counts_from_when_it_was_due() {
     assert!(connect.max < 1_600_000.0, "{connect:?}");
     let late = measured(&whole.lag);
     assert!(late.count >= 20 && late.max > 1_400_000.0, "and the requests are late: {late:?}");
-    // In an open loop, for slots that were due between 0.5 s and 2.5 s.
+    // In an open loop, for slots due between 0.5 s and 2.5 s.
     let result = frozen("rate=20/s duration=4s");
     let (whole, connect) = (&result.whole, measured(&result.whole.connect));
     assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);

@@ -1,4 +1,4 @@
-//! A target that stalls, and one that only has slow responses now and then.
+//! A target that stalls, compared with one that merely has slow responses now and then.
 
 use samples::Verdict;
 use stage::{
@@ -15,13 +15,13 @@ fn after_ms(ms: u64) -> Act {
     Act { send: b"", then: Then::SendAfter(Nanos::from_millis(ms), OK) }
 }
 
-/// One in twenty takes 4 s, without a pattern.
+/// One in twenty responses takes 4 s, without a pattern.
 fn slow_now_and_then(Request { conn, nth }: Request) -> Act {
     let random = (conn * 7_919 + nth + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     after_ms(if random.is_multiple_of(20) { 4_000 } else { 20 })
 }
 
-/// The cause and the sentence of a run that misses a threshold on latency; the target is stopped for this long after 2 s.
+/// The cause and the sentence of a run that misses a threshold on latency; the target stops for this long, from 2 s on.
 fn judged(flags: &str, script: Script, stopped_ms: u64) -> (&'static str, String) {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", &format!("{flags} threshold=latency.max<1s"), 1);
@@ -34,7 +34,7 @@ fn judged(flags: &str, script: Script, stopped_ms: u64) -> (&'static str, String
     (limit.cause.name(), limit.sentence)
 }
 
-/// After the last request, or in a closed loop whose connections meet slow responses one after the other, none comes for seconds.
+/// No response comes for seconds after the last request, or in a closed loop whose connections meet slow responses one after the other.
 #[test]
 fn slow_responses_are_no_stall() {
     for flags in [
@@ -59,7 +59,7 @@ fn a_target_that_stops_is_one() {
         ("connections=3 duration=5s", |_| after_ms(20)),
         ("connections=50 think=200ms duration=5s", |_| after_ms(20)),
         ("connections=50 rate=200/s duration=5s", |_| after_ms(20)),
-        // Beside slow responses.
+        // In addition to slow responses.
         ("connections=100 think=500ms duration=8s", slow_now_and_then),
     ] {
         let (cause, sentence) = judged(flags, script, 1_960);

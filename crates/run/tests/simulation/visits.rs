@@ -1,4 +1,4 @@
-//! Connections that arrive at a rate, make a number of requests, and leave.
+//! Arrivals: connections that arrive at a rate, make a number of requests, and leave.
 
 use net::io::sim::Faults;
 use run::By;
@@ -42,7 +42,7 @@ fn each_arrives_in_time_sends_its_requests_and_leaves() {
             let due = Nanos::from_millis(5 * n as u64) + Nanos::from_micros(50);
             assert_eq!(*at, due, "arrival {n}");
         }
-        // A request and its response take 100 µs, and so does the dial: connections do not overlap.
+        // A request with its response takes 100 µs, and so does a dial: connections do not overlap.
         assert!(result.peak <= 1, "{}", result.peak);
         let whole = &result.whole;
         assert_eq!(
@@ -50,9 +50,9 @@ fn each_arrives_in_time_sends_its_requests_and_leaves() {
             (2_000, c.sent, 0)
         );
         assert_eq!((measured(&whole.connect).max, measured(&whole.latency).max), (100.0, 100.0));
-        // How late each arrived; a request that follows at once cannot be late.
+        // The lag of each arrival; a request that follows immediately has no lag.
         assert_eq!((whole.lag.count(), measured(&whole.lag).max), (2_000, 0.0));
-        // The last one arrived at 9.995 s and took a hundred microseconds for the dial and for each request.
+        // The last one arrived at 9.995 s, and took 100 µs for the dial and for each request.
         let end = Nanos::from_millis(9_995) + Nanos::from_micros(100 * (calls + 1));
         assert_eq!(result.hold_until, end, "the run ends with its last connection");
     }
@@ -63,7 +63,7 @@ fn think_time_lies_between_calls_and_nowhere_else() {
     let (result, server) = run("arrive=100/s total=500 calls=3 think=1s", 2, |_| {}, |_| RIGHT);
     let c = &result.whole.counts;
     assert_eq!((c.finished, c.sent, server.requests), (500, 1_500, 1_500));
-    // Two pauses of a second: two hundred are open at once.
+    // Two pauses of a second: two hundred connections are open at once.
     assert!((198..=203).contains(&result.peak), "{}", result.peak);
     assert!(result.hold_until < Nanos::from_millis(4_990 + 2_010), "{}", result.hold_until);
 }
@@ -77,7 +77,7 @@ fn connections_closed_early_have_lost_their_calls() {
     let c = &result.whole.counts;
     assert_eq!(result.faults(), [(Stage::Hold, Kind::Closed, 300)]);
     assert_eq!((c.sent, c.answered, c.dropped, c.closed, c.finished), (900, 900, 300, 0, 0), "{c:?}");
-    // It may have sent its last request: it closes nevertheless.
+    // Whether or not this was its last request, it closes.
     let (result, _) = run("arrive=100/s total=300 calls=3", 2, |_| {}, thrice);
     assert_eq!((result.faults(), result.whole.counts.finished), (vec![], 300));
 }
@@ -94,7 +94,7 @@ fn failed_connections_are_counted_and_not_replaced() {
     assert_eq!(kinds, [(Stage::Dial, Kind::Refused), (Stage::Exchange, Kind::Reset)]);
 }
 
-/// Dials that were due are decided after the load has ended, too.
+/// Dials that were due are completed even after the load has ended.
 #[test]
 fn without_a_number_those_that_came_were_wanted() {
     let flags = "arrive=100/s calls=1 duration=2s";
@@ -118,7 +118,7 @@ fn a_time_that_is_over_before_their_number_ends_them() {
     };
     let ended = "ended after 2.0 s with 200 of 1,000 connections";
     check("2", |_| RIGHT, (200, Verdict::Pass, &[ended]));
-    // What was due is judged.
+    // The connections that were due are judged.
     let loses_one: Script = |request| match (request.conn, request.nth) {
         (7, 1) => Act { send: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) },
         _ => RIGHT,
@@ -126,7 +126,7 @@ fn a_time_that_is_over_before_their_number_ends_them() {
     let closed = "the target closed 1 connection after announcing it, before all of their requests were made";
     let lost = ["199 of 200 connections completed all their calls", ended, closed];
     check("3", loses_one, (199, Verdict::Fail, &lost));
-    // So it is where as many come as are to, and the last of them have calls left when the time is over.
+    // Also if all planned connections have arrived, and the last ones have calls left when the time is up.
     let flags = "arrive=100/s total=200 calls=2 think=100ms duration=2s";
     let (result, _) = run(flags, 2, |_| {}, |_| RIGHT);
     let (c, judged) = (&result.whole.counts, result.judge(&plan("http://127.0.0.1:80/", flags, 1)));
@@ -134,7 +134,7 @@ fn a_time_that_is_over_before_their_number_ends_them() {
     assert_eq!((judged.verdict, judged.reasons), (Verdict::Pass, vec![]));
 }
 
-/// A run in one shard, led in this way, over a network on which each way takes this long.
+/// Runs a plan in one shard, with this direction, over a network with this one-way delay.
 fn led(flags: &str, way: Nanos, direction: Direction) -> (RunResult, Summary) {
     let net = network(1, |f| f.delay = (way, way));
     let plan = plan("http://127.0.0.1:80/", flags, 1);
@@ -150,12 +150,12 @@ const US: Nanos = Nanos::from_micros(50);
 #[test]
 fn arrivals_that_were_due_in_a_stall_of_throng_are_late_or_missed() {
     for (flags, (from, until), due, missed, longest) in [
-        // 46 of them, from the one at 1.0 s on.
+        // 46 dials, from the one at 1.0 s on.
         ("arrive=153/s total=306 duration=2s", (1_000, 1_300), 306, 0, 300.0),
-        // Those from 1.902 s on.
+        // The dials from 1.902 s on.
         ("arrive=153/s total=306 duration=2s", (1_900, 2_200), 306, 0, 298.04),
         ("arrive=153/s total=1k duration=2s", (1_900, 2_200), 306, 0, 298.04),
-        // Of 200 a turn makes up for 128.
+        // A turn makes up for 128 of 200.
         ("arrive=2k/s total=4k duration=2s", (1_900, 2_200), 4_000, 72, 300.0),
     ] {
         let frozen = &[(Nanos::from_millis(from), Nanos::from_millis(until))];
@@ -165,7 +165,7 @@ fn arrivals_that_were_due_in_a_stall_of_throng_are_late_or_missed() {
         assert_eq!((result.whole.lag.count(), result.faults()), (due, vec![]), "{flags} {from}");
         let lag = measured(&result.whole.lag).max / 1e3;
         assert!((lag - longest).abs() < 0.1, "{flags} {from}: {lag} ms");
-        // Of their dials, the time counts from when they were due.
+        // The connect time counts from when the dial was due.
         assert!(missed > 0 || measured(&result.whole.connect).max / 1e3 >= lag, "{flags} {from}");
         assert_eq!(s.verdict, Verdict::Invalid, "{:?}", s.reasons);
         let why = match missed {
@@ -180,12 +180,12 @@ fn arrivals_that_were_due_in_a_stall_of_throng_are_late_or_missed() {
 #[test]
 fn arrivals_that_are_dialled_when_the_load_ends_still_send() {
     let flags = "arrive=100/s total=200 calls=1 duration=2s";
-    // A dial takes 100 ms: ten of them are under way.
+    // A dial takes 100 ms: ten are outstanding.
     let (result, s) = led(flags, Nanos::from_millis(50), Direction::default());
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.finished, c.missed, result.faults()), (200, 200, 0, vec![]), "{c:?}");
     assert_eq!((result.hold_until, s.verdict), (Nanos::from_secs(2), Verdict::Pass), "{:?}", s.reasons);
-    // Where they are not waited for, none is lost without a count.
+    // Without waiting for them, all are counted.
     let patience = Some(Nanos::ZERO);
     let (result, _) = led(flags, Nanos::from_secs(1), Direction { patience, ..Direction::default() });
     let c = &result.whole.counts;
@@ -194,7 +194,7 @@ fn arrivals_that_are_dialled_when_the_load_ends_still_send() {
 
 const OUTRUN: &str = "connections arrive faster than the target serves them: ";
 
-/// A target that accepts 100 connections a second takes more into its queue, where each has its response once no more come.
+/// A target that accepts 100 connections per second takes more into its queue, where each gets its response once no more arrive.
 #[test]
 fn a_queue_that_grows_is_no_load_that_is_sustained() {
     let judged = |per_s: u32, server: Scripted| {
@@ -205,7 +205,7 @@ fn a_queue_that_grows_is_no_load_that_is_sustained() {
         let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
         let c = &result.whole.counts;
         assert_eq!((c.finished, result.faults()), (u64::from(5 * per_s), vec![]));
-        // A run passes, with a warning of the same.
+        // A whole run passes, with a warning.
         let step = run::judge_step(&plan, &result.record, By::Arrival.judged(), false, None);
         let whole = run::judge(&plan, &result.record);
         let warned = whole.reasons.iter().find_map(|why| why.strip_prefix("warning: ")?.split_once(';'));
@@ -226,7 +226,7 @@ fn a_queue_that_grows_is_no_load_that_is_sustained() {
         assert!(s.reasons.iter().all(|why| !why.starts_with(OUTRUN)), "{what}: {:?}", s.reasons);
     };
     [20, 80].into_iter().for_each(|per_s| keeps_up(judged(per_s, slow()), "below its rate"));
-    // Nothing is wrong with responses that take their time.
+    // Slow responses alone are not a problem.
     let late: [(&str, Script); 5] = [
         ("1 s", |_| after(1)),
         ("2 s", |_| after(2)),
@@ -237,8 +237,8 @@ fn a_queue_that_grows_is_no_load_that_is_sustained() {
     late.into_iter().for_each(|(what, script)| keeps_up(judged(184, Scripted::new(script)), what));
 }
 
-/// Of more connections than it accepts some time out, and the run says why; where the target just has no response to some of them, or
-/// takes longer for some, it is not said to be too slow.
+/// If more connections arrive than are accepted, some time out, and the run says why. A target that only leaves some requests without a
+/// response, or responds slowly to some, is not reported as too slow.
 #[test]
 fn connections_that_time_out_in_a_queue_arrive_too_fast() {
     const SILENT: Act = Act { send: b"", then: Then::Stay };
@@ -272,8 +272,7 @@ fn after(seconds: u64) -> Act {
     Act { send: b"", then: Then::SendAfter(Nanos::from_secs(seconds), OK) }
 }
 
-/// A slow target has more connections at once than the plan could foresee from the rate alone, and no more than the
-/// slots that were reserved for them.
+/// A slow target has more concurrent connections than the rate suggests, but not more than the slots reserved for them.
 #[test]
 fn all_arrivals_meet_a_slow_target() {
     let slow = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(900), OK) };

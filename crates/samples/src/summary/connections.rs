@@ -1,4 +1,4 @@
-//! What became of connections.
+//! Connections in the summary.
 
 use crate::{counts::Counts, encode, merge::merged};
 
@@ -60,7 +60,7 @@ merged! {
 }
 
 impl Connections {
-    /// What of them is counted.
+    /// The counts, without the figures that need more than them.
     pub fn new(counts: &Counts) -> Connections {
         Connections {
             opened: counts.opened,
@@ -75,12 +75,12 @@ impl Connections {
         }
     }
 
-    /// Whether all of them arrive: then none is held, and those open at the end of the load are under way.
+    /// Whether all connections arrive at a rate: then none is held, and those open at the end of the load are in use.
     pub fn all_arrive(&self) -> bool {
         self.arriving > 0 && self.arriving == self.wanted
     }
 
-    /// Connections that were dialled, each once.
+    /// Connections that were dialled, each counted once.
     pub fn dialled(&self) -> u64 {
         self.opened + self.failed + self.given_up
     }

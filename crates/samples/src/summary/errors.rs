@@ -14,7 +14,7 @@ merged! {
 }
 
 impl Errors {
-    /// Of a run, or a part of one, with these counts.
+    /// The error rate for these counts.
     pub fn new(counts: &Counts) -> Errors {
         let of_connections = counts.connection_faults + counts.given_up;
         let count = counts.wrong + counts.without_response() + of_connections;
@@ -25,7 +25,7 @@ impl Errors {
         Errors { count, of }
     }
 
-    /// As a share (0..=1); none of nothing.
+    /// The rate as a share (0..=1); `None` if nothing was due.
     pub fn share(&self) -> Option<f64> {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
@@ -45,7 +45,7 @@ mod tests {
         };
         check(&|_| {}, (0, 0));
         check(&|c| (c.opened, c.due, c.answered) = (10, 1_000, 1_000), (0, 1_000));
-        // Each request counts once, whatever it met.
+        // Each request counts once, whatever happened to it.
         check(
             &|c| {
                 (c.due, c.sent, c.answered, c.wrong) = (1_010, 1_005, 990, 7);
@@ -53,11 +53,11 @@ mod tests {
             },
             (27, 1_010),
         );
-        // What throng ended itself was not due.
+        // Requests ended by throng were not due.
         check(&|c| (c.due, c.sent, c.answered, c.revoked) = (12, 12, 10, 2), (0, 10));
-        // Dials that no request was due for.
+        // Dials without a due request.
         check(&|c| (c.opened, c.failed, c.connection_faults, c.due) = (10, 4, 4, 1_000), (4, 1_004));
-        // The load ended while three were dialled.
+        // The load ended while three were being dialled.
         check(&|c| (c.opened, c.given_up, c.due, c.answered) = (10, 3, 100, 100), (3, 103));
         // Connections on which nothing is sent.
         check(&|c| (c.opened, c.failed, c.connection_faults) = (8, 2, 5), (5, 10));

@@ -1,4 +1,4 @@
-//! What became of requests.
+//! Requests in the summary.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +55,8 @@ merged! {
 }
 
 impl Requests {
-    /// Those of a run, or a part of one, which were counted in this tick: `elapsed` from the first dial to the end of full load, which lasted
-    /// `at_load`. Of those that were `lost` no tick says anything.
+    /// The figures of the requests counted in this tick. `elapsed`: time from the first dial to the end of full load, which lasted
+    /// `at_load`; `lost`: requests of lost agents, which no tick contains.
     pub fn new(counted: &Tick, (at_load, elapsed): (Nanos, Nanos), lost: u64) -> Requests {
         let counts = &counted.counts;
         Requests {

@@ -1,4 +1,4 @@
-//! Streams of HTTP/2: those wanted on a connection, and those that the server allowed.
+//! HTTP/2 streams: those wanted per connection, and those that the server allowed.
 
 use serde::{Deserialize, Serialize};
 use units::Count;
@@ -16,7 +16,7 @@ pub struct StreamLimit {
 }
 
 impl StreamLimit {
-    /// Of all these the one with the fewest streams.
+    /// The limit with the fewest streams.
     pub fn fewest(all: impl Iterator<Item = StreamLimit>) -> Option<StreamLimit> {
         all.min_by_key(|limit| (limit.allowed, limit.wanted))
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::{Detail, Fault, Kind, Stage};
 
-/// All that a document has of a schema, at any depth.
+/// Finds all objects with this schema in a document, at any depth.
 fn find<'a>(json: &'a Value, schema: &str, found: &mut Vec<&'a Value>) {
     match json {
         Value::Object(fields) if fields.get("schema").is_some_and(|own| own == schema) => found.push(json),
@@ -16,7 +16,7 @@ fn find<'a>(json: &'a Value, schema: &str, found: &mut Vec<&'a Value>) {
     }
 }
 
-/// What is read and written again has all that was there, by the same names.
+/// Checks that a document that is read and written again has all fields that it had.
 fn check_kept(path: &str, before: &Value, after: &Value) {
     match (before, after) {
         (Value::Object(fields), _) => {
@@ -34,7 +34,7 @@ fn check_kept(path: &str, before: &Value, after: &Value) {
     }
 }
 
-/// Each measurement of `bench/` has kept the summaries of its runs, of many a version.
+/// The measurements in `bench/` contain summaries of many versions.
 #[test]
 fn summaries_of_earlier_versions_are_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/results");
@@ -53,7 +53,7 @@ fn summaries_of_earlier_versions_are_read() {
     assert!(read > 10, "{read}");
 }
 
-/// Of each kind of thing something.
+/// A summary with something of each kind.
 fn summary() -> Summary {
     let mut s = Summary { io: "uring".into(), seed: u64::MAX, ..Summary::default() };
     (s.target, s.threads, s.ramp_s) = ("http://t/".to_owned(), 2, 1.5);
@@ -99,7 +99,7 @@ fn missing_and_unknown_fields_of_a_summary_are_accepted() {
     assert!(Summary::from_json(&json!({ "verdict": "moody" })).is_err());
 }
 
-/// Something in each field, of this kind of struct.
+/// A struct of this type with a value in each field.
 fn numbers<T: DeserializeOwned>(fields: &[&str], others: &[(&str, Value)], seed: u64) -> T {
     let number = |(n, field): (u64, &&str)| ((*field).to_owned(), Value::from(1 + seed * (n + 1)));
     let mut all: serde_json::Map<String, Value> = (1..).zip(fields).map(number).collect();
@@ -126,7 +126,7 @@ fn figures(seed: u64) -> Figures {
 }
 
 proptest! {
-    /// Clients that share a load are summed up in any order; a fault that several saw is one.
+    /// Summaries of clients that share a load are merged in any order; a fault that several saw is one.
     #[test]
     fn figures_merge_in_any_order(a in 0u64..1000, b in 0u64..1000, c in 0u64..1000) {
         let merged = |all: &[u64]| {

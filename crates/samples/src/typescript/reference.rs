@@ -1,4 +1,4 @@
-//! The page of the documentation that lists the fields of the JSON, made of the declarations: `UPDATE_GOLDEN=1` writes it.
+//! Generates the documentation page of the JSON fields from the declarations: `UPDATE_GOLDEN=1` writes it.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -22,17 +22,17 @@ $ throng run http://localhost:8000/ -c 50 -d 5s --json - 2> /dev/null | jq '.ver
 ```
 ";
 
-/// A type: what it is, and its fields or its words.
+/// A type: its description, and its fields or words.
 #[derive(Default)]
 struct Type {
     about: String,
-    /// Name, type, meaning.
+    /// Name, type and meaning.
     fields: Vec<[String; 3]>,
-    /// Where it has no fields.
+    /// The type expression, for a type without fields.
     is: String,
 }
 
-/// The declarations, by name.
+/// Parses the TypeScript declarations, by name.
 fn types(text: &str) -> BTreeMap<String, Type> {
     let (mut types, mut comment, mut name) = (BTreeMap::<String, Type>::new(), String::new(), String::new());
     for line in text.lines().map(str::trim) {
@@ -61,12 +61,12 @@ fn types(text: &str) -> BTreeMap<String, Type> {
     types
 }
 
-/// The names of types in a type.
+/// Names of the types that a type expression mentions.
 fn named<'a>(is: &'a str, types: &'a BTreeMap<String, Type>) -> impl Iterator<Item = &'a str> {
     is.split(|c: char| !c.is_alphanumeric()).filter(|word| types.contains_key(*word))
 }
 
-/// A type in words.
+/// A type expression in words.
 fn shown(is: &str, types: &BTreeMap<String, Type>) -> String {
     if let Some(other) = is.strip_suffix(" | null") {
         return format!("{}, or null", shown(other, types));
@@ -82,7 +82,7 @@ fn shown(is: &str, types: &BTreeMap<String, Type>) -> String {
         return format!("object by name: {}", shown(value.trim_end_matches(','), types));
     }
     match is {
-        // What a gauge is of is always a number.
+        // A gauge always holds numbers.
         "N" => "number".to_owned(),
         "boolean" => "true or false".to_owned(),
         _ if is.starts_with("Gauge<") => shown("Gauge", types),
@@ -91,7 +91,7 @@ fn shown(is: &str, types: &BTreeMap<String, Type>) -> String {
     }
 }
 
-/// The words that a field may have whose type is a string in the page's records.
+/// The words allowed in a field whose declared type is just a string.
 fn words_of(name: &str, field: &str) -> String {
     let words: Vec<&str> = match (name, field) {
         ("FaultCount" | "Limit", "side") => Side::ALL.iter().map(|side| side.name()).collect(),
@@ -103,7 +103,7 @@ fn words_of(name: &str, field: &str) -> String {
     format!(" One of `{}`.", words.join("`, `"))
 }
 
-/// A comment as the page has it: what it refers to is no link there, and has the name of JSON.
+/// A doc comment as the page shows it: without links, and `null` for `None`.
 fn said(comment: &str) -> String {
     [
         ("[`", "`"),

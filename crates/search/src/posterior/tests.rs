@@ -38,7 +38,7 @@ fn entropy_is_in_nats() {
 
 #[test]
 fn a_result_counts_as_bayes_says() {
-    // Two loads: below 10, from 10, and 11 or more.
+    // Two loads and three cells: below 10, exactly 10, and 11 or more.
     let mut posterior = Posterior::new(Grid::new(10, 11, 0.01));
     let p = posterior.marginal.clone();
     assert!(is_near(p[0], 0.05, 1e-9) && is_near(p[1], 0.85, 1e-9) && is_near(p[2], 0.1, 1e-9), "{p:?}");
@@ -97,7 +97,7 @@ fn what_was_sustained_is_where_the_capacity_is() {
     posterior.observe_sustained(5_000, 1_020, None, MEASUREMENT);
     let near = posterior.at_least(970) - posterior.at_least(1_080);
     assert!((0.6..0.9).contains(&near), "{near}");
-    // It may mislead, and does so the more probably the more often a smaller load fails or a larger one passes.
+    // The report may mislead. That becomes more probable if a smaller load fails or a larger one passes.
     posterior.observe(2_000, true);
     posterior.observe(2_000, true);
     assert!(posterior.at_least(2_000) > 0.9, "{}", posterior.at_least(2_000));
@@ -148,7 +148,7 @@ fn a_quantile_is_the_cell_that_reaches_it() {
 }
 
 proptest! {
-    /// Whatever was seen before, a pass makes as large a capacity no less probable, and a failure no more.
+    /// Whatever was observed before, a pass never makes such a capacity less probable, and a failure never more probable.
     #[test]
     fn evidence_moves_the_capacity_its_way(
         steps in proptest::collection::vec((90u64..210, any::<bool>()), 0..20),

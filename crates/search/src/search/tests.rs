@@ -2,7 +2,7 @@ use super::*;
 
 const RANGE: Range = Range { least: 1, most: 20_000 };
 
-/// Searches a target that sustains up to `capacity` and reports that: the loads that were tried, and the answer.
+/// Searches a target that sustains up to `capacity` and reports that; returns the loads tried, and the answer.
 fn search(mut search: Search, capacity: u64) -> (Vec<u64>, Answer) {
     let mut loads = Vec::new();
     while let Some(proposal) = search.propose() {
@@ -24,7 +24,7 @@ fn a_limit_of_open_files_takes_eight_steps() {
     let Answer::Found { max, interval } = answer else { panic!("{answer:?}") };
     assert!((1_000..=1_020).contains(&max) && interval.low <= 1_020 && 1_020 <= interval.high, "{answer:?}");
     assert!(interval.high - interval.low <= 41, "{answer:?}");
-    // It was tried, just above and just below.
+    // The result was tried, and loads slightly above and below it.
     assert!(loads.contains(&max) && loads.iter().any(|load| (1_021..1_050).contains(load)), "{loads:?}");
 }
 
@@ -66,7 +66,7 @@ fn a_certain_failure_ends_it() {
     let mut gone = search.clone();
     search.learn(5, certain);
     assert_eq!((search.propose(), search.answer()), (None, Answer::Impossible { least: 1 }));
-    // What passed has passed.
+    // A load that passed stays passed.
     gone.learn(5, Outcome::Passed);
     gone.learn(20_000, certain);
     let expected = (Some(5), Some(20_000));
@@ -88,23 +88,23 @@ fn what_throng_cannot_generate_bounds_the_search_and_not_the_target() {
         search.learn(next.load, if next.load < 20_000 { Outcome::Passed } else { Outcome::Invalid });
     }
     assert!(matches!(search.answer(), Answer::NotReached { most: 19_600..20_000 }), "{:?}", search.answer());
-    // It was late by chance.
+    // throng was late by chance.
     while let Some(next) = others.propose() {
         others.learn(next.load, Outcome::Passed);
     }
     assert_eq!(others.answer(), Answer::NotReached { most: 20_000 });
-    // Nor does a baseline bound anything that is not one.
+    // An invalid baseline does not bound the search, either.
     let mut search = Search::new(RANGE, 0.02).with_baseline(5).climbing_from(500, 4);
     search.learn(5, Outcome::Invalid);
     assert_eq!(search.propose().map(|next| next.load), Some(500));
-    // None can be generated.
+    // throng cannot generate any load.
     let mut search = Search::new(Range { least: 1, most: 3 }, 0.02);
     [3, 1].into_iter().for_each(|load| search.learn(load, Outcome::Invalid));
     assert_eq!(search.propose(), None);
     assert!(matches!(search.answer(), Answer::Unsettled { passed: None, failed: None, .. }));
 }
 
-/// The next step after these results, each of the step that was proposed.
+/// The next proposal after these results of the proposed steps.
 fn after(mut search: Search, outcomes: &[Outcome]) -> Proposal {
     for outcome in outcomes {
         let next = search.propose().expect("the search is not over");
@@ -139,9 +139,9 @@ fn a_first_failure_counts_when_no_more_is_sustained_the_next_time() {
     check(&[100, 105], false);
     check(&[100, 120, 140, 160], true);
     check(&[100, 120, 140, 160, 180], false);
-    // Nothing is measured.
+    // No measurement.
     check(&[0], false);
-    // What was seen of its open files is true at once.
+    // A limit on open files counts immediately.
     let seen = Outcome::Failed { sustained: Some(100), limit: SeenLimit::Fixed, is_certain: false };
     assert!(after(Search::new(RANGE, 0.02).that_holds(), &[seen]).load < 110);
 }
@@ -164,12 +164,12 @@ fn of_a_first_failure_the_best_counts_that_lasts() {
         assert!(next.abs_diff(expected) * 20 < expected, "{sustained:?}: {next}");
     };
     check(&[1_000, 1_010], 1_010);
-    // It is worse the longer it is overloaded.
+    // The target degrades during the overload.
     check(&[1_000, 700], 1_000);
     check(&[1_000, 1_400, 1_000], 1_000);
 }
 
-/// What is held stays held, until a target is seen not to recover in that way.
+/// Connections stay in place, unless the target fails to recover that way.
 #[test]
 fn a_failure_right_after_an_overload_is_repeated_from_below() {
     let holds = || Search::new(RANGE, 0.02).that_holds();
@@ -178,18 +178,18 @@ fn a_failure_right_after_an_overload_is_repeated_from_below() {
     assert_eq!(first.settle, Some((first.load as f64 * 0.9) as u64));
     let again = after(holds(), &[&overloads[..], &[fail(Some(700))]].concat());
     assert_eq!((again.load, again.settle), (first.load, Some((first.load as f64 * 0.4) as u64)));
-    // It has not recovered, and gets its pause from then on.
+    // It had not recovered, and gets its pause from then on.
     let rested = [&overloads[..], &[fail(Some(700)), Outcome::Passed, fail(Some(1_000))]].concat();
     let next = after(holds(), &rested);
     assert_eq!(next.settle, Some((next.load as f64 * 0.4) as u64));
-    // It has: it holds as much as in the overload, or no more from below.
+    // It had recovered: it holds as much as in the overload, or no more from below.
     for outcomes in [&[fail(Some(1_000))][..], &[fail(Some(700)), fail(Some(700))]] {
         let next = after(holds(), &[&overloads[..], outcomes].concat());
         assert_eq!(next.settle, Some((next.load as f64 * 0.9) as u64), "{outcomes:?}");
     }
 }
 
-/// However well it was measured.
+/// Even if the capacity was measured well.
 #[test]
 fn a_result_was_seen_to_pass() {
     for capacity in (950..1_050).chain([49_999]) {

@@ -1,41 +1,41 @@
-//! Simulated targets: how the capacity behaves from step to step.
+//! Simulated targets, whose capacity changes between steps in different ways.
 
 use search::{Outcome, Proposal, SeenLimit};
 use units::Random;
 
-/// What the capacity does. Shares are of the capacity.
+/// How the capacity behaves. Percentages are of the capacity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// A limit that is met exactly.
     Hard,
-    /// One that is seen.
+    /// A hard limit that is observed.
     Fixed,
-    /// The probability to pass is logistic in the logarithm of the load, with this standard deviation, percent.
+    /// The probability of a pass is logistic in the logarithm of the load, with this standard deviation in percent.
     Knee(u32),
-    /// The capacity of each step is drawn, with this standard deviation, percent.
+    /// The capacity of each step is random, with this standard deviation in percent.
     Spread(u32),
-    /// This percentage of steps fails whatever the load.
+    /// This percentage of steps fails at any load.
     Lapses(u32),
-    /// The capacity moves by this per mille each step.
+    /// The capacity changes by this per mille in each step.
     Drift(i32),
-    /// After an overload it is smaller until the load falls to half.
+    /// After an overload the capacity is smaller until the load falls to half of it.
     Hysteresis,
-    /// It gives up what it does not need: after half of its capacity, it has a step of less.
+    /// Unused capacity is released: after a load of at most half, the next step has less.
     Spares,
-    /// It rises from half to the whole over this many steps.
+    /// The capacity rises from half to all of it over this many steps.
     WarmUp(u32),
-    /// It doubles after this many steps of overload.
+    /// The capacity doubles after this many steps of overload.
     Autoscaling(u32),
 }
 
 /// What a failed step reports to have sustained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sustained {
-    /// The capacity of the step, to within a percent.
+    /// The capacity of the step, to within one percent.
     Measured,
     /// Nothing.
     Unknown,
-    /// A third of the capacity, or half as much again.
+    /// A third of the capacity, or one and a half times as much.
     Misleading,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Target {
 impl Target {
     pub(crate) fn new(kind: Kind, sustained: Sustained, seed: u64) -> Target {
         let mut random = Random::new(seed);
-        // From 200 to 100,000, evenly in the logarithm.
+        // From 200 to 100,000, uniform in the logarithm.
         let base = (200.0 * (500f64.ln() * uniform(&mut random)).exp()).floor();
         let misleads_by = if random.below(2) == 0 { 0.3 } else { 1.5 };
         Target {
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// What it sustains now, half of the time: the truth.
+    /// The load that it sustains now half of the time: the truth.
     pub(crate) fn capacity(&self) -> f64 {
         let factor = match self.kind {
             Kind::Drift(per_mille) => 1.0 + f64::from(per_mille) / 1e3 * f64::from(self.steps),
@@ -81,7 +81,7 @@ impl Target {
         self.base * factor
     }
 
-    /// Makes a step.
+    /// Performs a step.
     pub(crate) fn step(&mut self, proposal: Proposal) -> Outcome {
         let load = proposal.load as f64;
         let recovers_at = self.capacity() / 2.0;
@@ -130,7 +130,7 @@ fn uniform(random: &mut Random) -> f64 {
     random.bits() as f64 / u64::MAX as f64
 }
 
-/// Of a standard normal distribution: twelve uniform numbers.
+/// A standard normal random number: the sum of twelve uniform ones.
 fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| uniform(random)).sum::<f64>() - 6.0
 }

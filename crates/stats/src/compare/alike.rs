@@ -1,11 +1,10 @@
-//! Whether runs can be compared at all: the same plan on the same machine, come to its end.
+//! Whether runs are comparable: the same plan on the same machine, and a normal end.
 
 use samples::Verdict;
 
 use super::{Group, Run};
 
-/// Reasons against comparing: each once, with its runs. `load_args`: the arguments of a command line that define the
-/// load.
+/// Reasons against a comparison, each once and with its runs. `load_args`: selects the arguments of a command line that define the load.
 pub(super) fn warnings<'a>(groups: &'a [Group], load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let runs = || groups.iter().flat_map(|group| &group.runs);
     let base = &groups[0].runs[0];
@@ -28,7 +27,7 @@ pub(super) fn warnings<'a>(groups: &'a [Group], load_args: &dyn Fn(&[String]) ->
     found.into_iter().map(line).collect()
 }
 
-/// What differs from the base.
+/// Differences from the base.
 fn against(base: &Run, run: &Run, load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let (b, r) = (&base.record, &run.record);
     let mut found = Vec::new();
@@ -41,7 +40,7 @@ fn against(base: &Run, run: &Run, load_args: &dyn Fn(&[String]) -> Vec<String>) 
     if b.host.cores != r.host.cores {
         differs("number of cores", &r.host.cores, &b.host.cores);
     }
-    // A kernel keeps a little more or less for itself from one boot to the next.
+    // The memory that a kernel reserves varies slightly between boots.
     if b.host.memory_bytes.abs_diff(r.host.memory_bytes) > b.host.memory_bytes / 100 {
         let size = |bytes| units::Bytes(bytes).brief().to_string();
         differs("memory", &size(r.host.memory_bytes), &size(b.host.memory_bytes));
@@ -63,7 +62,7 @@ fn against(base: &Run, run: &Run, load_args: &dyn Fn(&[String]) -> Vec<String>) 
     found
 }
 
-/// What makes its figures doubtful.
+/// Reasons to doubt the run's figures.
 fn of(run: &Run) -> Vec<String> {
     let Some(summary) = &run.summary else {
         return vec!["unfinished, so it has few figures".to_owned()];

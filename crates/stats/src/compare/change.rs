@@ -1,17 +1,17 @@
-//! How much a figure changed, and whether that is more than its repetitions differ.
+//! How much a figure changed, and whether by more than repetitions differ.
 //!
-//! The interval is that of Welch's t-test on logarithms: B. L. Welch, The generalization of "Student's" problem when
-//! several different population variances are involved, Biometrika 34 (1947). For reporting the interval of a ratio rather
-//! than a test's verdict: T. Kalibera and R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013.
+//! The interval is that of Welch's t-test on logarithms: B. L. Welch, The generalization of "Student's" problem when several different
+//! population variances are involved, Biometrika 34 (1947). For reporting the interval of a ratio instead of a test's verdict: T. Kalibera
+//! and R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A figure of a group against the base's.
+/// The change of a figure from the base to a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// Group by base; none where the base is 0.
+    /// Group divided by base; `None` if the base is 0.
     pub ratio: Option<f64>,
-    /// The ratio's 95 % confidence interval; none where it is not known.
+    /// 95 % confidence interval of the ratio; `None` if unknown.
     pub interval: Option<[f64; 2]>,
     /// Its significance.
     pub standing: Standing,
@@ -22,24 +22,23 @@ pub struct Change {
 pub enum Standing {
     /// The interval of the ratio excludes 1.
     Larger,
-    /// It does not.
+    /// The interval of the ratio includes 1.
     Within,
-    /// One of the two is a single run.
+    /// Unknown, because one of the two is a single run.
     Unknown,
-    /// Compared as such, or all values are one: no difference.
+    /// No difference, in values compared exactly.
     Same,
-    /// Compared as such: a difference.
+    /// A difference, in values compared exactly.
     Differs,
 }
 
-/// Two-sided: the share of the distribution below the interval's upper end.
+/// Two-sided 95 %: the share of the distribution below the interval's upper end.
 const UPPER: f64 = 0.975;
-/// What repeated values may differ by after logarithms and sums.
+/// Tolerance for rounding in logarithms and sums of equal values.
 pub(super) const ROUNDING: f64 = 1e-9;
 
 impl Change {
-    /// Of values above 0, by their logarithms; `grain` is the share by which the figure itself may be off. None where
-    /// there is nothing to compare.
+    /// The change of positive values, by their logarithms; `grain`: resolution of the figure, as a share. `None` without values.
     pub(super) fn between(base: &[f64], other: &[f64], grain: f64) -> Option<Change> {
         if is_one_value(base.iter().chain(other)) {
             return Change::as_such(base, other);
@@ -56,7 +55,7 @@ impl Change {
         Some(Change { ratio: Some(log.exp()), interval, standing })
     }
 
-    /// Of values that have no logarithm, or are to be taken as they are.
+    /// The change of values that are compared exactly: some have no logarithm, or none are expected.
     pub(super) fn as_such(base: &[f64], other: &[f64]) -> Option<Change> {
         let (base, other) = (mean(base)?, mean(other)?);
         let standing = if base == other { Standing::Same } else { Standing::Differs };
@@ -66,7 +65,7 @@ impl Change {
 }
 
 impl Standing {
-    /// As shown in the table.
+    /// Text in the table.
     pub const fn description(self) -> &'static str {
         match self {
             Standing::Larger => "larger than the noise",
@@ -77,7 +76,7 @@ impl Standing {
         }
     }
 
-    /// As named in JSON.
+    /// Name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Standing::Larger => "larger",
@@ -89,13 +88,13 @@ impl Standing {
     }
 }
 
-/// Arithmetic. What is always the same stays what it is, to the last digit.
+/// Arithmetic mean. Equal values are returned exactly.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     let first = values.first()?;
     Some(if is_one_value(values.iter()) { *first } else { values.iter().sum::<f64>() / values.len() as f64 })
 }
 
-/// Of values above 0.
+/// Geometric mean of positive values.
 pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
     if is_one_value(values.iter()) { mean(values) } else { Logs::of(values).map(|logs| logs.mean.exp()) }
 }
@@ -105,11 +104,11 @@ fn is_one_value<'a>(mut values: impl Iterator<Item = &'a f64>) -> bool {
     values.all(|value| Some(value) == first)
 }
 
-/// Logarithms of what was repeated.
+/// Statistics of the logarithms of repeated values.
 struct Logs {
     n: f64,
     mean: f64,
-    /// The variance of the mean; none of a single value.
+    /// Variance of the mean; `None` for a single value.
     mean_variance: Option<f64>,
 }
 
@@ -123,13 +122,12 @@ impl Logs {
     }
 }
 
-/// Half the interval of the difference of two means: Welch's equations, with the degrees of freedom in Satterthwaite's
-/// form.
+/// Half of the confidence interval of the difference of two means: Welch's equations, with degrees of freedom in Satterthwaite's form.
 fn half_width(a: &Logs, b: &Logs) -> Option<f64> {
     let (va, vb) = (a.mean_variance?, b.mean_variance?);
     let variance = va + vb;
     let freedom = variance.powi(2) / (va.powi(2) / (a.n - 1.0) + vb.powi(2) / (b.n - 1.0));
-    // Of values that are all the same: 0 of 0.
+    // All values are equal: 0 / 0 degrees of freedom.
     let Ok(t) = StudentsT::new(0.0, 1.0, freedom) else { return Some(0.0) };
     Some(t.inverse_cdf(UPPER) * variance.sqrt())
 }
@@ -153,7 +151,7 @@ pub fn interval([from, to]: [f64; 2]) -> String {
 mod tests {
     use super::*;
 
-    /// Ratio and interval, to nine digits.
+    /// Compares ratio and interval to nine digits.
     fn check(base: &[f64], other: &[f64], expected: (f64, [f64; 2]), standing: Standing) {
         let change = Change::between(base, other, 0.0).unwrap();
         let found = [change.ratio.unwrap(), change.interval.unwrap()[0], change.interval.unwrap()[1]];
@@ -224,7 +222,7 @@ mod tests {
         check(&[0.1; 3], &[0.1; 1], 0.0, Standing::Same);
         check(&[0.1; 3], &[0.1, 0.1, 0.1 + 1e-12], 0.0, Standing::Within);
         check(&[200.0; 3], &[180.0; 3], 0.0, Standing::Larger);
-        // One place of a histogram with three digits.
+        // One bucket of a histogram with three digits.
         check(&[24.1; 3], &[24.11; 3], 1e-3, Standing::Within);
         check(&[24.1; 3], &[24.2; 3], 1e-3, Standing::Larger);
     }
@@ -241,7 +239,7 @@ mod tests {
         assert_eq!(Change::as_such(&[], &[3.0]), None);
     }
 
-    /// The normal distribution after Box and Muller.
+    /// Normal random numbers by Box and Muller.
     struct Noise(units::Random);
 
     impl Noise {
@@ -249,7 +247,7 @@ mod tests {
             (self.0.bits() >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// Log-normal about `median`.
+        /// Log-normal values around `median`.
         fn runs(&mut self, n: usize, median: f64, spread: f64) -> Vec<f64> {
             let normal = |noise: &mut Noise| {
                 let (a, b) = (1.0 - noise.uniform(), noise.uniform());
@@ -269,8 +267,8 @@ mod tests {
         (0..2_000).map(|_| u32::from(trial())).sum()
     }
 
-    /// 5 % of 2,000 are 100, with a standard deviation of 9.7. Welch's test is an approximation: of 200,000 trials with
-    /// these groups it finds 4.4, 4.4, 5.4 and 6.1 %.
+    /// 5 % of 2,000 are 100, with a standard deviation of 9.7. Welch's test is an approximation: in 200,000 trials it finds differences in
+    /// 4.4, 4.4, 5.4 and 6.1 % for these groups.
     #[test]
     fn equal_groups_differ_in_one_of_twenty_trials() {
         for (sizes, spreads) in

@@ -1,21 +1,21 @@
-//! What is compared.
+//! The figures that are compared.
 
 use samples::{Latency, at, censored_share, judged, measured};
 use serde_json::Value;
 use units::Unit;
 
-/// A figure of runs.
+/// A figure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// For people.
+    /// Name for people.
     pub name: String,
-    /// Where the summary's JSON has it, or below `equal_load_us`.
+    /// Path in the summary's JSON, or below `equal_load_us`.
     pub path: String,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
 }
 
-/// What every comparison has: for people, in the JSON, and in which unit.
+/// Figures of every comparison: name, JSON path and unit.
 const USUAL: &[(&str, &str, Unit)] = &[
     ("connections held", "connections.held", Unit::Count),
     ("peak connections", "connections.peak", Unit::Count),
@@ -37,11 +37,11 @@ const USUAL: &[(&str, &str, Unit)] = &[
 ];
 
 const FAULTS: &str = "faults";
-/// Below a distribution: the share of it that has no time.
+/// Path below a distribution: the share of it without a time.
 const NO_RESPONSE: &str = ".censored.share";
 
 impl Figure {
-    /// What every comparison has.
+    /// The figures of every comparison.
     pub fn usual() -> Vec<Figure> {
         let figure = |(name, path, unit): &(&str, &str, Unit)| Figure {
             name: (*name).to_owned(),
@@ -51,22 +51,22 @@ impl Figure {
         USUAL.iter().map(figure).collect()
     }
 
-    /// Of a run; none where it was not measured, or is lost in its own scatter.
+    /// The figure of a run; `None` if it was not measured, or is within its noise.
     pub fn of(&self, figures: &Value) -> Option<f64> {
         if let Some(times) = self.path.strip_suffix(NO_RESPONSE) {
             return no_response(figures, times);
         }
         let value = measured(figures, &self.path)?;
-        // As `samples::Fit::is_known`.
+        // The same rule as `samples::Fit::is_known`.
         let fit = self.path.strip_suffix(".value");
         let error = fit.and_then(|fit| measured(figures, &format!("{fit}.error"))).unwrap_or(0.0);
-        // A slope that is not known is written as 0.
+        // An unknown slope is written as 0.
         let is_slope = fit.is_some() || self.path.ends_with("user_bytes_per_connection");
         (!is_slope || value > 2.0 * error).then_some(value)
     }
 
-    /// The same as thresholds are judged: where requests had no response these count as longer than all others; none where
-    /// the figure lies among them.
+    /// The figure as thresholds judge it: requests without a response count as longer than all others. `None` if the figure lies among
+    /// them.
     pub(super) fn judged(&self, figures: &Value) -> Option<f64> {
         let value = self.of(figures)?;
         match censored_share(figures, &self.path) {
@@ -75,8 +75,8 @@ impl Figure {
         }
     }
 
-    /// The reported percentile, and its value if requests without a response count as longer than all others
-    /// (none: it lies among them); none where that makes no difference.
+    /// The reported percentile, and its value if requests without a response count as longer than all others (`None` if it lies among
+    /// them). `None` if these make no difference.
     pub(super) fn survivors_only(&self, figures: &Value) -> Option<(f64, Option<f64>)> {
         let value = self.of(figures).filter(|_| self.path.contains("_us.p"))?;
         let judged = self.judged(figures);
@@ -84,8 +84,7 @@ impl Figure {
         (!is_same).then_some((value, judged))
     }
 
-    /// Whether these values are compared as they are: some have no logarithm, or they are faults, of which there should
-    /// be none.
+    /// Whether values are compared exactly, without logarithms: some are not positive, or they are faults, of which none are expected.
     pub(super) fn is_as_such(&self, values: &[f64]) -> bool {
         self.is_faults() || values.iter().any(|value| *value <= 0.0)
     }
@@ -94,16 +93,16 @@ impl Figure {
         self.path == FAULTS || self.path.ends_with(".faults")
     }
 
-    /// By which share values of this size may be off, for how they are measured.
+    /// Resolution of values of this size, as a share, which results from how they are measured.
     pub(super) fn grain(&self, values: &[f64]) -> f64 {
-        // CPU times are no histogram's.
+        // CPU times do not come from a histogram.
         let is_time = self.unit == Unit::Micros && !self.path.ends_with(".value");
         values.iter().filter(|_| is_time).map(|us| Latency::grain(*us)).fold(0.0, f64::max)
     }
 }
 
-/// The share of a distribution that has no time: zero where each has one; none of a distribution of nothing, and of an
-/// earlier version's, which does not have it.
+/// The share of a distribution without a time: 0 if each value has one; `None` for an empty distribution, and for earlier versions, which
+/// did not record it.
 fn no_response(figures: &Value, times: &str) -> Option<f64> {
     let times = at(figures, times)?;
     match times.get("censored")? {
@@ -154,7 +153,7 @@ mod tests {
         check(json!({ "count": 0, "p99": 0.0, "censored": { "count": 1, "share": 1.0 } }), Some(1.0));
         check(json!({ "count": 9, "p99": 7.0, "censored": null }), Some(0.0));
         check(json!({ "count": 0, "p99": 0.0, "censored": null }), None);
-        // Of a version that did not count them.
+        // From a version that did not count them.
         check(json!({ "count": 9, "p99": 7.0 }), None);
     }
 

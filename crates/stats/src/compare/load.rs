@@ -4,33 +4,33 @@ use std::ops::RangeInclusive;
 
 use samples::{Latency, Tick};
 
-/// As many connections as every run held.
+/// The number of connections that every run held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EqualLoad(u64);
 
 impl EqualLoad {
-    /// From the most connections that each run had open; none where one of them had none.
+    /// The minimum of the runs' peaks; `None` if a run had no connection.
     pub fn of(most: impl IntoIterator<Item = u64>) -> Option<EqualLoad> {
         most.into_iter().min().filter(|n| *n > 0).map(EqualLoad)
     }
 
-    /// How many.
+    /// The number of connections.
     pub fn connections(self) -> u64 {
         self.0
     }
 
-    /// Within 5 %.
+    /// The numbers that count as equal: within 5 %.
     pub fn range(self) -> RangeInclusive<u64> {
         let part = self.0 / 20;
         self.0 - part..=self.0 + part
     }
 
-    /// Adds the responses of a tick, of ramp and full load alike, if it was at this load: at its end, and on average, so
-    /// that a second in which the ramp passes it does not count.
+    /// Adds the responses of a tick, in the ramp and at full load, if it was at this load both at its end and on average. A second in which
+    /// the ramp merely passes this load does not count.
     pub fn add(self, tick: &Tick, latency: &mut Latency) {
         let period = u128::from(tick.until.since(tick.from).0);
         let average = tick.open_ns.checked_div(period).unwrap_or(0);
-        // To the nearest one: what is open all the time comes out a little below.
+        // Rounded, because connections open all the time yield slightly less than their number.
         let average = (average + u128::from((tick.open_ns % period.max(1)) * 2 >= period.max(1))) as u64;
         if self.range().contains(&tick.open) && self.range().contains(&average) {
             latency.merge(&tick.latency);
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!((EqualLoad(200).range(), EqualLoad(3).range()), (190..=210, 3..=3));
     }
 
-    /// Counted responses of a second with these connections at its end and on average.
+    /// Checks the number of counted responses for a second with these connections at its end and on average.
     fn check(open: u64, average: f64, expected: u64) {
         let second = Nanos::from_secs(1);
         let open_ns = (average * 1e9) as u128;
@@ -71,7 +71,7 @@ mod tests {
         check(210, 200.0, 2);
         check(189, 200.0, 0);
         check(211, 200.0, 0);
-        // The ramp began in it, or went by.
+        // The ramp began in this second, or passed the load.
         check(200, 100.0, 0);
         check(200, 0.0, 0);
         EqualLoad(200).add(&Tick::default(), &mut Latency::default());

@@ -1,11 +1,11 @@
-//! Percentiles that cover responses only, of runs in which requests had no response.
+//! Warnings for percentiles that cover responses only, although some requests had no response.
 
 use samples::censored_share;
 use units::percent;
 
 use super::{ComparedFigure, Figure, Group, Run};
 
-/// Each percentile of a run that would be another one with them.
+/// One warning for each percentile of a run that requests without a response would change.
 pub(super) fn warnings(figures: &[ComparedFigure], groups: &[Group]) -> Vec<String> {
     let mut found = Vec::new();
     for ComparedFigure { figure, .. } in figures {

@@ -8,36 +8,35 @@ use super::{
     compared, names,
 };
 
-/// How far a figure may differ from the base's.
+/// The maximum change of a figure from the base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureTolerance {
     /// As the user wrote it.
     pub text: String,
-    /// What is compared.
+    /// The figure.
     pub figure: Figure,
-    /// It may not grow by more; else it may not fall by more.
+    /// Whether growth is limited; otherwise the decrease is.
     pub grows: bool,
-    /// The share that is allowed.
+    /// The maximum change, as a share.
     pub share: f64,
 }
 
 /// The result of a tolerance for a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// As the user wrote it.
+    /// The tolerance, as the user wrote it.
     pub text: String,
-    /// The group.
+    /// Name of the group.
     pub group: String,
-    /// Worse than is allowed, and by more than the noise where that is known; or not measured, or void.
+    /// Worse than the tolerance allows, and by more than the noise if that is known; or not measured, or void.
     pub failed: bool,
-    /// The base or the group has no valid run: nothing is known of either.
+    /// The base or the group has no valid run, so there is nothing to judge.
     pub void: bool,
-    /// What was seen.
+    /// The numbers behind the result.
     pub detail: String,
 }
 
-/// Judges each group but the base, by each tolerance. With figures of runs that are not valid a comparison would pass or fail by what throng
-/// itself did.
+/// Judges each group except the base by each tolerance. Invalid runs are left out: their figures depend on throng itself.
 pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Judged> {
     let names = names(groups);
     let valid: Vec<Group> = groups.iter().map(valid_runs).collect();
@@ -71,13 +70,13 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
     judged
 }
 
-/// The group with those runs alone, which may be none.
+/// The group with only its valid runs, possibly none.
 fn valid_runs(group: &Group) -> Group {
     let runs = group.runs.iter().filter(|run| run.is_valid()).cloned().collect();
     Group { name: group.name.clone(), runs }
 }
 
-/// That not all runs of a group were judged; empty if they were.
+/// The note that some runs of a group were left out; empty if none was.
 fn left_out(name: &str, runs: usize, valid: usize) -> String {
     match valid {
         valid if valid == runs => String::new(),
@@ -86,14 +85,14 @@ fn left_out(name: &str, runs: usize, valid: usize) -> String {
     }
 }
 
-/// That groups have no run that can be judged.
+/// The reason if groups have no valid run.
 fn without_valid(groups: [(&str, &Group); 2]) -> Option<String> {
     let void: Vec<&str> =
         groups.into_iter().filter(|(_, group)| group.runs.is_empty()).map(|(name, _)| name).collect();
     (!void.is_empty()).then(|| format!("no valid run in {}", void.join(" and ")))
 }
 
-/// That the figure of a run falls among requests without a response. The mean of the others would not represent it.
+/// The reason if the figure of a run lies among requests without a response: the mean of the other runs would not represent it.
 fn without_bound(figure: &Figure, group: &Group) -> Option<String> {
     let lacks = |run: &&Run| {
         censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
@@ -109,7 +108,7 @@ fn unmeasured(base_name: &str, base: &Side, group: &str, side: &Side) -> String 
     without.join(" and ")
 }
 
-/// Whether it fails, and why or why not.
+/// Whether the tolerance is exceeded, and the explanation.
 fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) -> (bool, &'static str) {
     match (is_beyond(tolerance, base, own), change.standing) {
         (false, _) => (false, "allowed"),
@@ -120,10 +119,10 @@ fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) 
     }
 }
 
-/// So few runs on each side often hide a change of a tenth, at the usual noise; five do not.
+/// Numbers of runs per side with which a change of a tenth is often hidden by the usual noise; five runs show it.
 static FEW: [&str; 5] = ["no", "one", "two", "three", "four"];
 
-/// That so few runs cannot show a change as large as the tolerance: the interval reaches further to each side.
+/// The note that so few runs cannot show a change as large as the tolerance, because the interval is wider.
 fn too_few(tolerance: &FigureTolerance, change: &Change, runs: usize) -> Option<String> {
     let [from, to] = change.interval?;
     let reach = (to / from).sqrt() - 1.0;

@@ -1,5 +1,5 @@
-//! What comes of shards' ticks: all that they counted, and the same full load as where each shard is a worker of its own, as those
-//! of one process are.
+//! The workers' ticks contain all counts of their shards, and show the same full load as if each shard were a worker, as in a single
+//! process.
 
 use std::collections::VecDeque;
 
@@ -11,20 +11,20 @@ use samples::Summary;
 use super::*;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
-/// Time goes on in steps of this length, and each connection has a response in each.
+/// Time step; each connection has a response in each.
 const STEP: Nanos = Nanos::from_millis(10);
-/// A thread's ticks are of this length.
+/// Length of a thread's ticks.
 const PERIOD: Nanos = Nanos::from_millis(200);
 const THREADS: u32 = 6;
 
-/// A tick of a shard, milliseconds, with this many responses.
+/// A tick of a shard, in milliseconds, with this many responses.
 fn tick(from: u64, until: u64, phase: Phase, answered: u64) -> Tick {
     let mut tick = Tick { from: MS(from), until: MS(until), phase, open: 5, ..Tick::default() };
     (tick.counts.sent, tick.counts.answered) = (answered, answered);
     tick
 }
 
-/// Of ticks of workers: when each began and ended, its phase and its responses.
+/// The begin, end, phase and responses of workers' ticks.
 fn seen(ticks: &[Tick]) -> Vec<(Nanos, Nanos, Phase, u64)> {
     ticks.iter().map(|tick| (tick.from, tick.until, tick.phase, tick.counts.answered)).collect()
 }
@@ -38,7 +38,7 @@ fn a_tick_of_a_worker_ends_where_its_load_does() {
     }
     let second = counting.poll(false).expect("all have counted a second");
     assert_eq!(seen(&second), [(MS(0), MS(1_000), Hold, 2), (MS(0), MS(1_000), Hold, 1)]);
-    // The load of the first worker ends at 1,470: in its first shard at 1,450.
+    // The load of the first worker ends at 1,470, in its first shard at 1,450.
     counting.take(0, &tick(1_000, 1_450, Drain, 10));
     counting.take(0, &tick(1_450, 1_600, Drain, 20));
     counting.take(2, &tick(1_000, 1_600, Hold, 40));
@@ -54,7 +54,7 @@ fn a_tick_of_a_worker_ends_where_its_load_does() {
     }
     let rest = counting.poll(false).expect("all have counted a second");
     assert_eq!(seen(&rest), [(MS(1_450), MS(2_000), Drain, 2_180), (MS(1_000), MS(2_000), Hold, 1_040)]);
-    // What they report is what they counted.
+    // The reports equal the counts.
     let mut sums = vec![Sums::default(); 2];
     for ticks in [&second, &end, &rest] {
         sums.iter_mut().zip(ticks).for_each(|(sums, tick)| sums.add(tick));
@@ -62,7 +62,7 @@ fn a_tick_of_a_worker_ends_where_its_load_does() {
     assert_eq!((sums, counting.poll(true)), (counting.take_sums(), None));
 }
 
-/// One of its shards has nothing more to do long before the other, and an agent that stood still counts many seconds at once.
+/// One of its shards finishes long before the other, and an agent that was suspended counts many seconds at once.
 #[test]
 fn the_load_of_a_worker_ends_with_that_of_its_last_shard() {
     use Phase::{Drain, Hold};
@@ -80,7 +80,7 @@ fn the_load_of_a_worker_ends_with_that_of_its_last_shard() {
     let rest = counting.poll(false).expect("both have counted the seconds");
     assert_eq!(seen(&rest), [(MS(1_100), MS(9_000), Drain, 40)]);
     assert_eq!(counting.poll(true), None);
-    // Of a further worker nothing is known yet, and it has not reached its load.
+    // An additional worker has not reported yet, and has not reached its load.
     counting.add(1, &[0]);
     counting.take(0, &tick(9_000, 10_000, Drain, 0));
     counting.take(1, &tick(9_000, 10_000, Drain, 0));
@@ -89,7 +89,7 @@ fn the_load_of_a_worker_ends_with_that_of_its_last_shard() {
     assert_eq!((last.len(), last[1].ramped_at, last[1].phase), (2, Nanos::NEVER, Phase::Ramp));
 }
 
-/// Its threads stood still from 1,300 on.
+/// Its threads were suspended from 1,300 on.
 #[test]
 fn what_an_agent_counted_before_it_stood_still_is_a_tick_of_its_own() {
     use Phase::Hold;
@@ -109,7 +109,7 @@ fn what_an_agent_counted_before_it_stood_still_is_a_tick_of_its_own() {
     assert!(counting.poll(false).is_some());
 }
 
-/// Also of those that were open within a thread's period, and at the end of none.
+/// Also of connections that were open within a thread's period, but not at its end.
 #[test]
 fn the_most_connections_at_once_are_those_of_any_period() {
     let mut counting = Counting::new(1, &[0, 0]);
@@ -127,11 +127,11 @@ fn the_most_connections_at_once_are_those_of_any_period() {
     assert_eq!(counting.poll(false).map(|second| second[0].most_open), Some(10), "of the next second alone");
 }
 
-/// Threads that follow their orders at once, each a worker; or those of agents, all of one agent a worker.
+/// Threads that apply their orders at once, each as a worker; or threads of agents, all of one agent as a worker.
 struct Load {
     now: Nanos,
     threads: Vec<Thread>,
-    /// None in one process.
+    /// `None` in a single process.
     agents: Vec<Counting>,
     came: VecDeque<(u32, Tick)>,
     read: Tick,
@@ -140,7 +140,7 @@ struct Load {
 
 struct Thread {
     part: Part,
-    /// Its load ends this much later than that of the first.
+    /// How much later its load ends than that of the first one.
     lag: Nanos,
     tick: Tick,
     open: u64,
@@ -187,7 +187,7 @@ impl Thread {
 }
 
 impl Load {
-    /// `lag`: the load of each thread ends this much later than that of the one before.
+    /// `lag`: how much later the load of each thread ends than that of the previous one.
     fn new(plan: &Plan, agents: u32, lag: Nanos) -> Load {
         let thread = |(nth, part): (u64, Part)| Thread {
             part,
@@ -270,7 +270,7 @@ impl Workers for Load {
                     let tick = thread.flush(self.now);
                     self.hand_over(nth, tick);
                 }
-                // They end their load by themselves.
+                // They end their load on their own.
                 _ => {}
             }
         }
@@ -332,7 +332,7 @@ fn a_request_that_a_part_leaves_behind_is_no_failure_of_the_target() {
     assert_eq!((counts.withdrawn, counts.revoked), (1, 2));
 }
 
-/// Wherever in a second of the agents it begins and ends.
+/// Wherever in a second of the agents the load begins and ends.
 #[test]
 fn full_load_on_agents_is_as_long_as_in_one_process() {
     const CONNECTIONS: u64 = 20;
@@ -343,7 +343,7 @@ fn full_load_on_agents_is_as_long_as_in_one_process() {
         let plan = plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
         let figures = |agents: u32| {
             let s = play(&plan, Load::new(&plan, agents, MS(lag)));
-            // Threads that end at different times have a mean in one figure and not in the other.
+            // Threads that end at different times are averaged in one figure only.
             let disagree = s.reasons.iter().any(|reason| reason.contains("disagree"));
             assert!(lag > 0 || !disagree, "{agents} agents, {duration}: {:?}", s.reasons);
             (s.duration_s, s.requests.per_s, s.latency_us.count, s.connections.held)
@@ -352,7 +352,7 @@ fn full_load_on_agents_is_as_long_as_in_one_process() {
         let longest = MS(duration + u64::from(THREADS - 1) * lag);
         assert_eq!((alone.0, alone.3), (longest.secs_f64(), CONNECTIONS), "{duration} {lag}");
         if lag == 0 {
-            // A response each 10 ms.
+            // A response every 10 ms.
             assert!((alone.1 - 100.0 * CONNECTIONS as f64).abs() < 1e-6, "{duration}: {}", alone.1);
         }
         for agents in 1..=3 {

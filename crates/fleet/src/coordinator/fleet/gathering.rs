@@ -1,4 +1,4 @@
-//! Which agents there are, and whether they are enough.
+//! Finds the agents at a server, and checks whether they suffice.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::{
     waiting::Waiting,
 };
 
-/// Agents are asked for, and reply within this time.
+/// Maximum time for agents to reply to an inquiry.
 const GATHERS: Nanos = Nanos::from_millis(1_200);
-/// More agents are waited for.
+/// Maximum time to wait for more agents.
 const WAITS: Nanos = Nanos::from_secs(120);
-/// How often it is looked whether the waiting is to end.
+/// Polling interval for the end of the wait.
 const LOOKS: Nanos = Nanos::from_millis(50);
 
-/// Octets of a message around an offer.
+/// Bytes of a message besides an offer.
 const AROUND: usize = 1_024;
 
-/// Agents of this protocol, busy or not; returns early once the number waited for has replied.
+/// All agents of this protocol, busy or not. Returns early once the requested number has replied.
 ///
 /// # Errors
-/// One is of another version, NATS does not let it listen, or Ctrl-C.
+/// An agent has another version, NATS refuses the subscription, or Ctrl-C.
 pub(super) fn agents(
     link: &Link,
     clock: &Clock,
@@ -45,7 +45,7 @@ pub(super) fn agents(
         waiting.go_on(|| joined(found.values(), wanted))?;
         let waits = match wanted {
             Some(wanted) if left().next().is_none() && free < wanted => WAITS,
-            // Whether the coordinator of that run is no more shows in a moment.
+            // Whether that run has lost its coordinator is known in a moment.
             _ if left().any(|busy| busy.silent < SILENT) => GATHERS + SILENT,
             _ => GATHERS,
         };
@@ -72,7 +72,7 @@ pub(super) fn agents(
     Ok(agents)
 }
 
-/// How far it is with the agents that it waits for: how many are free, of these, and what keeps the others.
+/// Describes the progress: how many of the requested agents are free, and why others are not.
 fn joined<'h>(agents: impl Iterator<Item = &'h Here> + Clone, wanted: Option<u32>) -> String {
     let free = agents.clone().filter(|here| is_usable(here)).count() as u32;
     let all = Count(wanted.unwrap_or(free).into());
@@ -83,13 +83,13 @@ fn joined<'h>(agents: impl Iterator<Item = &'h Here> + Clone, wanted: Option<u32
     }
 }
 
-/// What keeps those of these that are not free, if there are some.
+/// Describes why agents are not free; `None` if all are.
 fn others<'h>(agents: impl Iterator<Item = &'h Here>) -> Option<String> {
     let (mut drain, mut busy) = (0, BTreeMap::<&str, u64>::new());
     for here in agents {
         match &here.run {
             Some(of) => *busy.entry(&of.run).or_default() += 1,
-            // It does so while it calibrates, too.
+            // An agent also drains while it calibrates.
             None => drain += u64::from(here.is_draining),
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn is_usable(here: &Here) -> bool {
     here.run.is_none() && !here.is_draining
 }
 
-/// Whether as many of these as are wanted are free.
+/// Whether enough of these agents are free.
 pub(super) fn enough(agents: &[Here], wanted: Option<u32>) -> Result<(), String> {
     let free = agents.iter().filter(|here| is_usable(here)).count() as u32;
     match wanted {
@@ -121,7 +121,7 @@ pub(super) fn enough(agents: &[Here], wanted: Option<u32>) -> Result<(), String>
     }
 }
 
-/// Whether an offer is no longer than a message may be.
+/// Whether an offer fits into a message.
 pub(super) fn fits(link: &Link, offer: &Offer) -> Result<(), String> {
     let (size, most) = (serde_json::to_vec(offer).expect("an offer is data").len(), link.longest());
     if size + AROUND > most {

@@ -1,33 +1,33 @@
-//! Whether the broker replies: one that stands still keeps its connections, and nothing comes over them.
+//! Whether the broker responds. One that is suspended keeps its connections, so that the connection state alone does not show it.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use units::Nanos;
 
-/// Agents report each second: after this long without any report the broker is asked whether it is there.
+/// Silence after which the broker is probed. Agents report every second.
 const QUIET: Nanos = Nanos::from_millis(1_500);
-/// A broker that is there replies within this time. With the time before, less than it takes until an agent is lost.
+/// Maximum time for its reply. Together with [`QUIET`] shorter than the time after which agents count as lost.
 const REPLIES: Nanos = Nanos::from_secs(1);
 
-/// What came by way of the broker, and what did not.
+/// What arrived from the broker, and pending probes.
 #[derive(Default)]
 pub(super) struct Reach {
-    /// When something came last.
+    /// When something last arrived.
     heard: Nanos,
-    /// When it was first asked since then.
+    /// When it was first probed since then.
     asked: Option<Nanos>,
-    /// Where its reply arrives; an end without one is none.
+    /// Receives the reply; a disconnection is not a reply.
     reply: Option<Receiver<()>>,
     was_silent: bool,
 }
 
 impl Reach {
-    /// Something came by way of it.
+    /// Notes that something arrived from the broker.
     pub(super) fn hear(&mut self, now: Nanos) {
         (self.heard, self.asked, self.reply) = (now, None, None);
     }
 
-    /// Goes on; `ask` asks the broker whether it is there. Whether that has changed.
+    /// Advances the state; `ask` probes the broker. Returns whether its silence began or ended.
     pub(super) fn poll(&mut self, now: Nanos, ask: impl FnOnce() -> Receiver<()>) -> bool {
         match self.reply.as_ref().map(Receiver::try_recv) {
             Some(Ok(())) => self.hear(now),
@@ -42,7 +42,7 @@ impl Reach {
         std::mem::replace(&mut self.was_silent, is_silent) != is_silent
     }
 
-    /// It does not reply.
+    /// Whether the broker does not reply.
     pub(super) fn is_silent(&self, now: Nanos) -> bool {
         self.asked.is_some_and(|asked| now.since(asked) >= REPLIES)
     }
@@ -56,7 +56,7 @@ mod tests {
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-    /// Goes on; whether anything changed, and where a reply to what was asked goes.
+    /// Polls; returns whether the state changed, and the sender for a reply to a new probe.
     fn poll(reach: &mut Reach, ms: u64) -> (bool, Option<Sender<()>>) {
         let mut asked = None;
         let has_changed = reach.poll(MS(ms), || {
@@ -77,7 +77,7 @@ mod tests {
         assert!(matches!(poll(&mut reach, 3_400), (false, None)), "its reply is awaited");
         assert!(matches!(poll(&mut reach, 3_500), (true, None)));
         assert!(reach.is_silent(MS(3_500)));
-        // That question has failed; the next one is no fresh start.
+        // That probe has failed; the next one does not restart the silence.
         drop(first);
         let (has_changed, second) = poll(&mut reach, 7_500);
         assert!(!has_changed && reach.is_silent(MS(7_500)));

@@ -1,4 +1,4 @@
-//! The agents of a run, as its conductor sees them.
+//! A fleet as the [`Workers`] of a run's conductor.
 
 use plan::Role;
 use run::{Order, Update, Workers};

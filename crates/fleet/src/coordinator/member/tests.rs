@@ -24,7 +24,7 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
         (14, 14, 10e3),
         "it was lost after its load, and its longest stall"
     );
-    // Of one that is lost in its load nothing is held: its lease expires.
+    // An agent that is lost during its load holds nothing: its lease expires.
     let mut member = Member::again(Incarnation { id: "b".to_owned(), nonce: 1 }, Answer::None);
     member.add_workers(0, &roles);
     assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
@@ -63,12 +63,13 @@ fn requests_under_way_when_an_agent_is_lost_are_lost_with_it() {
     assert_eq!(member.summary(None).requests_lost, 0, "they go on");
     member.lose_unheard(&mut VecDeque::new());
     assert_eq!(member.summary(None).requests_lost, 10, "those of the probe are none of the load");
-    // What comes late: one population's have ended, without a response in time.
+    // Late ticks: the load of one population has ended, without responses in time.
     count(&mut member, [(7, 7), (1, 0), (2, 0)]);
     assert_eq!(member.summary(None).requests_lost, 2);
 }
 
-/// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
+/// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order. Returns what was taken, and whether it is
+/// complete.
 fn taken(order: &[u64], sealed: [u64; 3]) -> (u64, bool) {
     let tick = |sent| Tick { counts: Counts { sent, ..Counts::default() }, ..Tick::default() };
     let mut sums = Sums::default();
@@ -111,7 +112,7 @@ fn how_long_no_agent_had_the_part_of_a_lost_one_is_known() {
     member.heard = s(20);
     assert_eq!(member.summary(None).gap_s, 0.0);
     member.lose_unheard(&mut VecDeque::new());
-    // It reports once more, too late to have its part again.
+    // It reports once more, too late to get its part back.
     member.is_replaced = true;
     member.be_heard(s(30), &mut VecDeque::new());
     member.be_taken_over("b".to_owned(), s(36));

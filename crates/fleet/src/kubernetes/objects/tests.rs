@@ -4,7 +4,7 @@ use units::Nanos;
 use super::Objects;
 use crate::kubernetes::{Kubernetes, Needs, schema};
 
-/// All objects that a request makes, in the order in which they are created.
+/// All objects of a request, in the order in which they are created.
 fn objects(text: &str, needs: &Needs) -> Vec<Value> {
     let asked = Kubernetes::parse(text).unwrap();
     let objects = Objects {
@@ -100,7 +100,7 @@ fn agents_and_their_memory_follow_the_connections() {
     assert_eq!(sizes("k8s", 50_000, None), (1, "1152Mi".to_owned()));
     assert_eq!(sizes("k8s", 50_001, None), (2, "768Mi".to_owned()));
     assert_eq!(sizes("k8s", 1_000_000, None), (20, "1152Mi".to_owned()));
-    // Fewer than there should be have the more.
+    // Fewer agents than the default get more memory each.
     assert_eq!(sizes("k8s", 1_000_000, Some(2)), (2, "8192Mi".to_owned()));
     assert_eq!(sizes("k8s?memory=2Gi", 1_000_000, Some(2)), (2, "2048Mi".to_owned()));
 }

@@ -1,4 +1,4 @@
-//! The checker itself, and all that is in `deploy/kubernetes`.
+//! Tests of the checker, and of everything in `deploy/kubernetes`.
 
 use std::{
     path::{Path, PathBuf},
@@ -42,7 +42,7 @@ fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes")
 }
 
-/// The objects of a text of YAML documents; each is what the API takes.
+/// Parses YAML documents; each must be a valid object.
 fn objects(name: &str, text: &str) -> Vec<Value> {
     let read: Vec<Value> = serde_saphyr::from_multiple(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     for object in &read {
@@ -101,7 +101,7 @@ fn each_user_may_use_its_subjects_and_an_agent_no_others() {
     assert!(!may("agent", "subscribe", &run) && !may("agent", "publish", "$JS.API.STREAM.DELETE.throng"));
 }
 
-/// What the chart is rendered with, beside its own values.
+/// Values with which the chart is rendered, besides its defaults.
 const VALUES: &[&[&str]] = &[
     &[
         "--set",
@@ -137,7 +137,7 @@ fn helm() -> PathBuf {
     folders.map(|folder| folder.join("helm")).find(|program| program.is_file()).expect("helm is there")
 }
 
-/// The chart as helm renders it.
+/// The chart as rendered by helm.
 fn render() -> String {
     let helm = helm();
     let render = |values: &&[&str]| {
@@ -150,7 +150,7 @@ fn render() -> String {
     VALUES.iter().map(render).collect()
 }
 
-/// FNV-1a over all files of the chart, and the values that it is rendered with.
+/// FNV-1a over all files of the chart, and the values with which it is rendered.
 fn digest() -> String {
     let chart = deploy().join("chart");
     let templates = std::fs::read_dir(chart.join("templates")).unwrap().map(|entry| entry.unwrap().path());

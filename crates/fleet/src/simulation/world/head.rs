@@ -13,7 +13,7 @@ use crate::{
 pub(super) struct Head {
     pub(super) coordinator: Coordinator,
     pub(super) outbox: Outbox,
-    /// As far as it has read the log.
+    /// Number of log entries read.
     pub(super) read: usize,
     pub(super) replay: Option<Replay>,
 }
@@ -27,7 +27,7 @@ impl Head {
         while let Some(Logged { at, stamp, entry }) = log.get(self.read) {
             self.read += 1;
             match &mut self.replay {
-                // What it reads before it leads happens again once it does.
+                // What it reads before it leads is replayed afterwards.
                 Some(replay) if self.coordinator.start().is_none() => {
                     if let Some(time) = replay.add(*stamp, entry.clone(), term) {
                         self.coordinator.lead_from(now, at.since(time));

@@ -1,4 +1,4 @@
-//! How many may wait at the target's listeners, and what makes more of it.
+//! The accept queues of the target's listeners, and how to lengthen them.
 
 use super::{
     doctor::{here, line, line_of, listening, with_servers},
@@ -28,13 +28,13 @@ fn the_targets_backlog_is_seen() {
     let short = "warn target's backlog: at most 128 waiting, up to 300 simultaneous dials";
     let own = "raise the backlog in the target's call of listen() to 4096, and restart it";
     let sysctl = "sysctl -w net.core.somaxconn=4096";
-    // The server asks for no more.
+    // The server's backlog is the limit.
     check(&[128], "4096\n", 300, &format!("{short}: {own}"));
-    // The kernel allows no more.
+    // The kernel's limit is too low.
     check(&[128], "128\n", 300, &format!("{short}: {sysctl}  # then restart the target"));
-    // The server asks for less than the kernel allows, which does not suffice either.
+    // The server's backlog is below the kernel's limit, which is too low as well.
     check(&[128], "256\n", 300, &format!("{short}: {sysctl}  # then {own}"));
-    // Two of 256 would.
+    // Two queues of 256 would suffice.
     check(&[64, 64], "256\n", 300, &format!("{short}: {own}"));
     check(&[64, 64], "64\n", 300, &format!("{short}: {sysctl}  # then restart the target"));
 }

@@ -1,5 +1,4 @@
-//! What doctor shows beyond a run's warnings: limits that suffice, those that are hidden, the target's side, and
-//! what may be mended.
+//! What doctor shows in addition to a run's warnings: sufficient limits, unreadable ones, the target's side, and what it can fix.
 
 use super::*;
 use crate::{Listener, addresses::foreign};
@@ -92,7 +91,7 @@ fn time_wait_takes_tuples_for_a_while() {
     let machine = Machine::with(&waiting);
     let found = capacity(&machine.root(), &with(1_499));
     assert_eq!((found.connections, found.limited_by), (999, "ports"));
-    // What is only warned of is not refused.
+    // Warnings do not limit the capacity.
     let found = capacity_after_time_wait(&machine.root(), &with(1_499));
     assert_eq!((found.connections, found.limited_by), (1_499, "ports"));
 }
@@ -125,9 +124,9 @@ fn queues_take_the_dials_of_a_shard() {
     check("1024\n", &here(1_000_000), &fits.replace("16", "1,024"));
     let short = "warn accept queue: at most 16 waiting, up to 17 simultaneous dials";
     check("16\n", &here(17), &format!("{short}: sysctl -w net.core.somaxconn=4096"));
-    // Connections that are dialled at a rate do not wait together.
+    // Connections dialled at a rate do not wait simultaneously.
     check("16\n", &Need { dials: 16, ..here(600) }, fits);
-    // The queue of another machine is not ours to see.
+    // The queue of another machine is not visible.
     check("16\n", &need(17), "");
 
     let half = |most, cookies| {
@@ -179,13 +178,14 @@ fn tls_and_http2_take_memory_at_each_end() {
     check(of(1.0, 1.0), false, both);
     let half = "8.9 MiB needed (9,312 bytes per connection, both ends here, TLS 256 of them)";
     check(of(0.5, 0.0), true, half);
-    // Only the client's end captures, hears and beats; 300 of three in four, and 80 of one in a hundred.
+    // Only the client's end keeps captures, messages and heartbeats: 300 bytes for three in four connections, and 80 for one in a
+    // hundred.
     let kept = Layers { captures: 225.0, messages: 0.8, beats: 48.0, ..Layers::default() };
     let client = "4.6 MiB needed (4,802 bytes per connection, captured values 225 of them, messages of the server 1 of them, heartbeats and PINGs 48 of them)";
     check(kept, false, client);
     let here = "8.9 MiB needed (9,330 bytes per connection, both ends here, captured values 225 of them, messages of the server 1 of them, heartbeats and PINGs 48 of them)";
     check(kept, true, here);
-    // It counts against the memory, too.
+    // They count against memory too.
     let small = [("proc/meminfo", "MemTotal: 100000 kB\nMemAvailable: 45280 kB\n")];
     let fitting = |layers| capacity(&Machine::with(&small).root(), &Need { layers, ..need(1) }).connections;
     assert_eq!((fitting(of(0.0, 0.0)), fitting(of(1.0, 1.0))), (10_240, 45_280 * 1_024 / 5_040));
@@ -328,7 +328,7 @@ pub(super) fn listening(backlog: u64) -> Listener {
 #[test]
 fn the_targets_own_limit_is_seen() {
     let check = |servers: &[(u32, u32, &str, &[&str])], open, expected: &str| {
-        // As many are kept for slow responses: they are not expected to be there.
+        // This many are reserved for slow responses, and not expected to be open.
         let need = Need { connections: 2 * open, listeners: vec![listening(128)], ..here(open) };
         let machine = with_servers(servers);
         assert_eq!(line_of(&machine, &need, "target's open files"), expected);
@@ -351,7 +351,7 @@ fn the_targets_own_limit_is_seen() {
         1_000_000,
         "ok target's open files: nginx (9): 1,024 allowed, 2 open, exceeded with tables of io_uring, 1,000,000 needed",
     );
-    // The listener, and so each connection, is in the tables of threads.
+    // The listener, and therefore each connection, is in the file tables of threads.
     let machine = with_servers(one);
     std::fs::remove_file(machine.root().path("proc/9/fd/0")).unwrap();
     machine.link("proc/9/task/10/fd/3", "socket:[7]");
@@ -360,7 +360,7 @@ fn the_targets_own_limit_is_seen() {
         line_of(&machine, &many, "target's open files"),
         "ok target's open files: nginx (9): 1,024 allowed, 1 open, exceeded with file tables of its threads, 1,000,000 needed"
     );
-    // The master takes none, its two workers share them.
+    // The master accepts none; its two workers share them.
     let workers: &[(u32, u32, &str, &[&str])] =
         &[(10, 1, "99999", &[]), (11, 10, "1024", &[]), (12, 10, "1024", &[])];
     let value = "target's open files: nginx (11): 1,024 allowed, 1 open, and so on: 2 processes";
@@ -392,7 +392,7 @@ fn missing_sources_are_repaired_by_addresses_or_a_route() {
         repairs("10.77.0.0/30", &[]),
         ["ip addr add 10.77.0.1/32 dev eth0", "ip addr add 10.77.0.2/32 dev eth0"]
     );
-    // One of the two is there already.
+    // One of the two already exists.
     let one = ("proc/net/fib_trie", "  |-- 10.77.0.1\n     /32 host LOCAL\n");
     assert_eq!(repairs("10.77.0.0/30", &[one]), ["ip addr add 10.77.0.2/32 dev eth0"]);
     assert_eq!(repairs("10.77.0.0/24", &[]).len(), 254);
@@ -421,8 +421,8 @@ fn commands_survive_a_shell() {
 }
 
 proptest! {
-    /// No repair makes a limit smaller, whatever a machine has; and after it there is no complaint about it.
-    /// Two settings are no limits: a switch, and a range that becomes wider.
+    /// No repair lowers a limit, on any machine, and afterwards the finding is gone. Two settings are not limits: a switch, and a range
+    /// that becomes wider.
     #[test]
     fn repairs_only_ever_raise(
         (connections, ends) in (1u64..40_000_000, any::<bool>()),

@@ -15,7 +15,7 @@ use crate::remote::PATIENCE;
 /// Maximum length of a response, bytes.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// To one address. Users of it take turns.
+/// A connection to one address. Its users take turns.
 #[derive(Clone, Debug)]
 pub(in crate::remote) struct Connection {
     address: SocketAddr,
@@ -27,21 +27,21 @@ type Response = (u16, String);
 
 /// Why a request has no response.
 enum Failed {
-    /// The connection ended before the response began.
+    /// The connection ended before a response began.
     Lost(String),
-    /// It may still come.
+    /// The response may still arrive.
     Late,
-    /// What came is none.
+    /// The response is not valid.
     Wrong(String),
 }
 
 impl Connection {
-    /// A new one, made with the first question.
+    /// A new connection, opened by the first request.
     pub(in crate::remote) fn new(address: SocketAddr) -> Connection {
         Connection { address, link: Arc::default() }
     }
 
-    /// The one of this process to this address.
+    /// The connection that all users in this process share for this address.
     pub(in crate::remote) fn kept(address: SocketAddr) -> Connection {
         static ALL: Mutex<BTreeMap<SocketAddr, Connection>> = Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ struct Link {
     input: Vec<u8>,
     /// Outstanding requests.
     owed: u32,
-    /// The other side closes it.
+    /// The peer will close it.
     ends: bool,
 }
 
@@ -109,10 +109,10 @@ impl Link {
         Ok(Link { stream, input: Vec::new(), owed: 0, ends: false })
     }
 
-    /// Responses to earlier requests are skipped.
+    /// Sends a request; skips responses to earlier ones.
     fn send(&mut self, request: &str) -> Result<Response, Failed> {
         let clock = Clock::start();
-        // One that is still owed is waited for first: a peer that is only slow is not flooded.
+        // Waits for outstanding responses first, so that a slow peer is not flooded.
         while self.owed > 0 {
             self.read_response(&clock)?;
         }
@@ -140,7 +140,7 @@ impl Link {
     fn read(&mut self, clock: &Clock) -> Result<usize, Failed> {
         let mut piece = [0; 4096];
         loop {
-            // A peer that dribbles has no more time than one that sends at once.
+            // A peer that sends byte by byte has no more time than another.
             let left = PATIENCE.since(clock.now());
             if left == Nanos::ZERO {
                 return Err(Failed::Late);
@@ -162,8 +162,8 @@ impl Link {
         }
     }
 
-    /// The response at the start of the input, and its length, if complete; without a length it ends with the connection
-    /// (RFC 9112 section 6.3).
+    /// The response at the start of the input and its length, if it is complete. Without a `Content-Length` it ends with the connection
+    /// (RFC 9112, section 6.3).
     fn parse(&mut self, is_end: bool) -> Result<Option<(usize, Response)>, Failed> {
         let mut room = [httparse::EMPTY_HEADER; 32];
         let mut response = httparse::Response::new(&mut room);
@@ -193,7 +193,7 @@ impl Link {
     }
 }
 
-/// An end before the first byte is one of a connection that was lost.
+/// If nothing was received, the connection counts as lost.
 fn not_http(is_lost: bool) -> Failed {
     let why = "the response is not HTTP".to_owned();
     if is_lost { Failed::Lost(why) } else { Failed::Wrong(why) }

@@ -1,4 +1,4 @@
-//! A peer: a connection, kept between its requests.
+//! A peer: a persistent connection with its requests.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -11,7 +11,7 @@ use units::Nanos;
 use super::Reply;
 use crate::remote::{KEPT, PATIENCE};
 
-/// The longest head that is read, bytes.
+/// Maximum length of a request head, in bytes.
 const MAX_HEAD: usize = 8 << 10;
 
 #[derive(Debug)]
@@ -19,14 +19,14 @@ pub(super) struct Peer {
     pub(super) stream: TcpStream,
     pub(super) from: IpAddr,
     input: Vec<u8>,
-    /// What it has not taken yet.
+    /// Output that the peer has not accepted yet.
     output: Vec<u8>,
-    /// Since when we wait for its request head, or for it to read a response; and until when.
+    /// When the wait for its request, or for it to read a response, began; and when it ends.
     pub(super) since: Nanos,
     until: Nanos,
-    /// One of its requests was right.
+    /// It has sent at least one valid request.
     pub(super) has_asked: bool,
-    /// After what is in `output` it ends.
+    /// The connection ends after the output.
     ends: bool,
     pub(super) is_gone: bool,
 }
@@ -71,7 +71,7 @@ impl Peer {
         }
     }
 
-    /// What its time being over leads to.
+    /// Handles the end of the wait.
     pub(super) fn pass(&mut self, now: Nanos) {
         if self.is_gone || now < self.until {
             return;
@@ -89,7 +89,7 @@ impl Peer {
             Ok(0) => self.is_gone = true,
             Ok(n) => {
                 if self.input.is_empty() && self.has_asked {
-                    // Its next request: as a first one from here on.
+                    // The wait for its next request begins, as for a first one.
                     (self.since, self.until) = (now, now + PATIENCE);
                 }
                 self.input.extend_from_slice(&piece[..n]);
@@ -127,7 +127,7 @@ fn head_length(input: &[u8]) -> Option<usize> {
     input[..input.len().min(MAX_HEAD)].windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// Whether another request may follow this one (RFC 9112 section 9.3): not with HTTP/1.0, nor after content.
+/// Whether another request may follow this one (RFC 9112, section 9.3): not with HTTP/1.0, and not after content.
 fn may_go_on(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut lines = head.lines();

@@ -1,4 +1,4 @@
-//! Runs that end before their time by themselves.
+//! Runs that end early on their own.
 
 use samples::Counts;
 
@@ -31,11 +31,11 @@ fn a_load_whose_connections_are_all_lost_has_ended_early() {
     };
     check(Counts { dropped: 10, ..Counts::default() }, true);
     check(Counts { finished: 9, dropped: 1, ..Counts::default() }, true);
-    // Each has done what it came for.
+    // Each has completed its work.
     check(Counts { finished: 10, ..Counts::default() }, false);
 }
 
-/// Nothing of it is used.
+/// The result of an interrupted search step is not used.
 #[test]
 fn an_interrupted_step_of_a_search_does_not_wait_long_for_a_silent_worker() {
     let plan = scenario("connections = 10\nduration = \"10s\"");
@@ -84,7 +84,7 @@ fn a_wait_for_the_broker_is_longer_than_one_for_reports() {
     conductor.handle_signal();
     assert!(conductor.step(S(10)).drains);
     assert_eq!(conductor.waiting_for(MS(11_900)), None, "reports take as long");
-    // The timeout of a request, and three reports.
+    // The timeout of a request, plus three report intervals.
     assert_eq!(conductor.waiting_for(S(12)), Some((Awaited::Reports, S(4))));
     conductor.patience.handle_disconnected(S(12));
     assert_eq!(conductor.waiting_for(S(12)), Some((Awaited::Broker, S(64))));

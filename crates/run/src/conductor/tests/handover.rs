@@ -1,15 +1,15 @@
-//! The end of a run that is bounded by a number, where others are to do what a lost worker did.
+//! The end of a run with a fixed number of requests, where other workers take over the load of a lost one.
 
 use super::*;
 
 const BOUNDED: &str = "connections = 8\nrequests = 60";
 
-/// The tick of a worker whose load ends with this second.
+/// The last tick of a worker, whose load ends in this second.
 fn ending(second: u64, answered: u64) -> Tick {
     Tick { phase: Phase::Drain, ramped_at: S(1), ..counted(second, 4, answered) }
 }
 
-/// The second of two workers is lost, and others are to do what it did; the first has done its own in second 5.
+/// The second of two workers is lost, and others are to take over its load; the first one completes its load in second 5.
 fn left(plan: &Plan) -> Conductor<'_> {
     let model = Model::new(plan, 2, MS(400), S(1)).on_agents();
     let mut conductor = Conductor::new(plan, &model, Nanos::ZERO, MS(400));
@@ -28,7 +28,7 @@ fn the_load_lasts_until_others_have_done_what_a_lost_worker_did() {
     let plan = scenario(BOUNDED);
     let mut conductor = left(&plan);
     assert!(!conductor.step(S(5)).drains);
-    // It goes on, whatever those that are left have reported.
+    // The run continues, although the load of the remaining worker has ended.
     let line = conductor.poll_line(S(7)).expect("it is over");
     assert_eq!((line.phase, line.open), (Phase::Hold, 4));
     assert!(!conductor.step(S(19)).drains, "it is not taken over");
@@ -51,7 +51,7 @@ fn what_no_worker_takes_over_is_not_waited_for() {
     conductor.hands_over = false;
     assert!(conductor.step(S(6)).has_ended);
     assert_eq!(conductor.finish().1.ended, S(5));
-    // Nor where none is left that could.
+    // No handover either if no worker is left.
     let mut model = Model::new(&plan, 1, MS(400), S(1)).losing(0, Nanos::ZERO).on_agents();
     let mut conductor = left(&plan);
     while conductor.gather(&mut model).is_some() {}
@@ -66,7 +66,7 @@ fn a_signal_and_the_time_of_the_run_end_the_wait() {
     assert!(conductor.step(S(6)).is_over);
     let plan = scenario(&format!("{BOUNDED}\nduration = \"10s\""));
     let mut conductor = left(&plan);
-    // Full load has begun at 1.4 s.
+    // Full load began at 1.4 s.
     assert!(!conductor.step(MS(11_399)).drains);
     assert!(conductor.step(MS(11_400)).is_over);
 }

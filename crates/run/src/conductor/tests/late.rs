@@ -1,5 +1,4 @@
-//! What the end of a tick does not say: of a worker that was lost, and whose load ended meanwhile; and of connections that came and
-//! went.
+//! Late ticks: of a lost worker whose load ended meanwhile, and of connections that come and go.
 
 use super::*;
 
@@ -16,7 +15,7 @@ fn the_connections_of_a_second_are_counted_once_where_a_load_ended_in_it() {
         phase: Phase::Drain,
         ..counted(2, 4, answered)
     };
-    // Two of each second.
+    // Two ticks per second.
     let late =
         [ending(1_000, 1_450, 1), ending(1_450, 2_000, 2), ending(2_000, 2_700, 4), ending(2_700, 3_000, 8)];
     late.iter().for_each(|tick| conductor.handle_tick(1, tick));
@@ -27,12 +26,12 @@ fn the_connections_of_a_second_are_counted_once_where_a_load_ended_in_it() {
     assert_eq!((conductor.open(), conductor.sum(|tick| tick.counts.answered)), (4, 35));
 }
 
-/// Of lines, or of what comes late: when each began and ended, connections and responses.
+/// The begin, end, connections and responses of these ticks.
 fn seen(ticks: &[Tick]) -> Vec<(Nanos, Nanos, u64, u64)> {
     ticks.iter().map(|tick| (tick.from, tick.until, tick.open, tick.counts.answered)).collect()
 }
 
-/// Two workers of a fleet, of which one is silent for some seconds, and then for so long that it is lost.
+/// Two workers of a fleet. One is silent for a few seconds at first, and later until it counts as lost.
 #[test]
 fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back() {
     let plan = scenario("connections = 8\nduration = \"60s\"");
@@ -41,7 +40,7 @@ fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back(
     let mut lines = Vec::new();
     (0..2).for_each(|worker| conductor.handle_tick(worker, &counted(1, 4, 10)));
     lines.extend(conductor.poll_line(S(1)));
-    // Each line waits a second for the silent one, and what the other counts meanwhile is of the next.
+    // Each line waits up to a second for the silent worker; ticks of the other one that arrive meanwhile belong to the next line.
     for second in 2..=4 {
         conductor.handle_tick(0, &counted(second, 4, 10));
         lines.extend(conductor.poll_line(S(second) + MS(10)));
@@ -51,9 +50,9 @@ fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back(
     lines.extend(conductor.poll_line(S(4) + MS(50)));
     let expected = [(S(0), S(1), 8, 20), (S(1), S(2), 8, 10), (S(2), S(3), 8, 10), (S(3), S(4), 8, 17)];
     assert_eq!(seen(&lines), expected);
-    // Its connections were among those shown.
+    // Its connections were in the lines shown.
     assert_eq!(seen(&conductor.take_late()), [(S(1), S(2), 0, 7), (S(2), S(3), 0, 7)]);
-    // Once it is lost they are not, also where it is back before what it counted comes.
+    // Once it is lost they are not, even if it comes back before its late ticks arrive.
     conductor.handle_lost(1);
     conductor.handle_tick(0, &counted(5, 4, 10));
     lines.extend(conductor.poll_line(S(5)));
@@ -64,7 +63,7 @@ fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back(
     lines.extend(conductor.poll_line(S(6) + MS(50)));
     assert_eq!(seen(&lines[4..]), [(S(4), S(5), 4, 10), (S(5), S(6), 8, 17)]);
     assert_eq!(seen(&conductor.take_late()), [(S(4), S(5), 4, 7)]);
-    // One that stood still counts in the second in which it goes on, and that is no longer for it.
+    // The tick of a suspended worker belongs to the second in which it resumed, whose line has already been emitted.
     for second in 7..=8 {
         conductor.handle_tick(0, &counted(second, 4, 10));
         lines.extend(conductor.poll_line(S(second) + MS(10)));
@@ -76,7 +75,7 @@ fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back(
     assert_eq!(conductor.finish().1.totals.counts.answered, 155);
 }
 
-/// It was lost for the broker was away, and a user did not wait for that.
+/// It was lost while the broker was away, and the user did not wait for it.
 #[test]
 fn the_load_lasted_as_long_as_what_comes_late_of_it() {
     let plan = scenario("connections = 4\nduration = \"60s\"");
@@ -112,14 +111,14 @@ fn each_connection_of_lost_workers_is_in_one_sum() {
     }
     conductor.step(S(1));
     (1..3).for_each(|worker| conductor.handle_lost(worker));
-    // One of them loses a connection before it is gone for good; the other is back.
+    // One of them loses a connection before it is lost for good; the other one is back.
     let mut late = tick(2, 3, Phase::Hold);
     late.counts.dropped = 1;
     conductor.handle_tick(1, &late);
     conductor.handle_back(2);
     [0, 2].into_iter().for_each(|worker| conductor.handle_tick(worker, &tick(4, 4, Phase::Drain)));
     assert!(conductor.step(S(4)).has_ended);
-    // What it held until the end was held.
+    // Its connections were held until the end.
     conductor.handle_lost(2);
     let record = conductor.finish().1;
     let measured = &record.populations[0];

@@ -1,4 +1,4 @@
-//! Workers that apply their commands, each with its share of the load, and a target that behaves as configured.
+//! Modelled workers that apply orders, each with its share of the load, and a target with configurable behaviour.
 
 use super::*;
 use plan::Part;
@@ -9,32 +9,32 @@ pub(super) struct Model {
     period: Nanos,
     workers: Vec<Worker>,
     read: Option<Tick>,
-    /// Each with the time when it was given.
+    /// Orders with the time at which they were given.
     pub(super) orders: Vec<(Nanos, Order)>,
     target: Target,
-    /// They run on agents.
+    /// The workers run on agents.
     has_agents: bool,
-    /// What one that is lost did is to be taken over until then.
+    /// Until then, other workers may take over the load of a lost one.
     hands_over_until: Nanos,
-    /// One that is lost may come back until then.
+    /// Until then, a lost worker may come back.
     comes_back_until: Nanos,
-    /// Those that end without an order do not say so.
+    /// Workers that end without an order are not reported as lost.
     is_silent: bool,
 }
 
-/// The results of dials, connections and requests.
+/// The behaviour of the target.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     /// Time after an order until all connections are open.
     pub(super) takes: Nanos,
-    /// All connections are lost then, and none of them comes back.
+    /// When all connections are lost for good.
     pub(super) loses_at: Nanos,
-    /// This many requests of each worker never get a response.
+    /// Requests per worker that never get a response.
     pub(super) waiting: u64,
 }
 
 impl Target {
-    /// It accepts immediately, and responds to all.
+    /// Accepts immediately, and responds to all requests.
     pub(super) const GOOD: Target = Target { takes: Nanos::ZERO, loses_at: Nanos::NEVER, waiting: 0 };
 }
 
@@ -43,17 +43,17 @@ struct Worker {
     tick: Tick,
     open: u64,
     wanted: u64,
-    /// When it has as many as are wanted; never, where it does.
+    /// When all wanted connections will be open; [`Nanos::NEVER`] if they already are.
     there_at: Nanos,
     ramped_at: Nanos,
     hold_from: Nanos,
     until: Nanos,
     draining: bool,
     stopped: bool,
-    /// It has something to report at once.
+    /// Has something to report at once.
     news: bool,
     lost: bool,
-    /// It ends without an order then.
+    /// When it ends without an order.
     dies_at: Nanos,
 }
 
@@ -89,17 +89,17 @@ impl Model {
         }
     }
 
-    /// The same, on agents.
+    /// The same model on agents.
     pub(super) fn on_agents(self) -> Model {
         Model { has_agents: true, ..self }
     }
 
-    /// Until then, others are to take over what one that is lost did.
+    /// Others may take over the load of a lost worker until this time.
     pub(super) fn handing_over(self, until: Nanos) -> Model {
         Model { hands_over_until: until, ..self }
     }
 
-    /// Until then, one that is lost may come back.
+    /// A lost worker may come back until this time.
     pub(super) fn coming_back(self, until: Nanos) -> Model {
         Model { comes_back_until: until, ..self }
     }
@@ -108,19 +108,19 @@ impl Model {
         Model { target, ..self }
     }
 
-    /// One of them ends without an order.
+    /// One worker ends without an order at this time.
     pub(super) fn losing(mut self, worker: u32, at: Nanos) -> Model {
         let nth = worker as usize % self.workers.len();
         self.workers[nth].dies_at = at;
         self
     }
 
-    /// The same, but it is not noticed.
+    /// The same, but unnoticed.
     pub(super) fn silencing(self, worker: u32, at: Nanos) -> Model {
         Model { is_silent: true, ..self.losing(worker, at) }
     }
 
-    /// The orders to all that end something.
+    /// The orders to all workers that end something.
     pub(super) fn of_all(&self) -> Vec<&'static str> {
         let of_all = self.orders.iter().filter_map(|(_, order)| match order {
             Order::All(Control::Until(at)) if *at < Nanos::NEVER => Some("Until"),
@@ -215,7 +215,7 @@ impl Worker {
         }
     }
 
-    /// When it hands over its next tick.
+    /// When it delivers its next tick.
     fn acts_at(&self, now: Nanos, period: Nanos, target: Target) -> Nanos {
         match (self.news, self.stopped) {
             (true, _) => now,
@@ -232,7 +232,7 @@ impl Worker {
     fn report(&mut self, now: Nanos, target: Target) -> Tick {
         let counts = &mut self.tick.counts;
         if now >= self.there_at && !self.draining {
-            // What was lost does not come back.
+            // Lost connections do not come back.
             let wanted = if self.lost { self.open.min(self.wanted) } else { self.wanted };
             counts.opened += wanted.saturating_sub(self.open);
             counts.finished += self.open.saturating_sub(wanted);

@@ -1,4 +1,4 @@
-//! What holds of any plan, any workers and any commands.
+//! Properties that hold for any plan, any workers and any commands.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -10,7 +10,7 @@ fn stages() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
     stages.prop_filter("no stage starts a population", |stages| stages.iter().any(|(to, ..)| *to > 0))
 }
 
-/// A population of each load model, in these stages; one that would not move has no ramp.
+/// A population for each load model, in these stages; a stage without a change has no ramp.
 fn plan_of(stages: &[(u32, u64, u64)]) -> Plan {
     let mut text = "timeout = \"2s\"\n".to_owned();
     for (name, load) in [
@@ -29,7 +29,7 @@ fn plan_of(stages: &[(u32, u64, u64)]) -> Plan {
     scenario(&text)
 }
 
-/// The time of an order, its recipients and its effect; never is no time.
+/// The recipients, effect and time of an order; `None` for orders without a time.
 fn effect(order: &Order) -> Option<((u16, &'static str), Nanos)> {
     let (role, control) = match *order {
         Order::Load(nth, _, _, from) => return Some(((nth, "load"), from)),
@@ -46,12 +46,12 @@ fn effect(order: &Order) -> Option<((u16, &'static str), Nanos)> {
     (at < Nanos::NEVER).then_some(((role, what), at))
 }
 
-/// The ticks of a second: of each worker the ends of its ticks, in milliseconds, and what each counts.
+/// The ticks of one second: for each worker the ends of its ticks, in milliseconds, and their counts.
 fn second() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
     vec(vec((1..1_000_u64, 0..100_u64), 0..6), 3)
 }
 
-/// Ticks of workers that all report each second's end.
+/// Ticks of workers that all report the end of each second.
 fn ticks(seconds: &[Vec<Vec<(u64, u64)>>]) -> Vec<Vec<Vec<Tick>>> {
     let mut ends = [Nanos::ZERO; 3];
     let of_worker = |end: &mut Nanos, second: u64, own: &Vec<(u64, u64)>| {
@@ -75,11 +75,11 @@ fn ticks(seconds: &[Vec<Vec<(u64, u64)>>]) -> Vec<Vec<Vec<Tick>>> {
 }
 
 proptest! {
-    // A case is a whole run.
+    // Each case is a whole run.
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever the stages, however far away the workers are and however long their ticks: each stage comes to its end in
-    /// its time, what is ordered for a population comes in the order of its times, and nothing is ordered after the end.
+    /// Whatever the stages, the delay to the workers and the length of their ticks: each stage ends in time, orders for a population are
+    /// sorted by their times, and none follows the end.
     #[test]
     fn stages_end_and_orders_are_monotone(
         stages in stages(),
@@ -90,8 +90,7 @@ proptest! {
             .facing(Target { takes: MS(takes), ..Target::GOOD });
         let ran = play(&plan, model, &[]);
         let planned: u64 = stages.iter().map(|(_, ramp_ms, hold_ms)| ramp_ms + hold_ms).sum();
-        // A stage is pending until its last order has been applied and reported, and it then begins for all at the same
-        // time.
+        // A stage is pending until its last order has been applied and reported; then it begins for all populations at once.
         let more = (2 * notice + takes + period + 100) * stages.len() as u64 + 2 * notice;
         let held: u64 = stages.iter().map(|(_, _, hold_ms)| hold_ms).sum();
         prop_assert!(ran.record.ended >= MS(held), "{} of {held}", ran.record.ended);
@@ -100,7 +99,7 @@ proptest! {
         let mut last = std::collections::HashMap::new();
         for (given, order) in &ran.model.orders {
             let Some((what, at)) = effect(order) else { continue };
-            // A stage may begin a little before it is ordered to, never earlier than the conductor was to act.
+            // A stage may begin slightly before its order is given, but not before the conductor was due to act.
             prop_assert!(at + ACTS_EVERY_AT_LOAD + MS(period) >= *given, "{given}: {order:?}");
             let before = last.insert(what, at).unwrap_or_default();
             prop_assert!(before <= at, "{given}: {order:?} after one for {before}");
@@ -113,7 +112,7 @@ proptest! {
         prop_assert!(phases.is_sorted(), "the drain is the end");
     }
 
-    /// A worker may be lost at any moment: the run ends then, in time, with what the others still report.
+    /// If a worker is lost at any time, the run ends in time, with the reports of the others.
     #[test]
     fn a_lost_worker_ends_the_run(
         stages in stages(),
@@ -143,7 +142,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// In which order the ticks of several workers arrive does not matter.
+    /// The order in which ticks of several workers arrive does not matter.
     #[test]
     fn any_interleaving_makes_the_same_lines(seconds in vec(second(), 1..4), seed in any::<u64>()) {
         let plan = scenario("connections = 100\nduration = \"1h\"");

@@ -1,8 +1,8 @@
-//! How long the ramps of a run took, where its load is set meanwhile.
+//! The duration of ramps when commands change the load meanwhile.
 
 use super::*;
 
-/// What `ramp_s` and `open_per_s` are computed from.
+/// The basis of `ramp_s` and `open_per_s`.
 #[test]
 fn the_ramp_of_a_run_whose_load_is_set_is_the_time_of_opening() {
     let plan = scenario("connections = 10\nduration = \"8s\"");

@@ -6,7 +6,7 @@ use crate::both_sides::Absent;
 const POPULATIONS: &str = "duration = \"2s\"\n[[population]]\nname = \"a\"\nconnections = 30\n\
                            [[population]]\nname = \"b\"\nconnections = 20";
 
-/// Connections of each population that had a response, requests that had one, and connections closed after the load had ended. All are
+/// For each population: connections that had a response, answered requests, and connections closed after the end of the load. All are
 /// open at its end, and have sent a request.
 #[derive(Clone, Copy, Default)]
 struct Served {
@@ -15,7 +15,7 @@ struct Served {
     ended_after: u64,
 }
 
-/// What both have held, those unaccepted, and those of them of which it is not known whose they are.
+/// The connections held by both populations, the unaccepted ones, and how many of these cannot be attributed to a population.
 fn finish(of: Served, handle: impl Fn(&mut Conductor)) -> ([u64; 2], Option<u64>, u64) {
     let plan = scenario(POPULATIONS);
     let model = Model::new(&plan, 1, MS(120), MS(200));
@@ -43,7 +43,7 @@ fn listed_ones_are_not_held() {
     assert_eq!(finish([0, 0], 0), ([30, 20], Some(0), 0));
     assert_eq!(finish([1, 2], 3), ([29, 18], Some(3), 0));
     assert_eq!(finish([99, 99], 198), ([0, 0], Some(50), 0), "no more than there are");
-    // Some have only just arrived in the queue: of one population they are known, of several not.
+    // Some have only just arrived in the queue: they can be attributed if there is one population, but not with several.
     assert_eq!(finish([0, 5], 3), ([30, 17], Some(3), 0));
     assert_eq!(finish([2, 5], 3), ([30, 20], Some(3), 3));
     assert_eq!(finish([2, 5], 0), ([30, 20], Some(0), 0));
@@ -58,7 +58,7 @@ fn those_that_are_not_listed_are_the_ones_that_were_never_served() {
     assert_eq!(finish([30, 18], 2), ([30, 18], Some(2), 0));
     assert_eq!(finish([29, 18], 3), ([29, 18], Some(3), 0));
     assert_eq!(finish([30, 20], 0), ([30, 20], Some(0), 0));
-    // As many more have no response though they are accepted, or have had one before they were dialled again.
+    // Others have no response although they are accepted, or had one before they were redialled.
     assert_eq!(finish([10, 10], 3), ([30, 20], Some(3), 3));
     assert_eq!(finish([30, 20], 3), ([30, 20], Some(3), 3));
     assert_eq!(finish([0, 0], 99), ([30, 20], Some(50), 50), "no more than there are");
@@ -75,7 +75,7 @@ fn those_that_were_served_later_are_held() {
     assert_eq!(finish_after(30, 0, 0), ([30, 15], Some(5), 0), "all requests of the one were answered");
     assert_eq!(finish_after(30, 8, 8), ([0, 15], Some(35), 0), "others had to be closed before");
     assert_eq!(finish_after(30, 8, 30), ([30, 15], Some(5), 0), "it had served each of them");
-    // Whose they were is not known, and all were served.
+    // They cannot be attributed, since all were served.
     let all_served = |answered| {
         finish(Served { answered, ..Served::default() }, |conductor| conductor.handle_unaccepted(3, None))
     };

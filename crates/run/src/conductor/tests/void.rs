@@ -4,16 +4,16 @@ use samples::Counts;
 
 use super::*;
 
-/// A tick of a worker at full load, which then has this many connections; what became of the others.
+/// A tick of a worker at full load, with these open connections and counts.
 fn at_load(second: u64, open: u64, counts: Counts) -> Tick {
     Tick { ramped_at: S(1), counts, ..counted(second, open, 0) }
 }
 
-/// Two workers with four connections each, of which the second is lost, and then the target closes those of the first.
+/// Two workers with four connections each. The second one is lost, then the target closes the first one's connections.
 fn deserted(plan: &Plan) -> Conductor<'_> {
     let model = Model::new(plan, 2, MS(400), S(1)).on_agents();
     let mut conductor = Conductor::new(plan, &model, Nanos::ZERO, MS(400));
-    // What is closed with an announcement is dialled again by the worker that had it, and by no other.
+    // A connection closed as announced is redialled only by the worker that had it.
     for (worker, closed) in [(0, 0), (1, 1)] {
         conductor.handle_tick(worker, &at_load(1, 4 - closed, Counts { closed, ..Counts::default() }));
     }
@@ -73,7 +73,7 @@ fn a_step_of_a_search_goes_on_with_what_the_ones_before_have_left_to_be_dialled_
     let model = Model::new(&plan, 1, MS(400), S(1));
     let mut conductor = Conductor::going_on(&plan, &model, &[4]);
     conductor.record.populations[0].to_redial_before = 4;
-    // Each was closed with an announcement in the step before: it is dialled again with its next request, and closed again.
+    // Each was closed as announced in the step before: it is redialled with its next request, and closed again.
     conductor.handle_tick(0, &at_load(1, 0, Counts::default()));
     assert!(!conductor.step(S(1)).drains);
     conductor.handle_tick(0, &at_load(2, 0, Counts { redialled: 4, closed: 4, ..Counts::default() }));

@@ -1,11 +1,11 @@
-//! Loads that are set in a pause.
+//! Changes of the load during a pause.
 
 use super::*;
 
 const HOLD: &str =
     "[[stage]]\nramp = \"30/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n";
 
-/// What commands changed, and the orders after the end of the pause; also the schedule.
+/// The changes by commands, and the orders after the end of the pause; also the schedule.
 fn check<'a>(plan: &'a Plan, commands: &[(u64, Command)], said: &[&str], expected: &[&str]) -> Schedule<'a> {
     let (orders, schedule) = manual_orders(plan, MS(500), Nanos::from_secs(60), commands);
     let is_said = |order: &&String| order.starts_with(|first: char| first.is_ascii_digit());
@@ -33,12 +33,12 @@ fn a_load_set_in_a_pause_is_that_of_the_time_after_it() {
         "3.00: load 50 % when resumed",
         "3.02: load 40 % when resumed",
         "3.04: load 30 % when resumed",
-        // It is that already.
+        // The load is unchanged.
         "4.62: resumed",
     ];
     let schedule = check(&plan, &commands, &said, &["a: 90 by 30/s from 4.74"]);
     assert_eq!(schedule.wanted(0), 90);
-    // Two seconds of five had passed, and the rest is at the new load.
+    // Two of five seconds had passed; the rest is at the new load.
     let progress = schedule.progress(0);
     assert_eq!(progress.holding + schedule.ends_at().since(progress.hold_from), MS(5_000));
 }

@@ -1,5 +1,5 @@
-//! Every figure of the table of thresholds against every load, protocol and trouble: each threshold is met exactly if what the shards
-//! handed over meets it, with what never happened counted; and no run passes by thresholds that miss what went wrong.
+//! Every figure in the table of thresholds against every load, protocol and trouble: a threshold is met exactly if the ticks of the
+//! shards meet it, including what never happened; and no run passes by thresholds that miss what went wrong.
 
 use net::{Cx, Gone, Io, Key, Program};
 use plan::{Figure, Plan, Threshold};
@@ -18,8 +18,8 @@ const GRPC: &str = "grpc://127.0.0.1:8000/throng.Echo/Say";
 const WATCH: &str = "grpc://127.0.0.1:8000/throng.Echo/Watch";
 pub(super) const TCP: &str = "tcp://127.0.0.1:8000";
 
-/// Each protocol with each load that it may have. Arrivals over HTTP/2 have a time: a call that ends without a response is not counted
-/// among the calls of its connection, which a silent target therefore keeps for as long as the load lasts.
+/// Each protocol with each of its possible loads. Arrivals over HTTP/2 have a duration: a call without a response does not count among
+/// the calls of its connection, which a silent target therefore keeps for as long as the load lasts.
 const HTTP1: [Load; 7] = [
     (HTTP, "connections=4 ramp=0s duration=2900ms"),
     (HTTP, "connections=40 ramp=500ms think=50ms..150ms duration=2400ms probe=20/s"),
@@ -67,7 +67,7 @@ const BYTES: [Load; 4] = [
     (TCP, "connections=4 ramp=0s requests=2000 ping=0 message=hello reconnect=never"),
 ];
 
-/// Connections that are sent numbered messages, each to all of them.
+/// Connections that receive numbered messages, each sent to all of them.
 const FEED: &str = r#"
 target = "ws://127.0.0.1:8000/ws/push?every=100ms&length=100"
 duration = "2900ms"
@@ -80,7 +80,7 @@ message = ""
 expect = { time = "json:/ts", number = "json:/seq", receivers = "all" }
 "#;
 
-/// Echoes bytes, but for those of each nth message.
+/// Echoes bytes, except those of every nth message.
 pub(super) struct Echo {
     stalls_each: u64,
     messages: u64,
@@ -88,7 +88,7 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    /// The share of messages that is never echoed, as the reference server has it.
+    /// The fraction of messages that is never echoed, in millionths, like the reference server's option.
     pub(super) fn new(stalls_of_million: u32) -> Echo {
         let stalls_each = 1_000_000u64.checked_div(stalls_of_million.into()).unwrap_or(u64::MAX);
         Echo { stalls_each, messages: 0, accepting: 0 }
@@ -123,24 +123,24 @@ impl Program for Echo {
     }
 }
 
-/// A run, and what it is called where something is wrong with it.
+/// A run, its name, and the problems found.
 struct Cell<'a> {
     name: String,
     plan: &'a mut Plan,
     result: &'a RunResult,
-    /// As judged without thresholds.
+    /// The summary without thresholds.
     summary: Summary,
     found: Vec<String>,
 }
 
 impl Cell<'_> {
-    /// The summary as these thresholds judge it.
+    /// The summary with these thresholds.
     fn judge(&mut self, thresholds: Vec<Threshold>) -> Summary {
         self.plan.thresholds = thresholds;
         self.result.judge(self.plan)
     }
 
-    /// What all of a table's thresholds on this figure are: of each kind, and near its value.
+    /// Thresholds on this figure: of each kind, and with bounds near its value.
     fn thresholds(&self, figure: &Figure, value: Option<u64>) -> Vec<Threshold> {
         let bounds: Vec<String> = match figure.unit {
             Unit::Micros => vec!["0us".to_owned(), "1h".to_owned()],
@@ -154,11 +154,11 @@ impl Cell<'_> {
         let texts = bounds.into_iter().chain(shares).flat_map(|bound| {
             ["<", "<=", ">", ">=", "==", "!="].map(|sign| format!("{} {sign} {bound}", figure.path))
         });
-        // A percentage that judges nothing is refused.
+        // Percentages without a meaning are rejected by the parser.
         texts.filter_map(|text| Threshold::parse(&text, &[]).ok()).collect()
     }
 
-    /// Each threshold on each figure against what the shards handed over.
+    /// Checks each threshold on each figure against the ticks of the shards.
     fn check_figures(&mut self, all: &[Figure]) -> usize {
         let known: Vec<Truth> =
             all.iter().map(|figure| truth(&figure.path, self.plan, self.result, &self.summary)).collect();
@@ -195,7 +195,8 @@ impl Cell<'_> {
         thresholds.len()
     }
 
-    /// Of each figure a threshold that is met, as the only one: what it does not cover has not gone wrong either. One that is not met fails.
+    /// For each figure, a threshold that is met, as the only one: the run passes only if nothing else went wrong. A threshold that is not
+    /// met fails the run.
     fn check_verdicts(&mut self, all: &[Figure]) {
         let mild = |figure: &Figure| {
             let bounds = ["<= 1000000000000", "<= 100h", ">= 0", "<= 100000TB"];
@@ -206,7 +207,7 @@ impl Cell<'_> {
         let judged = self.judge(milds.clone());
         let (met, failed): (Vec<_>, Vec<_>) =
             milds.into_iter().zip(&judged.thresholds).partition(|(_, result)| result.pass);
-        // Of a distribution all that are met are met for one reason.
+        // Thresholds on the same distribution are met for the same reason.
         let is_one_of_many = |path: &str| path.contains("_us.p") && !path.ends_with("p99");
         let met = met.into_iter().filter(|(threshold, _)| !is_one_of_many(&threshold.figure.path));
         for (threshold, _) in met.chain(failed.into_iter().take(3)) {
@@ -219,7 +220,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether something went wrong that no threshold on this figure covers, if it is met.
+    /// Whether something went wrong that a met threshold on this figure does not cover.
     fn misses(&self, path: &str) -> bool {
         let c = &self.result.whole.counts;
         let is_silent = c.due > c.revoked && c.answered + c.messages == 0;
@@ -231,17 +232,17 @@ impl Cell<'_> {
     }
 }
 
-/// Figures that say how many connections may be lost.
+/// Figures that limit how many connections may be lost.
 const LOSSES: [&str; 5] =
     ["faults", "errors.count", "connections.held", "connections.dropped", "connections.closed"];
 
-/// What the figure at this path is.
+/// The value of the figure at this path.
 fn value_of(truth: Truth, path: &str, json: &Value) -> Option<f64> {
     let Truth::Number(number) = truth else { panic!("{path} is a time") };
     number.value.map(|n| n as f64).or_else(|| samples::measured(json, path))
 }
 
-/// Whether a number meets a threshold: of nothing, nothing was measured.
+/// Whether a number meets a threshold. If its account is 0, nothing was measured, and no threshold is met.
 fn number_meets(threshold: &Threshold, number: Number, whole: Option<f64>, json: &Value) -> bool {
     let path = &threshold.figure.path;
     let value = value_of(Truth::Number(number), path, json);
@@ -253,12 +254,12 @@ fn number_meets(threshold: &Threshold, number: Number, whole: Option<f64>, json:
     }
 }
 
-/// Whether a time meets a threshold: what never ended is longer than every bound.
+/// Whether a time meets a threshold: what never ended exceeds every bound.
 fn meets(threshold: &Threshold, Times { ended, never }: Times, json: &Value) -> bool {
     let path = &threshold.figure.path;
     let (_, name) = path.rsplit_once('.').unwrap();
     let all = ended + never;
-    // Of 1,000 times, how many may be longer.
+    // How many of the times may be longer.
     let may_be_longer = |of_ten_thousand: u64| all * (10_000 - of_ten_thousand) / 10_000;
     let is_known = match name {
         "count" => {
@@ -280,7 +281,7 @@ fn meets(threshold: &Threshold, Times { ended, never }: Times, json: &Value) -> 
     is_known && ended > 0 && samples::judged(json, path).is_some_and(|value| threshold.is_met_by(value))
 }
 
-/// Of a number of requests, those that did not become due before the load ended by itself are missed. No shard knows of them.
+/// With a fixed number of requests, those not due before the load ended on its own are missed. No shard knows of them.
 fn end_the_number(plan: &Plan, result: &mut RunResult) {
     let c = &result.whole.counts;
     let due = c.due - c.revoked;
@@ -289,17 +290,17 @@ fn end_the_number(plan: &Plan, result: &mut RunResult) {
     }
 }
 
-/// Those of the matrix, and one with which nothing can be measured.
+/// The troubles of the matrix, and one in which nothing can be measured.
 fn troubles() -> impl Iterator<Item = Trouble> {
     ALL.into_iter().chain([NeverListens])
 }
 
-/// A target that stops for a while is waited for.
+/// The timeout is long enough for a target that stops only for a while.
 const fn timeout(trouble: Trouble) -> &'static str {
     if matches!(trouble, StopsAndGoesOn) { "8s" } else { "700ms" }
 }
 
-/// Each threshold on each figure, and the verdicts with and without thresholds.
+/// Checks each threshold on each figure, and the verdicts with and without thresholds.
 fn check_plan(load: &str, trouble: Trouble, plan: &mut Plan, found: &mut Vec<String>) -> usize {
     let mut result = Target::of(plan, trouble, 6).meet(plan, Direction::default());
     end_the_number(plan, &mut result);
@@ -320,7 +321,7 @@ fn check_plan(load: &str, trouble: Trouble, plan: &mut Plan, found: &mut Vec<Str
     thresholds
 }
 
-/// Of these loads with all troubles.
+/// Checks these loads with all troubles.
 fn check(loads: &[Load]) {
     let (mut thresholds, mut found) = (0, Vec::new());
     for (target, flags) in loads {
@@ -337,7 +338,7 @@ fn end(thresholds: usize, loads: usize, found: &[String]) {
     assert!(thresholds > 1_000 * troubles().count() * loads, "{thresholds}");
 }
 
-/// What a threshold is of includes what never happened: none is met that the books deny, whatever went wrong with whichever load.
+/// Thresholds include what never happened: none is met that the accounts deny, whatever went wrong with any load.
 mod no_threshold_is_met_by_what_never_happened {
     use super::*;
 

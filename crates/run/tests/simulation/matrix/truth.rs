@@ -1,33 +1,33 @@
-//! What a figure is by the ticks that the shards handed over, and what it is about: written down here once more, independently of the
-//! table of thresholds and of the summary.
+//! The expected values of figures, computed from the ticks of the shards, and the accounts to which figures refer. Written independently
+//! of the table of thresholds and of the summary.
 
 use plan::Plan;
 use samples::{Counts, Latency, Probe, Summary};
 use stage::RunResult;
 
-/// A figure.
+/// The expected value of a figure.
 pub(super) enum Truth {
     Number(Number),
     Times(Times),
 }
 
-/// One that is no time.
+/// A figure that is not a distribution of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
-    /// None where the ticks do not have it: then it is what the summary says.
+    /// `None` if the ticks do not contain it: then the summary's value counts.
     pub(super) value: Option<u64>,
-    /// What it is about: of nothing in there nothing was measured. None of what is a fact about the run, or such an account itself.
+    /// The account to which it refers; if that is 0, nothing was measured. `None` for a fact about the run, or such an account itself.
     pub(super) about: Option<u64>,
 }
 
-/// A distribution: how many have come to their end, and how many never did.
+/// A distribution: how many measurements ended, and how many never did.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) ended: u64,
     pub(super) never: u64,
 }
 
-/// Accounts of what was to happen: a percentage is of one of them.
+/// Accounts of what was to happen, to which percentages refer.
 pub(super) const WHOLES: [&str; 7] = [
     "requests.due",
     "connections.wanted",
@@ -38,7 +38,7 @@ pub(super) const WHOLES: [&str; 7] = [
     "pushes.broadcasts",
 ];
 
-/// The figure at this path. A new one has to be written down here.
+/// The expected value of the figure at this path. A new figure must be added here.
 pub(super) fn truth(path: &str, plan: &Plan, result: &RunResult, s: &Summary) -> Truth {
     if let Some(times) = times(path, result, s) {
         return Truth::Times(times);
@@ -55,12 +55,12 @@ const fn number(value: u64, about: Option<u64>) -> Option<Number> {
     Some(Number { value: Some(value), about })
 }
 
-/// Requests due, without those that throng has ended itself.
+/// Requests due, without those that throng itself ended.
 fn due(c: &Counts) -> u64 {
     c.due - c.revoked
 }
 
-/// What was tried, and what of it failed.
+/// The number of attempts, and the number of failures.
 fn errors(c: &Counts) -> [u64; 2] {
     let alone = c.connection_faults + c.given_up;
     let of = if due(c) > 0 { due(c) + alone } else { c.opened + c.failed + c.given_up };
@@ -131,7 +131,7 @@ fn of_pushes(path: &str, result: &RunResult, s: &Summary) -> Option<Number> {
         "out_of_order" => number(p.late, numbered),
         "duplicates" => number(p.duplicates, numbered),
         "restarts" => number(p.restarts, numbered),
-        // The conductor knows of them, which has the receipts of all shards.
+        // Known only to the conductor, which has the receipts of all shards.
         "broadcasts" => Some(Number { value: None, about: None }),
         "complete" => Some(Number { value: None, about: Some(s.pushes.broadcasts) }),
         _ => None,
@@ -151,7 +151,7 @@ fn of_the_probe(path: &str, result: &RunResult) -> Option<Number> {
     }
 }
 
-/// Facts about the run, and what it cost: nothing that can fail to happen.
+/// Facts about the run, and costs: they cannot fail to happen.
 fn of_the_run(path: &str) -> Option<Number> {
     const FACTS: [&str; 6] = ["threads", "seed", "ramp_s", "duration_s", "elapsed_s", "probe.rate"];
     const COSTS: [&str; 3] = ["generator.", "target_cost.", "kernel_bytes_per_connection."];
@@ -159,7 +159,7 @@ fn of_the_run(path: &str) -> Option<Number> {
     is_one.then_some(Number { value: None, about: None })
 }
 
-/// The distribution that this path is of.
+/// The distribution of the figure at this path.
 fn times(path: &str, result: &RunResult, s: &Summary) -> Option<Times> {
     let (of, _) = path.rsplit_once('.')?;
     let t = &result.whole;
@@ -202,7 +202,7 @@ fn of_probe(of: &str, result: &RunResult) -> Option<Times> {
     }
 }
 
-/// What never happened is in the times, too: of each request that was due there is one, with or without an end.
+/// Times include what never happened: each due request has one, with or without an end.
 pub(super) fn obey_the_laws_of_times(result: &RunResult) {
     let (t, c) = (&result.whole, &result.whole.counts);
     let without = c.failed_requests + c.unanswered + c.missed;
@@ -210,7 +210,7 @@ pub(super) fn obey_the_laws_of_times(result: &RunResult) {
     let latency = [&t.latency, &t.ramp_latency];
     let both = (sum(Latency::count, latency), sum(Latency::censored, latency));
     assert_eq!(both, (c.answered, without), "{c:?}");
-    // Where first bytes are measured; a response may begin and not end.
+    // Where the time to first byte is measured; a response may begin and not end.
     let first_byte = [&t.first_byte, &t.ramp_first_byte];
     let (began, never) = (sum(Latency::count, first_byte), sum(Latency::censored, first_byte));
     if began + never > 0 {
