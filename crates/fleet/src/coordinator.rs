@@ -1,6 +1,6 @@
 //! The coordinator's side of a run. It is pure: reports of agents, log entries and the time are inputs; messages, log entries, and
-//! updates for the run's conductor are outputs. Orders and handovers take effect only after they are stored in the log, so that another coordinator
-//! process can take the run up.
+//! updates for the run's conductor are outputs. Orders and handovers take effect only after they are stored in the log, so that another
+//! coordinator process can take the run up.
 
 mod change;
 mod fleet;

@@ -1,6 +1,5 @@
-//! What merging the ticks of many agents costs, for `bench/merge`: a conductor takes a second's ticks of 1,000 agents and
-//! ends the line, again and again. The ticks have come over a network: they are read from JSON. Prints CPU time as JSON,
-//! in seconds.
+//! The cost of merging the ticks of many agents, for `bench/merge`. A conductor repeatedly takes a second's ticks of 1,000 agents and
+//! ends the line. The ticks are read from JSON, as received over a network. Prints CPU time in seconds, as JSON.
 
 #![allow(clippy::print_stdout, reason = "what it measured is all that it is for")]
 
@@ -13,14 +12,14 @@ use samples::{
 };
 use units::Nanos;
 
-/// Each has a worker for each population.
+/// Number of agents, with one worker for each population.
 const AGENTS: usize = 1_000;
-/// Different ones, which take turns: together they do not fit into any cache.
+/// Number of different ticks, used in turn; together they exceed any cache.
 const DIFFERENT: usize = 100;
 const ROUNDS: usize = 20;
-/// Responses of a population in a tick: all agents together have 20,000,000 a second.
+/// Responses of a population per tick; all agents together have 20,000,000 per second.
 const RESPONSES: u64 = 10_000;
-/// Connections in it that come and go.
+/// Connections per tick that come and go.
 const CONNECTIONS: u64 = 100;
 const DESTINATIONS: u64 = 16;
 const STEPS: u64 = 2;
@@ -42,8 +41,8 @@ connections = "1m"
 
 type Times = (Timing, u64, f64);
 
-/// What a second at full load measures, how often, and the median in microseconds: each response, and now and then a
-/// connection.
+/// The times measured in a second at full load, with their number and their median in microseconds: for each response, and for some
+/// connections.
 const HTTP: [Times; 5] = [
     (Timing::Latency, RESPONSES, 2_000.0),
     (Timing::FirstByte, RESPONSES, 1_500.0),
@@ -59,11 +58,11 @@ const WEBSOCKET: [Times; 5] = [
     (Timing::Silence, CONNECTIONS, 1e6),
 ];
 
-/// Numbers that are different and always the same (xorshift, Marsaglia 2003).
+/// Deterministic pseudo-random numbers (xorshift, Marsaglia 2003).
 struct Random(u64);
 
 impl Random {
-    /// Below 1.
+    /// A number from 0 to below 1.
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -71,10 +70,10 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Most of them within a factor of five of the median (a log-normal distribution), and one of a hundred ten times as long.
+    /// Most times are within a factor of five of the median (log-normal distribution), one in a hundred is ten times as long.
     fn times(&mut self, n: u64, median_us: f64, mut times: Latency) -> Latency {
         for _ in 0..n {
-            // The sum of twelve is nearly normal.
+            // The sum of twelve uniform numbers is nearly normal.
             let deviation = (0..12).map(|_| self.next()).sum::<f64>() - 6.0;
             let slow = if self.next() < 0.01 { 10.0 } else { 1.0 };
             times.record(Nanos((median_us * 1e3 * (0.6 * deviation).exp() * slow) as u64));
@@ -83,7 +82,7 @@ impl Random {
     }
 }
 
-/// Of a population's worker, whose steps come after those of the populations before.
+/// A tick of a population's worker. Its steps follow those of earlier populations.
 fn tick(random: &mut Random, nth: usize, measured: &[Times]) -> Tick {
     let mut tick = Tick { open: 1_000, phase: Phase::Hold, ..Tick::default() };
     (tick.counts.sent, tick.counts.answered) = (RESPONSES, RESPONSES);
@@ -108,7 +107,7 @@ fn tick(random: &mut Random, nth: usize, measured: &[Times]) -> Tick {
     tick
 }
 
-/// All agents' workers, which take no orders.
+/// The workers of all agents; they ignore orders.
 struct Agents(Vec<Role>);
 
 impl Workers for Agents {
@@ -141,7 +140,7 @@ fn plan() -> Plan {
     plan::scenario::read("merge.toml", SCENARIO, &Flags::default(), &around, &no_file).expect("it is right")
 }
 
-/// Time on a processor, to a few milliseconds: other programs do not count.
+/// CPU time, with a resolution of a few milliseconds; other programs do not count.
 fn seconds<T>(what: impl FnOnce() -> T) -> (f64, T) {
     let now = || -> f64 {
         let text = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
@@ -174,7 +173,7 @@ fn main() {
         let line = conductor.poll_line(until).expect("all have reported");
         assert_eq!(line[Timing::Latency].count(), 2 * RESPONSES * AGENTS as u64);
     };
-    // The first is to get warm.
+    // The first round warms up.
     let merging: Vec<f64> = (0..=ROUNDS).map(|nth| seconds(|| second(nth)).0).skip(1).collect();
     println!(
         r#"{{"agents":{AGENTS},"merging_s":{merging:?},"reading_s_each":{},"bytes_each":{}}}"#,

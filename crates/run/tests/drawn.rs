@@ -1,13 +1,13 @@
-//! The client's books against those of a server whose behaviour is drawn from a seed, with the load, the network and the time it takes
-//! to accept. A failure prints its seed: `SEED=17 cargo test -p run --test drawn over_http1` plays only that one, `SEEDS=9000` as many.
+//! The client's accounts compared with those of a server. Its behaviour, the load, the network and the time to accept are drawn from a
+//! seed. A failure prints its seed: `SEED=17 cargo test -p run --test drawn over_http1` runs only that one, `SEEDS=9000` that many.
 
 use stage::drawn::{Family, HARD, check, play};
 
-/// Of each protocol, 2,000 together: two thirds are ordinary, and the others are from [`HARD`] on. `cargo xtask test sim` plays [`MANY`].
+/// Seeds per protocol, 2,000 in all: two thirds are ordinary ones, the others begin at [`HARD`]. `cargo xtask test sim` uses [`MANY`].
 const SEEDS: u64 = 333;
 const MANY: u64 = 17_000;
 
-/// The seeds below `seeds`, or below the number that is wanted, or only the one that is.
+/// Checks `seeds` seeds, or as many as `SEEDS` says, or only `SEED`.
 fn check_all(family: Family, seeds: u64) {
     let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     match number("SEED") {
@@ -23,7 +23,7 @@ fn check_all(family: Family, seeds: u64) {
 const FAMILIES: [Family; 6] =
     [Family::Http1, Family::WebSocket, Family::Tcp, Family::Http2, Family::Grpc, Family::Tunnels];
 
-/// Of these seeds some are over TLS, whose handshakes draw from the randomness of this machine.
+/// Some of these seeds use TLS, whose handshakes use the randomness of this machine.
 #[test]
 fn a_seed_gives_the_same_run_each_time() {
     let seeds = || (0..24).chain(HARD..HARD + 8);

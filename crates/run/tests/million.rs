@@ -1,6 +1,5 @@
-//! A million connections held for an hour, in virtual time: the engine, the loop and the server count correctly
-//! at full size. `cargo xtask test sim` runs it; the ordinary test shows at a hundredth of the size that the seed
-//! decides everything.
+//! A million connections held for an hour in virtual time: client, loop and server count correctly at full size. `cargo xtask test sim`
+//! runs it; the ordinary test shows at a hundredth of the size that the seed determines everything.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -17,13 +16,13 @@ const SEED: u64 = 1_000_000;
 struct Run {
     result: RunResult,
     server: serve::Stats,
-    /// Of every tick, of what the network carried, of the server's counts: the same for the same seed.
+    /// A digest of all ticks, of what the network carried, and of the server's counts: the same for the same seed.
     fingerprint: u64,
-    /// Maximum memory of the process at the end of a minute, bytes.
+    /// Maximum memory of the process at the end of a minute, in bytes.
     rss_bytes: u64,
 }
 
-/// Each connection sends a request at least in every third of the time, over four client and two server shards.
+/// Each connection sends at least one request in every third of the time, over four client and two server shards.
 fn hold(connections: u32, minutes: u32, seed: u64) -> Run {
     let net = network(seed, |_| {});
     let think = format!("{}s..{}s", 18 * minutes, 20 * minutes);
@@ -53,7 +52,7 @@ fn hold(connections: u32, minutes: u32, seed: u64) -> Run {
     Run { result, server, fingerprint: hasher.finish(), rss_bytes }
 }
 
-/// All connections are held, nothing went wrong, and both sides counted the same.
+/// All connections are held, without faults, and both ends have the same counts.
 fn check(run: &Run, n: u64) {
     let Run { result, server, .. } = run;
     let c = &result.whole.counts;
@@ -61,7 +60,7 @@ fn check(run: &Run, n: u64) {
     assert_eq!((c.opened, result.peak, result.held, server.open), (n, n, n, n));
     assert_eq!((c.sent, c.answered), (server.requests, server.requests));
     assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
-    // The first during the ramp, which takes less than a minute, then three.
+    // The first request during the ramp, which takes less than a minute, then three.
     assert_eq!((c.answered, result.whole.latency.count()), (4 * n, 3 * n));
     assert!(measured(&result.whole.lag).max == 0.0 && measured(&result.whole.latency).max <= 400.0);
 }

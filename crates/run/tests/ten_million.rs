@@ -1,6 +1,6 @@
-//! Ten million requests in virtual time, and the memory of a million: it grows with connections, never with requests.
-//! `cargo xtask test sim` runs it; the ordinary test shows the same of an eighth. Its executable has no other test that runs beside
-//! it, so that the resident memory is its own.
+//! Ten million requests in virtual time: memory grows with connections, never with requests. `cargo xtask test sim` runs it; the ordinary
+//! test shows the same with an eighth of the requests. No other test is in this executable, so that its resident memory belongs to this
+//! one.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -10,7 +10,7 @@ use stage::{network, plan, play, servers, turns};
 use units::Count;
 
 const SEED: u64 = 10_000_000;
-/// The error of the kernel's count; a byte for each request would be more.
+/// The error of the kernel's count, in bytes; one byte per request would exceed it.
 const AT_MOST_MORE_BYTES: u64 = 1 << 20;
 
 fn rss_bytes() -> u64 {
@@ -28,7 +28,7 @@ fn ten_million_requests_take_the_memory_of_a_million() {
     check("2300ms", 1_000_000, 10_000_000);
 }
 
-/// A run that takes so long has `all` responses at least, and hardly more memory than after the `early` ones.
+/// A run of this duration has at least `all` responses, and uses hardly more memory than after the `early` ones.
 #[allow(clippy::print_stdout, reason = "its figures, where it runs by itself")]
 fn check(duration: &str, early: u64, all: u64) {
     let start = Instant::now();

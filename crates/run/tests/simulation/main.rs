@@ -1,5 +1,5 @@
-//! The whole client against whole servers, over the simulated network, in virtual time: what is counted, which faults
-//! there are, and how fast it dials. A failure names the seed that repeats it.
+//! The real client against real servers, over the simulated network and in virtual time: counts, faults, and dial rates. A failure names
+//! the seed that reproduces it.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 

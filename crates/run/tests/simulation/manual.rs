@@ -1,4 +1,4 @@
-//! Manual control: a user pauses a run and steps its load, for every kind of load.
+//! Manual control: a user pauses a run and changes its load, for every kind of load.
 
 use samples::{Command, Tick};
 use stage::{
@@ -14,7 +14,7 @@ const SHARDS: u32 = 2;
 
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 
-/// What happened in a second, over all shards: requests sent, and connections open at its end.
+/// The requests sent in a second, and the connections open at its end, summed over all shards.
 #[derive(Clone, Copy, Debug, Default)]
 struct Second {
     sent: u64,
@@ -84,7 +84,7 @@ fn arrivals_pause_and_all_of_them_come() {
     let counts = &result.whole.counts;
     assert_eq!((counts.opened, counts.finished, counts.answered), (500, 500, 1_000), "{seconds:?}");
     assert_eq!((seconds[4].sent, result.faults()), (0, vec![]), "{seconds:?}");
-    // Nothing was due in the pause: no request is late, and they do not all come at its end.
+    // Nothing was due during the pause: no request is late, and no burst follows it.
     assert!(
         measured(&result.whole.connect).max < 1e6 && measured(&result.whole.lag).max < 1e6,
         "{:?}",
@@ -128,7 +128,7 @@ fn requests_due_before_a_pause_are_at_full_load() {
     let commands = [(S(3), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let target = "http://127.0.0.1:8000/delay?for=2s";
     let (result, _) = run(target, "connections=50 think=900ms duration=10s", &commands);
-    // Each of the fifty had sent a request before, and its response came during the pause.
+    // Each of the fifty had sent a request before, and its response arrived during the pause.
     let late = result.whole.ramp_latency.count();
     assert!(late <= 50 && result.whole.latency.count() >= 150, "{late} of {}", result.whole.latency.count());
     assert_eq!(result.faults(), vec![]);

@@ -1,5 +1,5 @@
-//! The open loop: as many requests as the rate implies, each at its time, whatever the target does; and what the target
-//! does shows in the latency.
+//! The open loop: as many requests as the rate implies, each at its time, whatever the target does. The target's delays show in the
+//! latency.
 
 use run::By;
 use samples::{Kind, Stage, Verdict};
@@ -16,7 +16,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 const RIGHT: Act = Act { send: OK, then: Then::Stay };
 
-/// A run against a scripted server, which must have seen every request.
+/// Runs against a scripted server, which must have received every request.
 fn run(flags: &str, shards: u32, script: Script) -> (RunResult, Scripted) {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", flags, 1);
@@ -28,11 +28,11 @@ fn run(flags: &str, shards: u32, script: Script) -> (RunResult, Scripted) {
     (result, server)
 }
 
-/// As many slots as the rate implies, all of them sent or missed, and none noticed late.
+/// Checks that there are as many slots as the rate implies, all sent or missed, and without lag.
 fn check_slots(result: &RunResult, slots: u64, missed: u64) {
     let c = &result.whole.counts;
     assert_eq!((c.sent, c.missed), (slots - missed, missed), "{c:?}");
-    // In virtual time the generator is never late, and what waits for a connection is not lag.
+    // In virtual time throng is never late, and waiting for a connection is not lag.
     assert_eq!((result.whole.lag.count(), measured(&result.whole.lag).max), (slots, 0.0));
     assert_eq!(result.whole.ramp_latency.count(), 0, "nothing is asked before full load");
 }
@@ -62,7 +62,7 @@ fn the_rate_is_kept_exactly() {
         let time = result.hold_until.since(result.hold_from);
         let plan::Hold::For(hold) = plan.stages[0].hold else { panic!("it has an end") };
         assert_eq!(time, hold, "{flags}: full load ends at its time");
-        // Those outstanding at the end get their responses after it.
+        // Requests outstanding at the end get their responses afterwards.
         assert!(slots - c.answered_at_load <= 20, "{flags}: {c:?}");
         let latency = measured(&result.whole.latency);
         assert!((latency.mean / 220.0 - 1.0).abs() < 0.1 && latency.max <= 400.0, "{flags}: {latency:?}");
@@ -71,7 +71,7 @@ fn the_rate_is_kept_exactly() {
 
 #[test]
 fn connections_take_turns() {
-    // A hundred connections, a thousand requests: ten on each, or more on some.
+    // A hundred connections and a thousand requests: ten on each, or more on some.
     let ten = |request: Request| {
         if request.nth < 10 { RIGHT } else { Act { send: b"HTTP/1.1 500 Oh\r\n\r\n", ..RIGHT } }
     };
@@ -95,20 +95,20 @@ fn a_stall_of_the_target_shows_in_the_latency() {
     check_slots(&result, 60_000, 0);
     assert_eq!((result.faults(), result.whole.counts.answered), (vec![], 60_000));
     let latency = measured(&result.whole.latency);
-    // 5,000 requests were due in that second, and waited for what was left of it: one in twelve.
+    // 5,000 requests were due in that second, and waited for the rest of it: one in twelve.
     assert!(latency.p90 < 500.0, "{latency:?}");
     assert!((870e3..=890e3).contains(&latency.p99), "a hundredth of all is 12 % of them: {latency:?}");
     assert!((980e3..=1_001e3).contains(&latency.p999) && latency.max < 1_003e3, "{latency:?}");
     let mean = (5_000.0 * 500e3 + 55_000.0 * 220.0) / 60_000.0;
     assert!((latency.mean / mean - 1.0).abs() < 0.01, "{latency:?}, {mean:.0} expected");
 
-    // A closed loop sends nothing meanwhile: the same stall is a few slow responses, one per connection.
+    // A closed loop sends nothing meanwhile: the same stall causes only one slow response per connection.
     let closed = measured(&stalled("connections=1k think=200ms duration=12s").whole.latency);
     assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 900e3, "{closed:?}");
     assert!(latency.mean > 2.0 * closed.mean, "{latency:?} against {closed:?}");
 }
 
-/// Short of the end of the load, and at its end.
+/// Before the end of the load, and at its end.
 #[test]
 fn slots_due_in_a_stall_of_throng_are_late_or_missed() {
     for (from, until) in [(1_000, 1_300), (1_900, 2_900)] {
@@ -129,19 +129,19 @@ fn slots_due_in_a_stall_of_throng_are_late_or_missed() {
 
 #[test]
 fn slots_without_an_idle_connection_are_missed_and_reported() {
-    // Ten connections, a tenth of a second per response: a hundred of the two hundred a second that are due.
+    // Ten connections and 0.1 s per response: half of the two hundred requests per second that are due.
     let later = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(100), OK) };
     let (result, _) = run("connections=10 rate=200/s duration=10s timeout=2s", 1, later);
     let c = &result.whole.counts;
     assert_eq!((c.sent + c.missed, result.faults()), (2_000, vec![]), "{c:?}");
     assert!((985..=1_000).contains(&c.sent), "{c:?}");
     let latency = measured(&result.whole.latency);
-    // A request that waited for the timeout is given up, and the response takes its time besides.
+    // A request is given up after waiting for the timeout; the time of the response is added to that.
     assert!(latency.max <= 2_102e3 && latency.max > 2_000e3 && latency.p50 > 1_000e3, "{latency:?}");
     assert_eq!((result.whole.lag.count(), measured(&result.whole.lag).max), (2_000, 0.0));
 }
 
-/// Fifty connections and three tenths of a second per response: no more than 166 a second.
+/// Fifty connections and 0.3 s per response: at most 166 requests per second.
 #[test]
 fn a_step_in_which_more_and_more_requests_wait_says_so() {
     for (per_s, falls_behind) in [(100, false), (200, true)] {
@@ -160,7 +160,7 @@ fn a_step_in_which_more_and_more_requests_wait_says_so() {
             s.reasons
         );
         assert_eq!((s.verdict == Verdict::Fail, result.faults()), (falls_behind, vec![]), "{per_s}");
-        // The target serves all at once: it is the connections that are too few.
+        // The target serves all at once: there are too few connections.
         let limit = s.limit.or(s.suspect).map(|limit| limit.sentence).unwrap_or_default();
         assert_eq!(limit.starts_with("too few connections: 50 carried 16"), falls_behind, "{per_s}: {limit}");
     }
@@ -174,7 +174,7 @@ fn a_slot_dials_again_what_was_closed_by_announcement() {
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.closed, c.redialled, c.dropped), (20, 500, 480, 0), "{c:?}");
     assert_eq!((result.faults(), server.accepted_at.len()), (vec![], 500));
-    // Two round trips, but for the first twenty.
+    // Two round trips, except for the first twenty.
     let latency = measured(&result.whole.latency);
     let mean = (20.0 * 220.0 + 480.0 * 440.0) / 500.0;
     assert!((latency.mean / mean - 1.0).abs() < 0.05, "{latency:?}");
@@ -191,7 +191,7 @@ fn lost_connections_are_not_idle() {
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, 10)]);
     let c = &result.whole.counts;
     assert_eq!((c.sent, c.answered, c.dropped, c.missed, result.held), (20, 10, 10, 80, 0), "{c:?}");
-    // Where no connection comes back the run ends with the last of them.
+    // If no connection comes back, the run ends with the last of them.
     let (result, _) = run(flags, 2, twice);
     let c = &result.whole.counts;
     assert_eq!((c.sent, c.answered, c.dropped, result.held), (20, 10, 10, 0), "{c:?}");

@@ -1,5 +1,5 @@
-//! A server with a process for each connection that it serves, and no more of them: the other connections wait in its queue until one
-//! of those is closed.
+//! A server with one process per served connection, and a fixed number of processes: other connections wait in its queue until one of the
+//! served ones closes.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use stage::{
 use units::{Count, Nanos};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-/// Pending accepts: the kernel accepts all.
+/// Maximum number of pending accepts: the kernel accepts all.
 const ACCEPTS: u32 = 64;
-/// Connections of each run, and how many of them are served at a time.
+/// Connections of each run, and the number served at a time.
 const N: u64 = 20;
 const PROCESSES: usize = 8;
 
@@ -78,7 +78,7 @@ impl Program for Prefork {
     }
 }
 
-/// All requests have their response in time, for connections make room that have nothing more to send.
+/// All requests get their response in time, since connections with nothing more to send are closed to make room.
 fn check(flags: &str, shards: u32) -> RunResult {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", &format!("connections={N} {flags}"), 1);
@@ -103,7 +103,7 @@ fn those_that_wait_at_the_end_have_their_response() {
     }
 }
 
-/// A burst of `n` connections as a step of a search; its verdict, and why it fails.
+/// Dials `n` connections at once as a search step. Returns the summary, and why it fails.
 fn burst(n: u64) -> (Summary, Vec<String>) {
     let net = network(1, |_| {});
     let flags = format!("connections={n} ramp=0s think=30s..90s probe=20/s duration=2s");
@@ -116,20 +116,20 @@ fn burst(n: u64) -> (Summary, Vec<String>) {
     (summary, reasons)
 }
 
-/// The end of a burst makes room for those that waited all the time, the probe's among them.
+/// The end of a burst makes room for connections that waited all the time, including the probe's.
 #[test]
 fn what_only_the_end_of_a_burst_serves_fails_a_search() {
     let (s, reasons) = burst(N);
     let why = "no probe had a correct response at full load".to_owned();
     assert!(s.verdict == Verdict::Fail && reasons.contains(&why), "{reasons:?}");
     assert_eq!(s.probe.expect("there is one").held_us.count, 0);
-    // There is room for all of these and the probe's.
+    // There is room for all of these and for the probe's.
     let (s, reasons) = burst(4);
     assert_eq!((s.verdict, &reasons[..]), (Verdict::Pass, &[][..]));
     assert!(s.probe.expect("there is one").held_us.count > 30);
 }
 
-/// Of the shards too whose connections have all waited until then.
+/// Also by shards whose connections have all waited until then.
 #[test]
 fn a_number_of_requests_is_sent_by_all() {
     for shards in [1, 4, 20] {
@@ -141,7 +141,7 @@ fn a_number_of_requests_is_sent_by_all() {
     }
 }
 
-/// A run with connections that are dialled again.
+/// A run whose connections are redialled.
 fn redialled(program: impl Program) -> (RunResult, Summary) {
     let net = network(1, |_| {});
     let flags = format!("connections={N} think=10ms duration=4s timeout=1s reconnect=100ms");
@@ -180,7 +180,7 @@ fn those_that_are_served_when_they_are_dialled_again_are_not() {
     assert_ne!(s.limit.map(|limit| limit.cause.name()), Some("connection-limit"));
 }
 
-/// After the last request has begun: all are served at a time, a few of them slowly.
+/// Even after the last request has begun: all are served at a time, a few of them slowly.
 #[test]
 fn a_slow_first_response_is_no_wait_for_room() {
     let script = |Request { conn, nth }| {
@@ -189,7 +189,7 @@ fn a_slow_first_response_is_no_wait_for_room() {
         Act { send: b"", then: Then::SendAfter(after, OK) }
     };
     let net = network(1, |_| {});
-    // Those of the 16 others take 0.9 s.
+    // The requests of the other 16 take 0.9 s.
     let plan = plan("http://127.0.0.1:80/", "connections=20 requests=724", 1);
     let places = connections(&plan) + ACCEPTS;
     let mut server = listening(&net, plan.destinations()[0], places, Scripted::new(script));

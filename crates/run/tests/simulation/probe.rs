@@ -1,4 +1,4 @@
-//! The probe: its own schedule, counted apart from the populations.
+//! The probe: it has its own schedule, and is counted separately from the populations.
 
 use net::{Close, io::sim::Faults};
 use samples::Probe;
@@ -31,13 +31,13 @@ fn the_probe_is_counted_apart_from_the_population() {
         let mut most_open = 0;
         let result = play(&net, &plan, 3, &mut turns, |_, tick| most_open = tick.open.max(most_open));
         let (p, c, server) = (probe(&result), &result.whole.counts, counters.read());
-        // From the start of the ramp to the end of the hold: ten a second.
+        // Ten a second, from the start of the ramp to the end of the hold.
         let slots = (result.hold_until.secs_f64() * 10.0).ceil() as u64;
         assert_eq!((p.sent, p.answered, p.failed), (slots, slots, 0), "{target}");
         assert_eq!((p.fresh.count(), p.kept.count()), (slots.div_ceil(2), slots / 2), "{target}");
         let held = slots - (result.hold_from.secs_f64() * 10.0).ceil() as u64;
         assert_eq!(p.held.count(), held, "{target}: those of the ramp are not in it");
-        // One connect for each fresh one; one kept connection is enough if responses come in time.
+        // A dial for each fresh connection. A single kept connection suffices if responses come in time.
         assert_eq!(p.connect.count(), p.fresh.count() + 1, "{target}");
         assert_eq!(
             (c.opened, result.held, result.peak, result.faults()),
@@ -48,7 +48,7 @@ fn the_probe_is_counted_apart_from_the_population() {
         assert_eq!(server.accepted, 500 + p.connect.count(), "{target}");
         let upgrades = if target.starts_with("ws") { server.accepted } else { 0 };
         assert_eq!(server.requests, c.sent + p.sent + upgrades, "{target}");
-        // A round trip through the network takes 220 µs: a request one, a dial one, an upgrade one.
+        // A round trip takes 220 µs: one for a request, one for a dial, one for an upgrade.
         let rounds = if target.starts_with("ws") { 3.0 } else { 2.0 };
         let (fresh, kept, connect) = (measured(&p.fresh), measured(&p.kept), measured(&p.connect));
         assert!((fresh.mean / (rounds * 220.0) - 1.0).abs() < 0.1, "{target}: {fresh:?}");
@@ -63,7 +63,7 @@ fn no_probe_is_no_probe() {
     assert_eq!(result.whole.probe, None);
 }
 
-/// Two connections that only hold, beside a probe. If the network takes the same time for all, they come first.
+/// Two connections that are only held, beside a probe. If the network takes the same time for all, they come first.
 fn run(flags: &str, change: fn(&mut Faults), script: Script) -> (RunResult, Scripted) {
     let net = network(1, change);
     let flags = format!("connections=2 think=1h duration=20s timeout=2s {flags}");
@@ -120,8 +120,8 @@ fn wrong_responses_to_the_probe_are_no_faults_of_the_population() {
 
 #[test]
 fn the_probe_is_bounded_however_slow_the_target_is() {
-    // No request gets a response, and each waits for its timeout of two seconds. The kept connections are busy then, so that all
-    // requests are made on fresh connections: twenty a second. The population is lost meanwhile, and may come back.
+    // No request gets a response, and each waits for its timeout of two seconds. Meanwhile the kept connections are busy, so that all
+    // requests use fresh connections: twenty a second. The population is lost meanwhile, and may come back.
     let (result, server) =
         run("probe=20/s reconnect=1h..2h", |_| {}, |_| Act { send: b"", then: Then::Stay });
     let p = probe(&result);

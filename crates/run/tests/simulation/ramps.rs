@@ -1,4 +1,4 @@
-//! How fast connections are dialled: exactly on schedule, or as fast as the target accepts them.
+//! The rate of dials: exactly on schedule, or as fast as the target accepts connections.
 
 use samples::{Kind, Stage, Verdict};
 use stage::{
@@ -31,12 +31,12 @@ fn a_paced_ramp_follows_its_schedule() {
     check_pace("connections=20k think=1h duration=1s ramp=10s", 4, 2_000.0);
     check_pace("connections=1000 think=1h duration=1s ramp=100/s", 3, 100.0);
     check_pace("connections=7 think=1h duration=1s ramp=2/s", 4, 2.0);
-    // More are due at once than a turn dials.
+    // More dials are due at once than a turn makes.
     check_pace("connections=50k think=1h duration=1s ramp=1m/s", 2, 1e6);
 }
 
-/// Ten seconds of a ramp, in one of which throng stands still: a tenth of the dials is late by that, and the target's part in their
-/// connect times is not known.
+/// A ramp of ten seconds, during one of which throng is suspended: a tenth of the dials is late by that, and the target's part in their
+/// connect times is unknown.
 #[test]
 fn dials_that_a_stall_of_throng_delays_are_not_the_targets() {
     let judged = |threshold: &str, until: u64| {
@@ -55,7 +55,7 @@ fn dials_that_a_stall_of_throng_delays_are_not_the_targets() {
     assert!((99..=101).contains(&late) && (985..=1_000).contains(&longest), "{late} by up to {longest} ms");
     let seen = "threshold connect.p99<5ms cannot be judged: throng stalled, so the value is between ";
     assert_eq!((verdict, why.starts_with(seen)), (Verdict::Invalid, true), "{why}");
-    // The stall changes nothing: a bound above it, a percentile below those that were late, and one that no dial meets.
+    // The suspension makes no difference to a bound above it, a percentile below the late dials, and a bound that no dial meets.
     for (threshold, expected) in [
         ("connect.p99<2s", Verdict::Pass),
         ("connect.p75<5ms", Verdict::Pass),
@@ -64,12 +64,12 @@ fn dials_that_a_stall_of_throng_delays_are_not_the_targets() {
         let (_, _, verdict, why) = judged(threshold, 4_000);
         assert_eq!(verdict, expected, "{threshold}: {why}");
     }
-    // Nor is there any where throng is on time.
+    // Nor is there a difference if throng is on time.
     let (late, longest, verdict, why) = judged("connect.p99<100us", 3_000);
     assert_eq!((late, longest, verdict), (0, 0, Verdict::Fail), "{why}");
 }
 
-/// An adaptive ramp against a server that accepts 2,000 connections a second, with room for `backlog` in its queue.
+/// An adaptive ramp against a server that accepts 2,000 connections per second, with a queue of length `backlog`.
 fn check_adaptive(backlog: usize, shards: u32) {
     for seed in 1..=3 {
         let net = network(seed, |f| f.backlog = backlog);
@@ -83,7 +83,7 @@ fn check_adaptive(backlog: usize, shards: u32) {
         let per_s = c.opened as f64 / server.program().accepted_at.last().unwrap().secs_f64();
         assert!(per_s >= 0.88 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
         assert!(per_s <= 2_001.0, "the server is the one that is slow: {per_s:.0}/s");
-        // What limits it is known, unless all fit into the queue.
+        // The limit is known, unless all connections fit into the queue.
         let summary = result.judge(&plan);
         let c = &summary.connections;
         if backlog < 4_096 {
@@ -93,7 +93,7 @@ fn check_adaptive(backlog: usize, shards: u32) {
         } else {
             assert_eq!(c.accept_per_s, 0.0);
         }
-        // Hardly any SYN was dropped; a dropped one is retransmitted after a second. Each shard has to find out by itself.
+        // Hardly any SYN was dropped; a dropped one is retransmitted after a second. Each shard must find out independently.
         let lost = result.whole.connect.count_within(Nanos::from_millis(500), Nanos::from_secs(60));
         assert!(lost <= 30 * u64::from(shards), "backlog {backlog}, {shards} shards, seed {seed}: {lost}");
     }
@@ -108,7 +108,7 @@ fn an_adaptive_ramp_is_as_fast_as_the_target_accepts() {
     }
 }
 
-/// A listener with the shortest backlog in use, as of Python, at three speeds.
+/// A listener with the shortest common backlog, that of Python, at three speeds.
 #[test]
 fn an_adaptive_ramp_loses_no_connection_to_a_short_backlog() {
     for (each_us, n) in [(500, 10_000), (2_000, 3_000), (10_000, 900)] {
@@ -125,8 +125,8 @@ fn an_adaptive_ramp_loses_no_connection_to_a_short_backlog() {
     }
 }
 
-/// As of a fleet: each of many shards has a small part of the dials, and alone sees little of what they meet. The target has
-/// room for fewer than one of each.
+/// Many shards, as in a fleet: each makes a small part of the dials, and alone sees little of the congestion. The target's queue is
+/// shorter than the number of shards.
 #[test]
 fn many_shards_together_dial_no_faster_than_the_target_accepts() {
     let ramp = |shards| {
@@ -149,7 +149,7 @@ fn many_shards_together_dial_no_faster_than_the_target_accepts() {
     }
 }
 
-/// A firewall that passes 500 SYNs a second, and 5 at once, as nft does by default.
+/// A firewall that passes 500 SYNs per second with a burst of 5, the default of nft.
 #[test]
 fn an_adaptive_ramp_meets_a_firewall_at_its_rate() {
     for shards in [1, 2, 8, 64] {
@@ -159,7 +159,7 @@ fn an_adaptive_ramp_meets_a_firewall_at_its_rate() {
         let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
         let c = &result.whole.counts;
         assert!(c.failed <= 10 && c.forced == 0, "{shards} shards: {c:?}");
-        // The last ones are those whose SYN was dropped again and again.
+        // The last ones are those whose SYNs were dropped repeatedly.
         let per_s = 9_500.0 / server.program().accepted_at[9_499].secs_f64();
         assert!((0.8 * 500.0..=501.0).contains(&per_s), "{shards} shards: {per_s:.0}/s");
         let accepts = result.judge(&plan).connections.accept_per_s;
@@ -167,7 +167,7 @@ fn an_adaptive_ramp_meets_a_firewall_at_its_rate() {
     }
 }
 
-/// The connections of a ramp that are accepted by the given second, and the result; `flags` beside those of a load that holds.
+/// The number of connections accepted by the given second of a ramp, and the result. `flags`: in addition to those of a load that holds.
 fn ramp(flags: &str, shards: u32, server: Scripted) -> (Vec<Nanos>, RunResult) {
     let net = network(1, |f| f.backlog = 128);
     let plan = plan("http://127.0.0.1:80/", flags, 1);
@@ -176,7 +176,7 @@ fn ramp(flags: &str, shards: u32, server: Scripted) -> (Vec<Nanos>, RunResult) {
     (server.program().accepted_at.clone(), result)
 }
 
-/// Responses that take two seconds are no reason to dial slower: the window doubles with each round of them.
+/// Responses that take two seconds are no reason to dial more slowly: the window doubles with each round of them.
 #[test]
 fn an_adaptive_ramp_goes_on_with_slow_responses() {
     const LATER: Act = Act { send: b"", then: Then::SendAfter(Nanos::from_secs(2), OK.send) };
@@ -185,11 +185,11 @@ fn an_adaptive_ramp_goes_on_with_slow_responses() {
     assert!(*accepted.last().unwrap() < Nanos::from_secs(10), "{:?}", accepted.last());
 }
 
-/// A service whose users want more than its one processor has, and logins that cost it much: responses are slow, and no dial fails, nor a
-/// request.
+/// A service whose users demand more than its single processor can do, with costly logins: responses are slow, but no dial or request
+/// fails.
 #[test]
 fn an_adaptive_ramp_ends_at_a_target_that_is_overloaded() {
-    // 800 users who want 400/s, of 200; and logins of 50 ms beside requests of 1 ms.
+    // 800 users who want 400/s, twice the capacity; and logins of 50 ms beside requests of 1 ms.
     let service: fn(Request) -> Nanos = |_| Nanos::from_millis(5);
     let logins: fn(Request) -> Nanos = |request| Nanos::from_millis(if request.nth == 0 { 50 } else { 1 });
     for (flags, cost, within) in [
@@ -209,8 +209,8 @@ fn an_adaptive_ramp_ends_at_a_target_that_is_overloaded() {
     }
 }
 
-/// A target that accepts connections and responds to none, or to none beyond some number: the ramp ends within two
-/// timeouts and the wait of its last connections.
+/// A target that accepts connections and responds to none, or only to some: the ramp ends within two timeouts and the wait of its last
+/// connections.
 fn check_silence(connections: u32, shards: u32, script: Script, answered: u64) {
     let (accepted, result) =
         ramp(&format!("connections={connections} think=1h duration=1s"), shards, Scripted::new(script));
@@ -231,8 +231,8 @@ fn an_adaptive_ramp_ends_at_a_target_that_is_silent() {
     check_silence(5_000, 2, |request| if request.conn < 1_000 { OK } else { SILENT }, 1_000);
 }
 
-/// A target that accepts 50 connections a second, and one that accepts none: what is left at the deadline, or when nothing more succeeds, is
-/// dialled at a fixed rate.
+/// A target that accepts 50 connections per second, and one that accepts none: at the deadline, or when nothing more succeeds, the
+/// remaining connections are dialled at a fixed rate.
 #[test]
 fn an_adaptive_ramp_ends_at_a_target_that_does_not_accept() {
     for (each, n, failed) in

@@ -1,4 +1,4 @@
-//! Scenarios run as they say: their steps, their populations, their stages, and the files that come with throng.
+//! Scenarios: steps, populations, stages, and the files that come with throng.
 
 use net::{Shard, io::sim::SimIo};
 use stage::{RunResult, listening, network, play, scenario};
@@ -20,12 +20,12 @@ mod whose;
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// A constant one-way delay: a response takes two of them.
+/// The constant one-way delay: a response takes twice as long.
 const WAY: Nanos = Nanos::from_micros(50);
-/// Timers fire up to this much late.
+/// Maximum delay of timers.
 const TIMER: Nanos = Nanos::from_millis(1);
 
-/// A run of a scenario whose target is `127.0.0.1:80`, against a script; returns what the server received.
+/// Runs a scenario with the target `127.0.0.1:80` against a script; returns what the server received.
 fn run(
     text: &str,
     shards: u32,
@@ -41,12 +41,12 @@ fn run(
     (result, std::mem::replace(server.program(), empty))
 }
 
-/// What was received, one by one, if it came this long after the previous one; `first` may be anything.
+/// What was received, in turn, if it came this long after the previous input; `first` may be anything.
 fn lines<'a>(received: &[&'a Received]) -> Vec<&'a str> {
     received.iter().map(|received| received.line()).collect()
 }
 
-/// Asserts that `later` follows `earlier` by a time plus the delay of timers.
+/// Asserts that `later` follows `earlier` by this time plus the delay of timers.
 fn check_gap(earlier: Nanos, later: Nanos, time: Nanos) {
     let gap = later.since(earlier);
     assert!((time..=time + TIMER).contains(&gap), "{gap} instead of {time}");

@@ -1,4 +1,4 @@
-//! Servers that allow fewer streams on a connection than wanted: SETTINGS_MAX_CONCURRENT_STREAMS of RFC 9113 section 6.5.2.
+//! Servers that allow fewer streams per connection than requested: SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, section 6.5.2).
 
 use net::{Shard, io::sim::SimIo};
 use samples::{StreamLimit, Summary, Verdict};
@@ -59,7 +59,7 @@ fn fewer_streams_than_wanted_are_reported() {
     check(&format!("{LOOP} streams=4"), THREE, ok, Some((4, 3)));
     check(&format!("{LOOP} streams=4"), TWO, ok, Some((4, 2)));
     check("duration=5s rate=10/s streams=250", TWO, ok, Some((250, 2)));
-    // As many as are allowed, no limit, one request at a time.
+    // As many streams as allowed, no limit, and one request at a time.
     check(&format!("{LOOP} streams=3"), THREE, ok, None);
     check(&format!("{LOOP} streams=4"), UNLIMITED, ok, None);
     check(&format!("{LOOP} streams=1"), TWO, ok, None);
@@ -96,7 +96,7 @@ fn websockets_of_a_connection_are_fewer_too() {
     assert!(s.reasons.contains(&note.to_owned()), "{:?}", s.reasons);
 }
 
-/// Ten connections for 2 s, and half of them for 4 s; `keys`: of the scenario.
+/// Ten connections for 2 s, then half of them for 4 s. `keys`: top-level keys of the scenario.
 fn serve_fewer(keys: &str, script: impl Fn(&Received) -> Vec<Reply> + 'static) -> (RunResult, Summary) {
     let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
     let text = format!("{keys}\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n");
@@ -109,13 +109,13 @@ fn serve_fewer(keys: &str, script: impl Fn(&Received) -> Vec<Reply> + 'static) -
 
 const HTTP2: &str = "target = \"http://127.0.0.1:80/\"\nhttp2 = true";
 
-/// Requests under way beside each other do not keep a connection that is one too many.
+/// Concurrent requests do not keep a surplus connection open.
 #[test]
 fn fewer_connections_are_held_while_others_have_several_requests_under_way() {
     let (result, s) = serve_fewer(&format!("{HTTP2}\nstreams = 3"), ok);
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.finished, result.held, result.faults()), (10, 5, 5, vec![]), "{c:?}");
-    // They go on with as many requests at a time.
+    // The others continue with as many requests at a time.
     assert!((s.requests.per_s * s.latency_us.mean / 1e6 - 20.0).abs() < 8.0, "{:?}", s.requests);
 }
 
@@ -143,20 +143,20 @@ fn all_calls_of_a_connection_that_stay_open_end_with_the_load() {
         let c = &result.whole.counts;
         assert_eq!((c.sent, c.revoked, c.messages), (2 * streams, 2 * streams, 2 * streams), "{c:?}");
         assert_eq!((result.faults(), s.verdict), (vec![], Verdict::Pass), "{streams}: {:?}", s.reasons);
-        // That nothing more came is a gap, as long as the load was.
+        // The silence until the end of the load counts as a gap.
         assert_eq!(s.gap_us.count, 2 * streams);
         assert!(s.gap_us.min > 7e6, "{:?}", s.gap_us);
     }
 }
 
-/// The next message did not come in time, which is a gap as long as the timeout.
+/// The next message did not arrive in time, which counts as a gap as long as the timeout.
 #[test]
 fn a_gap_that_a_timeout_ends_is_one() {
     let (result, s) =
         serve("grpc://127.0.0.1:80/a.B/C", "server-streaming= timeout=2s duration=3s", UNLIMITED, quiet);
     let failed = result.whole.counts.failed_requests;
     assert!(failed >= 2, "{:?}", result.whole.counts);
-    // Calls that the end of the load has cut have gaps as long as they were open.
+    // Calls cut off by the end of the load have gaps as long as they were open.
     assert_eq!(s.gap_us.count, 2 * failed, "{failed} failed: {:?}", s.gap_us);
     assert!((2e6..2.01e6).contains(&s.gap_us.max) && s.gap_us.min < 1.1e6, "{:?}", s.gap_us);
 }

@@ -1,5 +1,5 @@
-//! WebSocket and raw TCP with a message: as many echoes as the schedule implies, each compared with what was sent,
-//! and everything that a server may do about it.
+//! WebSocket, and raw TCP with a message: as many echoes as the schedule implies, each compared with what was sent, and everything that a
+//! server may do instead.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -9,7 +9,7 @@ use stage::{RunResult, connections, listening, measured, network, plan, play, se
 use units::Nanos;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
-/// One run against two shards of the reference server.
+/// Runs against two shards of the reference server.
 fn run(flags: &str, seed: u64) -> (RunResult, serve::Stats) {
     let net = network(seed, |_| {});
     let plan = plan("ws://127.0.0.{1..3}:8000/ws/echo?{rand 1 9}", flags, seed);
@@ -27,8 +27,8 @@ fn echoes_follow_the_schedule() {
     let (result, server) = run("connections=6k ping=10s message=hello duration=2m", 5);
     let c = &result.whole.counts;
     assert_eq!((c.opened, result.held, result.peak, c.failed, c.dropped, c.closed), (N, N, N, 0, 0, 0));
-    // Each connection sends a message every 10 s, the first after a random part of that: in time T it does so
-    // T / 10 s times on average, and over all connections the deviation is less than √N.
+    // Each connection sends a message every 10 s, the first one after a random part of that: T / 10 s messages in time T on average. The
+    // deviation over all connections is less than √N.
     let expected = N as f64 * result.hold_until.secs_f64() / 10.0;
     assert!(
         (c.sent as f64 - expected).abs() < 2.0 * (N as f64).sqrt(),
@@ -61,18 +61,18 @@ fn without_a_pause_the_next_message_follows_the_echo() {
         result.whole.counts.answered_at_load as f64 / result.hold_until.since(result.hold_from).secs_f64();
     assert!((per_s / (50.0 / 220e-6) - 1.0).abs() < 0.01, "{per_s:.0} messages a second");
     result.assert_on_time();
-    // Each echo's latency starts when its message was due; those of the hold are counted there.
+    // The latency of an echo starts when its message was due; echoes of the hold are counted there.
     let latency = measured(&result.whole.latency);
     assert!(latency.count.abs_diff(result.whole.counts.answered_at_load) <= 100, "{latency:?}");
     assert!((latency.p50 / 220.0 - 1.0).abs() < 0.01 && latency.max < 1e3, "{latency:?}");
 }
 
-/// What a scripted server does.
+/// The behaviour of a scripted server.
 #[derive(Clone, Copy)]
 struct Script {
-    /// Its response to an upgrade; `{accept}` stands for the right key.
+    /// Its response to an upgrade; `{accept}` stands for the correct key.
     welcome: &'static str,
-    /// Its reply to the nth message, counted over each connection.
+    /// Its reply to the nth message on a connection.
     replies: fn(u64) -> &'static [u8],
     closes: bool,
 }
@@ -80,7 +80,7 @@ struct Script {
 const WELCOME: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
 Sec-WebSocket-Accept: {accept}\r\n\r\n";
 
-/// What it received besides messages.
+/// Its input other than messages.
 #[derive(Debug, Default, PartialEq)]
 struct Received {
     pongs: Vec<Vec<u8>>,
@@ -90,7 +90,7 @@ struct Received {
 struct Server {
     script: Script,
     accepting: u32,
-    /// The state of each connection once it is upgraded, and its messages so far.
+    /// The state of each connection after its upgrade, and its messages so far.
     conns: Vec<(Option<Frames>, u64)>,
     received: Rc<RefCell<Received>>,
 }
@@ -169,7 +169,7 @@ impl Program for Server {
     }
 }
 
-/// Ten connections for five seconds, a message a second, `ping` and its echo.
+/// Ten connections for five seconds, with one `ping` and its echo per second.
 fn against(script: Script) -> (RunResult, Received) {
     against_load(script, "connections=10 ping=1s duration=5s timeout=2s")
 }
@@ -186,7 +186,7 @@ fn against_load(script: Script, flags: &str) -> (RunResult, Received) {
 
 const GOOD: Script = Script { welcome: WELCOME, replies: |_| b"\x81\x04ping", closes: false };
 
-/// All are held, without faults.
+/// Checks that all are held, without faults.
 fn check_right(what: &str, replies: fn(u64) -> &'static [u8]) -> Received {
     let (result, received) = against(Script { replies, ..GOOD });
     let c = &result.whole.counts;
@@ -208,8 +208,8 @@ fn valid_server_behaviour() {
     assert!(received.pongs.len() >= 45 && received.pongs.iter().all(|pong| pong == b"x"), "{received:?}");
 }
 
-/// A pong and the next message are sent in one call, in either order, and several pongs too: they leave as one segment,
-/// as the simulator asserts of every call.
+/// A pong and the next message are sent in one call, in either order, and so are several pongs: they leave as one segment, as the
+/// simulator asserts for every call.
 #[test]
 fn sends_of_one_call_leave_as_one_segment() {
     let orders: [fn(u64) -> &'static [u8]; 3] = [
@@ -225,7 +225,7 @@ fn sends_of_one_call_leave_as_one_segment() {
         assert_eq!((result.faults(), result.held, c.dropped), (vec![], 10, 0));
         assert!(c.sent > 1_000 && c.answered == c.sent, "{c:?}");
         let pongs = received.pongs.len() as u64;
-        // At the end a pong may meet a server that is gone.
+        // At the end a pong may reach a server that is gone.
         assert!(
             pongs <= pings * c.answered && pongs + 10 * pings >= pings * c.answered,
             "{pongs} of {pings} each: {c:?}"
@@ -234,7 +234,7 @@ fn sends_of_one_call_leave_as_one_segment() {
     }
 }
 
-/// Faults with their counts, and (failed, dropped).
+/// Checks the faults with their counts, and (failed, dropped).
 fn check_wrong(what: &str, script: Script, stage: Stage, kind: Kind, (failed, dropped): (u64, u64)) {
     let (result, _) = against(script);
     let c = &result.whole.counts;
@@ -271,7 +271,7 @@ Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
 #[test]
 fn a_closing_handshake_is_no_loss() {
-    // The first message of each connection gets a reply, the second one a close: it is sent again on the next.
+    // The first message of each connection gets a reply, the second one a close: it is sent again on the next connection.
     let replies: fn(u64) -> &'static [u8] = |n| if n == 0 { b"\x81\x04ping" } else { b"\x88\x05\x03\xe9bye" };
     let (result, received) = against(Script { replies, ..GOOD });
     let c = &result.whole.counts;
@@ -283,7 +283,7 @@ fn a_closing_handshake_is_no_loss() {
 
 #[test]
 fn a_closing_handshake_with_an_error_is_a_loss() {
-    // The first message of each connection gets a reply, the second one a close for an internal error.
+    // The first message of each connection gets a reply, the second one a close because of an internal error.
     let replies: fn(u64) -> &'static [u8] = |n| if n == 0 { b"\x81\x04ping" } else { b"\x88\x05\x03\xf3bye" };
     let (result, received) = against(Script { replies, ..GOOD });
     let c = &result.whole.counts;
@@ -294,7 +294,7 @@ fn a_closing_handshake_with_an_error_is_a_loss() {
         result.whole.faults.iter().map(|(fault, _)| fault.detail.name()).collect()
     };
     assert_eq!(names(&result), ["1011 internal error"]);
-    // 4401, as applications do: no message is sent again.
+    // 4401, an application's code: no message is sent again.
     let (result, received) = against(Script { replies: |_| b"\x88\x05\x11\x31bye", ..GOOD });
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
     assert_eq!((result.whole.counts.sent, names(&result)), (10, vec!["4401 of the application".to_owned()]));

@@ -1,4 +1,4 @@
-//! A target that does not read: what throng sends must neither pile up here nor count as sent in time.
+//! A target that does not read: throng's output must neither accumulate in memory, nor count as sent in time.
 
 use net::{Cx, Gone, Io, Key, Program};
 use samples::{Kind, Stage};
@@ -7,7 +7,7 @@ use units::Nanos;
 
 use super::S;
 
-/// Accepts, and reads from this time on.
+/// A server that accepts, and reads from this time on.
 struct Deaf {
     until: Nanos,
     accepting: u32,
@@ -45,8 +45,8 @@ impl Program for Deaf {
 const MESSAGE: usize = 4 * 1024;
 const CONNECTIONS: u64 = 4;
 
-/// Fire-and-forget messages of this size every 10 ms for 6 s, and `then`. Returns what was sent before `until`, the run,
-/// and the bytes read.
+/// Sends fire-and-forget messages of this size every 10 ms for 6 s, and `then`. Returns the number sent before `until`, the result, and
+/// the bytes read.
 fn against(until: Nanos, size: usize, then: &str) -> (u64, RunResult, u64) {
     let net = network(1, |faults| faults.window = 16 * 1024);
     let plan = scenario(
@@ -73,7 +73,7 @@ fn messages_wait_for_a_target_that_does_not_read() {
     let (before, result, read) = against(S(3), MESSAGE, "");
     let sent = result.whole.counts.told;
     assert_eq!((result.faults(), result.held), (vec![], CONNECTIONS));
-    // A window, what the server has not read, and one that waits: not the 100 that are due each second.
+    // A window, the server's unread input, and one that waits: not the 100 that are due each second.
     assert!((1..CONNECTIONS * 40).contains(&before), "{before} sent while the server did not read");
     assert!(sent - before > CONNECTIONS * 200, "{sent} sent, {before} while the server did not read");
     assert_eq!(read, sent * MESSAGE as u64);

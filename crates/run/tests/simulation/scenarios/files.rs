@@ -1,5 +1,5 @@
-//! The files in `scenarios/`, each at a hundredth of its load or half of that and for its full time, against the server that it names.
-//! Rates of a source text follow from its numbers: this many connections with a request every so often.
+//! The files in `scenarios/`, each at a hundredth of its load, or half of that, and for its full duration, against the server that it
+//! names. The expected rates follow from the numbers in their sources: this many connections with a request every so often.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
 
@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-/// A share of a file's load.
+/// The fraction of a file's load.
 fn plan(name: &str, share: &str) -> Plan {
     let text = |file: &str| fs::read_to_string(folder().join(file)).map_err(|why| why.to_string());
     let whole = scenario_with(&text(name).unwrap(), &text, SEED);
@@ -31,7 +31,7 @@ struct Ran {
     server: Stats,
 }
 
-/// Against the reference server, at the port of the file.
+/// Against the reference server, at the port in the file.
 fn run(name: &str, share: &str) -> Ran {
     let plan = plan(name, share);
     let net = network(SEED, |_| {});
@@ -48,19 +48,19 @@ fn run(name: &str, share: &str) -> Ran {
 }
 
 impl Ran {
-    /// Responses per second of a population at its full load.
+    /// Responses per second of a population at full load.
     fn per_s(&self, population: usize) -> f64 {
         let answered = self.result.populations[population].counts.answered_at_load;
         answered as f64 / self.result.at_load[population].secs_f64()
     }
 
-    /// Asserts that full load lasted for this long.
+    /// Asserts the duration of full load.
     fn check_time(&self, population: usize, time: Nanos) {
         let at_load = self.result.at_load[population];
         assert!((time..=time + MS(5)).contains(&at_load), "{at_load} instead of {time}");
     }
 
-    /// Asserts a figure to within a share of it.
+    /// Asserts a figure with a relative tolerance.
     fn check(&self, what: &str, is: f64, expected: f64, within: f64) {
         assert!((is / expected - 1.0).abs() < within, "{what}: {is:.2} instead of {expected:.2}");
     }
@@ -71,7 +71,7 @@ impl Ran {
     }
 }
 
-/// Half a hundredth of the http-kit experiments: (seconds of the ramp, of full load, mean idle time, mean length).
+/// Half a hundredth of the http-kit experiments: (seconds of ramp, of full load, mean idle time, mean length).
 fn check_http_kit(
     name: &str,
     connections: u64,
@@ -85,7 +85,7 @@ fn check_http_kit(
     assert_eq!((result.held, result.peak, ran.server.open), (connections, connections, open), "{name}");
     ran.check(name, result.ramped_at.secs_f64(), ramp_s as f64, 0.01);
     ran.check_time(0, S(hold_s));
-    // A connection sends a request once per mean idle time: tens of thousands of requests deviate by less than a hundredth.
+    // A connection sends a request per mean idle time: tens of thousands of requests deviate by less than a hundredth.
     ran.check(name, ran.per_s(0), connections as f64 / idle_s, 0.01);
     ran.check(name, ran.body_bytes(0), length, 0.01);
     ran
@@ -120,7 +120,7 @@ fn http_kit_600k_with_ab_beside_it() {
     let ran = run("http-kit-600k-ab.toml", "0.5%");
     let Ran { result, server, .. } = &ran;
     let [desktop, ab] = [0, 1].map(|population| &result.populations[population]);
-    // Ten minutes alone, ten seconds with ab, a minute after it, and the moves between them.
+    // Ten minutes alone, ten seconds with ab, a minute afterwards, and the moves between them.
     let [(_, up), (beside, full), (after, gone)] = result.stages[..] else { panic!("three stages") };
     assert_eq!((beside.since(up), after.since(full)), (S(600), S(10)));
     ran.check_time(1, S(10));
@@ -130,7 +130,7 @@ fn http_kit_600k_with_ab_beside_it() {
         (desktop.open, desktop.counts.opened, ab.open, ab.counts.opened, ab.counts.finished),
         (3_000, 3_000, 0, 1, 1)
     );
-    // A closed loop: as many as fit, one after the other.
+    // A closed loop: as many as possible, one after the other.
     let round = measured(&ab.latency).mean / 1e6;
     ran.check("ab", ran.per_s(1), 1.0 / round, 0.01);
     assert!(ran.per_s(1) > 4_000.0, "{}", ran.per_s(1));
@@ -167,7 +167,7 @@ fn play_with_100k_websockets() {
     let ran = run("play-c100k.toml", "1%");
     assert_eq!((ran.result.held, ran.server.open), (1_000, 1_000));
     ran.check_time(0, S(600));
-    // Each sends one every thirty seconds, exactly.
+    // Each sends a request every thirty seconds, exactly.
     ran.check("pings", ran.per_s(0), 1_000.0 / 30.0, 0.002);
     let c = &ran.result.whole.counts;
     assert_eq!((c.body_bytes_in, ran.server.requests), (4 * c.answered, c.answered + 1_000));
@@ -193,7 +193,7 @@ fn mixed() {
     assert!((S(4)..S(5)).contains(&there) && then == there, "{there}");
     assert!((S(9)..MS(10_400)).contains(&full.since(then)), "{}", full.since(then));
     ran.check_time(1, S(60));
-    // Pings: one per thirty seconds. Users: a lookup per three seconds on average; their logins were before.
+    // Pings: one per thirty seconds. Users: a lookup per three seconds on average; their logins came before.
     ran.check("idle", ran.per_s(0), 2_000.0 / 30.0, 0.02);
     ran.check("users", ran.per_s(1), 20.0 / 3.0, 0.1);
     let steps: Vec<u64> = result.whole.steps.iter().map(|step| step.count()).collect();
@@ -216,7 +216,7 @@ fn cl_async_and_its_second_calls() {
     let mut server = listening(&net, "0.0.0.0:9009".parse().unwrap(), 4_000, delay);
     let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let c = &result.whole.counts;
-    // 2,000 arrive at 300 a second, each gets one response five seconds later, and then finds the connection closed.
+    // 2,000 arrive at 300 a second; each gets one response after five seconds, and then finds the connection closed.
     assert_eq!((c.opened, c.answered, c.failed, c.finished, c.closed), (2_000, 2_000, 0, 0, 0), "{c:?}");
     assert_eq!((c.dropped, counters.read().requests), (2_000, 2_000));
     let kinds: BTreeSet<(Stage, Kind)> = result.faults().iter().map(|fault| (fault.0, fault.1)).collect();
@@ -224,7 +224,7 @@ fn cl_async_and_its_second_calls() {
     assert!(kinds.iter().all(|kind| ends.contains(kind)), "{kinds:?}");
     let latency = measured(&result.whole.latency);
     assert!(latency.min >= 5e6 && latency.max < 5.003e6, "{latency:?}");
-    // 12,645 were open at 6,000 a second with two seconds of dials; with all on time five seconds' worth.
+    // 12,645 were open at 6,000 a second with dials of two seconds; if all are on time, five seconds' worth.
     assert!((1_498..=1_503).contains(&result.peak), "{}", result.peak);
     let end = S(5) + MS(6_663);
     assert!((end..end + MS(10)).contains(&result.hold_until), "{}", result.hold_until);
@@ -235,7 +235,7 @@ fn every_file_is_run() {
     let names =
         fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let names: BTreeSet<String> = names.filter(|name| name.ends_with(".toml")).collect();
-    // Those of sub-protocols run against real servers.
+    // Files with subprotocols are tested with real servers.
     let texts = [include_str!("files.rs"), include_str!("../../../../cli/tests/interop/subprotocols.rs")];
     let is_run = |name: &str| texts.iter().any(|text| text.contains(&format!("(\"{name}\"")));
     let forgotten: Vec<&String> = names.iter().filter(|name| !is_run(name)).collect();

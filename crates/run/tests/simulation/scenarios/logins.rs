@@ -1,4 +1,4 @@
-//! Scenarios that log in: what a response captures is in the requests, headers and upgrades that follow.
+//! Scenarios with logins: captured values appear in later requests, headers and upgrades.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use stage::{RunResult, measured};
 
 const HTTP: Speaks = Speaks::Http;
 
-/// The value of a header field of a request.
+/// The value of a header field in a request.
 fn field<'a>(received: &'a Received, name: &str) -> Option<&'a str> {
     received.text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
@@ -24,7 +24,7 @@ fn scenario(scheme: &str, more: &str, steps: &[&str]) -> String {
     )
 }
 
-/// The content of a response, in pieces of one octet.
+/// The content of a response, in pieces of one byte.
 fn trickle(body: &str) -> Vec<Reply> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nX-Token: h7\r\nSet-Cookie: sid=c7; Path=/\r\nContent-Length: {}\r\n\r\n",
@@ -83,7 +83,7 @@ fn values_come_from_header_cookie_and_expression() {
     assert_eq!(bodies, BTreeSet::from(["{\"all\": \"h7 c7 0fe1 v2\"}"]));
 }
 
-/// A value that cannot be captured is a fault, and the end of its connection.
+/// A value that cannot be captured is a fault, and ends its connection.
 fn check_useless(reply: impl Fn() -> Reply + 'static, kind: Kind) {
     let login = "request = \"/login\"\ncapture = { token = { json = \"/token\" } }";
     let text = scenario("http", "", &[login, "request = \"/me?{var token}\""]);
@@ -92,7 +92,7 @@ fn check_useless(reply: impl Fn() -> Reply + 'static, kind: Kind) {
     let ends = kind.is_wrong_response().then_some((Stage::Hold, Kind::MissingValue, 3));
     let expected: Vec<_> = [(Stage::Exchange, kind, 3)].into_iter().chain(ends).collect();
     assert_eq!(result.faults(), expected, "{c:?}");
-    // A login that fails is one error, whatever becomes of its connection.
+    // A failed login is one error, whatever happens to its connection.
     let errors = result.judge(&stage::scenario(&text, 1)).errors;
     assert_eq!((errors.count, errors.of), (3, 3));
     assert_eq!((c.sent, c.answered, c.dropped, result.held), (3, 3, 3, 0), "{c:?}");
@@ -196,7 +196,7 @@ fn cookies_are_kept_for_their_paths_and_times() {
     is_without_fault(&result);
     for own in server.by_connection() {
         let cookies: Vec<_> = own.iter().take(5).map(|received| field(received, "Cookie")).collect();
-        // `all` has expired by the third step, a think time and a response later than its second.
+        // `all` has expired by the third step, a think time and a response after its second one.
         assert_eq!(cookies, [None, Some("sid=1"), None, Some("sid=1"), Some("sid=1")], "{own:?}");
     }
 }
@@ -246,7 +246,7 @@ fn a_websocket_is_opened_with_the_token_on_the_connection_that_logged_in() {
         assert_eq!(fields, [format!("Bearer t{conn}"), format!("sid=s{conn}")]);
         let messages = &own[2..];
         let are_own = messages.iter().all(|message| message.text.starts_with(&format!("hello t{conn} ")));
-        // The last received is the closing handshake, where there is one.
+        // The last input is the closing handshake, if there is one.
         assert!(
             messages.len() > 3 && (are_own || messages.last().unwrap().text.starts_with("close")),
             "{own:?}"
@@ -266,7 +266,7 @@ fn without_an_upgrade_step_it_is_at_the_path_of_the_target() {
 fn a_websocket_that_is_only_held_after_its_login_takes_pings_and_leave() {
     let text = scenario("ws", "", &[LOGIN, "upgrade = \"/chat\"\nthink = \"1s\""]);
     let (result, server) = run(&text, 1, Speaks::WebSocket, |received: &Received| match received.line() {
-        // A ping comes along with the response.
+        // A ping arrives together with the response.
         "GET /chat" => vec![Reply::Bytes([welcome(&received.text), b"\x89\x01?".to_vec()].concat())],
         _ => sign_in(received),
     });
@@ -279,7 +279,7 @@ fn a_websocket_that_is_only_held_after_its_login_takes_pings_and_leave() {
 fn a_heartbeat_begins_with_the_websocket() {
     let beat = "[[population.on]]\nevery = \"300ms\"\nsend = \"beat\"";
     let text = scenario("ws", "", &[LOGIN, "upgrade = \"/chat\"\nthink = \"1s\""]) + beat;
-    // A frame before the upgrade would be no request.
+    // A frame before the upgrade would be an invalid request.
     let (result, server) = run(&text, 1, Speaks::WebSocket, sign_in);
     assert_eq!((result.faults(), result.held), (vec![], 3));
     for own in server.by_connection() {
@@ -310,7 +310,7 @@ fn a_lost_websocket_logs_in_again_and_an_announced_end_does_not() {
     let text = scenario("ws", "reconnect = \"1s..1s\"", &[LOGIN, "upgrade = \"/chat?{var token}\"", hello]);
     let (result, server) = run(&text, 1, Speaks::WebSocket, |received: &Received| match &*received.text {
         "hello" if received.conn == 0 => vec![Reply::Reset],
-        // A close with its code announces the end.
+        // A close frame with its code announces the end.
         "hello" if received.conn == 1 => {
             vec![Reply::Bytes(frame("hello")), Reply::Bytes(b"\x88\x02\x03\xe8".to_vec())]
         }
@@ -354,7 +354,7 @@ fn redirects_are_followed_to_the_same_host() {
     }
 }
 
-/// On the next connection, where the server closes this one with it: after its own number of requests, or always.
+/// On the next connection, if the server closes this one: after its number of requests, or always.
 #[test]
 fn redirects_are_followed_on_the_next_connection() {
     let post =
@@ -378,20 +378,20 @@ fn redirects_are_followed_on_the_next_connection() {
         assert!(
             later.iter().all(|hop| field(hop, "Cookie") == Some("sid=1") && hop.text.starts_with("GET "))
         );
-        // One response for each row, which has the time of all its connections.
+        // One response per row, whose time includes all its connections.
         assert_eq!(result.whole.status[200], c.answered);
         assert!(measured(&result.whole.latency).min >= if hops == 1 { 400.0 } else { 500.0 });
         c.clone()
     };
     check("", 1, "");
-    // Each connection that comes for two calls makes two, over as many connections as it takes.
+    // Each connection that arrives for two calls makes two, over as many TCP connections as necessary.
     let c = check("Connection: close\r\n", 2, "calls = 2");
     assert_eq!(c.finished, c.answered / 2, "{c:?}");
     let c = check("Connection: close\r\n", 2, "");
     assert_eq!((c.redialled, c.closed), (c.withdrawn, c.withdrawn), "{c:?}");
 }
 
-/// With what was drawn for the first request (RFC 9110, section 15.4.8: the same method and content).
+/// With the values drawn for the first request (RFC 9110, section 15.4.8: same method and content).
 #[test]
 fn a_redirect_has_the_values_of_its_request() {
     let post = "name = \"post\"\nrequest = \"POST /in/{rand 1 9}\"\nbody = \"{rand 100 999} {seq}\"\nredirects = 3\n\
@@ -411,7 +411,7 @@ fn a_redirect_has_the_values_of_its_request() {
         assert_eq!((result.faults(), result.whole.counts.answered >= 10), (vec![], true), "{close}");
         let mut sent: Vec<_> =
             server.received.iter().map(|it| (it.text.split_once("\r\n").unwrap().1, it.at)).collect();
-        // Each request, and its redirect, which has the same fields and content.
+        // Each request and its redirect, which has the same fields and content.
         let different: BTreeSet<_> = sent.iter().map(|(rest, _)| *rest).collect();
         assert_eq!(2 * different.len(), sent.len(), "{different:?}");
         sent.sort();
@@ -442,7 +442,7 @@ fn cookies_of_redirects_that_do_not_fit_are_noticed() {
     );
 }
 
-/// Where no connection follows, its response stands.
+/// If no connection follows, the redirect counts as the response.
 #[test]
 fn a_redirect_of_the_last_connection_is_its_response() {
     let text = scenario("http", "reconnect = \"never\"", &["request = \"/\"\nredirects = 2"]);

@@ -1,4 +1,4 @@
-//! Requests before a WebSocket over HTTP/2: on the same connection, and on streams after each other.
+//! Requests before a WebSocket over HTTP/2, on the same connection, and on successive streams.
 
 use net::{Shard, io::sim::SimIo};
 use samples::{Kind, Stage};
@@ -67,7 +67,7 @@ fn a_websocket_is_opened_with_the_token_on_the_connection_that_logged_in() {
         },
     );
     is_without_fault(&result);
-    // That of the connection is no handshake of a WebSocket.
+    // The handshake of the connection is not that of a WebSocket.
     assert_eq!(result.whole.handshake.count(), 3);
     assert_eq!(server.by_connection().len(), 3);
     for (conn, own) in server.by_connection().into_iter().enumerate() {
@@ -95,7 +95,7 @@ fn a_websocket_is_opened_with_the_token_on_the_connection_that_logged_in() {
 #[test]
 fn a_lost_token_or_an_announced_end_is_as_over_http1() {
     let steps = [LOGIN, "upgrade = \"/chat?{var token}\"", HELLO];
-    // The server takes no further streams after the login of the first connection.
+    // The server accepts no further streams after the login of the first connection.
     let (result, server) = run("", &steps, true, |received| {
         let leaves = (received.conn == 0).then_some(Reply::Goaway);
         sign_in(received).into_iter().chain(leaves).collect()

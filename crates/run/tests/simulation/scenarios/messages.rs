@@ -1,4 +1,4 @@
-//! Messages step by step, over WebSocket and over raw TCP.
+//! Messages by steps, over WebSocket and over raw TCP.
 
 use samples::{Kind, Stage, Verdict};
 use stage::RunResult;
@@ -9,7 +9,7 @@ use crate::listener::{Listener, Received, Reply, Speaks, frame, welcome};
 
 const ROUND: Nanos = Nanos(2 * WAY.0);
 
-/// Replies to each message by `reply`, on WebSockets after their upgrade.
+/// A server that replies to each message with `reply`, on WebSockets after the upgrade.
 fn against(speaks: Speaks, text: &str, replies: fn(&Received) -> Vec<Reply>) -> (RunResult, Listener) {
     run(text, 2, speaks, move |received| match (speaks, received.nth) {
         (Speaks::WebSocket, 0) => vec![Reply::Bytes(welcome(&received.text))],
@@ -87,7 +87,7 @@ fn a_conversation_from_its_upgrade_to_its_close() {
     assert_eq!(joins.len(), 6, "each has a number of its own: {joins:?}");
 }
 
-/// What is awaited once has to come like a response; what is awaited again and again may be on its way.
+/// A message awaited once must arrive like a response; a repeatedly awaited one may be outstanding.
 #[test]
 fn a_greeting_that_does_not_come_is_missing() {
     let check = |then: &str, expected: (u64, u64, Verdict)| {
@@ -111,7 +111,7 @@ fn a_greeting_that_does_not_come_is_missing() {
     check("", (0, 6, Verdict::Pass));
 }
 
-/// Two seconds of this step, a second apart, on three connections; expects these faults.
+/// Runs three connections with this step, a second apart, for two seconds; expects these faults.
 fn check(speaks: Speaks, step: &str, replies: fn(&Received) -> Vec<Reply>, expected: Option<Kind>) {
     let text = format!(
         "duration = \"3s\"\n[[population]]\nname = \"a\"\nconnections = 3\nthink = \"1s\"\n[[population.step]]\n{step}\n"
@@ -148,7 +148,7 @@ fn checks_of_a_message() {
     check(tcp, SHORT, |_| vec![bytes("a"), bytes("bc")], None);
     check(tcp, FOUND, |_| vec![bytes("we"), bytes("lco"), bytes("me")], None);
     check(tcp, FOUND, |_| vec![bytes("goo"), bytes("dbye")], Some(Kind::WrongBody));
-    // Without a length it is right as soon as the text is found, and the bytes after it are discarded.
+    // Without a length, the reply is complete as soon as the text is found; the following bytes are discarded.
     const SOON: &str = "send = \"hi\"\nexpect = { body = \"ok\" }";
     check(tcp, SOON, |_| vec![bytes("well, o"), bytes("k then"), bytes(" and more")], None);
     check(tcp, "send = \"hi\"\nexpect = {}", |_| vec![bytes("x")], None);
@@ -156,13 +156,13 @@ fn checks_of_a_message() {
 
 #[test]
 fn a_head_that_never_arrives_is_given_up() {
-    // Found nowhere, over TCP: it might still arrive.
+    // Not found, over TCP: it might still arrive.
     let step = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n[[population.step]]\nsend = \"hi\"\nexpect = { body = \"ok\" }";
     let (result, _) = tcp(step, |_| vec![bytes("no")]);
     assert_eq!((result.faults(), result.held), (vec![(Stage::Exchange, Kind::Timeout, 3)], 0));
 }
 
-/// A connection that sends a fire-and-forget message and at once one with a reply is given up too if there is no reply.
+/// A connection that sends a fire-and-forget message, and immediately one with a reply, is also given up without a reply.
 #[test]
 fn a_silent_server_is_given_up_after_a_fire_and_forget_message() {
     let steps = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n\
@@ -187,7 +187,7 @@ fn fire_and_forget_messages_are_counted() {
     for ((result, server), upgrades) in [(over_websocket, 1), (over_tcp, 0)] {
         let c = &result.whole.counts;
         assert_eq!((result.faults(), c.sent, c.answered, result.held), (vec![], 0, 0, 4));
-        // Three every hundred milliseconds, and a timer or two.
+        // Three every hundred milliseconds, plus a timer or two.
         assert!((c.told as i64 - 4 * 3 * 50).abs() < 40, "{}", c.told);
         let mut fire_and_forget = 0;
         for received in server.by_connection() {
@@ -210,7 +210,7 @@ fn unsolicited_messages_can_be_expected() {
                  [[population.step]]\nname = \"push\"\nexpect = { length = 6 }\n\
                  [[population.step]]\nname = \"late\"\nexpect = { body = \"late\" }\nthink = \"1s\"\n\
                  [[population.step]]\nsend = \"again\"\n";
-    // In one segment with the 101, in one with the previous reply, and a while later; then during a pause.
+    // In one segment with the 101, in one with the previous reply, and some time later; then during a pause.
     let (result, server) =
         run(&format!("target = \"ws://127.0.0.1:80/\"\n{steps}"), 2, Speaks::WebSocket, |received| {
             match (received.nth, received.text.as_str()) {
@@ -247,7 +247,7 @@ fn unsolicited_bytes_can_be_expected() {
     assert_eq!((result.faults(), result.held, c.answered), (vec![], 4, c.sent), "{c:?}");
     let rounds = server.received.len() as u64;
     assert!((20..=24).contains(&rounds) && c.answered == 3 * rounds, "{rounds}: {c:?}");
-    // The next step must wait: for the segment after "ready".
+    // The next step must wait for the segment after "ready".
     for received in server.by_connection() {
         let gap = received[1].at.since(received[0].at);
         assert!((S(1) + ROUND + MS(2)..=S(1) + ROUND + MS(5)).contains(&gap), "{gap}");
@@ -285,7 +285,7 @@ fn after_a_close_the_next_step_dials_again() {
     assert!(first.iter().all(|received| lines(received)[1..] == ["one", "close 1000"]));
     assert_eq!(later.len() as u64, c.redialled);
     for received in &later {
-        // Some are under way at the end.
+        // Some are outstanding at the end.
         let own = &lines(received)[1..];
         assert!(["two", "one", "close 1000"].starts_with(own), "{own:?}");
     }
@@ -317,7 +317,7 @@ fn a_rate_loses_no_slot_to_a_fire_and_forget_message() {
     let (result, server) =
         tcp(steps, |received| if received.text.contains("ask") { vec![bytes("ask")] } else { vec![] });
     let c = &result.whole.counts;
-    // Each connection sends, leaves, comes back, greets, and sends again.
+    // Each connection sends, closes, is redialled, greets, and sends again.
     assert_eq!((c.sent, c.answered, c.missed, result.faults()), (200, 200, 0, vec![]), "{c:?}");
     assert_eq!((c.finished, c.redialled, c.told), (200, 200, 200), "{c:?}");
     assert_eq!(server.accepted_at.len(), 206);

@@ -1,4 +1,4 @@
-//! Messages that the server sends by itself: measured, answered, passed over.
+//! Messages that the server sends unasked: measured, answered, ignored.
 
 use std::cell::Cell;
 
@@ -23,7 +23,7 @@ fn against(text: &str, replies: impl Fn(&Received) -> Vec<String> + 'static) -> 
     })
 }
 
-/// Says `go`, and waits for half a second; whatever comes is not awaited.
+/// Sends `go` and waits for half a second, without awaiting a message.
 const LISTEN: &str = "[[population.step]]\nsend = \"go\"\n[[population.step]]\nwait = \"500ms\"\n";
 
 fn listeners(keys: &str) -> String {
@@ -32,7 +32,7 @@ fn listeners(keys: &str) -> String {
 
 #[test]
 fn a_time_in_a_message_gives_its_delay() {
-    // Sent 5 ms before it leaves: then the way here.
+    // The time in the message is 5 ms before it is sent; the network delay is added.
     let (result, server) = against(&listeners("expect.time = \"json:/at/ts\""), |received| {
         let ts = (DATE + received.at).0 - MS(5).0;
         vec![format!("{{\"at\":{{\"ts\":{ts}}}}}")]
@@ -46,7 +46,7 @@ fn a_time_in_a_message_gives_its_delay() {
     let delay = &result.whole.delay;
     assert_eq!((delay.count(), delay.min(), delay.max()), (went, MS(5) + WAY, MS(5) + WAY));
     assert_eq!((p.unread, p.ahead, p.numbered), (0, 0, 0));
-    // The first of each connection has no gap; the others are as far apart as what asks for them.
+    // The first message of each connection has no gap; the others are as far apart as the messages that request them.
     let gap = measured(&result.whole.gap);
     assert_eq!(gap.count, went - 4);
     assert!(gap.mean > 500e3 && gap.max < 502e3, "{gap:?}");
@@ -72,14 +72,14 @@ fn numbers_show_what_is_lost_twice_or_late() {
         number.iter().map(|n| format!("42[\"tick\",{{\"n\":{n}}}]")).collect()
     });
     let p = &result.whole.pushes;
-    // 13 and 17, 18, 19 never come; 14 comes late, and again; 7 is from before the first.
+    // 13 and 17, 18, 19 never arrive; 14 arrives late, and twice; 7 precedes the first one.
     assert_eq!((p.numbered, p.skipped, p.late, p.duplicates, p.restarts), (36, 4 * 5, 4, 4, 0));
     assert!(p.receipts.is_empty() && p.broadcasts == 0);
 }
 
 #[test]
 fn a_message_with_a_number_that_is_not_the_echo_is_none() {
-    // Each echo has a message of the feed before it, or after it; one echo is itself of the form of the feed.
+    // Each echo has a message of the feed before or after it; one echo has the format of the feed itself.
     let users = "[[population]]\nname = \"fan\"\nconnections = 4\nping = \"500ms\"\nmessage = 'MESSAGE'\n\
         expect.number = \"json:/n\"\n";
     for message in ["hello", "{\"n\":0}"] {
@@ -118,20 +118,20 @@ fn a_room_has_a_message_when_its_last_member_has_it() {
         (p.count, 100 * p.count, 100, Some(0.0))
     );
     assert_eq!((q.count, s.requests.messages), (p.count, p.count));
-    // The server's timers are up to a millisecond late, and its times are of when it sends, to a microsecond.
+    // The server's timers are up to a millisecond late, and its times are those of sending, to a microsecond.
     let delay = &result.whole.delay;
     assert!(
         (WAY..WAY + Nanos(1_000)).contains(&delay.min()) && delay.max() < WAY + Nanos(1_000),
         "{delay:?}"
     );
-    // Ten a second; those at the ends of full load are not whole.
+    // Ten a second; the first and the last second of full load are incomplete.
     assert!((95..=100).contains(&p.broadcasts) && p.complete == p.broadcasts, "{p:?}");
     assert_eq!((s.spread_us.count, s.spread_us.censored), (p.complete, None));
     assert!(s.spread_us.max <= 2_000.0, "{:?}", s.spread_us);
     assert!((p.per_s - p.count as f64 / s.elapsed_s).abs() < 1e-6);
 }
 
-/// One of four comes again, and receives what the others had before.
+/// One of four connections is redialled, and receives what the others had before.
 #[test]
 fn what_a_connection_that_comes_later_receives_as_history_is_no_broadcast() {
     let keys = "ping = \"500ms\"\nexpect = { number = \"json:/n\", receivers = \"all\" }";
@@ -147,7 +147,7 @@ fn what_a_connection_that_comes_later_receives_as_history_is_no_broadcast() {
             highest.set(highest.get().max(nth));
             return vec![feed(nth), "go".to_owned()];
         }
-        // As the others are at the same time.
+        // Like the others at the same time.
         if nth == 1 {
             joined.set(highest.get());
             let history = joined.get().saturating_sub(3)..=joined.get();
@@ -166,10 +166,10 @@ fn what_a_connection_that_comes_later_receives_as_history_is_no_broadcast() {
 
 #[test]
 fn a_broadcast_that_not_all_receive_is_not_complete() {
-    // With a timeout as long as the run, it is known at the end.
+    // If the timeout is as long as the run, it is known at the end.
     for timeout in ["1s", "10s"] {
         let keys = format!("timeout = \"{timeout}\"\nexpect = {{ number = \"json:/n\", receivers = 4 }}");
-        // The nth message of each is the nth broadcast; every other one does not reach the first connection.
+        // The nth message of each connection is the nth broadcast; every other one does not reach the first connection.
         let (result, server) = against(&listeners(&keys), |received| {
             let is_left_out = received.conn == 0 && received.nth % 2 == 0;
             if is_left_out { vec![] } else { vec![format!("{{\"n\":{}}}", received.nth)] }
@@ -179,7 +179,7 @@ fn a_broadcast_that_not_all_receive_is_not_complete() {
         let s = result.judge(&scenario(&text, 1));
         let (p, missing) = (&s.pushes, s.spread_us.censored.map_or(0, |censored| censored.count));
         assert_eq!((missing, s.spread_us.count), (p.broadcasts - p.complete, p.complete));
-        // What began in the ramp is none; of what came right before the end nothing is known.
+        // Those that began in the ramp do not count, and the outcome of those right before the end is unknown.
         assert!((rounds / 2 - 1..=rounds / 2 + 1).contains(&p.complete), "{timeout} {rounds}: {p:?}");
         assert!((rounds / 2 - 4..=rounds / 2).contains(&missing), "{timeout} {rounds}: {p:?}");
     }
@@ -223,7 +223,7 @@ fn what_rules_are_for_is_answered_or_passed_over() {
     });
     let (c, p) = (&result.whole.counts, &result.whole.pushes);
     assert_eq!((result.faults(), c.sent, c.answered, c.told), (vec![], 8, 8, 8));
-    // `22` and `good` are not right, and are passed over too.
+    // `22` and `good` are not correct, and are ignored too.
     assert_eq!((p.count, c.pushed, c.messages), (4 * 5, 4 * 5, 4 * 5));
     for of in server.by_connection() {
         let texts: Vec<&str> = of[1..].iter().map(|received| received.text.as_str()).collect();
@@ -274,7 +274,7 @@ fn what_is_passed_over_may_time_out() {
 #[test]
 fn heartbeats_go_out_whatever_else_is_done() {
     const BEAT: &str = "[[population.on]]\nevery = \"700ms\"\nsend = \"beat\"\n";
-    // Message after message: a reply comes after fifty others, each a millisecond later.
+    // Message by message: a reply follows fifty others, each a millisecond later.
     let busy = "[[population.step]]\nsend = \"hello\"\nexpect = { body = \"hello\", skip = true }\n";
     let waits =
         "[[population.step]]\nsend = \"hello\"\nexpect = { body = \"hello\", skip = true }\nthink = \"3s\"\n";

@@ -1,4 +1,4 @@
-//! What responses are checked for: `expect` of a step, of its population, of the file.
+//! Checks of responses: `expect` of a step, of its population, and of the file.
 
 use samples::{Kind, Stage};
 
@@ -7,7 +7,7 @@ use crate::listener::{Received, Reply, Speaks, ok, response};
 
 const HTTP: Speaks = Speaks::Http;
 
-/// The fault of one response that is checked against `expect`.
+/// The fault of one response that is checked by `expect`.
 fn check_response(expect: &str, replies: &[&str], wrong: Option<Kind>) {
     let text = format!(
         "target = \"http://127.0.0.1:80/\"\nconnections = 3\nthink = \"1s\"\nduration = \"3s\"\n\
@@ -59,7 +59,7 @@ fn checks_of_a_response() {
     ] {
         check_response(expect, replies, wrong);
     }
-    // One octet a segment.
+    // One byte per segment.
     let single: Vec<String> = plain.chars().map(String::from).collect();
     let single: Vec<&str> = single.iter().map(String::as_str).collect();
     check_response(

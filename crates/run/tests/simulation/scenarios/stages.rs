@@ -1,4 +1,4 @@
-//! Stages: the load moves to where each says, as fast as it says, and stays for as long as it says.
+//! Stages: the load moves to the level of each one, at its rate, and stays there for its time.
 
 use samples::Tick;
 use stage::{RunResult, measured, network, play, scenario, servers, turns};
@@ -7,29 +7,29 @@ use units::Nanos;
 use super::{MS, S};
 use crate::listener::{Received, Reply, Speaks, ok};
 
-/// What a population did in a fifth of a second.
+/// The activity of a population in a fifth of a second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fifth {
-    /// At its end.
+    /// Open connections at its end.
     open: u64,
     opened: u64,
     sent: u64,
     answered_at_load: u64,
 }
 
-/// A run, and its course.
+/// A run and its course.
 struct Schedule {
     result: RunResult,
-    /// Of each population, by fifths of a second.
+    /// For each population, by fifths of a second.
     fifths: Vec<Vec<Fifth>>,
     server: serve::Stats,
 }
 
 const FIFTH: Nanos = Nanos::from_millis(200);
-/// The notice before a stage moves the load, and before full load begins; meanwhile a tick is on its way.
+/// The notice before a stage moves the load, and before full load begins, plus the delay of a tick.
 const SOON: Nanos = Nanos::from_millis(450);
 
-/// A scenario, whose targets are all the reference server at `127.0.0.1:8000`.
+/// A scenario whose targets are all the reference server at `127.0.0.1:8000`.
 fn run(text: &str, shards: u32) -> Schedule {
     let net = network(5, |_| {});
     let plan = scenario(&format!("target = \"http://127.0.0.1:8000/\"\n{text}"), 5);
@@ -52,19 +52,19 @@ fn run(text: &str, shards: u32) -> Schedule {
 }
 
 impl Schedule {
-    /// Connections of a population at a time after the beginning of a stage, to the fifth of a second below.
+    /// Connections of a population at a time after the beginning of a stage, rounded down to a fifth of a second.
     fn open(&self, population: usize, stage: usize, after: Nanos) -> u64 {
         let at = self.result.stages[stage].0 + after;
         self.fifths[population][(at.0 / FIFTH.0) as usize - 1].open
     }
 
-    /// Requests sent in the fifths between two times.
+    /// Requests sent in the fifths of a second between two times.
     fn sent(&self, population: usize, from: Nanos, until: Nanos) -> u64 {
         let (first, last) = (from.0.div_ceil(FIFTH.0) as usize, (until.0 / FIFTH.0) as usize);
         self.fifths[population][first..last].iter().map(|fifth| fifth.sent).sum()
     }
 
-    /// Asserts that from the first to the last second of a stage this many connections are opened or closed per second.
+    /// Asserts that this many connections per second are opened or closed from the first to the last second of a stage.
     fn check_slope(&self, population: usize, stage: usize, (from, to): (u64, u64), seconds: u64) {
         for second in 1..seconds {
             let level = from as f64 + (to as f64 - from as f64) * second as f64 / seconds as f64;
@@ -172,7 +172,7 @@ fn stages_move_only_their_own_populations() {
             ended.since(held)
         );
     }
-    // Each population's load once it is reached; the other one is unaffected.
+    // The load of each population once it is reached; the other one is unaffected.
     for (stage, a, b) in
         [(0, 100, 0), (1, 100, 50), (2, 50, 50), (3, 100, 50), (4, 100, 0), (5, 10, 5), (6, 10, 5)]
     {
@@ -196,10 +196,10 @@ fn only_what_is_due_at_full_load_counts_for_it() {
     for (population, per_s) in [(0, 1.0), (1, 0.5)] {
         let t = &result.populations[population];
         let (mut at_load, mut requests) = (Nanos::ZERO, 0.0);
-        // A population's full load lasts from when it is reached until a stage moves it again.
+        // A population's full load lasts from when it is reached until a stage changes it again.
         let levels: &[(usize, usize, f64)] = match population {
             0 => &[(0, 2, 100.0), (2, 3, 50.0), (3, 5, 100.0), (5, 7, 10.0)],
-            // Zero is no full load.
+            // Zero load is not full load.
             _ => &[(1, 4, 50.0), (5, 7, 5.0)],
         };
         for &(from, until, connections) in levels {
@@ -214,7 +214,7 @@ fn only_what_is_due_at_full_load_counts_for_it() {
         assert!((answered / requests - 1.0).abs() < 0.01, "{answered} instead of {requests:.0}");
         assert!(t.latency.count().abs_diff(t.counts.answered_at_load) < 40, "{}", t.latency.count());
         assert_eq!(t.ramp_latency.count(), t.counts.answered - t.latency.count());
-        // Nothing of it during moves: the whole second stage and more of b, the fifth one's ramp.
+        // It excludes moves: the whole second stage, and for b the ramp of the fifth one too.
         let on_the_way = &fifths[population];
         let (began, held) = result.stages[if population == 0 { 2 } else { 4 }];
         let inside = (began + MS(250)).0 / FIFTH.0..held.0 / FIFTH.0;
@@ -258,10 +258,10 @@ fn a_rate_begins_with_its_connections_and_then_goes_evenly() {
         let [(_, up), (down, half), (step, all), (drop, tenth)] = result.stages[..] else {
             panic!("four stages")
         };
-        // While the connections are opened no requests are sent.
+        // No requests are sent while the connections are opened.
         assert_eq!(schedule.sent(0, Nanos::ZERO, up), 0);
         assert!(down.since(up) >= S(5) && half.since(down) >= S(10));
-        // Area by area, to the fifth of a second at either end.
+        // Area by area, to a fifth of a second at either end.
         let check = |from: Nanos, until: Nanos, rate: &dyn Fn(f64) -> f64, what: &str| {
             let sent = schedule.sent(0, from, until) as f64;
             let (first, last) = (from.0.div_ceil(FIFTH.0) * FIFTH.0, until.0 / FIFTH.0 * FIFTH.0);
@@ -313,10 +313,10 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
     "#;
     let schedule = run(text, 2);
     let c = &schedule.result.populations[0].counts;
-    // Two triangles, what lies between, and the notice of the second change.
+    // Two triangles, the part between them, and the notice of the second change.
     assert!((1_510..=1_515).contains(&c.opened), "{c:?}");
     assert_eq!((c.finished, c.sent, c.answered_at_load), (c.opened, 2 * c.opened, c.sent));
-    // They are full load from the first one on.
+    // They are at full load from the first one on.
     assert_eq!(schedule.result.populations[0].ramp_latency.count(), 0);
     let opened: Vec<u64> =
         schedule.fifths[0].chunks(5).map(|second| second.iter().map(|fifth| fifth.opened).sum()).collect();
@@ -412,7 +412,7 @@ fn a_stage_without_a_hold_is_only_a_ramp() {
     schedule.check_slope(1, 1, (50, 100), 10);
     schedule.check_slope(0, 1, (20, 40), 10);
     assert!((S(10)..S(10) + SOON).contains(&all.since(began)));
-    // The rate moves from half to all with the connections.
+    // The rate moves from half to full together with the connections.
     for second in 0..9 {
         let sent = schedule.sent(0, began + S(second), began + S(second + 1));
         let expected = 52.5 + 5.0 * second as f64;
@@ -422,7 +422,7 @@ fn a_stage_without_a_hold_is_only_a_ramp() {
         );
     }
     let c = &schedule.result.populations[0].counts;
-    // It starts to move after the notice; until then it is unchanged.
+    // It starts to move after the notice, and is unchanged until then.
     let notice = 0.12;
     let full = schedule.result.hold_until.since(began + S(10)).secs_f64() - notice;
     let expected = 50.0 * notice + 750.0 + 100.0 * full;
@@ -437,14 +437,14 @@ fn the_probe_goes_on_beside_the_stages() {
     let expected = schedule.result.hold_until.secs_f64() * 10.0;
     assert!((seen.sent as f64 - expected).abs() < 3.0, "{} instead of {expected}", seen.sent);
     assert_eq!((seen.answered + 2 >= seen.sent, seen.failed), (true, 0));
-    // It is no population's load.
+    // It is not part of any population's load.
     let c = &schedule.result.whole.counts;
     assert_eq!((c.opened, schedule.result.held), (205, 15));
     let fresh = seen.fresh.count();
     assert!(fresh.abs_diff(seen.kept.count()) <= 1, "{fresh} fresh ones");
 }
 
-/// A stage of another share may be one of as many connections: what was lost before is dialled again, or the stage has no end.
+/// A stage with another share may have the same number of connections: lost ones must be redialled, or the stage would never end.
 #[test]
 fn what_was_lost_is_there_again_in_a_stage_of_as_many_connections() {
     let text = "target = \"http://127.0.0.1:80/\"\n[[population]]\nname = \"a\"\nconnections = 2\nthink = \"50ms\"\n\
@@ -456,7 +456,7 @@ fn what_was_lost_is_there_again_in_a_stage_of_as_many_connections() {
     assert!(result.hold_until < S(3) && c.answered > 5, "{c:?}");
 }
 
-/// With its last connection the load of a shard has ended: a later stage that wants one of it does not wait for that.
+/// The load of a shard ends with its last connection: a later stage that wants one there does not wait for it.
 #[test]
 fn a_stage_does_not_wait_for_a_shard_that_has_lost_all_for_good() {
     let text = "target = \"http://127.0.0.1:80/\"\n[[population]]\nname = \"a\"\nconnections = 2\nthink = \"1ms\"\n\
@@ -472,7 +472,7 @@ fn a_stage_does_not_wait_for_a_shard_that_has_lost_all_for_good() {
     assert!(result.hold_until < S(3), "{c:?}");
 }
 
-/// Their replies come later than the next messages are due: those that are too many begin no more.
+/// Replies arrive after the next messages are due: surplus connections start no further messages.
 #[test]
 fn fewer_connections_are_held_also_where_messages_wait_for_replies() {
     let keys = "target = \"ws://127.0.0.1:80/ws/echo\"\nhttp2 = true\nstreams = 2\nping = \"30ms\"\nconnections = 6\n";

@@ -1,4 +1,4 @@
-//! Requests step by step: what is sent in which order, and when.
+//! Requests by steps: which are sent, in which order, and when.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ const HTTP: Speaks = Speaks::Http;
 /// A one-way delay each for the request and its response.
 const ROUND: Nanos = Nanos(2 * WAY.0);
 
-/// A table of the numbers after `key` in the recorded requests.
+/// The numbers after `key` in the recorded requests, as a table.
 fn numbers(server: &Listener, key: &str) -> Vec<u64> {
     let number = |received: &Received| {
         let (_, rest) = received.text.split_once(key)?;
@@ -83,7 +83,7 @@ fn steps_come_in_their_order_and_the_loop_goes_back_to_its_step() {
         "POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nX-Try: 0\r\n\
          Content-Length: 30\r\n\r\n{\"user\": \"Ada\", \"again\": true}"
     );
-    // What is due at full load is counted by step; the login is not.
+    // Requests due at full load are counted by step; the login is not.
     let counts: Vec<u64> = result.whole.steps.iter().map(|step| step.count()).collect();
     assert_eq!(counts[..2], [0, 0]);
     let in_ramp: u64 = result.whole.ramp_steps.iter().map(|step| step.count()).sum();
@@ -93,7 +93,7 @@ fn steps_come_in_their_order_and_the_loop_goes_back_to_its_step() {
     assert!(counts[2].abs_diff(counts[3]) <= 5 && counts[3] > 260, "{counts:?}");
 }
 
-/// Two populations that must have separate numbers.
+/// Two populations, which must have separate numbers.
 const WORDS: &str = r#"
 target = "http://127.0.0.1:80/"
 duration = "20s"
@@ -121,8 +121,8 @@ file = "users.csv"
 
 #[test]
 fn variables_are_filled_as_documented() {
-    // As many octets as the second number of the request, in the order path, headers, body; every ninth response is the
-    // last of its connection.
+    // As many bytes as the second number in the request, in the order path, headers, body; every ninth response is the last of its
+    // connection.
     let script = |received: &Received| {
         let body = received.text.split("\r\n\r\n").nth(1).unwrap();
         let length = body.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -147,7 +147,7 @@ fn variables_are_filled_as_documented() {
         *flags.entry(received.line().split("word=").nth(1).unwrap()).or_default() += 1;
     }
     assert_eq!(flags.keys().copied().collect::<Vec<_>>(), ["blue", "green", "red"]);
-    // A third, within four deviations.
+    // A third, within four standard deviations.
     let expected = sent as f64 / 3.0;
     assert!(
         flags.values().all(|n| (*n as f64 - expected).abs() < 4.0 * (expected * 2.0 / 3.0).sqrt()),
@@ -216,7 +216,7 @@ fn connections_that_made_their_calls_are_closed_and_redialled() {
         (vec![], 4, 4, 0, 0, 0)
     );
     assert_eq!((c.finished, c.redialled), (c.redialled, c.finished));
-    // A call a second of each.
+    // One call per second for each.
     assert!((76..=84).contains(&c.sent) && c.redialled >= 24, "{c:?}");
     let by_connection = server.by_connection();
     let of_three = by_connection.iter().filter(|received| received.len() == 3).count();
@@ -269,7 +269,7 @@ fn calls_may_end_amid_the_steps_and_the_next_connection_goes_on_there() {
     );
 }
 
-/// With further keys at the top of the file and of the population.
+/// With additional keys at the top of the file and of the population.
 fn coming(top: &str, own: &str) -> String {
     format!(
         r#"
@@ -290,7 +290,7 @@ request = "/b"
 
 #[test]
 fn arrivals_take_their_steps_once() {
-    // Without a total they arrive as long as the stages last, and those open at the end may continue.
+    // Without a total, connections arrive as long as the stages last; those open at the end may continue.
     let (result, server) = run(&coming("duration = \"10s\"", ""), 2, HTTP, |_| ok());
     let c = &result.whole.counts;
     assert_eq!((result.faults(), c.opened, result.hold_until), (vec![], 200, S(10)), "{c:?}");
@@ -340,7 +340,7 @@ fn after_a_loss_it_begins_again_and_after_an_announced_close_it_goes_on() {
     let c = &result.whole.counts;
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
     assert!(c.dropped >= 30 && c.redialled >= c.dropped - 6, "{c:?}");
-    // Some are under way at the end.
+    // Some are outstanding at the end.
     let connections = server.by_connection();
     let each: Vec<Vec<&str>> = connections.iter().map(|received| lines(received)).collect();
     assert!(each.iter().all(|own| ["GET /a", "GET /b", "GET /c"].starts_with(own)), "{each:?}");
@@ -412,7 +412,7 @@ fn after_the_last_step_it_stays_open() {
     let (result, server) = run(text, 1, HTTP, |_| ok());
     let c = &result.whole.counts;
     assert_eq!((c.sent, c.done, c.finished, result.held, server.accepted_at.len()), (6, 0, 0, 3, 3), "{c:?}");
-    // And with a close as the last step it is complete.
+    // With a close as the last step it is complete as well.
     let (result, _) = run(&format!("{text}\n[[population.step]]\nclose = true\n"), 1, HTTP, |_| ok());
     let c = &result.whole.counts;
     assert_eq!((c.sent, c.done, c.finished, c.redialled, result.held), (6, 3, 3, 0, 0), "{c:?}");

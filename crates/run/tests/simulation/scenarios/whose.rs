@@ -1,4 +1,4 @@
-//! What goes wrong with requests, by step.
+//! Faults of requests, attributed to steps.
 
 use samples::{Kind, Stage};
 
@@ -7,7 +7,7 @@ use crate::listener::{Received, Reply, Speaks, ok, response};
 
 const TEXT: &str = "expect = { body = \"hello\" }";
 
-/// Three connections that do three steps again and again, of which the second, with `keys`, meets this.
+/// Runs three connections that repeat three steps. The second step has these `keys`, and gets this reply.
 fn check_second(keys: &str, reply: impl Fn() -> Vec<Reply> + 'static, kind: Kind, sentence: &str) {
     let step = |name: &str, keys: &str| {
         format!("[[population.step]]\nname = \"{name}\"\nrequest = \"/{name}\"\n{keys}\n")
@@ -46,7 +46,7 @@ fn the_step_is_named_whose_requests_failed() {
     check(Vec::new, Kind::Timeout, "3 requests timed out after 0.5 s, all in step look");
     let head = || vec![Reply::Bytes(b"HTTP/1.1 2x\r\n".to_vec())];
     check(head, Kind::BadAnswer, "allow (malformed head) × 3, all in step look");
-    // Each had one response before, as it has whatever the reason.
+    // Each had one response before, so that the sentence does not depend on the reason.
     let closed = "the target closed 3 connections instead of responding (1 in 2 requests), all in step look";
     check(|| vec![Reply::End], Kind::Closed, closed);
     let capture = "capture = { n = { header = \"X-Token\" } }";
