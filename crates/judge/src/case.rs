@@ -298,7 +298,7 @@ impl<'a> Case<'a> {
         self.faults.iter().filter(|f| f.side == side && f.kind == kind).map(|f| f.count).sum()
     }
 
-    /// Whether so many succeeded beside those that failed (more than one for every ten) that the way of asking is not the reason.
+    /// Whether more than one succeeded for every ten that failed, so that the way of asking is not the reason.
     pub(crate) fn others_succeed(&self, succeeded: u64) -> bool {
         succeeded * 10 > self.count
     }

@@ -1,5 +1,4 @@
-//! The corpus: stored runs with what was true of each, judged by today's rules. `cargo xtask corpus` prints what is right, what stays
-//! unknown, and what is wrong.
+//! The corpus: stored runs with their true causes, judged by today's rules. `cargo xtask corpus` prints which are right, unknown or wrong.
 
 #![allow(clippy::print_stdout, reason = "the table is what it is run for")]
 
@@ -18,7 +17,7 @@ struct Recorded {
     measured: Box<RawValue>,
 }
 
-/// What was true, by the configuration of the server or the path, never by what throng said.
+/// The truth about a run, known from the configuration of the server or path, never from throng's output.
 #[derive(Deserialize)]
 struct Truth {
     #[serde(rename = "is")]
@@ -48,7 +47,7 @@ struct Truth {
     held: Option<(u64, u64)>,
 }
 
-/// Whether a text matches a regular expression, whatever its case; without one it does.
+/// Whether a text matches a regular expression, ignoring case; true without an expression.
 fn matches(pattern: &Option<String>, text: &str) -> bool {
     let one = |pattern: &String| RegexBuilder::new(pattern).case_insensitive(true).build();
     pattern.as_ref().is_none_or(|pattern| one(pattern).expect("a regular expression").is_match(text))
@@ -89,7 +88,7 @@ impl Truth {
     }
 
     fn of(&self, limit: &Limit) -> Score {
-        // Whose it is, is left open.
+        // The judge left open which side it is.
         if self.kind == Kind::Limited && limit.side == samples::Side::Unknown {
             return Score::Unknown;
         }
@@ -144,7 +143,7 @@ fn read(file: &Path) -> Recorded {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// Right, unknown and wrong.
+/// Numbers of right, unknown and wrong results.
 #[derive(Clone, Copy, Default)]
 struct Counts([u64; 3]);
 
@@ -170,7 +169,7 @@ fn said(summary: &Summary) -> String {
     format!("{}, {}", summary.verdict.name(), limit.unwrap_or_else(|| "no cause".to_owned()))
 }
 
-/// The rest of the limit, and the last line with its reasons.
+/// The details of the limit, and the last line with its reasons.
 fn details(summary: &Summary) -> String {
     let limit = summary.limit.as_ref();
     let parts =
@@ -179,13 +178,13 @@ fn details(summary: &Summary) -> String {
     format!("    {}\n    {held} held; {}; {:?}", parts.unwrap_or_default(), summary.headline, summary.reasons)
 }
 
-/// Judges all records of a part, and prints what is not right, where that may be looked into.
+/// Judges all records of a part; prints those that are not right, unless the part is held out.
 fn judge_all(part: &str, is_open: bool) -> Counts {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/records").join(part);
     let mut files: Vec<_> =
         folder.read_dir().expect("a folder").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
-    // To write labels by.
+    // Also prints all sentences, which helps to write labels.
     let is_wordy = std::env::var_os("THRONG_SAID").is_some();
     let (mut by_truth, mut whole) = (BTreeMap::<String, Counts>::new(), Counts::default());
     let mut wrong = BTreeMap::<&str, u64>::new();
@@ -222,13 +221,13 @@ fn judge_all(part: &str, is_open: bool) -> Counts {
     whole
 }
 
-/// Right at the least and wrong at the most, tuned and held out: what was reached once is not lost. With further records, or a better
-/// judge, to be set again.
+/// Fewest right and most wrong results, tuned and held out: results must not get worse. To be set again after new records or a better
+/// judge.
 const REACHED: [(u64, u64); 2] = [(539, 8), (257, 9)];
 
 #[test]
 fn stored_runs_are_judged_as_they_were() {
-    // Who writes rules does not look into the records that they are measured by.
+    // Rules must not be written with knowledge of the records that measure them.
     let is_open = std::env::var_os("THRONG_HELD_OUT").is_some();
     let parts = [("tuned", judge_all("tuned", true)), ("held out", judge_all("held_out", is_open))];
     println!();

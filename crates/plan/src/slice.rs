@@ -115,7 +115,7 @@ impl Turn {
         Turn { at: u64::from(shard) * of + from, width: slice.width.into(), of: u64::from(shards) * of }
     }
 
-    /// How many of the first `all` turns are its own.
+    /// How many of the first `all` turns belong to this shard.
     pub fn among(self, all: u64) -> u64 {
         if self.width == 1 {
             return all.saturating_sub(self.at).div_ceil(self.of);

@@ -1,5 +1,5 @@
 //! What a run measures and stores: faults, counts and latencies, the [`Tick`] that carries them every period, and the [`Summary`] at the
-//! end of a run. All these types merge: shards, agents and periods can be added up in any order.
+//! end of a run. Ticks of shards, agents and periods merge in any order.
 
 mod agents;
 pub mod books;

@@ -1,4 +1,4 @@
-//! The probe: requests on a schedule that is independent of the population, so that its latency shows what an ordinary client would see.
+//! The probe: requests on a schedule that is independent of the population, so that its latency shows what an independent user sees.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

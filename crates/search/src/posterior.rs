@@ -92,8 +92,8 @@ impl Posterior {
         self.normalise();
     }
 
-    /// Updates the distribution with a load that failed, and of which `sustained` was reported. `before`: the report of the previous
-    /// failure; `deviation`: standard deviation of such a report, as a share.
+    /// Updates the distribution with a load that failed, `sustained` being the part reported as sustained. `before` is that report of
+    /// the previous failure; `deviation` is the standard deviation of such reports, as a share of the capacity.
     ///
     /// If the report is a measurement, it determines the capacity of this step, and the failure itself adds nothing (a censored regression:
     /// Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26, 1958). A misleading report may have any

@@ -167,7 +167,7 @@ impl Search {
         }
     }
 
-    /// Begins with a baseline step at a load at which the target is as good as idle.
+    /// Adds a baseline step as the first one, at a load at which the target is almost idle.
     #[must_use]
     pub fn with_baseline(self, load: u64) -> Search {
         Search { baseline: Some(load.clamp(self.range.least, self.range.most)), ..self }

@@ -71,7 +71,7 @@ impl Run {
     }
 }
 
-/// A comparison of groups of runs with the first group.
+/// A comparison of groups of runs with the first group, the base.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The first is the base.
@@ -109,7 +109,8 @@ pub struct Side {
 }
 
 impl Comparison {
-    /// Compares at least two groups; the first is the base. `load_args`: selects the arguments of a command line that define the load.
+    /// Compares at least two groups; the first is the base. `load_args` selects those arguments of a command line that define the
+    /// load.
     pub fn new(
         groups: Vec<Group>,
         load: Option<EqualLoad>,

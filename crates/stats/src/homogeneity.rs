@@ -4,7 +4,7 @@
 
 use statrs::function::beta::beta_reg;
 
-/// Pearson's statistic of groups, each with (number that have the property, number of others).
+/// Pearson's statistic for groups, each given as (number of observations with the property, number of others).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Homogeneity {
     /// Pearson's X².
@@ -15,7 +15,7 @@ pub struct Homogeneity {
     excess: f64,
 }
 
-/// How clustered observations are.
+/// The dispersion: how much observations are clustered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dispersion {
     /// Variance divided by that of independent observations; at least 1.
@@ -36,7 +36,7 @@ impl Dispersion {
 }
 
 impl Homogeneity {
-    /// `None` with fewer than two non-empty groups, or if all observations have the property, or none has.
+    /// The statistic of these groups; `None` with fewer than two non-empty groups, or if all observations or none have the property.
     pub fn of(groups: &[(u64, u64)]) -> Option<Homogeneity> {
         let all = groups.iter().fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         if all.0 == 0 || all.1 == 0 {
@@ -54,7 +54,7 @@ impl Homogeneity {
         (freedom > 0.0).then_some(Homogeneity { statistic, freedom, excess })
     }
 
-    /// The dispersion of observations if these groups are clusters, or consist of complete clusters at random.
+    /// Estimates the dispersion of observations from these groups, which are clusters or consist of complete clusters at random.
     pub fn dispersion(&self) -> Dispersion {
         Dispersion { factor: (self.statistic / self.freedom).max(1.0), freedom: self.freedom }
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn clusters_that_all_differ_have_no_p_value_of_note() {
-        // 8 of 64 connections are slow all the time, so the 100 requests of each are one observation.
+        // 8 of 64 connections are always slow, so the 100 requests of each amount to one observation.
         let connections: Vec<(u64, u64)> =
             (0..64).map(|n| if n % 8 == 0 { (100, 0) } else { (0, 100) }).collect();
         let dispersion = of(&connections).dispersion();

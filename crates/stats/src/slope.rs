@@ -74,15 +74,15 @@ impl Moments {
         })
     }
 
-    /// The line for a `y` read in steps of `grain`. Such points may lie on a line by chance, so the error is at least the effect of one
-    /// step at each point.
+    /// As [`Moments::line`], for values of `y` that are read with a resolution of `grain`. Such points may lie on a line by chance,
+    /// so the error is at least the effect of one step of `grain` at each point.
     pub fn line_in_steps(&self, grain: f64) -> Option<Fit> {
         let least = grain / self.xx.sqrt();
         self.line().map(|fit| Fit { error: fit.error.max(least), ..fit })
     }
 }
 
-/// Points grouped by octave of `x`, for when it is known only at the end which of them count.
+/// Points grouped by octave of `x`, for use when it is only known at the end from which `x` on the points count.
 #[derive(Clone, Copy, Debug)]
 pub struct Octaves([Moments; 64]);
 
@@ -98,7 +98,7 @@ impl Octaves {
         self.0[x.max(1).ilog2() as usize].add(x as f64, y);
     }
 
-    /// The points from this `x` on, including its whole octave.
+    /// The points from this `x` on. The whole octave that contains `x` is included.
     pub fn from(&self, x: u64) -> Moments {
         let first = x.max(1).ilog2() as usize;
         self.0[first..].iter().fold(Moments::default(), |sum, octave| sum.merged(octave))
@@ -140,7 +140,7 @@ mod tests {
         let exact = [(0.0, 0.0), (200.0, 70_000.0), (400.0, 140_000.0)];
         assert_eq!(error(&exact, 10_000.0), Some(35.355_339));
         assert_eq!(error(&exact, 0.0), Some(0.0));
-        // Its scatter is larger than that.
+        // The scatter of these points is larger than the resolution.
         let scattered = [(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 6.0)];
         assert_eq!(error(&scattered, 0.1), Some(0.173_205));
         assert_eq!(error(&exact[..2], 10_000.0), None);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// The groups yield the same line as all points together.
+        /// The octaves together yield the same line as all points.
         #[test]
         fn classes_merge(points in proptest::collection::vec((0u64..1_000_000, -1e6..1e6f64), 3..50)) {
             let mut octaves = Octaves::default();

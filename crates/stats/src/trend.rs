@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::median;
 
-/// A trend of `(x, y)`.
+/// The trend of a series of points `(x, y)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
     /// Median of the slopes between all pairs of points.

@@ -1,3 +1,5 @@
+//! Cause: connections are closed at a certain age.
+
 use super::*;
 use record::{answers::Experiment, tolerances::CONFIGURED};
 
@@ -9,7 +11,7 @@ pub(crate) struct AgeLimit {
     pub(crate) by: By,
 }
 
-/// The age that all lost connections have in common.
+/// The age at which all connections were lost, if they have one in common.
 pub(super) fn age(case: &Case) -> Option<Nanos> {
     let pattern = &case.evidence.losses;
     let is_age = case.evidence.answers.is_closed(Experiment::Busy) == Some(true);

@@ -1,3 +1,5 @@
+//! Cause: a link on the path has a smaller MTU, so full-size packets vanish (path-MTU black hole, RFC 2923).
+
 use super::*;
 
 /// Requests or handshakes had no response in time, and users after the load were served with small segments, and not with others

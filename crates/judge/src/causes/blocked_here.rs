@@ -1,3 +1,5 @@
+//! Cause: this machine itself blocks the SYNs of dials.
+
 use super::*;
 
 /// Dials had no SYN-ACK, and this machine blocked SYNs that were sent again, one or more for each of them (`TCPRetransFail`), or no dial ever

@@ -1,3 +1,5 @@
+//! Cause: in a search by rate, the connections are too few for the rate at the response time of the target.
+
 use super::*;
 use crate::{evidence::Paced, paced};
 use record::tolerances::NINE_TENTHS;
@@ -24,7 +26,7 @@ impl Cause for BusyConnections {
         if !case.is_waiting() || held == 0 || counted_s <= response_s {
             return None;
         }
-        // In the time that one takes, none has come yet.
+        // No response can arrive before the first one has taken its time, so that time is left out.
         let carried = case.requests().per_s * s.duration_s / counted_s;
         let are_busy = carried * response_s >= NINE_TENTHS * held as f64;
         let found = BusyConnections { held, carried, due, response };

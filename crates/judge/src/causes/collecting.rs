@@ -1,3 +1,5 @@
+//! Cause: slow responses coincide with garbage collections of the target's JVM.
+
 use super::*;
 use crate::{evidence::State, slow, stall::advice};
 use record::tolerances::HALF;

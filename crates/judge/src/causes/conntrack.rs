@@ -1,3 +1,5 @@
+//! Cause: a firewall's connection table (conntrack) is full.
+
 use super::*;
 use crate::evidence::Host;
 use record::fill::Fill;
@@ -52,13 +54,13 @@ impl Cause for Conntrack {
     }
 }
 
-/// Whether a host's table of connections was full. Where the kernel counts what it dropped for that, a table from which nothing was
-/// dropped was not: that of another host on the way may have been.
+/// Whether a host's connection table was full. If the kernel counts drops for that reason, a table without drops was not the cause: it may
+/// have been that of another host on the path.
 fn is_full(host: &Host) -> bool {
     let Some(Fill { used, limit }) = host.conntrack.filter(|table| table.limit > 0) else { return false };
     match host.conntrack_drops {
         Some(drops) => drops > 0 && used >= limit - limit / 10,
-        // A little is free again at every sample.
+        // Entries expire all the time, so a full table has a few free places in each sample.
         None => used >= limit - limit / 100,
     }
 }

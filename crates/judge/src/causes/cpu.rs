@@ -1,3 +1,5 @@
+//! Cause: the target uses up its processors, or the one that its threads can use.
+
 use super::*;
 use crate::cpu::{self, Of};
 use units::percent;
@@ -14,7 +16,7 @@ pub(crate) struct Cpu {
 impl Cause for Cpu {
     const ID: &'static str = "cpu";
     const OF: (Side, Name) = (Side::Target, Name::Cpu);
-    // In a closed loop a few connections use up the processor: that is not why others are not accepted, or never served.
+    // In a closed loop, a few connections can use up the processor. That does not explain why others are not accepted, or never served.
     const YIELDS_TO: &'static str = "cpu-quota heap open-files target-stopped silent shared-processors queue-overflowed queue-unaccepted \
         queue-standing queue-slowed-dials syn-loss starved probe-turned-away";
 

@@ -1,3 +1,5 @@
+//! Cause: the target's control group uses up its CPU quota.
+
 use super::*;
 use crate::evidence::TargetSeen;
 use record::tolerances::HALF;

@@ -1,3 +1,5 @@
+//! Cause: dials get no reply while all open connections work, so something on the path lets no more through.
+
 use super::*;
 use record::tolerances::{ONE_IN_TEN, SYN_AGAIN_US};
 
@@ -18,9 +20,10 @@ impl Cause for CutOff {
 
     fn find(case: &Case) -> Option<Found<CutOff>> {
         let (c, r) = (&case.summary.connections, case.requests());
-        // A listener whose queue is full leaves some unserved: those in the queue.
+        // A listener with a full queue leaves some connections unserved: those in the queue.
         let is_served = r.sent > 0 && r.unanswered == 0 && r.answered >= c.opened && c.dropped == 0;
-        // A limit on their number lets none pass later; one on their rate, or loss, does: it is opened by a SYN that was sent again.
+        // A limit on the number of connections lets none pass later. A limit on their rate, or packet loss, does: a retransmitted SYN opens
+        // them.
         let pass_later = case.summary.connect_us.mean >= ONE_IN_TEN * SYN_AGAIN_US;
         let are_dials = case.trouble == Trouble::Waiting && case.stage == Some(Stage::Dial);
         let is_it = are_dials && case.opened() > 0 && is_served && !pass_later;

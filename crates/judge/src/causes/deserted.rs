@@ -1,3 +1,5 @@
+//! Cause: one of several destinations on this machine lost its listener.
+
 use super::*;
 
 /// One of several destinations on this machine had a listener and has none any more, and connections were lost or refused.

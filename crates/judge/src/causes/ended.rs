@@ -1,3 +1,5 @@
+//! Cause: the target's process ended.
+
 use super::*;
 
 /// The target's process is gone, and it said nothing in its log of memory that it lacked.
@@ -14,7 +16,7 @@ impl Cause for Ended {
     fn find(case: &Case) -> Option<Found<Ended>> {
         let at = case.peak();
         let has_ended = case.evidence.target.is_some_and(|target| target.ended) && case.is_short();
-        // What it says of its end is why it ended.
+        // If its log says why it ended, that is the cause.
         let says_why = [LogKind::Heap, LogKind::Memory].iter().any(|kind| case.logged(*kind).is_some());
         (has_ended && !says_why).then(|| Found::seen(Ended { at }, at).began(Began::Seen(Sign::Ended)))
     }

@@ -1,3 +1,5 @@
+//! Cause: requests come faster than the target serves them.
+
 use super::*;
 use crate::{
     By,
@@ -22,7 +24,7 @@ impl Cause for FallsBehind {
     fn find(case: &Case) -> Option<Found<FallsBehind>> {
         let missed = paced::missed(case).filter(|_| case.evidence.paced.is_none())?;
         let is_by_interval = paced::is_by_interval(case);
-        // What serves nothing for a while, and all in between, is not too slow.
+        // A target that pauses, and serves everything in between, is not too slow.
         let pauses = case.evidence.pauses.is_some();
         let is_it = is_by_interval || case.evidence.queueing == Queueing::InLine && !pauses;
         let held = missed.held;

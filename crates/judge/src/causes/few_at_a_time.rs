@@ -1,3 +1,5 @@
+//! Cause: the target has CPU left but serves only a few requests at a time, as with a lock or a pool.
+
 use super::*;
 use record::tolerances::HALF;
 
@@ -42,7 +44,7 @@ impl Cause for FewAtATime {
         let is_most_late = case.stage == Some(Stage::Exchange) && case.count >= r.answered;
         let median = if is_most_late { case.evidence.timeout } else { Nanos((times.p50 * 1e3) as u64) };
         let alone = case.evidence.answers.faster_alone(median)?;
-        // A target that is not seen may be out of CPU, and so may one that uses more than half of what a thread can.
+        // An unobserved target may be out of CPU, and so may one that uses more than half of what a single thread can.
         let has_cpu_left = case.evidence.target.is_some_and(|target| target.cores_used < HALF);
         let is_it = case.is_waiting() && has_cpu_left && case.slow().is_none();
         let found = FewAtATime { alone, median, per_s: r.per_s, is_most_late };

@@ -1,3 +1,5 @@
+//! Cause: the target or the path no longer knows connections after a silence.
+
 use super::*;
 
 /// Requests that came after a certain silence of their connection, or longer, were reset or had no response, and others were answered: by the
@@ -17,7 +19,7 @@ impl Cause for Forgotten {
         let is_of_use = case.stage == Some(Stage::Exchange)
             && (case.trouble == Trouble::Waiting || is_unannounced(case) && case.trouble == Trouble::Lost);
         let silence = case.evidence.failing_silence.filter(|_| is_of_use)?;
-        // Of what is acknowledged and gets no reply nothing says where that was lost.
+        // If data is acknowledged but not answered, nothing shows where the reply was lost.
         let by = match case.trouble {
             Trouble::Waiting if !case.is_far() => By::Target,
             Trouble::Waiting if case.evidence.segments.lossy.is_the_reason() => By::Path,

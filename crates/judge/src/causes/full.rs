@@ -1,3 +1,5 @@
+//! Cause: the target serves a limited number of connections, as an experiment shows.
+
 use super::*;
 use record::answers::TurnedAway;
 
@@ -16,7 +18,7 @@ impl Cause for Full {
         target-stopped probe-turned-away probe-starved";
 
     fn find(case: &Case) -> Option<Found<Full>> {
-        // Of dials without a reply it may be the path that has no room.
+        // If dials get no reply, it may be the path that is full.
         let are_open =
             matches!(case.trouble, Trouble::Waiting | Trouble::Lost) && case.stage != Some(Stage::Dial);
         let most = case.left();

@@ -1,3 +1,5 @@
+//! Cause: the target's managed heap is full.
+
 use super::*;
 use record::signs::FullHeap;
 use units::{Bytes, percent};

@@ -1,3 +1,5 @@
+//! Cause: connections that are idle for a certain time are closed.
+
 use super::*;
 use record::{answers::Experiment, tolerances::CONFIGURED};
 
@@ -9,13 +11,14 @@ pub(crate) struct IdleTimeout {
     pub(crate) by: By,
 }
 
-/// The silence that all lost connections have in common. For a connection with traffic only at its start its age is the same: an idle timeout
-/// closes; a limit on age, or a restart, resets. Routers and firewalls reset for idleness.
+/// The silence after which all connections were lost, if they have one in common. For connections with traffic only at their start, age and
+/// silence are the same: then a close suggests an idle timeout, and a reset a limit on age or a restart. Routers and firewalls reset idle
+/// connections, too.
 pub(super) fn silence(case: &Case) -> Option<Nanos> {
     let pattern = &case.evidence.losses;
     let may_be_age = super::age_limit::age(case).is_some() || pattern.is_one_moment;
     let silence = pattern.silence.filter(|time| *time >= CONFIGURED && is_unannounced(case));
-    // One that was used all the time was closed as well, or was not: that decides.
+    // The experiment with a busy connection decides: it was closed as well, or it was not.
     let is_age = case.evidence.answers.is_closed(Experiment::Busy);
     let is_usual = case.kind == Some(Kind::Closed) || By::of(case) == By::Path;
     let is_idle = is_age.map_or(!may_be_age || is_usual, |is_age| !is_age);

@@ -1,3 +1,5 @@
+//! Cause: the target's log reports a lack of files, threads or memory.
+
 use super::*;
 use record::tolerances::HALF;
 

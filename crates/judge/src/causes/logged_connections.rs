@@ -1,3 +1,5 @@
+//! Cause: the target's log reports that its limit on connections was reached.
+
 use super::*;
 
 /// The target's log says that its own limit on connections was reached (`worker_connections are not enough`, `limiting connections`).
@@ -10,7 +12,7 @@ impl Cause for LoggedConnections {
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
     const FIX: &'static str =
         "raise its limit on connections (worker_connections, maxconn, MaxRequestWorkers, pm.max_children)";
-    // Which says more.
+    // That cause is more specific.
     const YIELDS_TO: &'static str = "makes-room";
 
     fn find(case: &Case) -> Option<Found<LoggedConnections>> {

@@ -1,3 +1,5 @@
+//! Cause: segments of responses are lost on the path.
+
 use super::*;
 use record::tolerances::{FEW, HALF};
 

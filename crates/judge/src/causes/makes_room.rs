@@ -1,3 +1,5 @@
+//! Cause: the target closes connections to make room for new ones.
+
 use super::*;
 
 /// Connections were closed after a response while others opened, although others had been idle for longer: it makes room (nginx at
@@ -19,7 +21,7 @@ impl Cause for MakesRoom {
         let (losses, held) = (case.evidence.losses, case.held());
         let may_be = is_unannounced(case) && case.kind == Some(Kind::Closed) && !is_in_use(case);
         let evicted = losses.evicted.filter(|_| may_be);
-        // Where it closes many at a time, as nginx does, how many are left at the end is accidental.
+        // A server that closes many at a time, like nginx, is left with an accidental number of connections.
         let keeps = Some(held).filter(|held| case.peak().saturating_sub(*held) <= case.peak() / 20);
         let found = match evicted {
             Some(silence) => MakesRoom { keeps, count: case.count, silences: Some((silence, losses.others)) },

@@ -1,3 +1,5 @@
+//! Cause: the target does not speak HTTP/2, or does not carry WebSocket over it.
+
 use super::*;
 
 /// The target does not speak HTTP/2, or does not carry WebSocket over it: handshakes failed with nothing in common.

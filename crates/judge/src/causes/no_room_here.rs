@@ -1,3 +1,5 @@
+//! Cause: this machine has no more ports, files or memory for connections.
+
 use super::*;
 
 /// Throng's own system calls failed: EADDRNOTAVAIL or EADDRINUSE, ENOMEM, EMFILE, or another error.
@@ -25,7 +27,7 @@ impl Cause for NoRoomHere {
             return None;
         }
         let what = match case.kind? {
-            // Of an address that is not, no dial succeeds; from one that is, they do until its ports are used up.
+            // From a foreign address no dial ever succeeds; from a local one, dials succeed until its ports are used up.
             Kind::AddressInUse if case.detail == NOT_OURS && case.peak() == 0 => What::ForeignSource,
             Kind::AddressInUse => What::Ports,
             Kind::NoMemory => What::Memory,
@@ -84,5 +86,5 @@ impl Cause for NoRoomHere {
     }
 }
 
-/// EADDRNOTAVAIL: no address of this machine, or one without a free port.
+/// EADDRNOTAVAIL: the source is not an address of this machine, or has no free port.
 const NOT_OURS: Detail = Detail::new(99);

@@ -1,3 +1,5 @@
+//! Cause: no dial gets a reply.
+
 use super::*;
 
 /// No dial ever succeeded, and neither a SYN-ACK nor a reset nor ICMP arrived. With `--io tun`, packets may not be forwarded, or not return to the
@@ -10,7 +12,8 @@ pub(crate) struct NoSynAck {
     pub(crate) is_routed: bool,
 }
 
-/// A listener's host replies to each SYN, unless its queue is full; that is visible if both ends are here.
+/// Whether no dial got a reply. The target's host answers each SYN unless the listener's queue is full; if both ends are on this machine,
+/// that queue is observed, and another cause applies.
 pub(super) fn never_opened(case: &Case) -> bool {
     let is_elsewhere = case.evidence.there.is_none() || case.evidence.accept_queue.is_none();
     let are_dials = case.trouble == Trouble::Waiting && case.stage == Some(Stage::Dial);
@@ -52,7 +55,7 @@ impl Cause for NoSynAck {
     }
 
     fn fix(&self, _: &Case) -> String {
-        // Over a device dials come from other addresses than this machine's, from which a ping goes.
+        // Over a TUN device, dials come from other addresses than this machine's, which a ping would use.
         let fix = match self.is_routed {
             true => {
                 "check forwarding and the route back to the sources (throng doctor TARGET --io tun), or compare with --io uring"

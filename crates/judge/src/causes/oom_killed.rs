@@ -1,3 +1,5 @@
+//! Cause: the kernel's OOM killer ended the target's process.
+
 use super::*;
 
 /// The target's process is gone, and the kernel's OOM killer has killed one in its control group, or on its host.
@@ -14,7 +16,7 @@ impl Cause for OomKilled {
 
     fn find(case: &Case) -> Option<Found<OomKilled>> {
         let target = case.evidence.target.filter(|target| target.ended && case.is_short())?;
-        // The host's counter has those of all its control groups.
+        // The host's counter covers all its control groups.
         let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
         let (at, is_of_group) = (case.peak(), target.has_memory_limit && target.oom_kills > 0);
         (killed > 0)

@@ -1,3 +1,5 @@
+//! Cause: the target reached its limit on open files.
+
 use super::*;
 
 /// The target's open files reached its limit, but for a few that some servers keep free.
@@ -13,9 +15,9 @@ impl Cause for OpenFiles {
 
     fn find(case: &Case) -> Option<Found<OpenFiles>> {
         let files = case.evidence.target?.open_files?;
-        // A step of a search does not wait for those that only the kernel has accepted.
+        // A step of a search does not wait for connections that only the kernel has accepted, so they do not make it short.
         let is_short = case.is_short() || case.evidence.unaccepted > 0 && files.used >= files.limit;
-        // The kernel counts one that is about to be opened.
+        // The kernel also counts a file that is about to be opened.
         let (used, limit) = (files.used.min(files.limit), files.limit);
         let found = Found::seen(OpenFiles { used, limit }, case.left().min(used));
         (is_short && files.is_out_of_files()).then(|| found.began(Began::Seen(Sign::OpenFiles)))

@@ -1,3 +1,5 @@
+//! Cause: the target paused at a few moments, on all connections at once.
+
 use super::*;
 use crate::{evidence::State, slow, stall};
 use samples::SlowPart;

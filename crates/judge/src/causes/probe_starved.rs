@@ -1,3 +1,5 @@
+//! Cause: new connections of the probe get no response, while kept ones do.
+
 use super::*;
 use crate::probe;
 
@@ -22,7 +24,7 @@ impl Cause for ProbeStarved {
         if probe::turned_away(own).is_some() || probe::status_of(own, new).is_some() {
             return None;
         }
-        // Requests of the load that wait are on connections that it does not serve either.
+        // Requests of the load that still wait are on connections that the target does not serve either.
         let at = case.left().saturating_sub(case.count);
         Some(Found::inferred(ProbeStarved { new, served, at }, at))
     }

@@ -1,3 +1,5 @@
+//! Cause: new connections of the probe are closed, reset or rejected, while kept ones are served.
+
 use super::*;
 use crate::probe;
 

@@ -1,3 +1,5 @@
+//! Cause: the target's accept queue overflowed.
+
 use super::*;
 use crate::queue::{self, Queued};
 
@@ -8,7 +10,7 @@ pub(crate) struct QueueOverflowed {
     pub(crate) times: u64,
 }
 
-/// What is said of it.
+/// The sentence about an overflowed queue, for the results.
 pub(super) fn sentence(backlog: u64, times: u64) -> String {
     let of = if backlog == 0 { String::new() } else { format!(" of {}", Count(backlog)) };
     format!("the target's accept queue{of} was full: it overflowed {}", some(times, "time"))
@@ -23,7 +25,7 @@ impl Cause for QueueOverflowed {
     fn find(case: &Case) -> Option<Found<QueueOverflowed>> {
         let Queued::Overflowed(times) = queue::limits(case)? else { return None };
         let e = case.evidence;
-        // The counters alone are of all listeners together.
+        // The counters alone cover all listeners together.
         let is_its_own = queue::is_full(e) || e.queue_drops > 0 || e.has_missing();
         let backlog = e.accept_queue.map_or(0, |queue| queue.limit);
         let certainty = if is_its_own { Certainty::Seen } else { Certainty::Inferred };

@@ -1,3 +1,5 @@
+//! Cause: the accept queue overflowed, so dials had to send their SYNs again.
+
 use super::*;
 use crate::{dials, queue};
 

@@ -1,3 +1,5 @@
+//! Cause: connections are stuck in an accept queue that is not full.
+
 use super::*;
 use crate::{
     queue::{self, Queued},
@@ -28,9 +30,9 @@ impl Cause for QueueStanding {
         }
         let (most, stood, c) = (case.most_starved().cloned(), case.evidence.stood, &case.summary.connections);
         let served = most.as_ref().map_or(case.served(), |most| most.served);
-        // Places that throng gives up are free for the others, which wait meanwhile.
+        // If throng gives up connections, their places go to others, which waited until then.
         let in_turns = most.as_ref().map_or(c.redialled > 0, |most| most.in_turns);
-        // The probe's fresh ones wait there too.
+        // The probe's fresh connections wait in the queue, too.
         let others = if case.summary.probe.is_some() { u64::MAX } else { c.wanted.saturating_sub(served) };
         let count = Some(stood.min(others)).filter(|_| !in_turns && others > 0);
         let found = QueueStanding { served, stood, count, most, in_turns };

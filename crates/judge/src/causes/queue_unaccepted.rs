@@ -1,3 +1,5 @@
+//! Cause: at the end of the hold, only the kernel had accepted some connections.
+
 use super::*;
 use crate::{
     queue::{self, Queued},

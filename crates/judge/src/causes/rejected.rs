@@ -1,3 +1,5 @@
+//! Cause: dials are rejected by an ICMP message with a known sender.
+
 use super::*;
 use record::rejection::Rejection;
 
@@ -43,11 +45,11 @@ impl Cause for Rejected {
         let icmp = case.evidence.rejection?;
         let fits = match case.trouble {
             Trouble::Path | Trouble::Waiting => true,
-            // Nothing else of ICMP becomes ECONNREFUSED.
+            // No other ICMP message becomes ECONNREFUSED.
             Trouble::Refused => icmp.is_port_unreachable(),
             _ => false,
         };
-        // A router sends a message now and then, and is silent otherwise.
+        // Routers limit their ICMP messages: other dials just time out.
         let silent = case.faults_of(Side::Target, Kind::Timeout);
         let rejected =
             case.faults_of(Side::Path, Kind::Unreachable) + case.faults_of(Side::Target, Kind::Refused);
@@ -100,7 +102,7 @@ impl Cause for Rejected {
             Who::Other => {
                 let who = self.icmp.by.map_or("a host on the path".to_owned(), |by| by.to_string());
                 let its = if self.icmp.by == Some(at) { "the target's host" } else { who.as_str() };
-                // What a firewall may block: dials from some number on, or all.
+                // A firewall may block all dials, or those beyond some number.
                 let perhaps = match case.since().is_empty() {
                     true => {
                         "a rule against this port or this source, or a limit on connections or their rate"

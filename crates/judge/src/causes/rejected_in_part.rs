@@ -1,3 +1,5 @@
+//! Cause: most dials get no reply, and ICMP messages reject a few.
+
 use super::*;
 
 /// Most dials got no SYN-ACK, and ICMP messages arrived for a few (`InDestUnreachs`, `Icmp6InDestUnreachs`): routers limit their rate, and those

@@ -1,3 +1,5 @@
+//! Cause: a connection is closed if its response takes a certain time.
+
 use super::*;
 
 /// All lost connections had waited for a response for the same time, 0.9 s or more.

@@ -1,3 +1,5 @@
+//! Cause: a connection is closed after a certain number of responses.
+
 use super::*;
 use record::tolerances::CONFIGURED;
 

@@ -1,3 +1,5 @@
+//! Cause: the load arrives faster than the target serves it, and no resource is seen to be used up.
+
 use super::*;
 use crate::{
     By,

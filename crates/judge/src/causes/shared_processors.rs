@@ -1,3 +1,5 @@
+//! Cause: both ends share too few processors.
+
 use super::*;
 use crate::evidence::Shared;
 
@@ -31,9 +33,9 @@ impl Cause for SharedProcessors {
     }
 }
 
-/// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
+/// If both ends together used this share of the processors, they were used up: the kernel's work counts for neither end.
 const SHARED: f64 = 0.85;
-/// And the processors that both would have used exceed the available ones by this factor.
+/// The processors that both ends would have used must exceed the available ones by this factor.
 const WANTED: f64 = 1.2;
-/// The one that used less of them did not keep the other from running.
+/// If the end that used less stayed below this share, it did not keep the other from running.
 const TAKES_PART: f64 = 0.05;

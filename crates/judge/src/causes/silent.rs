@@ -1,3 +1,5 @@
+//! Cause: for a while, no connection received a response.
+
 use super::*;
 use crate::{evidence::Stall, honesty, stall};
 
@@ -18,7 +20,7 @@ impl Cause for Silent {
 
     fn find(case: &Case) -> Option<Found<Silent>> {
         let (stall, seconds) = stall::of(case).filter(|_| case.is_waiting())?;
-        // Of what ran into its timeout, a shorter silence is not the reason.
+        // A silence shorter than the timeout does not explain requests that ran into it.
         let is_shorter = !honesty::is_of_timeout(case.evidence, (stall.until_s - stall.from_s) * 1e6);
         if case.trouble == Trouble::Waiting && is_shorter {
             return None;

@@ -1,3 +1,5 @@
+//! Cause: the target accepts connections more slowly than they arrive.
+
 use super::*;
 use crate::queue::{self, Outrun};
 

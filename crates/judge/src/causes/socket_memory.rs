@@ -1,3 +1,5 @@
+//! Cause: the kernel's memory for sockets is exhausted.
+
 use super::*;
 
 /// The kernel aborted connections because the memory of all sockets was exhausted (`TCPAbortOnMemory`), here or on the target's host.

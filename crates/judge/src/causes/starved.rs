@@ -1,3 +1,5 @@
+//! Cause: some connections never get a response, while the others get many.
+
 use super::*;
 use crate::{probe, starved};
 
@@ -24,7 +26,7 @@ pub(crate) enum Which {
 impl Cause for Starved {
     const ID: &'static str = "starved";
     const OF: (Side, Name) = (Side::Target, Name::ConnectionLimit);
-    // Where they wait in the accept queue, or what they sent does not arrive, that is seen.
+    // If connections wait in the accept queue, or their data does not arrive, that is observed directly.
     const YIELDS_TO: &'static str = "queue-unaccepted queue-overflowed queue-standing rejected-in-part unacknowledged no-syn-ack \
         blocked-here cut-off target-stopped throng-stopped shared-processors throng-too-slow";
 

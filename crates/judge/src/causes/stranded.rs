@@ -1,3 +1,5 @@
+//! Cause: in a search by connections, the target closes nearly all connections as announced.
+
 use super::*;
 
 /// In a search by connections: nearly all were closed as announced (`Connection: close`, GOAWAY), so none can be held.

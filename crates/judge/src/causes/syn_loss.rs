@@ -1,3 +1,5 @@
+//! Cause: SYNs are lost, so dials wait until they are sent again.
+
 use super::*;
 use crate::{dials, queue};
 
@@ -17,14 +19,14 @@ pub(crate) enum By {
     PathOrQueue,
 }
 
-/// Whether they were, whatever is judged.
+/// Whether SYNs were lost, whatever figure is judged.
 pub(crate) fn seen(case: &Case) -> Option<Found<SynLoss>> {
     let e = case.evidence;
     if !dials::have_waited(case) {
         return None;
     }
     let by = match e.there {
-        // The queue's.
+        // The accept queue dropped them, which another cause covers.
         Some(there) if queue::dropped(there.net) > 0 => return None,
         Some(_) if e.subject.is_loopback => By::Firewall,
         Some(_) => By::Path,

@@ -1,3 +1,5 @@
+//! Cause: the target's process was stopped.
+
 use super::*;
 use crate::stall::{advice, longest_us};
 
@@ -13,7 +15,7 @@ impl Cause for TargetStopped {
 
     fn find(case: &Case) -> Option<Found<TargetStopped>> {
         let (from_s, until_s) = case.evidence.stopped.filter(|_| case.is_waiting())?;
-        // Of several processes it may have been one that others do not wait for.
+        // The stopped process may be one of several, and responses may not depend on it.
         let (times, ramp) = case.latency_us();
         let has_waited = longest_us(times, ramp) >= 0.5e6 * (until_s - from_s);
         if case.trouble == Trouble::None && times.count > 0 && !has_waited {

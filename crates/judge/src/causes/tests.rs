@@ -1,4 +1,4 @@
-//! What is said of each cause.
+//! The sentence of each cause, and the order of precedence.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
 use record::{answers::TurnedAway, fill::Fill, rejection::Rejection, signs::FullHeap};
 use samples::SlowPart;
 
-/// A sentence, whose cause it is, and what it is to be.
+/// Id of a cause, its sentence, and the expected one.
 type Row = (&'static str, String, &'static str);
 
 fn said<C: Cause>(cause: C, expected: &'static str) -> Row {
@@ -25,7 +25,7 @@ fn check(rows: Vec<Row>) -> BTreeSet<&'static str> {
     rows.iter().map(|(id, ..)| *id).collect()
 }
 
-/// Each cause once, and the forms of those that have several.
+/// Each cause once, plus the variants of those that have several.
 #[test]
 fn each_cause_has_its_sentence() {
     let rows =
@@ -472,7 +472,7 @@ fn path() -> Vec<Row> {
     ]
 }
 
-/// Precedence by cause has no circle, and names causes that there are.
+/// Precedence between causes has no cycles and names only existing causes.
 #[test]
 fn what_explains_what_is_acyclic() {
     let yields_to = |id: &str| CAUSES.iter().find(|cause| cause.id == id).map(|cause| cause.yields_to);

@@ -1,3 +1,5 @@
+//! Cause: a thread of the target ended, and its accept queue is no longer emptied.
+
 use super::*;
 
 /// A thread that ran before the first dial has ended, its process is alive, and connections remain in its accept queue.
@@ -17,7 +19,7 @@ impl Cause for ThreadEnded {
         let fits = case.is_waiting() || case.kind == Some(Kind::Reset);
         let name = e.threads_gone.first().filter(|_| fits)?.clone();
         let stands = e.unaccepted > 0 || e.stood > 0 || queue::is_full(e);
-        // Where it accepts still, another thread does.
+        // If connections are still accepted, another thread does it.
         if !stands || e.accepts_per_s.is_some() || !case.explains(Sign::Thread) {
             return None;
         }

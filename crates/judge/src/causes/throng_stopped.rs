@@ -1,3 +1,5 @@
+//! Cause: throng itself was stopped, or had no processor.
+
 use super::*;
 use crate::{honesty, stall::longest_us};
 use record::tolerances::{OWN_STALL, STANDS_OUT};
@@ -21,14 +23,14 @@ impl Cause for ThrongStopped {
         let stall_us = s.generator.stall_us;
         let stands_out = stall_us >= OWN_STALL.0 as f64 / 1e3 && stall_us >= STANDS_OUT * times.p50;
         let explains = match case.trouble {
-            // That a load is too small for a threshold is no stall's doing.
+            // A stall does not explain a load that is too small for a threshold.
             Trouble::None => {
                 2.0 * stall_us >= longest_us(times, ramp) && crate::throughput::too_little(case).is_none()
             }
             Trouble::Waiting => honesty::is_of_timeout(case.evidence, stall_us),
             _ => false,
         };
-        // Where it had no processor for most of the time, that is the reason.
+        // If throng had no processor for most of the time, that is the cause.
         let is_it = stands_out && explains && honesty::saturated(case.evidence).is_none();
         let found = ThrongStopped { who: stopped_one(s), seconds: stall_us / 1e6 };
         is_it.then(|| Found::seen(found, case.left()))
@@ -53,7 +55,7 @@ impl Cause for ThrongStopped {
     }
 }
 
-/// Who that was: of a fleet the agent that was not heard of, or late, for a good part of that time, if it was the only one.
+/// What was stopped: throng, or, on a fleet, the only agent that was away or late for at least half of the stall.
 fn stopped_one(s: &Summary) -> String {
     let was_away = |agent: &&AgentSummary| {
         let away_us = (agent.away_s * 1e6).max(agent.lag_p99_us.unwrap_or_default());

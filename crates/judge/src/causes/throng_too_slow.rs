@@ -1,3 +1,5 @@
+//! Cause: throng itself was late, or had no CPU left.
+
 use super::*;
 use crate::honesty;
 use samples::Verdict;

@@ -1,3 +1,5 @@
+//! Cause: TLS handshakes fail.
+
 use super::*;
 use crate::tls;
 
@@ -43,7 +45,7 @@ impl Cause for Tls {
     }
 }
 
-/// Whether others succeeded with the same: it is not what all of the target speaks.
+/// Whether the fault concerns only some connections: others with the same settings succeeded, so the target as a whole does speak TLS.
 fn is_of_some(case: &Case) -> bool {
     let s = case.summary;
     let depends = matches!(case.kind, Some(Kind::NotTls | Kind::NoProtocol | Kind::NothingInCommon));

@@ -1,3 +1,5 @@
+//! Cause: the target expects TLS on connections with plain text.
+
 use super::*;
 use record::tolerances::CONFIGURED;
 

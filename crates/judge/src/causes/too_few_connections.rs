@@ -1,3 +1,5 @@
+//! Cause: the rate needs more connections at this response time.
+
 use super::*;
 use crate::{
     By,
@@ -26,12 +28,13 @@ impl Cause for TooFewConnections {
         if paced::is_by_interval(case) || case.evidence.queueing == Queueing::InLine {
             return None;
         }
-        // Of one population; where it began later, the time before it had no part in it.
+        // Not for a single population: it may have begun later than the time that this figure covers.
         let least = case.evidence.least_per_s.filter(|_| missed.population.is_none());
         let mean = missed.sent as f64 / missed.time_s;
         let carried = least.filter(|least| *least < NEARLY_ALL * mean).unwrap_or(mean);
         let (held, due) = (missed.held, missed.due_per_s());
-        // As long as each was under way (Little's law). With less of a load responses are faster: more connections would carry no more.
+        // How long a request was under way, by Little's law. If responses are faster under less load, more connections would not carry
+        // more.
         let took = Nanos((held as f64 / carried * 1e9) as u64);
         if case.evidence.answers.faster_alone(took).is_some() {
             return None;
@@ -53,12 +56,12 @@ impl Cause for TooFewConnections {
     }
 
     fn fix(&self, case: &Case) -> String {
-        // Each carries as much as it did: as many as the rate asks for at this response time (Little's law). Those that the target had
-        // closed with an announcement took their part.
+        // By Little's law: the connections that the rate needs if each carries as much as before. Connections that the target closed with
+        // an announcement carried a part, so they count.
         let sent = self.carried * self.missed.time_s;
         let needed = Count((self.missed.all as f64 * self.missed.due() as f64 / sent.round()).ceil() as u64);
         let more = match (case.evidence.search, &self.missed.population) {
-            // It tries fewer connections still.
+            // Such a search tries fewer connections next, so it cannot use more.
             (Some(By::Connections | By::Burst), _) => {
                 format!("lower the rate, which needs {needed} connections at this response time")
             }

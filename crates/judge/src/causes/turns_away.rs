@@ -1,3 +1,5 @@
+//! Cause: beyond a certain number, the target turns connections away.
+
 use super::*;
 use crate::destinations;
 use record::answers::TurnedAway;
@@ -14,13 +16,13 @@ pub(crate) struct TurnsAway {
     pub(crate) asked: Option<TurnedAway>,
 }
 
-/// Whether connections were lost from some number on; and if they had been open for a while, where that is known.
+/// Whether connections were lost beyond some number; the inner value is whether they had been open for a while, if known.
 pub(super) fn surplus(case: &Case) -> Option<Option<bool>> {
     let losses = &case.evidence.losses;
     if !is_unannounced(case) || !losses.is_surplus || is_in_use(case) {
         return None;
     }
-    // One that holds none at all has no limit on them.
+    // A destination that holds no connection at all has no limit on their number.
     let destinations = destinations::at_fault(&case.summary.destinations);
     let holds_none = destinations.is_some_and(|(bad, _)| bad.iter().all(|own| own.open == 0));
     (!holds_none).then_some(losses.were_old)
@@ -37,14 +39,14 @@ impl Cause for TurnsAway {
             Some(true) => return None,
             were_old => were_old.is_some(),
         };
-        // Of those that come and go, how many are left in the end says nothing.
+        // If connections come and go, the number that is left at the end says nothing.
         if case.evidence.subject.arrives {
             return None;
         }
         let beyond = case.held();
         let asked = case.evidence.answers.turned_away(case.left());
         let certainty = match asked {
-            // With half of them it turns others away, too: that is no limit on their number.
+            // It turns connections away even at half the number, so the number is not the reason.
             Some(TurnedAway::Broken) => return None,
             Some(TurnedAway::Full | TurnedAway::BySource | TurnedAway::ByAddress) => Certainty::Seen,
             Some(TurnedAway::Passed) | None => Certainty::Inferred,

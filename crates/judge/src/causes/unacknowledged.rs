@@ -1,3 +1,5 @@
+//! Cause: data is not acknowledged, so the path is interrupted or the host is gone.
+
 use super::*;
 use record::tolerances::{FEW, QUIET_S};
 
@@ -23,7 +25,8 @@ impl Cause for Unacknowledged {
         let are_half = lossy.stuck * 2 >= case.count && is_quiet(lossy.stuck_for);
         let (count, of, quiet) = match () {
             () if are_most && is_quiet(quiet) => (count, seen.connections, quiet),
-            // While others are well. Where more dials than requests fail, those may be ends of handshakes that a full queue dropped.
+            // Some connections are stuck while others are well. If mostly dials fail, those may instead be connections whose last handshake
+            // packet a full queue dropped.
             () if lossy.stuck >= FEW
                 && case.stage != Some(Stage::Dial)
                 && (are_half || lossy.is_the_reason()) =>
@@ -32,7 +35,7 @@ impl Cause for Unacknowledged {
             }
             () => return None,
         };
-        // Nothing is between the two: the peer has no such connection, or does not take what is sent.
+        // On loopback there is no path: the peer has no such connection, or does not accept the data.
         let may_be = case.trouble == Trouble::Waiting && !case.evidence.subject.is_loopback;
         let found = Unacknowledged { count, of, quiet_s: quiet.secs_f64() };
         may_be.then(|| Found::inferred(found, case.peak()))
@@ -52,7 +55,7 @@ impl Cause for Unacknowledged {
     }
 
     fn fix(&self, case: &Case) -> String {
-        // Handshakes, like pings, are small.
+        // Handshakes and pings are small, so they pass even if full-size packets are dropped.
         match case.requests().answered {
             0 => format!(
                 "{WAY}; or full-size packets are dropped (path MTU, ICMP blocked): ping -M do -s 1472 HOST"

@@ -1,3 +1,5 @@
+//! Cause: one of the target's processes ended, and its connections were lost.
+
 use super::*;
 
 /// Connections were lost, and one of the target's processes had ended just then while others are alive.

@@ -5,7 +5,7 @@ use record::fixture::{fault, plan, record};
 
 const LOAD: u64 = 100;
 
-/// A run that failed: some of its load was served, by this limit and with this fault.
+/// A run that failed after some of its load was served, with this limit and these faults.
 fn failed(limit: Option<(Cause, Certainty)>, faults: &[FaultCount]) -> (Record, Summary) {
     let mut r = record();
     (r.totals.counts.opened, r.totals.counts.answered) = (LOAD, 500);
@@ -33,12 +33,12 @@ fn what_was_turned_away_is_asked_about() {
     check(Some((Cause::ConnectionLimit, Certainty::Inferred)), &refused, &SERIES);
     check(Some((Cause::Unknown, Certainty::Guess)), &refused, &SERIES);
     check(None, &refused, &SERIES);
-    // A guess of any cause is open; what was seen, or follows from what was, is not.
+    // A guessed cause is open to experiments; one that was seen or inferred is not.
     check(Some((Cause::OpenFiles, Certainty::Guess)), &refused, &SERIES);
     check(Some((Cause::OpenFiles, Certainty::Seen)), &refused, &[]);
     check(Some((Cause::Memory, Certainty::Inferred)), &refused, &[]);
     check(None, &[], &[]);
-    // Our own dials; and responses of the wrong kind, which are not turned away.
+    // Failures of throng's dials, and wrong responses, do not look like connections that are turned away.
     let ours = FaultCount::new(Fault::host(Stage::Dial, Kind::OpenFiles), 3);
     check(None, &[ours], &[]);
     check(None, &[fault(Stage::Exchange, Kind::WrongStatus, 3)], &[]);
@@ -90,12 +90,12 @@ fn slow_responses_are_asked_for_alone() {
     check("first_byte.p50 < 5ms", Cause::Saturated, Certainty::Inferred, &["alone"]);
     check("latency.p99 < 5ms", Cause::Cpu, Certainty::Seen, &[]);
     check("held >= 99%", Cause::Unknown, Certainty::Guess, &[]);
-    // What timed out was turned away, or slow.
+    // A request that timed out was either turned away or slow.
     let (r, s) = failed(None, &[fault(Stage::Exchange, Kind::Timeout, 30)]);
     assert_eq!(ids(&r, &s), [&SERIES[..], &["alone"]].concat());
 }
 
-/// Connections that were closed after 2 s, each `silent` for so long, with `responses`.
+/// Connections that were closed after 2 s, each silent for `silent_ms` before and with `responses`.
 fn closed(silent_ms: u64, responses: u64, is_one_moment: bool) -> (Record, Summary) {
     let (mut r, mut s) =
         failed(Some((Cause::Closed, Certainty::Seen)), &[fault(Stage::Hold, Kind::Closed, 50)]);
@@ -128,13 +128,13 @@ fn idle_cut_or_age_is_asked_of_a_busy_connection() {
         assert_eq!(own.map(|ask| (ask.experiment, PAIRS[ask.pair].other.0)), expected);
         own
     };
-    // Silent since they were opened, and as old; and all of them in one moment.
+    // The connections were silent since they were opened, so silence and age are equal; and then: all closed at one moment.
     let ask = check(closed(2_000, 1, false), Some((Busy, "an idle timeout"))).unwrap();
     let ms = |time: Nanos| time.millis();
     assert!((2_500..2_700).contains(&ms(ask.time)) && (480..520).contains(&ms(ask.every())), "{ask:?}");
     check(closed(2_000, 1, true), Some((Busy, "an idle timeout")));
     check(closed(300, 5, true), Some((Busy, "something that happened once")));
-    // As many responses as each other, and as old.
+    // All had the same number of responses and the same age.
     check(closed(20, 5, false), Some((Silent, "a limit on the requests of each")));
 }
 
@@ -144,13 +144,13 @@ fn what_takes_longer_than_the_bound_is_not_asked() {
     assert_eq!(ask(Half, 1_500).longest(), Nanos::from_millis(1_900));
     assert_eq!(ask(Pause, 1_500).longest(), Nanos::from_millis(2_900));
     assert!(ask(Busy, 9_700).longest() > MOST && ask(Busy, 9_600).longest() <= MOST);
-    // All that a target may be asked that replies to nothing.
+    // All experiments that a target without replies may get.
     let (r, s) = failed(None, &[fault(Stage::Dial, Kind::Timeout, 30)]);
     let longest = asks(&plan(&[]), &r, &s).iter().map(|ask| ask.longest()).reduce(|sum, own| sum + own);
     assert!(longest.is_some_and(|all| all <= MOST), "{longest:?}");
 }
 
-/// The table of the reference is this one: each pair in its place, with what each answer means.
+/// The table in the reference matches the experiments: each pair of causes, and the meaning of each answer.
 #[test]
 fn the_reference_has_the_table() {
     let text = include_str!("../../../../docs/reference/experiments.md");

@@ -9,37 +9,37 @@ use units::Random;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// A request of a model.
+/// A request of the model.
 #[derive(Clone, Copy)]
 struct One {
     connection: u64,
     destination: u64,
     number: u64,
-    /// Its tick.
+    /// Number of its tick.
     tick: u64,
     step: u64,
     size: u64,
 }
 
-/// How it ends: after this time, or not as it should.
+/// How a request ends: after this time, or badly.
 type End = Result<Nanos, Bad>;
 
-/// Of all requests of a run.
+/// Decides how each request of a run ends.
 type Ends = Box<dyn FnMut(One, &mut Random) -> End>;
 
 const QUICK: End = Ok(Nanos::from_millis(2));
 const SLOW: End = Ok(Nanos::from_millis(301));
 
-/// A run of 10 s in ticks of 200 ms, of connections to three destinations, with four requests of each in each tick.
+/// A run of 10 s in ticks of 200 ms, with connections to three destinations.
 struct Model {
     connections: u64,
-    /// Requests of a connection in a tick.
+    /// Requests of each connection per tick.
     each: u64,
-    /// The first byte comes after this share of the time, in percent.
+    /// Time to the first byte, as a percentage of the response time.
     first_byte: u64,
-    /// Octaves of sizes.
+    /// Number of octaves of response sizes.
     sizes: u64,
-    /// After this many requests another connection takes the place of one.
+    /// Requests after which a connection is replaced by another.
     calls: u64,
     random: Random,
 }
@@ -113,7 +113,7 @@ fn found((shares, totals): &(Shares, Tick)) -> Vec<InCommon> {
     in_common(&plan(), shares, totals, Nanos::ZERO)
 }
 
-/// (what is bad; the dimension and the sentence)
+/// `expected`: for each finding, what is bad, then its dimension and sentence.
 fn check(connections: u64, ends: impl FnMut(One, &mut Random) -> End, expected: &[(&str, &str)]) {
     let run = Model::new(connections, 7).run(ends);
     let all = found(&run);
@@ -179,7 +179,7 @@ fn connections_that_are_open_and_local_addresses_are_named() {
     let full = |one: One, _: &mut Random| if one.tick % 8 > 5 { SLOW } else { QUICK };
     let open = "all of the 24 % that took 301 ms ended with more than 6/8 of the connections open";
     check(40, full, &[("open", open)]);
-    // A source address is tied to its connections, of which there must be enough.
+    // A source address belongs to certain connections: only if there are enough of them can it be told from chance.
     let one_of_five =
         |one: One, _: &mut Random| if one.connection % 5 == 3 { Err(Bad::Wrong) } else { QUICK };
     let source = "all of the 20 % that failed came from local addresses whose last byte is 5 modulo 16";
@@ -194,7 +194,7 @@ fn connections_that_are_open_and_local_addresses_are_named() {
 
 #[test]
 fn of_two_dimensions_that_are_equally_clear_the_first_is_said() {
-    // Each destination has a local address of its own.
+    // Each destination is dialled from a different local address, so both explain the same.
     let third = |one: One, _: &mut Random| if one.destination == 2 { SLOW } else { QUICK };
     let (mut shares, totals) = Model::new(60, 7).run(third);
     let said = |shares: &Shares| in_common(&plan(), shares, &totals, Nanos::ZERO)[0].dimension.clone();
@@ -203,7 +203,7 @@ fn of_two_dimensions_that_are_equally_clear_the_first_is_said() {
     assert_eq!(said(&shares), "connection");
 }
 
-/// With some of its dimensions only.
+/// The breakdown with only these dimensions.
 fn only(all: &Breakdown, dimensions: &[Dimension]) -> Breakdown {
     let mut written = serde_json::to_value(all).unwrap();
     written.as_object_mut().unwrap().retain(|name, _| dimensions.iter().any(|one| one.name() == name));
@@ -212,7 +212,7 @@ fn only(all: &Breakdown, dimensions: &[Dimension]) -> Breakdown {
 
 #[test]
 fn slow_ones_need_not_take_the_same_time() {
-    // From 130 ms to 900 ms, and a few of the others in between.
+    // Slow responses take 130 ms to 900 ms, and a few others fall in between.
     let spread = |one: One, random: &mut Random| match one.destination {
         2 => Ok(MS(random.between(130, 900))),
         _ if random.below(200) == 0 => Ok(MS(random.between(5, 60))),
@@ -220,7 +220,7 @@ fn slow_ones_need_not_take_the_same_time() {
     };
     let sentence = "all of the 33 % that took 135 ms to 900 ms went to 127.0.0.3:80";
     check(64, spread, &[("destination", sentence)]);
-    // Where each octave has some it cannot be said which ones are slow.
+    // If slow responses occur in every octave, they cannot be told apart.
     let even =
         |one: One, random: &mut Random| Ok(MS(if one.destination == 2 { 2 << random.below(9) } else { 2 }));
     check(64, even, &[]);
@@ -228,7 +228,7 @@ fn slow_ones_need_not_take_the_same_time() {
 
 #[test]
 fn first_requests_are_those_of_connections_and_not_of_the_run() {
-    // Each connection sends 32 requests, and the next one takes its place; they begin one after the other.
+    // Each connection sends 32 requests and is then replaced; connections begin one after the other.
     let mut model = Model { calls: 32, ..Model::new(64, 7) };
     let run = model.run(|one, _| if one.number == 1 { SLOW } else { QUICK });
     let said: Vec<String> = found(&run).into_iter().map(|one| one.sentence).collect();
@@ -237,7 +237,7 @@ fn first_requests_are_those_of_connections_and_not_of_the_run() {
 
 #[test]
 fn the_part_that_is_late_is_said() {
-    // 2 % of 301 ms: the first byte comes after 6 ms.
+    // The first byte comes after 2 % of 301 ms: 6 ms.
     let late = |first_byte: u64| {
         let mut model = Model { first_byte, ..Model::new(64, 7) };
         let run = model.run(|_, random| if random.below(10) == 0 { SLOW } else { QUICK });
@@ -267,7 +267,8 @@ fn of_responses_that_are_all_alike_the_rest_may_be_late() {
     assert_eq!(all(2, 1, 8), [], "nothing is slow");
 }
 
-/// Draws, of which no more than this differ significantly by anything beside what is the cause, clearly or not: the stated error rate.
+/// Number of random draws. At most `MOST` of them may show a significant difference in a dimension that is not the cause: the stated error
+/// rate.
 const DRAWS: u64 = 1_000;
 const MOST: usize = 1;
 

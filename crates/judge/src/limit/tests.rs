@@ -15,12 +15,12 @@ fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) -> String {
     crate::seen::reason(fault, &Case::of(s, e, Scope::default()))
 }
 
-/// Of the whole run.
+/// The limit of the whole run.
 fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     super::limit(summary, evidence, Scope::default())
 }
 
-/// A run of 1,000 that stopped at `held`, by these faults.
+/// A run of 1,000 connections that stopped at `held` with these faults.
 fn stopped(held: u64, faults: Vec<FaultCount>) -> Summary {
     let mut s = Summary { verdict: Verdict::Fail, ..Summary::default() };
     s.faults = faults;
@@ -60,12 +60,12 @@ fn overflows(n: u64) -> NetCounters {
 
 fn lost(pattern: Pattern) -> Evidence {
     let mut e = Evidence { losses: pattern, ..Evidence::default() };
-    // Nothing is between that could send resets.
+    // On loopback, nothing on a path can send resets.
     e.subject.is_loopback = true;
     e
 }
 
-/// (side, cause, at, a part of the detail, a part of the fix)
+/// Side, cause, load, part of the detail, part of the fix.
 type Expected<'a> = (&'a str, &'a str, u64, &'a str, &'a str);
 
 fn check(summary: &Summary, evidence: &Evidence, expected: Expected) {
@@ -91,7 +91,7 @@ fn a_process_that_is_gone_comes_first() {
     check(&stopped(0, closed()), &gone, ("target", "ended", 800, "process 81 ended", "its log"));
     gone.there = Some(Host { oom_kills: 1, ..Host::default() });
     check(&stopped(0, closed()), &gone, ("target", "memory", 800, "killed a process", "more memory"));
-    // Of those of the host it may have been its own group's.
+    // The kills that the target's control group counts are used, too.
     gone.target.as_mut().unwrap().oom_kills = 2;
     check(&stopped(0, closed()), &gone, ("target", "memory", 800, "killed 2 processes", ""));
 }
@@ -105,7 +105,7 @@ fn one_of_several_targets_that_is_gone_is_named() {
         let detail = "nothing listens on 127.0.0.2:80 any more";
         check(&stopped(500, faults), &deserted, ("target", "ended", 800, detail, "its log"));
     }
-    // It is not why others wait.
+    // An ended process does not explain that other connections wait.
     assert_ne!(limit(&stopped(500, waiting()), &deserted).expect("it is bad").cause, Cause::Ended);
 }
 
@@ -133,7 +133,7 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
         |evidence: &Evidence| limit(&stopped(0, at_once()), evidence).map(|limit| limit.certainty);
     use Certainty::{Guess, Seen};
     assert_eq!([e(Some(true), None), e(None, None)].map(|e| certainty(&e)), [Some(Seen), Some(Guess)]);
-    // It was tested and does not accept TLS; it waited; a byte arrived; idle ones were closed.
+    // Not the cause: the target does not accept TLS; it waited before closing; a byte arrived; idle connections were closed.
     let closed = ("target", "closed", 800, "closed by the peer", "log");
     check(&stopped(0, at_once()), &e(Some(false), None), closed);
     check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
@@ -155,10 +155,10 @@ fn open_files_are_held_against_their_limit() {
         &files(201, 200),
         ("target", "open-files", 200, "has 200 of 200 files open", ""),
     );
-    // A reserve is kept; more connections than files may be held, as with direct descriptors.
+    // Some descriptors are reserved; and a target may hold more connections than files, as with direct descriptors.
     check(&stopped(1_000, waiting()), &files(990, 1_000), ("target", "open-files", 800, "990", "--nofile"));
     check(&stopped(195, closed()), &files(195, 200), ("target", "open-files", 195, "195", ""));
-    // A step of a search does not wait for those in the accept queue.
+    // A step of a search does not wait for connections in the accept queue.
     let queued = |used| Evidence { unaccepted: 983, is_cut_short: true, ..files(used, 1_024) };
     check(
         &stopped(1_017, vec![]),
@@ -166,9 +166,9 @@ fn open_files_are_held_against_their_limit() {
         ("target", "open-files", 800, "1,024 of 1,024", "--nofile"),
     );
     check(&stopped(1_017, vec![]), &queued(1_010), ("target", "accept-queue", 1_017, "", ""));
-    // Far from its limit: something else.
+    // Far below its limit on files: another cause.
     check(&stopped(195, waiting()), &files(200, 1_024), ("target", "accept-queue", 195, "", ""));
-    // Wrong responses are not due to a lack of files.
+    // A lack of files does not cause wrong responses.
     let wrong = vec![fault(Stage::Exchange, Kind::WrongStatus, 9)];
     check(&stopped(1_000, wrong), &files(200, 200), ("target", "wrong-answer", 800, "9 responses", "curl"));
 }
@@ -185,17 +185,17 @@ fn a_full_table_of_tracked_connections_is_seen() {
         ("host", "conntrack", 250, "496", ""),
     );
     check(&stopped(250, waiting()), &table(400), ("target", "timeout", 800, "", ""));
-    // Of the target's host, where that is another one and was seen.
+    // The table of the target's host, which is another machine and was observed.
     let there = Evidence { there: Some(host(500)), ..table(400) };
     let expected =
         ("target", "conntrack", 250, "the target's host's conntrack table has 500", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &there, expected);
-    // The kernel counts what it dropped for that: the table that dropped is the one.
+    // The kernel counts the packets that a full table drops: the table with drops is the cause.
     let drops = |used, drops| Host { conntrack_drops: Some(drops), ..host(used) };
     let both = Evidence { here: drops(500, 0), there: Some(drops(480, 90)), ..Evidence::default() };
     let expected = ("target", "conntrack", 250, "dropped 90 packets", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &both, expected);
-    // Full, and nothing dropped: that of another host on the way, perhaps.
+    // A full table that dropped nothing is not the cause; it may have been one on the path.
     let neither = Evidence { here: drops(500, 0), there: None, ..Evidence::default() };
     check(&stopped(250, waiting()), &neither, ("target", "timeout", 800, "", ""));
 }
@@ -231,7 +231,7 @@ fn constant_times_are_reported() {
         ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
     check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), expected);
     check(&stopped(0, reset()), &time(None, Some(2_090)), expected);
-    // All of them were opened, or reset, in one moment, as by a restart: neither their age nor their silence is why.
+    // All connections were opened or reset at one moment, as by a restart: neither age nor silence explains that.
     let mut restarted = time(Some(1_990), None);
     restarted.losses.is_one_moment = true;
     let mut s = stopped(0, reset());
@@ -242,7 +242,7 @@ fn constant_times_are_reported() {
         &time(Some(3_000), None),
         ("target", "request-timeout", 800, "reset 3 s after a request", ""),
     );
-    // It gives up a request, whose response does not come.
+    // The target gives up a request that has no response in time.
     let waited = || vec![fault(Stage::Exchange, Kind::Closed, 50)];
     let expected = (
         "target",
@@ -252,7 +252,7 @@ fn constant_times_are_reported() {
         "a request timeout of 3.2 s",
     );
     check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), expected);
-    // Immediate: not a configured timeout.
+    // Closed immediately: not a configured timeout.
     check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "and log"));
 }
 
@@ -316,7 +316,7 @@ fn each_limit_has_a_certainty() {
 fn the_most_frequent_trouble_is_the_one() {
     let mut faults = reset();
     faults.extend(waiting());
-    // As many resets as timeouts: what waits comes first.
+    // With as many resets as timeouts, the timeouts are reported first.
     check(&stopped(5, faults.clone()), &Evidence::default(), ("target", "timeout", 800, "800", ""));
     faults.push(fault(Stage::Hold, Kind::Closed, 1));
     let mut s = stopped(5, faults);
@@ -329,7 +329,7 @@ fn slots_waiting_at_the_end_count_as_missed() {
     let mut s = stopped(1_000, Vec::new());
     s.requests.unanswered = 40;
     check(&s, &Evidence::default(), ("target", "timeout", 800, "40 requests timed out", ""));
-    // A user who does not wait for them has no limit for it.
+    // A user who interrupts the run does not wait for responses, so there is no limit.
     s.verdict = Verdict::Interrupted;
     assert_eq!(limit(&s, &Evidence::default()), None);
     s.faults = vec![fault(Stage::Exchange, Kind::Timeout, 7)];
@@ -368,7 +368,7 @@ fn a_run_that_passes_has_a_suspect() {
     let expected =
         |evidence: &Evidence| suspect(&passed, evidence).map(|limit| (limit.side.name(), limit.cause.name()));
     assert_eq!(expected(&busy), Some(("target", "cpu")));
-    // It may be slow because we are.
+    // The target may be slow because throng uses up its processor.
     let own = Some(OwnSeen { cpu_share: 1.0, demand: 1.0 });
     assert_eq!(expected(&Evidence { own, ..busy }), Some(("host", "cpu")));
     assert_eq!(expected(&Evidence::default()), None, "nothing is seen");
@@ -405,7 +405,7 @@ fn a_generator_that_was_the_limit_is_reported() {
     s.verdict = Verdict::Invalid;
     s.reasons = vec!["throng was late: lag p99 20.0 ms > 10.0 ms".to_owned()];
     check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99 20.0 ms", "processors"));
-    // A little lag is no reason for dials that run into a timeout of 10 s; as much lag as that is.
+    // A little lag does not explain dials that exceed a timeout of 10 s; lag of that order does.
     s.faults = waiting();
     s.lag_us.max = 27_000.0;
     let patient = || Evidence { timeout: Nanos::from_secs(10), ..Evidence::default() };
@@ -415,7 +415,7 @@ fn a_generator_that_was_the_limit_is_reported() {
     s.lag_us.max = 27_000.0;
     let starved = Evidence { own: Some(OwnSeen { cpu_share: 0.9, demand: 1.0 }), ..patient() };
     check(&s, &starved, ("host", "cpu", 800, "lag p99", ""));
-    // What is no lateness of ours stays the target's.
+    // Failures that throng's lateness does not explain remain the target's.
     s.faults = closed();
     let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
     check(&s, &surplus, ("target", "connection-limit", 1_000, "", ""));
@@ -441,7 +441,7 @@ mod way;
 mod whose;
 mod wrong;
 
-/// No stored run is decided by the order in which causes are listed: [`super::limit`] compares both in tests.
+/// The listed order of causes decides no stored run: in tests, [`super::limit`] compares both orders.
 #[test]
 fn no_stored_run_depends_on_the_order_of_the_list() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/records");

@@ -8,7 +8,7 @@ use record::fixture::{plan, record};
 const SAID: &str =
     "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";
 
-/// For ten seconds, 8 of 100 connections had a response each millisecond, and the others none, but for `change`.
+/// For ten seconds, 8 of 100 connections had a response each millisecond, and the others none; `change` varies that.
 fn check(change: impl FnOnce(&mut Plan, &mut Record), expected: &[&str]) {
     let (mut plan, mut r) = (plan(&[]), record());
     let measured = &mut r.populations[0];
@@ -31,7 +31,7 @@ fn lose(r: &mut Record, fault: Fault, count: u64) {
 #[test]
 fn those_without_a_response_are_counted_beside_those_with_many() {
     check(|_, _| {}, &[SAID]);
-    // They ran into their timeouts.
+    // The connections without a response ran into their timeouts.
     check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 92), &[SAID]);
     let named = "users: 92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";
     check(
@@ -49,19 +49,19 @@ fn those_without_a_response_are_counted_beside_those_with_many() {
 fn slow_responses_and_losses_are_other_things() {
     check(|_, r| r.populations[0].totals.served = 98, &[]);
     check(|_, r| r.populations[0].totals.served = 0, &[]);
-    // Eight responses each in ten seconds.
+    // Eight responses on each connection in ten seconds.
     check(|_, r| r.populations[0].totals.counts.answered_at_load = 64, &[]);
     check(|_, r| r.populations[0].at_load = Nanos::from_millis(900), &[]);
     check(|plan, _| plan.populations[0].timeout = Nanos::from_millis(300), &[]);
     check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Reset), 90), &[]);
     check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 102), &[]);
     check(|_, r| lose(r, Fault::target(Stage::Tls, Kind::Closed), 90), &[]);
-    // Some of those that are served wait as long.
+    // Some of the served connections wait as long.
     check(|_, r| r.populations[0].totals.latency.record_n(Nanos::from_secs(6), 102), &[]);
     check(|plan, _| plan.stages[0].hold = plan::Hold::For(Nanos::from_millis(500)), &[]);
     check(|plan, _| steps(plan).0[0].weight = Some(1), &[]);
     check(|plan, _| *steps(plan).1 = Then::Again(1), &[]);
-    // Three of 803.
+    // Three of 803 connections are too few.
     let few = |_: &mut Plan, r: &mut Record| {
         let totals = &mut r.populations[0].totals;
         (totals.served, totals.counts.opened, totals.counts.answered_at_load) = (800, 803, 8_000_000);
@@ -89,7 +89,7 @@ fn dials_that_failed_were_never_open() {
     );
 }
 
-/// A second after each response.
+/// Pauses for a second after each response.
 fn pause(plan: &mut Plan) {
     let Act::Request { think, .. } = &mut steps(plan).0[0].act else { panic!("no request") };
     *think = Think { min: Nanos::from_secs(1), max: Nanos::from_secs(1) };
@@ -114,7 +114,7 @@ fn go_by_rate(plan: &mut Plan) {
     plan.populations[0].load = Load::Rate { connections: 100, rate: Rate::per_s(10_000) };
 }
 
-/// A message in each `every`.
+/// Sends a message at this interval.
 fn ping(plan: &mut Plan, every: Nanos) {
     plan.populations[0].activity = Activity::Ping { every, text: Text::default() };
 }
@@ -151,7 +151,7 @@ fn those_that_pause_have_as_many_and_wait_as_long() {
         },
         &[said],
     );
-    // Hardly more than the interval in which the first message of each is due.
+    // The load lasts hardly longer than the interval, in which the first messages are spread.
     check(
         |plan, r| {
             ping(plan, Nanos::from_millis(9_500));
@@ -159,7 +159,7 @@ fn those_that_pause_have_as_many_and_wait_as_long() {
         },
         &[],
     );
-    // Responses of a second each.
+    // Responses take a second each.
     check(
         |plan, r| {
             pause(plan);
@@ -167,7 +167,7 @@ fn those_that_pause_have_as_many_and_wait_as_long() {
         },
         &[],
     );
-    // Those that a later stage adds may not have sent.
+    // Connections that a later stage adds may not have sent a request yet.
     check(
         |plan, _| {
             pause(plan);
@@ -206,7 +206,7 @@ fn by_a_rate_the_others_wait_for_no_connection() {
         },
         &[SAID],
     );
-    // As many as can be had from a response that takes long now and then.
+    // As many as responses that are slow now and then could explain.
     check(
         |plan, r| {
             go_by_rate(plan);
@@ -275,7 +275,7 @@ fn a_step_counts_what_the_steps_before_have_left() {
     );
 }
 
-/// A second population with as many connections, and how many of them were served; it does what the first one does, but for `change`.
+/// Adds a second population, with `opened` connections, `served` of them with a response; it acts like the first one, except for `change`.
 fn add(plan: &mut Plan, r: &mut Record, (opened, served): (u64, u64), change: impl FnOnce(&mut Population)) {
     let mut other = plan.populations[0].clone();
     other.name = "others".to_owned();
@@ -288,14 +288,14 @@ fn add(plan: &mut Plan, r: &mut Record, (opened, served): (u64, u64), change: im
     r.populations.push(measured);
 }
 
-/// The same requests with another method.
+/// Changes the method of the requests.
 fn post(population: &mut Population) {
     let Activity::Steps { steps, .. } = &mut population.activity else { panic!("no steps") };
     let Act::Request { request, .. } = &mut steps[0].act else { panic!("no request") };
     request.method = "POST".to_owned();
 }
 
-/// Of this many connections of the first population, that many were served.
+/// Sets how many connections of the first population were opened, and how many of them were served.
 fn first(r: &mut Record, (opened, served): (u64, u64)) {
     let totals = &mut r.populations[0].totals;
     (totals.served, totals.counts.opened) = (served, opened);
@@ -304,7 +304,7 @@ fn first(r: &mut Record, (opened, served): (u64, u64)) {
 
 #[test]
 fn populations_at_one_server_are_judged_together() {
-    // One of them has all that it serves.
+    // All connections of the first population are served.
     let of_both = "main and others: 92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";
     let all_of_first = |change: fn(&mut Population), expected: &[&str]| {
         check(
@@ -316,10 +316,10 @@ fn populations_at_one_server_are_judged_together() {
         );
     };
     all_of_first(|_| {}, &[of_both]);
-    // What it sends may take long by nature, or be sent to another server.
+    // Not judged together: its requests may take long by nature, or go to another server.
     all_of_first(post, &[]);
     all_of_first(|other| other.target.destinations = vec![([127, 0, 0, 1], 2).into()], &[]);
-    // Too few of each have none to be sure, and each sends what others of the same have a response to.
+    // Each population alone has too few connections without a response, and each has served connections with the same requests.
     let of_each = "main and others: 4 of 8 connections had no response by the end of the load, while the other 4 had 40,000 at full load";
     check(
         |plan, r| {
@@ -328,7 +328,7 @@ fn populations_at_one_server_are_judged_together() {
         },
         &[of_each],
     );
-    // One that is served is no part of it where it sends something else.
+    // A served population with other requests does not count.
     let of_one = "main: 6 of 8 connections had no response by the end of the load, while the other 2 had 20,000 at full load";
     check(
         |plan, r| {
@@ -346,7 +346,7 @@ fn populations_at_one_server_are_judged_together() {
     );
 }
 
-/// Each waits for the timeout again and again, no more often than there is time for.
+/// A connection that is dialled again waits for the timeout repeatedly, but no more often than there is time for.
 #[test]
 fn those_that_are_dialled_again_wait_more_than_once() {
     let check = |dials_again: bool, timed_out, expected: &[&str]| {
@@ -365,6 +365,6 @@ fn those_that_are_dialled_again_wait_more_than_once() {
     };
     check(true, 92 * 5, &[SAID]);
     check(false, 92 * 5, &[]);
-    // Others must have waited as long, too.
+    // With even more timeouts, served connections must have waited as long, too.
     check(true, 92 * 12, &[]);
 }

@@ -13,7 +13,7 @@ use record::{
 };
 use samples::{Fault, FaultCount, Kind, Stage};
 
-/// A run that held what it should.
+/// A run that held all its connections.
 fn held() -> Summary {
     let mut s = Summary::default();
     (s.connections.wanted, s.connections.opened, s.connections.held) = (100, 100, 100);
@@ -65,7 +65,7 @@ fn an_agent_that_was_lost_or_not_heard_is_named() {
     check(with(agent(AgentState::Done, 0, true)), &[], Evidence::default(), (Verdict::Pass, &[]));
     let lost = "agent a1 was lost with 1,400 of its 1,500 connections";
     fails(agent(AgentState::Lost, 0, false), &[], lost);
-    // Thresholds that the rest meets do not make it a pass.
+    // The remaining agents may meet the thresholds, but the run does not pass.
     fails(agent(AgentState::Lost, 0, true), &["held >= 90%"], lost);
     let why = Some("it was stopped".to_owned());
     fails(AgentSummary { why, ..agent(AgentState::Lost, 0, true) }, &[], "1,500 connections: it was stopped");
@@ -115,7 +115,7 @@ fn a_step_by_rate_in_which_more_and_more_wait_fails() {
     let why = "requests come faster than the target serves them on 100 connections: 42 waited at the end";
     check(held(), &[], e(Some(By::Rate)), (Verdict::Fail, &[why]));
     check(held(), &["held == 100"], e(Some(By::Rate)), (Verdict::Fail, &[why]));
-    // A run ends, and then they have their responses.
+    // A run waits for outstanding responses when its load ends.
     check(held(), &[], e(None), (Verdict::Pass, &[]));
 }
 
@@ -151,12 +151,12 @@ fn an_outstanding_request_never_passes() {
     let seen = "1 of 500 requests had no response when the run ended";
     check(with(500, 499, 1), &[], none(), (Verdict::Fail, &[seen]));
     check(with(500, 499, 1), &["held == 100"], none(), (Verdict::Fail, &[seen]));
-    // Whatever else may have happened to them.
+    // Whatever happened to the requests otherwise.
     check(with(20, 0, 0), &[], none(), (Verdict::Fail, &["none of 20 requests had a response"]));
     let silent = "none of 20 requests had a response";
     check(with(20, 0, 0), &["held == 100"], none(), (Verdict::Fail, &[silent]));
     check(with(20, 0, 0), &["held == 100", "unanswered == 0"], none(), (Verdict::Fail, &[silent]));
-    // It is what was asked for.
+    // The threshold asks for it.
     check(with(20, 0, 0), &["answered == 0"], none(), (Verdict::Pass, &[silent]));
     let mut s = held();
     s.probe = Some(probe(9, 8, 0, 1));
@@ -173,7 +173,7 @@ fn a_percentile_among_those_without_a_response_is_not_met() {
     let seen = "threshold latency.p99 < 50ms failed: 4.0 % had no response in time";
     check(s.clone(), &["latency.p99 < 50ms"], Evidence::default(), (Verdict::Fail, &[seen]));
     check(s.clone(), &["latency.p90 < 50ms"], Evidence::default(), (Verdict::Pass, &[]));
-    // Only all of them are 100 %.
+    // Only all requests are shown as 100 %.
     (0..2_000_000).for_each(|_| latency.censor());
     s.latency_us = latency.quantiles();
     let seen = "threshold latency.p99 < 50ms failed: >99.9 % had no response in time";
@@ -198,12 +198,12 @@ fn where_no_connection_was_left_thresholds_on_times_are_no_pass() {
     };
     check(0, 100, &["latency.p99 < 50ms"], Verdict::Fail);
     check(1, 99, &["latency.p99 < 50ms"], Verdict::Pass);
-    // Thresholds on losses define which are allowed.
+    // A threshold on losses states which of them are allowed.
     check(0, 100, &["latency.p99 < 50ms", "held >= 0%"], Verdict::Pass);
     check(0, 100, &["latency.p99 < 50ms", "faults <= 100"], Verdict::Pass);
 }
 
-/// One of two populations has no connection: all were lost, or refused.
+/// One of two populations has no connection: all were lost or refused.
 #[test]
 fn thresholds_of_a_population_do_not_excuse_another() {
     let check = |threshold: &str, of_a: [u64; 3], expected: Verdict| {
@@ -263,7 +263,7 @@ fn a_late_generator_is_invalid_where_time_is_judged() {
     check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "not judged: 1,000/s"]));
 }
 
-/// What the target did wrong it did, however late throng was; only what throng may have caused itself is not judged.
+/// Failures of the target count, however late throng was; only figures that throng itself may have affected are not judged.
 #[test]
 fn a_late_generator_does_not_hide_a_failure() {
     let none = Evidence::default;
@@ -292,7 +292,7 @@ fn a_late_generator_does_not_hide_a_failure() {
         none(),
         (Verdict::Invalid, &[void, slow, "unexpected status × 8"]),
     );
-    // What throng may have missed by being late is taken off.
+    // Requests that throng may have missed because it was late are not counted.
     let (failed, missed) = ("threshold errors < 1% failed: 5.8 %", "10 requests were due but not sent");
     check(
         wrong(48, 10),
@@ -307,7 +307,7 @@ fn a_late_generator_does_not_hide_a_failure() {
         none(),
         (Verdict::Invalid, &[void, open, "5 requests", "unexpected status × 8"]),
     );
-    // More requests without a response than the percentile allows are no question of time.
+    // If more requests have no response than the percentile allows, throng's lateness does not matter.
     let mut s = wrong(48, 0);
     let mut latency = samples::Latency::default();
     latency.record_n(units::Nanos::from_millis(5), 952);
@@ -315,7 +315,7 @@ fn a_late_generator_does_not_hide_a_failure() {
     s.latency_us = latency.quantiles();
     let failed = "threshold latency.p99 < 1s failed: 4.8 % had no response in time";
     check(s, &["latency.p99 < 1s"], none(), (Verdict::Fail, &[failed, status, late]));
-    // Timeouts of a target on which throng was late by as much are throng's own; other faults are not.
+    // If throng was late by as much as the timeout, timeouts are attributed to throng; other faults are not.
     let slow = |kind| {
         let mut s = held();
         (s.lag_us.p99, s.lag_us.max) = (20_000.0, 8e6);
@@ -350,9 +350,9 @@ fn a_time_in_which_throng_stood_still_is_not_judged_where_it_decides() {
         "connect.p99 < 20ms",
         (Verdict::Invalid, &["cannot be judged: throng stalled, so the value is between 3."]),
     );
-    // Not met, whatever the time taken off.
+    // Not met, however much time is subtracted.
     check("connect.p99 < 2ms", (Verdict::Fail, &["failed: 3.00 ms"]));
-    // Nor is it where what had no connection decides: longer than all others, it is not shorter with the stall.
+    // The same if dials without a connection decide: they exceed all measured times, with or without the stall.
     (0..30).for_each(|_| connect.censor());
     let mut s = held();
     s.connect_us = connect.quantiles();
@@ -385,7 +385,7 @@ fn failed_dials_of_our_own_make_a_run_invalid() {
     ];
     check(s.clone(), &[], Evidence::default(), (Verdict::Invalid, &seen));
     check(s, &["held == 100"], Evidence::default(), (Verdict::Invalid, &seen));
-    // Of those that were not dialled nothing is known; what the others met is a failure.
+    // Nothing is known about connections that were not dialled; what the others met is a failure.
     let mut s = held();
     s.connections.held = 95;
     s.faults = vec![FaultCount::new(Fault::host(Stage::Dial, Kind::AddressInUse), 5)];
@@ -412,10 +412,10 @@ fn ends_that_disagree_fail() {
         || Evidence { both_sides: Some(BothSides { here: 100, there: 50 }), ..Evidence::default() };
     check(held(), &[], evidence(), (Verdict::Fail, &["the two ends disagree: 100"]));
     check(held(), &["held == 100"], evidence(), (Verdict::Fail, &["the two ends disagree"]));
-    // All of them are there, though some were closed after the first count.
+    // The target has all of them, though some were closed after the first count.
     let paired = |missing| Evidence { missing: Some(missing), ..evidence() };
     check(held(), &[], paired(0), (Verdict::Pass, &[]));
-    // Those that exist here only were lost by their timeouts after the load had ended.
+    // Connections that exist only here were lost to their timeouts after the load had ended.
     let mut s = held();
     (s.connections.held, s.connections.dropped_in_drain) = (50, 50);
     let expected =

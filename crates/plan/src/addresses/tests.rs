@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// A listed pool with few pairs, and how they are shared out.
+/// A listed pool with few pairs, and how it is divided.
 #[derive(Clone, Debug)]
 struct Case {
     sources: Vec<Network>,
@@ -134,7 +134,7 @@ proptest! {
     }
 }
 
-/// One of `of` equal shares.
+/// One of `shards` equal shares.
 fn one(shard: u32, shards: u32) -> TupleShare {
     TupleShare { from: shard, of: shards, ..TupleShare::ALL }
 }
@@ -159,7 +159,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever each of them does with its own.
+    /// Holds whatever each process does with its share.
     #[test]
     fn processes_that_share_the_tuples_have_each_its_own(case in cases(), shards in vec((1u32..5, 1u32..20), 1..5)) {
         let (mut seen, mut first) = (HashSet::new(), 0);
@@ -178,7 +178,7 @@ proptest! {
                     prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
                 }
             }
-            // No less than its part of them, for each destination.
+            // At least its share of the tuples, for each destination.
             prop_assert!(own >= pairs / u64::from(all) * u64::from(width) * case.destinations as u64);
         }
         prop_assert_eq!(seen.len() as u64, case.capacity());
@@ -215,7 +215,7 @@ fn addresses_and_ports_vary_together_and_start_moves_the_first() {
     assert_eq!(from(&three, 0, 0, 1), "10.0.0.1:1024 10.0.0.2:1025 10.0.0.1:1026");
     assert_eq!(from(&three, 5, 0, 1), "10.0.0.2:1026 10.0.0.1:1024 10.0.0.2:1025");
     assert_eq!(from(&three, 6, 1, 2), "10.0.0.2:1025 10.0.0.2:1024 10.0.0.2:1026");
-    // Where both come around at once, another diagonal follows.
+    // When addresses and ports wrap around together, the next diagonal follows.
     assert_eq!(from(&three[..2], 0, 0, 1), "10.0.0.1:1024 10.0.0.2:1025 10.0.0.1:1025");
 }
 

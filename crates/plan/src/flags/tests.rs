@@ -122,7 +122,7 @@ target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
     assert_eq!(plan.populations[0].target.destinations.len(), 2);
 }
 
-/// (line, what is sent and how often)
+/// `expected`: the message, and how often it is sent.
 fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
     let sent = match main(line).activity {
         Activity::Ping { every, text } => {
@@ -158,7 +158,7 @@ fn http2_sends_pings_or_requests_or_both_and_carries_websockets() {
         &[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--expect", "status=200"],
         &[&format!("--streams: {alone}: \"2\""), &format!("--expect: {alone}: \"status=200\"")],
     );
-    // Beside requests they keep connections alive.
+    // In addition to requests, PINGs keep connections alive.
     for when in [["--think", "1s"], ["--rate", "9/s"]] {
         let main = main(&[&[URL, "--http2", "", "--ping", "5s"][..], &when].concat());
         assert_eq!(

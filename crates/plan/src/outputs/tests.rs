@@ -49,7 +49,7 @@ fn every_output_arrives() {
     assert_eq!(files.map(Option::unwrap), ["a", "b", "c", "d", "-", "e", "f.md"]);
 }
 
-/// Each flag that is about outputs is named for "?", or changes them.
+/// Each output flag is reported with the value "?", or changes the outputs.
 #[test]
 fn every_flag_of_outputs_is_read_and_no_other() {
     for flag in FLAGS {

@@ -6,13 +6,13 @@ fn tables() -> Vec<Csv> {
     vec![Csv::parse("users", "users.csv", "id,full name,mail\n7,Ann B,a@x\n12,Bob,b@x\n").unwrap()]
 }
 
-/// (text, its place, the result of filling it or the error)
+/// The text, its place, and the filled text or the error.
 fn check(text: &str, place: Place, expected: Result<&str, &str>) {
     let written = Text::parse(text, place, &tables()).map(|text| fill(&text, 41, 1).0);
     assert_eq!(written, expected.map(str::to_owned).map_err(str::to_owned), "{text:?} in {place:?}");
 }
 
-/// What a filling gives, and the numbers that it drew.
+/// The filled text, and the numbers that it drew.
 fn fill(text: &Text, seq: u64, row: u64) -> (String, Vec<u64>) {
     let (mut random, mut out) = (Random::new(9), vec![0; text.max_len()]);
     let mut values = Values::new(&mut random, seq, row);
@@ -95,7 +95,7 @@ fn each_word_is_chosen_and_the_first_eight_numbers_are_kept() {
         assert_eq!(text.write(&mut Values::new(&mut random, 0, 0), &mut out), 1);
         seen[usize::from(out[0] - b'a')] += 1;
     }
-    // The standard deviation of a count is 26.
+    // The standard deviation of each count is 26.
     assert!(seen.iter().all(|n| (850..1150).contains(n)), "{seen:?}");
     let text = Text::parse(&"{rand 0 9}".repeat(9), Content, &[]).unwrap();
     let (written, numbers) = fill(&text, 0, 0);

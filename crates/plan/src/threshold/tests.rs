@@ -1,12 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
-/// (path, bound, is a share) or the message.
+/// Path, bound, and whether it is a share; or the message.
 fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
     let names = Names::made_up(&[("users", &["login", "held"])]);
     let read = Threshold::named(text, &names).map_err(|e| {
         let said = e.to_string();
-        // What follows lists all figures.
+        // The list of all figures that follows is left out.
         let list = ["; all figures:", " one of:"].iter().find_map(|list| said.find(list));
         said[..list.unwrap_or(said.len())].to_owned()
     });
@@ -155,7 +155,7 @@ fn of_connections_that_come_and_go_none_is_held() {
     };
     check("held >= 99%", &[&guests], false);
     check("connections.held >= 5", &[&guests], false);
-    // How many of them are open when the load ends is chance.
+    // How many visits are open when the load ends is random.
     let visits = Population { calls: Some(3), ..held.clone() };
     check("held >= 99%", &[&visits], false);
     check("users.held >= 99%", &[&visits, &guests], false);
@@ -234,7 +234,7 @@ fn times_of_the_target_are_known_from_others() {
 }
 
 proptest! {
-    /// Whatever is typed: read or refused, no panic.
+    /// Any text is parsed or refused without a panic.
     #[test]
     fn any_text_is_survived(text in "[a-z_.]{0,12} ?[<>=!]{0,2} ?[0-9a-z.%/]{0,8}|\\PC{0,30}") {
         let _ = Threshold::named(&text, &Names::made_up(&[("", &[""])])).map_err(|e| e.to_string());

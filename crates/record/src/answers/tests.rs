@@ -85,7 +85,7 @@ fn faster_alone_is_less_than_half() {
     assert_eq!(answers(&[]).faster_alone(Nanos::from_secs(9)), None);
 }
 
-/// They are stored with the run, and read by any later version; of a version before there are none.
+/// Answers are stored with the run and read by later versions; records of earlier versions have none.
 #[test]
 fn answers_are_stored() {
     let outcomes = [

@@ -44,7 +44,7 @@ fn latency_is_of_all_responses_whenever_they_were_due() {
     assert_eq!((p99(&ramp), p99(&both), p99(&second(0, &[]))), (7, 9, 0));
 }
 
-/// Zero is what has not been measured, so a lag below a microsecond is one.
+/// Zero means not measured, so a lag below a microsecond counts as one.
 #[test]
 fn a_second_in_which_nothing_was_due_has_no_lag() {
     let lag = |tick: &Tick| {

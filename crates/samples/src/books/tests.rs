@@ -1,4 +1,4 @@
-//! Each transition keeps the books balanced, and each that is left out is noticed.
+//! Each transition keeps the books balanced, and each missing one is noticed.
 
 use super::*;
 use crate::fault::{Kind, Stage};
@@ -19,7 +19,7 @@ fn each_end_of_a_request_is_an_account() {
         assert!(balance(&tick, 0, 1).is_none());
         tick.sent(None);
         assert!(balance(&tick, 1, 0).is_none());
-        // It has vanished.
+        // The request has vanished.
         assert_eq!(balance(&tick, 0, 0), Imbalance { due: 1, sent: 1, ..Imbalance::default() });
         end(&mut tick);
         assert!(balance(&tick, 0, 0).is_none(), "{:?}", tick.counts);
@@ -68,7 +68,7 @@ fn dials_and_connections_have_one_end_each() {
     assert_eq!((tick.counts.connection_faults, tick.faults.total()), (1, 1));
 }
 
-/// No request was due for it.
+/// No request was due for the upgrade.
 #[test]
 fn a_refused_upgrade_is_an_error_of_its_connection() {
     let mut tick = Tick::none();

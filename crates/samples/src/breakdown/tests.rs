@@ -80,7 +80,7 @@ fn bins_are_merged_in_pairs_where_there_are_too_many() {
     for second in 3..900 {
         bins.add(Nanos::from_secs(second), &one);
     }
-    // Late, and before all others.
+    // A late event, before all others.
     bins.add(Nanos::ZERO, &one);
     assert_eq!(bins.width, MS(1_600));
     assert!(bins.iter().count() <= Bins::MOST);

@@ -47,7 +47,7 @@ fn a_ramp_of_times_has_its_quantiles() {
     ] {
         assert!((got / want - 1.0).abs() < 0.002, "{got} for {want}");
     }
-    // Of 1..n: sqrt((n² - 1) / 12).
+    // The standard deviation of 1..n is sqrt((n² - 1) / 12).
     assert!((q.stdev / 2886.75 - 1.0).abs() < 0.002, "{}", q.stdev);
 }
 
@@ -84,7 +84,7 @@ fn shares_sums_and_extremes_are_of_what_was_recorded() {
 
 #[test]
 fn censored_values_exceed_all_measured_ones() {
-    // (with a time: 1 ms, 2 ms, …; without; quantile; milliseconds)
+    // Number of times (1 ms, 2 ms, …), number without a response, quantile, and expected milliseconds.
     let check = |n: u64, censored: u64, q: f64, expected: Option<u64>| {
         let mut l = Latency::default();
         (1..=n).for_each(|ms| l.record(Nanos::from_millis(ms)));
@@ -170,9 +170,9 @@ fn slow_times_of_their_own_kind_are_a_part() {
     };
     let expected = Some("0.050: 4.0 s, 20 ms".to_owned());
     assert_eq!(part(&[(20_000, 900), (23_000, 50), (4_000_000, 30), (4_010_000, 20)]), expected);
-    // One in between belongs to the slow ones.
+    // A single time in between counts as slow.
     assert_eq!(part(&[(20_000, 950), (300_000, 1), (4_000_000, 49)]), expected);
-    // Too few, too many, of all lengths, not far from the others; one time, and none.
+    // Not a separate part: too few, too many, times of all lengths, too close to the others, all equal, or none.
     assert_eq!(part(&[(20_000, 900), (4_000_000, 2)]), None);
     assert_eq!(part(&[(20_000, 40), (4_000_000, 60)]), None);
     assert_eq!(part(&[(20_000, 90), (1_000_000, 5), (4_000_000, 5)]), None);
@@ -181,7 +181,7 @@ fn slow_times_of_their_own_kind_are_a_part() {
 }
 
 proptest! {
-    /// The error of a quantile is within its bound.
+    /// The error of a recorded time is within its bound.
     #[test]
     fn a_time_is_as_exact_as_its_grain(ns in 1u64..crate::buckets::HIGHEST) {
         let mut l = Latency::default();
@@ -193,7 +193,7 @@ proptest! {
 }
 
 proptest! {
-    /// The two ways to count agree.
+    /// Both ways of counting agree.
     #[test]
     fn counts_up_to_a_time_are_those_within_it(values in times(), bound in 0u64..10_000_000_000) {
         let mut l = Latency::default();

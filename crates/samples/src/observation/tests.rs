@@ -65,7 +65,7 @@ fn a_targets_share_at_full_load_is_kept_apart() {
     for (phase, look) in [
         (Phase::Ramp, busy(0.0, 50, 2)),
         (Phase::Ramp, busy(1.9, 60, 2)),
-        // Half of this second was the ramp's.
+        // Half of this second belonged to the ramp.
         (Phase::Hold, busy(1.5, 75, 2)),
         (Phase::Hold, busy(0.4, 80, 0)),
         (Phase::Drain, busy(0.1, 81, 0)),
@@ -111,7 +111,7 @@ fn connections_at_the_targets_side_are_sockets_beyond_the_first_sample() {
         there.see_there(Phase::Ramp, &Sample { host: sockets(n), ..Sample::default() });
     }
     assert_eq!([false, true].map(|is_tun| there.latest(false, is_tun).connections), [Some(996); 2]);
-    // Sockets of others may go meanwhile.
+    // Meanwhile, sockets of other connections may close.
     there.see_there(Phase::Hold, &Sample { host: sockets(3), ..Sample::default() });
     assert_eq!(there.latest(false, false).connections, Some(0));
 }

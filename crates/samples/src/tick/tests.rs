@@ -9,14 +9,14 @@ use crate::{
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// Numbers in each field of a struct of nothing but numbers.
+/// A struct of numbers only, with a value in each field.
 fn numbers<T: for<'de> Deserialize<'de>>(fields: &[&str], seed: u64) -> T {
     let number = |(n, field): (u64, &&str)| ((*field).to_owned(), Value::from(1 + seed * (n + 1)));
     let all: Map<String, Value> = (1..).zip(fields).map(number).collect();
     serde_json::from_value(Value::Object(all)).expect("a number fits each field")
 }
 
-/// Something of everything that a distribution keeps.
+/// A distribution with something in each field.
 fn times(seed: u64) -> Latency {
     let mut times = Latency::default();
     let stalled = |n| Nanos(seed % 3 * n);
@@ -88,7 +88,7 @@ fn marks(seed: u64) -> Marks {
     Marks::from((0..=seed % 40).map(mark).collect::<Vec<_>>())
 }
 
-/// Of one population.
+/// A tick of one population.
 fn alone(seed: u64) -> Tick {
     let mut tick = Tick {
         index: 7,
@@ -141,7 +141,7 @@ pub(crate) fn tick(seed: u64) -> Tick {
     Tick { populations: (0..=seed % 3).map(|n| alone(seed + n)).collect(), ..alone(seed) }
 }
 
-/// Each field has something in it, and is not the default's: a field that is forgotten above would be tested by nothing.
+/// Checks that each of these fields differs from its default: a field without a value would be untested.
 fn is_whole<T: Default + Serialize>(what: &T, fields: &[&str]) {
     let [what, none] = [what, &T::default()].map(|it| serde_json::to_value(it).unwrap());
     for field in fields {
@@ -197,7 +197,7 @@ fn of_a_tick_of_the_probe_no_connection_and_no_request_is_load() {
         assert_eq!((&filed.counts, filed.faults.total()), (&Counts::default(), 0));
         assert_eq!((filed.latency.count(), filed.connect.count(), filed.lag.count()), (0, 0, 1));
         let probe = filed.probe.expect("it is one's");
-        // One was sent again; three never were.
+        // One was sent again; three were never sent.
         let ends = (probe.sent, probe.answered, probe.failed, probe.unanswered);
         assert_eq!(ends, (13, 5, 2 + 3, 2));
         let [own, other] = if is_kept { [&probe.kept, &probe.fresh] } else { [&probe.fresh, &probe.kept] };
@@ -210,8 +210,8 @@ fn of_a_tick_of_the_probe_no_connection_and_no_request_is_load() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// N shards merged in any order and grouping give the same tick. A field that were left out would have the first one's
-    /// value, and two orders two.
+    /// Shards merged in any order and grouping give the same tick. A field that merging ignored would keep the first tick's value, so that
+    /// the order would matter.
     #[test]
     fn merging_is_associative_and_commutative(a in 0u64..1000, b in 0u64..1000, c in 0u64..1000) {
         let [a, b, c] = [a, b, c].map(tick);
@@ -224,7 +224,7 @@ proptest! {
         }
     }
 
-    /// What is added up is the sum, by merging and by extending.
+    /// Counts are sums, both for merging and for extending.
     #[test]
     fn counts_are_sums(a in 0u64..1000, b in 0u64..1000) {
         let (mut extended, sum) = (tick(a), merged(&[&tick(a), &tick(b)]));
@@ -270,7 +270,7 @@ proptest! {
     }
 }
 
-/// A record of a run without such a limit, or of an earlier version, has no word of it.
+/// Without such a limit, or in records of earlier versions, the field is absent.
 #[test]
 fn a_limit_of_streams_is_written_where_there_is_one() {
     let written = |tick: &Tick| serde_json::to_value(tick).unwrap();
@@ -290,7 +290,7 @@ fn a_limit_of_streams_is_written_where_there_is_one() {
     assert_eq!(later.streams_allowed, None);
 }
 
-/// What came late of a part of a period adds to what happened in it, and not to what was so at its end.
+/// A late part of a period adds to the counts, but only changes states if it covers the end of the period.
 #[test]
 fn what_comes_late_adds_to_a_state_only_at_its_end() {
     let at = |from: u64, until: u64, seed: u64| Tick {

@@ -55,7 +55,7 @@ impl Change {
         Some(Change { ratio: Some(log.exp()), interval, standing })
     }
 
-    /// The change of values that are compared exactly: some have no logarithm, or none are expected.
+    /// The change of values that are compared exactly, because some have no logarithm or none are expected.
     pub(super) fn as_such(base: &[f64], other: &[f64]) -> Option<Change> {
         let (base, other) = (mean(base)?, mean(other)?);
         let standing = if base == other { Standing::Same } else { Standing::Differs };
@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-/// Arithmetic mean. Equal values are returned exactly.
+/// Arithmetic mean; exact if all values are equal.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     let first = values.first()?;
     Some(if is_one_value(values.iter()) { *first } else { values.iter().sum::<f64>() / values.len() as f64 })
@@ -127,7 +127,7 @@ fn half_width(a: &Logs, b: &Logs) -> Option<f64> {
     let (va, vb) = (a.mean_variance?, b.mean_variance?);
     let variance = va + vb;
     let freedom = variance.powi(2) / (va.powi(2) / (a.n - 1.0) + vb.powi(2) / (b.n - 1.0));
-    // All values are equal: 0 / 0 degrees of freedom.
+    // If all values are equal, the degrees of freedom are 0 / 0.
     let Ok(t) = StudentsT::new(0.0, 1.0, freedom) else { return Some(0.0) };
     Some(t.inverse_cdf(UPPER) * variance.sqrt())
 }
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// In how many of 2,000 trials a difference is found between groups of these sizes, spreads and medians.
+    /// The number of trials out of 2,000 in which a difference is found between groups of these sizes, spreads and medians.
     fn found(sizes: [usize; 2], spreads: [f64; 2], medians: [f64; 2]) -> u32 {
         let mut noise = Noise(units::Random::new(7));
         let mut trial = || {

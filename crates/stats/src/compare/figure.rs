@@ -7,7 +7,7 @@ use units::Unit;
 /// A figure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// Name for people.
+    /// Its name in reports.
     pub name: String,
     /// Path in the summary's JSON, or below `equal_load_us`.
     pub path: String,
@@ -60,12 +60,13 @@ impl Figure {
         // The same rule as `samples::Fit::is_known`.
         let fit = self.path.strip_suffix(".value");
         let error = fit.and_then(|fit| measured(figures, &format!("{fit}.error"))).unwrap_or(0.0);
-        // An unknown slope is written as 0.
+        // For a slope, 0 means that it is not known.
         let is_slope = fit.is_some() || self.path.ends_with("user_bytes_per_connection");
         (!is_slope || value > 2.0 * error).then_some(value)
     }
 
-    /// The figure as thresholds judge it: requests without a response count as longer than all others. `None` if the figure lies among
+    /// The figure as thresholds judge it: requests without a response count as slower than all others. `None` if that places the
+    /// figure among
     /// them.
     pub(super) fn judged(&self, figures: &Value) -> Option<f64> {
         let value = self.of(figures)?;
@@ -75,8 +76,8 @@ impl Figure {
         }
     }
 
-    /// The reported percentile, and its value if requests without a response count as longer than all others (`None` if it lies among
-    /// them). `None` if these make no difference.
+    /// The reported percentile, with its value if requests without a response count as slower than all others (`None` if it lies
+    /// among them). `None` if that makes no difference.
     pub(super) fn survivors_only(&self, figures: &Value) -> Option<(f64, Option<f64>)> {
         let value = self.of(figures).filter(|_| self.path.contains("_us.p"))?;
         let judged = self.judged(figures);
@@ -84,7 +85,8 @@ impl Figure {
         (!is_same).then_some((value, judged))
     }
 
-    /// Whether values are compared exactly, without logarithms: some are not positive, or they are faults, of which none are expected.
+    /// Whether values are compared exactly instead of by logarithms: if some are not positive, or if they count faults, which are not
+    /// expected at all.
     pub(super) fn is_as_such(&self, values: &[f64]) -> bool {
         self.is_faults() || values.iter().any(|value| *value <= 0.0)
     }
@@ -93,7 +95,7 @@ impl Figure {
         self.path == FAULTS || self.path.ends_with(".faults")
     }
 
-    /// Resolution of values of this size, as a share, which results from how they are measured.
+    /// Resolution of values of this size that results from their measurement, as a share.
     pub(super) fn grain(&self, values: &[f64]) -> f64 {
         // CPU times do not come from a histogram.
         let is_time = self.unit == Unit::Micros && !self.path.ends_with(".value");
@@ -101,8 +103,8 @@ impl Figure {
     }
 }
 
-/// The share of a distribution without a time: 0 if each value has one; `None` for an empty distribution, and for earlier versions, which
-/// did not record it.
+/// The share of a distribution's requests without a response: 0 if all have one; `None` for an empty distribution, and for versions
+/// that did not record it.
 fn no_response(figures: &Value, times: &str) -> Option<f64> {
     let times = at(figures, times)?;
     match times.get("censored")? {
@@ -153,7 +155,7 @@ mod tests {
         check(json!({ "count": 0, "p99": 0.0, "censored": { "count": 1, "share": 1.0 } }), Some(1.0));
         check(json!({ "count": 9, "p99": 7.0, "censored": null }), Some(0.0));
         check(json!({ "count": 0, "p99": 0.0, "censored": null }), None);
-        // From a version that did not count them.
+        // From a version that did not count missing responses.
         check(json!({ "count": 9, "p99": 7.0 }), None);
     }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use samples::{Latency, Tick};
 
-/// The number of connections that every run held.
+/// A number of connections that every run reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EqualLoad(u64);
 

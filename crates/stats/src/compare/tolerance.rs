@@ -8,7 +8,7 @@ use super::{
     compared, names,
 };
 
-/// The maximum change of a figure from the base.
+/// A limit for the change of a figure from the base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureTolerance {
     /// As the user wrote it.
@@ -21,22 +21,24 @@ pub struct FigureTolerance {
     pub share: f64,
 }
 
-/// The result of a tolerance for a group.
+/// The result of a tolerance for one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The tolerance, as the user wrote it.
     pub text: String,
     /// Name of the group.
     pub group: String,
-    /// Worse than the tolerance allows, and by more than the noise if that is known; or not measured, or void.
+    /// Whether the change exceeds the tolerance and, if known, the noise; also set if the figure was not measured, or the result is
+    /// void.
     pub failed: bool,
     /// The base or the group has no valid run, so there is nothing to judge.
     pub void: bool,
-    /// The numbers behind the result.
+    /// The numbers on which the result is based.
     pub detail: String,
 }
 
-/// Judges each group except the base by each tolerance. Invalid runs are left out: their figures depend on throng itself.
+/// Judges each group except the base by each tolerance. Invalid runs are left out, because their figures were limited by throng
+/// itself.
 pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Judged> {
     let names = names(groups);
     let valid: Vec<Group> = groups.iter().map(valid_runs).collect();
@@ -92,7 +94,8 @@ fn without_valid(groups: [(&str, &Group); 2]) -> Option<String> {
     (!void.is_empty()).then(|| format!("no valid run in {}", void.join(" and ")))
 }
 
-/// The reason if the figure of a run lies among requests without a response: the mean of the other runs would not represent it.
+/// The reason if a run's figure lies among requests without a response: then the mean of the other runs would not represent the
+/// group.
 fn without_bound(figure: &Figure, group: &Group) -> Option<String> {
     let lacks = |run: &&Run| {
         censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
@@ -119,10 +122,10 @@ fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) 
     }
 }
 
-/// Numbers of runs per side with which a change of a tenth is often hidden by the usual noise; five runs show it.
+/// Names of numbers of runs per side that are too few to show a change of a tenth in the usual noise; five runs show it.
 static FEW: [&str; 5] = ["no", "one", "two", "three", "four"];
 
-/// The note that so few runs cannot show a change as large as the tolerance, because the interval is wider.
+/// A note if the number of runs is too small to show a change as large as the tolerance, because the interval is wider.
 fn too_few(tolerance: &FigureTolerance, change: &Change, runs: usize) -> Option<String> {
     let [from, to] = change.interval?;
     let reach = (to / from).sqrt() - 1.0;

@@ -1,4 +1,4 @@
-//! What the answers of experiments decide.
+//! Causes that the answers of experiments decide.
 
 use super::*;
 use record::answers::{Answer, Answers, Experiment, Outcome};
@@ -34,7 +34,7 @@ fn a_target_that_serves_one_more_once_half_are_gone_is_full() {
     let full = ("connection-limit", "seen");
     check(&silent(), &[(Experiment::Pause, not_served()), (Experiment::Half, served(1))], full);
     check(&silent(), &[(Experiment::Pause, not_served()), (Experiment::OtherSource, served(1))], full);
-    // It is broken, has room again, or was not asked; or those were dials, which the path may drop.
+    // Not a limit on connections: the target is broken, has room again, or was not asked; or dials failed, which the path may have dropped.
     let timeout = ("timeout", "guess");
     check(&silent(), &[(Experiment::Pause, not_served()), (Experiment::Half, not_served())], timeout);
     check(&silent(), &[(Experiment::Pause, served(1))], timeout);

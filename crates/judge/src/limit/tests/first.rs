@@ -1,4 +1,4 @@
-//! The first cause, not the last symptom.
+//! The first cause is reported, not the last symptom.
 
 use super::*;
 use crate::evidence::{Stall, State, Timeline};
@@ -6,7 +6,7 @@ use record::signs::{Sign, Signs};
 
 const TIMEOUT: Nanos = Nanos::from_secs(2);
 
-/// These signs at whole seconds, from and until; dials time out in the line that ends at `failed`.
+/// Each sign from one second until another; dials time out in the line that ends at `failed`.
 fn timeline(times: &[(Sign, u64, u64)], failed: u64) -> Timeline {
     let (mut signs, second) = (Signs::default(), Nanos::from_secs);
     for (sign, from, until) in times {
@@ -16,7 +16,7 @@ fn timeline(times: &[(Sign, u64, u64)], failed: u64) -> Timeline {
     Timeline::new(signs, Nanos::ZERO, failed, TIMEOUT)
 }
 
-/// Its files are used up, its accept queue is full.
+/// Both causes were seen: the target's files are used up, and its accept queue is full.
 fn both(times: &[(Sign, u64, u64)], failed: u64) -> Evidence {
     let files = Some(Fill { used: 1_000, limit: 1_000 });
     let seen = target(TargetSeen { open_files: files, ..TargetSeen::default() });
@@ -37,7 +37,7 @@ fn of_two_that_are_as_sure_the_earlier_is_the_cause() {
     let (cause, at, detail) = first_limit(&both(&[(Sign::Queue, 5, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));
     assert!(detail.ends_with("; first seen in second 2, followed by: accept queue (second 5)"), "{detail}");
-    // In the same second: as the table has it.
+    // In the same second, the order of the table decides.
     let (cause, at, detail) = first_limit(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));
     assert!(!detail.contains("followed by"), "{detail}");
@@ -74,7 +74,7 @@ fn without_times_the_table_decides() {
 
 #[test]
 fn a_less_certain_cause_does_not_come_first() {
-    // The overflow alone is of all listeners together.
+    // Overflow counters alone cover all listeners together.
     let (mut evidence, full) = (both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 5, 9)], 5), overflows(9));
     evidence.accept_queue = None;
     (evidence.here.net, evidence.there) = (full, Some(Host { net: full, ..Host::default() }));

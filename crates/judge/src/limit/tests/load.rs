@@ -1,4 +1,4 @@
-//! Causes in the load itself.
+//! Causes that lie in the load itself.
 
 use samples::{PopulationSummary, ThresholdResult};
 use units::Rate;
@@ -23,7 +23,7 @@ fn of_several_populations_the_one_that_missed_requests_has_too_few_connections()
     let seen = "too few connections: 10 carried 100 of the 200 requests that were due each second";
     assert_eq!(found.sentence, seen);
     assert!(found.fix.starts_with("give api 20 connections or more"), "{}", found.fix);
-    // Where the load changes, what was due in its ramps is among them.
+    // With stages, the requests due in the ramps count, too.
     let mut staged = Evidence::default();
     staged.subject.has_stages = true;
     s.populations.values_mut().for_each(|own| own.elapsed_s = 40.0);
@@ -31,7 +31,7 @@ fn of_several_populations_the_one_that_missed_requests_has_too_few_connections()
     assert!(found.sentence.contains("10 carried 25 of the 50 requests"), "{}", found.sentence);
 }
 
-/// 600 requests of 3 s, all with a response of 200 kB, and thresholds that failed.
+/// 600 requests of 3 s, all answered with 200 kB, and these failed thresholds.
 fn answered(failed: &[(&str, f64)]) -> Summary {
     let mut s = stopped(1_000, Vec::new());
     let result = |(expr, value): &(&str, f64)| ThresholdResult {
@@ -45,7 +45,7 @@ fn answered(failed: &[(&str, f64)]) -> Summary {
     s
 }
 
-/// Of a run with `--rate 200/s`.
+/// The evidence of a run with `--rate 200/s`.
 fn at_a_rate() -> Evidence {
     let mut evidence = Evidence::default();
     evidence.subject.rate = Some(Rate::per_s(200));
@@ -65,14 +65,14 @@ fn a_rate_that_was_met_is_raised_for_more_throughput() {
     check(&[binary], &at_a_rate(), &format!("{all}, with 195 KiB each; raise --rate to 560/s"));
     let fast = ("per_s > 1000", 199.9);
     check(&[fast], &at_a_rate(), &format!("{all}; raise --rate to 1100/s"));
-    // The largest of several decides.
+    // The highest of several required rates decides.
     check(&[fast, (bytes, value)], &at_a_rate(), &format!("{all}; raise --rate to 1100/s"));
     let mut arrivals = at_a_rate();
     arrivals.subject.arrives = true;
     check(&[fast], &arrivals, "all requests of connections at 200/s completed; raise --arrive to 1100/s");
 }
 
-/// Nor is a search, whose smaller loads have less of it.
+/// The same for a search, whose smaller loads have an even lower rate.
 #[test]
 fn a_rate_is_not_raised_where_that_would_not_help() {
     let check = |s: &Summary, e: &Evidence, expected: &str| {
@@ -85,21 +85,21 @@ fn a_rate_is_not_raised_where_that_would_not_help() {
     check(&behind, &at_a_rate(), "profile the target");
     let step = Evidence { search: Some(By::Rate), ..at_a_rate() };
     check(&answered(&[fast]), &step, "profile the target");
-    // Without a rate each connection sends as fast as it can, or pauses.
+    // Without a rate, each connection sends as fast as it can, or pauses.
     let mut e = Evidence::default();
     check(&behind, &e, "use more connections (-c), or profile the target");
     (e.subject.pause_flag, e.subject.longest_pause) = (Some("--think".into()), Nanos::from_millis(100));
     check(&behind, &e, "use shorter pauses (--think) or more connections (-c), or profile the target");
     e.subject.is_scenario = true;
     check(&behind, &e, "use a larger load, or profile the target");
-    // A latency that is missed, too, has a load that meets it.
+    // If a latency is missed as well, a search can find the load that meets it.
     let slow = answered(&[("latency.p99 < 1ms", 2_000.0), fast]);
     let mut e = at_a_rate();
     e.subject.searches = vec![("latency.p99 < 1ms".to_owned(), "throng find …".to_owned())];
     check(&slow, &e, "search the highest load that meets it (throng find …), or profile the target");
 }
 
-/// Of a step of 2 s on 50 connections; what a response takes where the target is idle, and the responses of a second.
+/// A step of 2 s on 50 connections: response time of the idle target, requests due and responses per second.
 #[test]
 fn connections_that_are_busy_at_the_response_time_of_an_idle_target_are_too_few() {
     let found = |response_ms: u64, due_per_s: f64, answered_per_s: f64| {
@@ -110,16 +110,16 @@ fn connections_that_are_busy_at_the_response_time_of_an_idle_target_are_too_few(
         let limit = limit(&s, &e).expect("it falls behind");
         (limit.side, limit.cause, limit.sentence, limit.fix)
     };
-    // Each takes 300 ms, whatever the load is: 166 a second, without those that are under way.
+    // Each request takes 300 ms at any load, which makes 166 a second, without those still under way.
     let (side, cause, sentence, fix) = found(300, 174.0, 141.1);
     assert_eq!((side, cause), (Side::Host, Cause::TooFewConnections));
     assert_eq!(sentence, "too few connections: 50 carried 166 of the 174 requests that were due each second");
     assert!(fix.starts_with("use -c 53 or more"), "{fix}");
-    // Eight workers of 50 ms each: more connections would only wait longer.
+    // Eight workers with 50 ms each: more connections would only wait longer.
     let (side, cause, sentence, _) = found(50, 174.0, 156.0);
     assert_eq!((side, cause), (Side::Target, Cause::Saturated));
     assert!(sentence.starts_with("requests come faster than the target serves them"), "{sentence}");
-    // All that is due is carried; and a step as short as its responses shows nothing.
+    // Everything due is carried; or the step is only as long as a response and shows nothing.
     assert_eq!(found(300, 160.0, 141.1).1, Cause::Saturated);
     assert_eq!(found(1_000, 174.0, 50.0).1, Cause::Saturated);
 }

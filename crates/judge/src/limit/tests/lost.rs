@@ -1,4 +1,4 @@
-//! Where agents of a fleet were lost, or away.
+//! Fleets with agents that were lost or away.
 
 use samples::{AgentState, AgentSummary};
 

@@ -1,4 +1,4 @@
-//! Targets that treat some connections otherwise than others, or say by a status or an announcement why they end them.
+//! Targets that treat connections differently, or whose status or announcement explains why they end them.
 
 use samples::{DestinationSummary, Detail};
 
@@ -33,7 +33,7 @@ fn statuses_come_before_what_became_of_connections() {
         let expected = "the target closed 25 connections without notice, and 25 responses had an unexpected status (503 × 25)";
         assert_eq!(sentence, expected);
         assert!(fix.starts_with("the target rejects part of the requests"), "{fix}");
-        // A few of many are something else.
+        // A few such responses among many have another cause.
         s.requests.status.insert(503, 5);
         assert_ne!(found(&s, &lost(pattern)).0, expected);
     }
@@ -49,7 +49,7 @@ fn what_is_in_use_is_not_closed_to_make_room() {
         let (sentence, _) = found(&s, &e);
         assert!(!sentence.contains("as others opened"), "{sentence}");
     }
-    // Idle ones may be.
+    // Idle connections may have been evicted.
     let idle = half(vec![fault(Stage::Hold, Kind::Closed, 25)]);
     assert!(found(&idle, &e).0.contains("as others opened"));
 }
@@ -101,7 +101,7 @@ fn what_others_speak_is_not_what_the_target_lacks() {
     assert!(found(&s, &e).1.starts_with("use http://"));
     s.figures.tls_us.count = 25;
     assert!(found(&s, &e).1.starts_with(other), "{:?}", found(&s, &e));
-    // A certificate is the one of a backend, and is what it is.
+    // A certificate does not depend on the load: it belongs to one backend.
     s.faults = vec![fault(Stage::Tls, Kind::Expired, 25)];
     assert!(found(&s, &e).1.starts_with("renew it"));
     let mut s = half(vec![fault(Stage::Handshake, Kind::NothingInCommon, 25)]);

@@ -1,4 +1,4 @@
-//! How fast the target accepts and serves: where that is the limit, and where it is only what was asked for.
+//! The rates at which the target accepts and serves: when they are the limit, and when they only reflect the load.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     starved::Starved,
 };
 
-/// It accepts at this rate what arrives at the other.
+/// The target accepts at `rate`; connections arrive at the rate `arrive`, if given.
 fn accepts(rate: f64, arrive: Option<f64>) -> Evidence {
     let mut e = here(NetCounters::default());
     (e.accepts_per_s, e.arrivals_per_s, e.subject.arrives) = (Some(rate), arrive, arrive.is_some());
@@ -27,10 +27,10 @@ fn a_target_that_accepts_all_that_comes_is_not_limited_by_that() {
     let sentence = "200 connections/s arrive, and the target accepts no more than 98/s";
     assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
     assert!(found.fix.starts_with("use --arrive 88/s, or make it accept in more threads"), "{found:?}");
-    // A line through samples is not exact.
+    // The slope of a line through samples is not exact.
     assert_eq!(cause(&timed_out(), &accepts(49.0, Some(50.0))), Cause::Timeout);
     assert_eq!(cause(&timed_out(), &accepts(101.0, Some(100.0))), Cause::Timeout);
-    // Connections that are dialled again as fast as it serves them, between its stalls; and those that always wait.
+    // Connections that are dialled again as fast as a stalling target serves them; and connections that always wait.
     let redialled = accepts(11.0, None);
     assert_eq!(cause(&timed_out(), &redialled), Cause::SlowAccept);
     assert_eq!(cause(&timed_out(), &Evidence { queue_empties: true, ..redialled }), Cause::Timeout);
@@ -46,9 +46,9 @@ fn no_queue_is_long_enough_for_more_than_is_accepted() {
     let expected =
         ("target", "slow-accept", 800, "a steady 98/s, while up to 129 waited", "use --arrive 88/s");
     check(&timed_out(), &full(98.4, Some(200.0)), expected);
-    // Some are still in it.
+    // Some are still in the queue.
     check(&timed_out(), &Evidence { unaccepted: 120, ..full(98.4, Some(200.0)) }, expected);
-    // It has no CPU left to accept more: also where it never comes to those in its queue, which is not full.
+    // The target has no CPU left to accept more, even if its queue is not full.
     let seen = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() }).target;
     let cpu = ("target", "cpu", 800, "busiest thread of process 81", "more processors or workers");
     check(&timed_out(), &Evidence { target: seen, ..full(98.4, Some(200.0)) }, cpu);
@@ -59,11 +59,11 @@ fn no_queue_is_long_enough_for_more_than_is_accepted() {
         &standing(None),
         ("target", "accept-queue", 744, "the target serves 744 at a time", ""),
     );
-    // A burst; and one of arrivals that it accepts in all.
+    // A burst; and arrivals that the target accepts in total.
     let queue = ("target", "accept-queue", 800, "accept queue of 128 was full", "somaxconn");
     check(&timed_out(), &full(98.4, None), queue);
     check(&timed_out(), &full(199.0, Some(200.0)), queue);
-    // A run that passes is warned of the same.
+    // A run that passes gets the same as a warning.
     let passed = Summary { verdict: Verdict::Pass, ..Summary::default() };
     let warned = |e: &Evidence| crate::queue::overflow_warning(&passed, e).expect("it overflowed");
     let pace = "; 200 connections/s arrive, and the target accepts no more than 98/s: use --arrive 88/s, or ";
@@ -72,7 +72,7 @@ fn no_queue_is_long_enough_for_more_than_is_accepted() {
     assert!(!warned(&full(199.0, Some(200.0))).contains("arrive"));
 }
 
-/// 800 users that pause for two seconds, of a target with CPU for 188 responses a second: some are still in its queue, which has room.
+/// 800 users that pause for two seconds; the target has CPU for 188 responses a second. Some users are still in its queue, which has room.
 #[test]
 fn users_that_use_up_the_cpu_are_why_others_are_not_accepted() {
     let busy = target(TargetSeen { cpu_thread: Some(0.97), ..TargetSeen::default() }).target;
@@ -89,13 +89,14 @@ fn users_that_use_up_the_cpu_are_why_others_are_not_accepted() {
         format!("the target ran out of CPU{from}: its busiest thread was runnable for 97 % of the time")
     };
     assert_eq!(of(&s, &e(2, busy)), Some((Cause::Cpu, ran_out(" from 376 connections on"))));
-    // The same in the queue at the end of the load.
+    // The same if they are in the queue at the end of the load.
     let unaccepted = Evidence { unaccepted: 56, stood: 0, ..e(2, busy) };
     assert_eq!(of(&s, &unaccepted).map(|found| found.0), Some(Cause::Cpu));
-    // As many as are wanted would not use it up.
+    // As many connections as are wanted would not use up the CPU.
     s.connections.wanted = 376;
     assert_eq!(of(&s, &e(2, busy)), Some((Cause::Cpu, ran_out(""))));
-    // In a closed loop a few are enough to use it up. It has CPU left; its queue was full; it keeps to those that it serves.
+    // Other causes: in a closed loop, a few connections use up the CPU; the target has CPU left; its queue was full; it serves only certain
+    // connections.
     let full = Host { net: overflows(278), ..Host::default() };
     let full =
         Evidence { there: Some(full), accept_queue: Some(Fill { used: 129, limit: 128 }), ..e(2, busy) };
@@ -131,10 +132,10 @@ fn responses_that_come_until_shortly_before_the_timeout_take_longer() {
     let found = limit(&s, &e).expect("something stopped it");
     assert_eq!(found.sentence, "56 requests took longer than the timeout of 1 s");
     let sentence = |s: &Summary| limit(s, &e).expect("something stopped it").sentence;
-    // The others came at once; or dials timed out, too.
+    // The other responses came at once; or dials timed out, too.
     s.latency_us.p95 = 300e3;
     assert_eq!(sentence(&s), "56 requests timed out after 1 s");
-    // Too few show what one in twenty takes.
+    // Too few responses for a 95th percentile.
     (s.latency_us.count, s.latency_us.p95) = (19, 935e3);
     assert_eq!(sentence(&s), "56 requests timed out after 1 s");
     s.latency_us.count = 20;
@@ -150,12 +151,12 @@ fn a_silence_longer_than_the_timeout_is_a_stall() {
     let mut s = timed_out();
     (s.latency_us.p50, s.latency_us.max) = (700.0, 390e3);
     assert_eq!(cause(&s, &e), Cause::Stall);
-    // Nothing came late.
+    // No response came late.
     s.latency_us.max = 9e3;
     assert_eq!(cause(&s, &e), Cause::Timeout);
 }
 
-/// More connections would have more messages due.
+/// More connections would only make more messages due.
 #[test]
 fn more_connections_are_no_advice_for_messages_at_an_interval() {
     let mut s = stopped(20, Vec::new());
@@ -168,7 +169,7 @@ fn more_connections_are_no_advice_for_messages_at_an_interval() {
     assert_eq!(found.sentence, "the target responds to only 94 of the 200 requests due per second");
     assert_eq!(found.detail, "298 messages were due while their connection awaited the reply to one before");
     assert_eq!(found.fix, "find out what delays the replies, or send less often (--ping)");
-    // Of a number of messages at a rate they are due by that.
+    // At a rate, messages are due at the rate, whatever the number of connections.
     e.subject.rate = Some(units::Rate::per_s(200));
     assert_eq!(limit(&s, &e).expect("it is bad").cause, Cause::TooFewConnections);
 }

@@ -1,4 +1,4 @@
-//! What a process shows from inside.
+//! Causes that the inside of a process shows: its log, heap and threads.
 
 use samples::{Certainty, LogKind, LogLine};
 
@@ -32,7 +32,7 @@ fn a_full_heap_is_reported() {
     let expected =
         ("target", "heap", 300, "used 15.0 MiB of its maximum heap of 16.0 MiB, and spent 83 %", "");
     check(&stopped(300, waiting()), &thrashing, expected);
-    // Before the symptoms: its queue runs full.
+    // The heap is exhausted before the symptom, a full queue.
     let queue = Evidence { accept_queue: Some(Fill { used: 9, limit: 8 }), ..logged };
     assert_eq!(sure(&stopped(300, waiting()), &queue), ("heap", Certainty::Seen));
 }
@@ -49,11 +49,11 @@ fn a_dead_accept_thread_is_reported_if_connections_wait() {
     assert_eq!(sure(&stopped(300, waiting()), &other), ("thread", Certainty::Inferred));
     let with_log = Evidence { log: log(LogKind::Error, "Exception in thread \"main\" x"), ..other.clone() };
     assert_eq!(sure(&stopped(300, waiting()), &with_log), ("thread", Certainty::Seen));
-    // It still accepts, or the queue is empty: a worker that was idle.
+    // The target still accepts, or the queue is empty: an idle worker ended.
     let accepts = Evidence { accepts_per_s: Some(50.0), ..other };
     assert_eq!(sure(&stopped(300, waiting()), &accepts).0, "accept-queue");
     assert_eq!(sure(&stopped(300, waiting()), &gone("pool-1-thread-2")), ("timeout", Certainty::Guess));
-    // As held as they seem: the kernel alone has accepted them.
+    // They seem to be held, but only the kernel has accepted them.
     let mut idle = stopped(300, Vec::new());
     idle.verdict = Verdict::Fail;
     let held = Evidence { unaccepted: 90, ..gone("Acceptor") };
@@ -77,10 +77,10 @@ fn log_lines_name_or_confirm_the_cause() {
     check(closed(), &memory, "memory", Certainty::Seen, "fork: Cannot allocate memory");
     let full = logged(LogKind::Connections, "4 worker_connections are not enough");
     check(closed(), &full, "connection-limit", Certainty::Seen, "4 worker_connections are not enough");
-    // Whether the pattern shows it too or not.
+    // With and without a pattern that shows it.
     let surplus = Evidence { losses: Pattern { is_surplus: true, ..Pattern::default() }, ..full };
     check(closed(), &surplus, "connection-limit", Certainty::Seen, "4 worker_connections are not enough");
-    // Any error makes a guess an inference.
+    // Any error in the log turns a guess into an inference.
     let panic = logged(LogKind::Error, "thread 'a' panicked at src/x.rs:3");
     check(waiting(), &panic, "timeout", Certainty::Inferred, "thread 'a' panicked at src/x.rs:3");
     check(closed(), &panic, "closed", Certainty::Seen, "thread 'a' panicked at src/x.rs:3");

@@ -1,4 +1,4 @@
-//! The target's accept queue, and what makes it longer.
+//! The target's accept queue, and how to make it longer.
 
 use super::*;
 use crate::starved::Starved;
@@ -9,11 +9,11 @@ fn a_full_accept_queue_names_its_backlog() {
     let expected =
         ("target", "accept-queue", 40, "accept queue of 8 was full: it overflowed 33 times", "somaxconn");
     check(&stopped(40, waiting()), &queue(9, overflows(33)), expected);
-    // Seen full, and not overflowing any more.
+    // The queue was seen full, and does not overflow any more.
     let quiet = NetCounters::default();
     check(&stopped(40, waiting()), &queue(9, quiet), ("target", "accept-queue", 40, "of 8", ""));
     check(&stopped(40, waiting()), &queue(3, quiet), ("target", "timeout", 800, "", ""));
-    // Another listener's overflow, while this queue was short; and if it cannot be seen.
+    // Another listener overflowed while this queue was short; and the case of an unobserved queue.
     check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
     check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "9 times", ""));
     // A burst between two samples: 200 dials timed out, and as many overflows were counted.
@@ -21,7 +21,7 @@ fn a_full_accept_queue_names_its_backlog() {
     check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
     check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
     check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
-    // Only our own counters: they show nothing about another host.
+    // The counters of throng's machine say nothing about another host.
     let remote = Evidence { there: None, ..here(overflows(33)) };
     check(&stopped(40, waiting()), &remote, ("target", "timeout", 800, "", ""));
     let slow = Evidence { accepts_per_s: Some(500.4), ..queue(9, overflows(1)) };
@@ -41,7 +41,7 @@ fn what_limits_a_queue_is_raised() {
         let own_limit =
             "check whether its own limit on connections (max-connections) keeps it from accepting";
         assert_eq!(found.fix, format!("{own_limit}; otherwise {expected}"), "{limit} of {somaxconn:?}");
-        // A run that passes is warned of the same.
+        // A run that passes gets the same as a warning.
         let passed = Summary { verdict: Verdict::Pass, ..Summary::default() };
         let warning = crate::queue::overflow_warning(&passed, &evidence).expect("it overflowed");
         assert!(warning.ends_with(&format!(" is retransmitted after 1 s; {expected}")), "{warning}");
@@ -60,7 +60,7 @@ fn what_limits_a_queue_is_raised() {
         "a-server",
         "raise the backlog in the target's call of listen() to 4096, and restart it",
     );
-    // On another host, or where netlink is forbidden.
+    // The target is on another host, or netlink is forbidden.
     let both = format!(
         "{}; if net.core.somaxconn of its host is smaller, raise that first ({sysctl}=65535)",
         nginx(65_535)
@@ -68,7 +68,7 @@ fn what_limits_a_queue_is_raised() {
     check(511, None, "nginx", &both);
 }
 
-/// Only throng has an end of them, because the queue was full when they completed their handshakes.
+/// The target has no socket for them, because the queue was full when their handshakes completed.
 #[test]
 fn connections_that_the_target_has_no_end_of_are_its_accept_queues() {
     let short = |missing| Evidence {
@@ -84,21 +84,21 @@ fn connections_that_the_target_has_no_end_of_are_its_accept_queues() {
     let detail = "accept queue of 5 was full: it overflowed 406 times; 41 connections were established on this machine only, and unknown to the target's host";
     check(&s, &short(41), ("target", "accept-queue", 159, detail, "call of listen()"));
     assert_eq!(limit(&s, &short(41)).map(|limit| limit.certainty), Some(Certainty::Seen));
-    // Of a healthy server that closes idle connections, none is missing: the overflow is not why they wait.
+    // A healthy server that closes idle connections lacks none: the overflow does not explain the wait.
     check(&s, &short(0), ("target", "connection-limit", 159, "a worker or a thread", ""));
-    // They had nothing to send, and nothing failed.
+    // The connections had nothing to send, and nothing failed.
     s.faults = Vec::new();
     check(
         &s,
         &Evidence { starved: Vec::new(), ..short(41) },
         ("target", "accept-queue", 159, "406 times", ""),
     );
-    // More are in the queue, which its process does not empty.
+    // More connections are in the queue, which the process does not empty.
     let more = Evidence { starved: Vec::new(), unaccepted: 60, ..short(41) };
     check(&s, &more, ("target", "accept-queue", 159, "60 connections were accepted by the kernel only", ""));
 }
 
-/// Those that ran into their timeouts before the end of the load are not there to be counted; but the listener counts what it dropped.
+/// Connections that timed out before the end of the load cannot be counted any more, but the listener counts what it dropped.
 #[test]
 fn what_a_listener_dropped_is_why_the_connections_without_a_response_timed_out() {
     let e = |queue_drops, unserved, missing| Evidence {
@@ -114,16 +114,16 @@ fn what_a_listener_dropped_is_why_the_connections_without_a_response_timed_out()
         &e(90, 41, Some(0)),
         ("target", "accept-queue", 759, "it overflowed 90 times", "call of listen()"),
     );
-    // They had had a response before; or the queue dropped fewer.
+    // The connections had had a response before; or the queue dropped fewer.
     check(&s, &e(90, 20, Some(0)), ("target", "timeout", 800, "", ""));
     check(&s, &e(40, 41, Some(0)), ("target", "timeout", 800, "", ""));
-    // They waited to the end of the load, and the target has all of them.
+    // They waited until the end of the load, and the target has sockets for all of them.
     s.connections.dropped_in_drain = 41;
     check(&s, &e(90, 41, Some(0)), ("target", "timeout", 800, "", ""));
     check(&s, &e(90, 41, None), ("target", "accept-queue", 759, "", ""));
 }
 
-/// Where some have no response, the headline has the number of these, as the reasons have it.
+/// If some connections have no response, the headline has the same number of them as the reasons.
 #[test]
 fn the_connections_without_a_response_are_those_in_the_queue_and_the_others() {
     let of =
@@ -149,7 +149,7 @@ fn the_connections_without_a_response_are_those_in_the_queue_and_the_others() {
     assert_eq!([sentence(&[of(30, false)], 30, 30), sentence(&[of(30, false)], 0, 43)], [&*all, &*all]);
     let at_most = "the target serves at most 20 connections at a time: 30 others wait in its accept queue";
     assert_eq!(sentence(&[of(30, true)], 0, 30), at_most);
-    // More are in the queue than had no response.
+    // More connections are in the queue than had no response.
     let unaccepted = "the target's process did not accept 22 connections: they wait in its accept queue";
     assert_eq!([sentence(&[], 22, 30), sentence(&[of(9, false)], 22, 30)], [unaccepted, unaccepted]);
 }

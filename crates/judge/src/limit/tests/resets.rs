@@ -1,10 +1,10 @@
-//! Connections that were reset: by whom, and how many of which.
+//! Connections that were reset: by the target or the path, and what share of them.
 
 use super::*;
 use crate::evidence::Timeline;
 use record::{hops::Sender, signs::Signs};
 
-/// Of a target whose host is not seen: nothing says who sent them.
+/// The target's host is not observed, so nothing shows who sent the resets.
 #[test]
 fn resets_alone_may_be_of_the_path() {
     let mut s = stopped(0, reset());
@@ -21,17 +21,17 @@ fn resets_alone_may_be_of_the_path() {
     for e in [lost(Pattern::default()), seen] {
         assert_eq!(found(&s, &e).0, "target");
     }
-    // Or from how far they have come.
+    // The hop count of the resets may show it.
     let from = |by| found(&s, &Evidence { resets_by: Some(by), ..far.clone() });
     let on_the_path = "800 connections were reset by something on the path".to_owned();
     assert_eq!(from(Sender::Path), ("path", "closed", on_the_path));
     assert_eq!(from(Sender::Target).0, "target");
-    // What closes a connection is an end of it.
+    // A close, unlike a reset, can only come from an end of the connection.
     s.faults.push(fault(Stage::Exchange, Kind::Closed, 1));
     assert_eq!(found(&s, &far).0, "target");
 }
 
-/// While others stay open.
+/// Other connections stay open.
 #[test]
 fn refusals_have_a_sender_too() {
     let mut s = stopped(0, vec![fault(Stage::Dial, Kind::Refused, 30)]);
@@ -49,7 +49,7 @@ fn refusals_have_a_sender_too() {
     check(Some(Sender::Target), "target", "");
 }
 
-/// 1,000 responses before them have no part in it.
+/// The 1,000 responses before the failures do not count.
 #[test]
 fn a_share_is_of_the_time_in_which_things_failed() {
     let mut s = stopped(0, reset());

@@ -1,16 +1,16 @@
-//! Steps of a search: no fix asks for what the search does itself, and what was there before counts.
+//! Steps of a search: no fix suggests what the search does itself, and connections from before the step count.
 
 use super::*;
 use crate::{By, subject::Subject};
 
-/// The fix of a run, and of a step of a search by this.
+/// Checks the fix for a run, and for a step of a search of this kind.
 fn check_fix(s: &Summary, e: Evidence, by: By, [of_run, of_step]: [&str; 2]) {
     let fix = |e: &Evidence| limit(s, e).expect("something stopped it").fix;
     assert_eq!(fix(&e), of_run);
     assert_eq!(fix(&Evidence { search: Some(by), ..e }), of_step, "{by:?}");
 }
 
-/// Of a run with this threshold.
+/// The evidence of a run with this threshold.
 fn judged(threshold: &str) -> Evidence {
     let subject = Subject::of(&record::fixture::plan(&[threshold]));
     Evidence { subject, ..Evidence::default() }
@@ -24,7 +24,7 @@ fn a_search_is_not_advised_to_search_or_to_load_less() {
     let search = "search the highest load that meets it (throng find http://127.0.0.1:1/ --by rate -c 50 --threshold \
         'latency.p99 < 1ms'), or profile the target";
     check_fix(&strict, judged("latency.p99 < 1ms"), By::Rate, [search, "profile the target"]);
-    // What was not measured is no load's doing.
+    // A figure that was not measured is not due to the load.
     strict.thresholds[0].value = None;
     assert_eq!(limit(&strict, &judged("latency.p99 < 1ms")), None);
     strict.thresholds[0].value = Some(9e3);
@@ -50,7 +50,7 @@ fn a_search_is_not_advised_to_search_or_to_load_less() {
     check_fix(&late, Evidence::default(), By::Rate, [&texts[0], &texts[1]]);
 }
 
-/// All connections of the load are held.
+/// All connections of the load are held; only the probe fails.
 #[test]
 fn what_only_the_probe_meets_has_its_cause() {
     let files = Some(Fill { used: 700, limit: 700 });
@@ -65,7 +65,7 @@ fn what_only_the_probe_meets_has_its_cause() {
     assert_eq!([cause(11), cause(0)], [Some(Cause::OpenFiles), Some(Cause::Cpu)]);
 }
 
-/// All connections of the load are held, and those that the probe keeps are served.
+/// All connections of the load are held, and the probe's kept connections are served.
 #[test]
 fn new_connections_of_the_probe_that_are_closed_do_not_wait() {
     let sentence = |failures: &[(&str, u64)]| {
@@ -179,7 +179,7 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
     let sentence =
         "connections arrive faster than the target accepts them: 430 waited in its accept queue at the end";
     assert_eq!((found.sentence.as_str(), said(&queued).as_deref()), (sentence, Some(sentence)));
-    // They do not wait to be accepted, or that cannot be seen.
+    // The connections do not wait to be accepted, or that is not observed.
     for other in [e(Some(By::Arrival), Some(40)), e(Some(By::Arrival), None)] {
         let why =
             "connections arrive faster than the target serves them: 420 waited for a response at the end";
@@ -195,9 +195,9 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
         // That alone is no sign of it.
         check(&timed_out, &Evidence { backlog: None, ..other }, ("target", "timeout", 800, "", ""));
     }
-    // Where something failed, that is the reason.
+    // If something failed, that is the reason.
     check(&stopped(0, closed()), &queued, ("target", "closed", 800, "", ""));
-    // Of connections that are held it is not asked, and a run does not fail for it.
+    // Held connections do not arrive, so there is no such cause; and a run does not fail for it.
     assert_eq!(said(&e(Some(By::Connections), Some(430))), None);
     assert_eq!(said(&e(None, Some(430))), None);
     let command = "throng find http://h/ --by arrival";
@@ -233,7 +233,7 @@ fn a_run_by_arrival_that_does_not_pass_says_the_same() {
     let sentence =
         "connections arrive faster than the target accepts them: 80 waited in its accept queue at the end";
     assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
-    // Of those in the queue throng has given up some: the others have to be most of what waits.
+    // throng has given up some connections in the queue: the others must be most of those that wait.
     let left = |queued, given_up_at_end| {
         let e = Evidence { given_up_at_end, ..e(Some(84), Some(queued)) };
         limit(&timed_out(), &e).expect("something stopped it")
@@ -247,7 +247,7 @@ fn a_run_by_arrival_that_does_not_pass_says_the_same() {
         "{found:?}"
     );
     assert_eq!(left(406, 380).cause, Cause::Saturated);
-    // The others were served at once, or something else failed.
+    // The other connections were served at once, or something else failed.
     check(&timed_out(), &e(None, None), ("target", "timeout", 800, "", ""));
     check(&stopped(0, closed()), &e(Some(84), None), ("target", "closed", 800, "", ""));
 }
@@ -269,7 +269,7 @@ fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate(
         [None, Some(By::Connections)].map(|by| suspect(&s, &e(by)).map(|limit| limit.cause)),
         [None; 2]
     );
-    // What is used up says more.
+    // A resource that is used up is the more specific cause.
     let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
     let busy = Evidence { search: Some(By::Rate), rate_backlog: Some(42), ..busy };
     s.verdict = Verdict::Fail;
@@ -283,7 +283,7 @@ fn a_step_counts_the_connections_of_those_before() {
     let e = lost(Pattern { before: 500, opened_by_then: 800, ..Pattern::default() });
     let detail = "200 dials were refused after 800 had been accepted: the 801st and all after it";
     check(&s, &e, ("target", "refused", 800, detail, "stopped listening"));
-    // Others were accepted later, in place of those that it had lost.
+    // Others were accepted later, in place of lost connections.
     let mut again = s.clone();
     again.connections.redialled = 40;
     let found = limit(&again, &e).expect("something stopped it");
@@ -294,7 +294,7 @@ fn a_step_counts_the_connections_of_those_before() {
     (gone.connections.held, gone.connections.opened) = (0, 0);
     let found = limit(&gone, &e).expect("something stopped it");
     assert!(is_nobody(&found) && found.sentence.contains("after the target had accepted 500"), "{found:?}");
-    // A firewall lets 800 in, of which 500 were there.
+    // A firewall lets 800 connections in, and 500 were open before the step.
     s.faults = vec![fault(Stage::Dial, Kind::Timeout, 200)];
     (s.connections.opened, s.requests.sent, s.requests.answered) = (300, 300, 300);
     check(&s, &e, ("path", "no-syn-ack", 800, "the 801st and all after it; the 800 open", "connlimit"));

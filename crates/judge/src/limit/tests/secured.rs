@@ -1,4 +1,4 @@
-//! What keeps TLS from being set up.
+//! What prevents the setup of TLS.
 
 use super::*;
 
@@ -19,14 +19,14 @@ fn what_keeps_tls_from_being_set_up_is_named() {
     check(&stopped(0, of(Kind::NotTls)), &none, ("target", "tls", 800, "does not speak TLS", "http://"));
     s.faults = of(Kind::Reset);
     check(&s, &none, ("target", "tls", 0, "closed the connection", "openssl"));
-    // Where others were set up, neither versions nor names are the reason.
+    // If other handshakes succeeded, neither versions nor names are the reason.
     let mut some = stopped(600, of(Kind::Reset));
     some.connections.failed = 800;
     let closed = ("target", "closed", 800, "reset by the peer", "limits on connections and on handshakes");
     check(&some, &none, closed);
     let surplus = lost(Pattern { is_surplus: true, were_old: Some(false), ..Pattern::default() });
     check(&some, &surplus, ("target", "connection-limit", 600, "600 open ones were reset", "maxconn"));
-    // A few of them beside other troubles are not the limit; a handshake without an end is a timeout.
+    // A few failed handshakes beside other faults are not the limit; a handshake without an end is a timeout.
     let mixed = vec![fault(Stage::Tls, Kind::Expired, 9), fault(Stage::Exchange, Kind::WrongStatus, 10)];
     check(&stopped(0, mixed), &none, ("target", "wrong-answer", 800, "10 responses were wrong: ", "curl"));
     check(&stopped(0, of(Kind::Timeout)), &none, ("target", "timeout", 800, "", ""));

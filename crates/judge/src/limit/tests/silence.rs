@@ -8,7 +8,7 @@ use crate::{
     starved::Starved,
 };
 
-/// A run whose threshold on latency failed: half a millisecond as a rule, and this long at the most.
+/// A run that failed a threshold on latency: responses usually take half a millisecond, and `max_ms` at most.
 fn slow(max_ms: f64) -> Summary {
     let mut s = stopped(1_000, Vec::new());
     (s.connections.opened, s.connections.peak) = (1_000, 1_000);
@@ -37,7 +37,7 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
     often.stall.as_mut().unwrap().count = 4;
     check(&slow(2_010.0), &often, ("target", "stall", 1_000, "the longest of 4 times", ""));
     assert_eq!(limit(&slow(2_010.0), &often).unwrap().certainty, Certainty::Seen);
-    // Ticks see the middle of it, and the longest response its length.
+    // Ticks show only the middle of the silence; the longest response shows its length.
     check(&slow(2_300.0), &often, ("target", "stall", 1_000, "from second 7.8 to 10.2 (2.3 s)", ""));
 }
 
@@ -54,7 +54,7 @@ fn of_a_silence_in_which_segments_were_sent_again_the_path_is_suspected() {
     };
     for state in [State::Idle, State::Unseen] {
         assert!(found(state, 100, 0, false));
-        // Few, dials, or what does not leave the machine.
+        // Too few, or dials, or packets that do not leave the machine.
         assert!(!found(state, 99, 0, false) && !found(state, 150, 60, false) && !found(state, 100, 0, true));
     }
     assert!(!found(State::Cpu, 100, 0, false));
@@ -65,7 +65,7 @@ fn of_several_populations_the_silent_one_is_named() {
     let mut s = slow(2_010.0);
     let own = PopulationSummary { figures: s.figures.clone(), ..PopulationSummary::default() };
     s.populations.insert("api".to_owned(), own);
-    // Responses to the others take long as a rule.
+    // Responses to the other population usually take long.
     s.latency_us.p50 = 1.5e6;
     let e = Evidence { stall_of: Some("api".to_owned()), ..silent(State::Unseen) };
     let detail = "no connection of api received a response from second 8.0 to 10.0";
@@ -77,17 +77,17 @@ fn of_several_populations_the_silent_one_is_named() {
 #[test]
 fn not_every_gap_is_a_stall() {
     let is_stall = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == Cause::Stall);
-    // The waiting requests never got a response: a lost request, and little other traffic.
+    // The waiting requests never got a response: a request was lost, and there is little other traffic.
     assert!(!is_stall(&slow(9.0), &silent(State::Idle)));
-    // As long as responses take.
+    // The silence is only as long as responses take.
     let mut usual = slow(2_010.0);
     usual.latency_us.p50 = 1.5e6;
     assert!(!is_stall(&usual, &silent(State::Idle)));
-    // It lasts.
+    // The silence lasts.
     let mut lasting = silent(State::Idle);
     lasting.stall.as_mut().unwrap().is_over = false;
     assert!(!is_stall(&slow(2_010.0), &lasting));
-    // Two seconds are no reason for what waited for ten.
+    // A silence of two seconds does not explain waits of ten.
     let mut waited = slow(2_010.0);
     waited.faults = waiting();
     assert!(!is_stall(&waited, &silent(State::Idle)));
@@ -97,7 +97,7 @@ fn not_every_gap_is_a_stall() {
     assert!(!is_stall(&waited, &brief));
 }
 
-/// A threshold on latency that only slow responses miss is named by them: no resource is used up.
+/// If only slow responses miss a threshold on latency, and no resource is used up, they are named.
 #[test]
 fn responses_that_are_slow_now_and_then_are_named() {
     let failed = |expr: &str, value: f64, faults: Vec<FaultCount>| {
@@ -112,7 +112,7 @@ fn responses_that_are_slow_now_and_then_are_named() {
     let expected = "5.0 % of responses took 4.0 s, the others 21 ms; to find out: check what the slow ones have in common, ";
     assert!(said(&slow, &e).starts_with(expected), "{}", said(&slow, &e));
     assert!(said(&slow, &Evidence::default()).starts_with("no cause was found"));
-    // What was seen to have the time in common.
+    // The time that slow responses have in common.
     let came = |seconds: &[u64]| {
         let evidence = Evidence { slow_seconds: seconds.to_vec(), ..e.clone() };
         let limit = limit(&slow, &evidence).expect("it is bad");
@@ -125,7 +125,7 @@ fn responses_that_are_slow_now_and_then_are_named() {
     assert_eq!(came(&[4, 7, 1_010]).as_deref(), Some("in seconds 4, 7 and 1,010"));
     assert_eq!(came(&[4, 5, 6, 7, 8, 9]).as_deref(), Some("in seconds 4, 5, 6, 7, 8 and 9"));
     assert_eq!(came(&[4, 5, 6, 7, 8, 9, 10]).as_deref(), Some("in 7 seconds, the first of them 4"));
-    // Shorter collections do not explain them.
+    // Shorter garbage collections do not explain them.
     let paused = |ms: u64| Evidence { pause: Nanos::from_millis(ms), ..e.clone() };
     assert!(said(&slow, &paused(1_990)).starts_with(expected), "{}", said(&slow, &paused(1_990)));
     let collected = limit(&slow, &paused(2_010)).expect("it is bad");
@@ -137,7 +137,7 @@ fn responses_that_are_slow_now_and_then_are_named() {
     assert_eq!((collected.side, collected.cause), (samples::Side::Target, Cause::Stall));
     let detail = "in those seconds the target was collecting garbage for 2.0 s at a time";
     assert!(collected.detail.ends_with(detail), "{}", collected.detail);
-    // They miss nothing by that; what fails is another figure, or requests do.
+    // Slow responses do not explain these: another figure fails, or requests fail.
     assert!(said(&failed("latency.p50 < 10ms", 21e3, Vec::new()), &e).starts_with("no cause was found"));
     assert!(said(&failed("connect.p99 < 1s", 4e6, Vec::new()), &e).starts_with("no cause was found"));
     assert!(said(&failed("latency.p99 < 1s", 4e6, waiting()), &e).starts_with("800 dials and requests"));
@@ -165,17 +165,17 @@ fn a_stall_of_our_own_is_named() {
     check(&s, &silent(State::Idle), ("host", "stall", 1_000, "throng itself was stopped", "suspend"));
     let detail = |s: &Summary, e: &Evidence| limit(s, e).expect("something stopped it").detail;
     assert!(!detail(&s, &silent(State::Idle)).contains("failures"), "there are none");
-    // Responses took longer than that.
+    // Responses took longer than the stop.
     s.latency_us.max = 5e6;
     check(&s, &Evidence::default(), ("unknown", "unknown", 1_000, "", ""));
-    // Or as long as a rule.
+    // The stop was only as long as responses usually take.
     (s.latency_us.max, s.latency_us.p50) = (1.02e6, 0.9e6);
     check(&s, &Evidence::default(), ("unknown", "unknown", 1_000, "", ""));
     let mut waited = stopped(300, waiting());
     waited.generator.stall_us = 6e6;
     let e = Evidence { timeout: Nanos::from_secs(10), ..Evidence::default() };
     check(&waited, &e, ("host", "stall", 300, "may have caused the failures", ""));
-    // It had no processor all the time.
+    // throng had no processor all the time.
     waited.verdict = Verdict::Invalid;
     waited.reasons = vec!["the generator was starved".to_owned()];
     let starved = Evidence { own: Some(OwnSeen { cpu_share: 0.1, demand: 1.0 }), ..e.clone() };
@@ -229,7 +229,7 @@ fn processors_that_both_are_confined_to_are_shared() {
     check(&slow(9.0), &e(on(0.38, 0.6)), expected);
     check(&slow(9.0), &e(on(0.02, 0.97)), ("target", "cpu", 1_000, "", ""));
     check(&slow(9.0), &e(on(0.2, 0.3)), ("target", "cpu", 1_000, "", ""));
-    // Other programs have a part of it; both wait.
+    // Other programs use some processors; both ends wait.
     check(&slow(9.0), &e(Shared { wanted: 1.3, ..on(0.2, 0.3) }), expected);
     let passed = Summary { verdict: Verdict::Pass, ..slow(9.0) };
     assert_eq!(suspect(&passed, &e(on(0.38, 0.6))).map(|limit| limit.side), Some(Side::Host));
@@ -244,15 +244,15 @@ fn connections_in_the_queue_are_not_served() {
     let expected =
         ("target", "accept-queue", 2_000, "500 connections were in its accept queue of 2,000", "maxconn");
     check(&s, &e, expected);
-    // All are lost finally: those that it served are the others.
+    // In the end all are lost: the target served the others.
     s.connections.held = 0;
     check(&s, &e, ("target", "accept-queue", 2_000, "the target serves 2,000 at a time", ""));
-    // Ten in the queue do not explain five hundred.
+    // Ten connections in the queue do not explain five hundred.
     check(&s, &Evidence { stood: 10, ..e.clone() }, ("target", "timeout", 2_500, "", ""));
-    // A steady rate is its own cause.
+    // A steady accept rate is another cause.
     let slow = Evidence { accepts_per_s: Some(50.0), ..e.clone() };
     check(&s, &slow, ("target", "slow-accept", 2_500, "", ""));
-    // Still open at the end, and never accepted.
+    // Still open at the end, but never accepted.
     let mut open = stopped(2_000, Vec::new());
     open.connections.peak = 2_500;
     let expected =
@@ -272,7 +272,7 @@ fn a_run_that_passes_is_warned() {
         assert!(warned[0].starts_with("warning: the target's accept queue overflowed"), "{warned:?}");
         assert!(warned[0].contains("p99 2.0 s") && warned[0].contains("somaxconn"), "{warned:?}");
     }
-    // Another listener's.
+    // The overflow is that of another listener.
     (s.connect_us.p99, s.connect_us.max) = (900.0, 2e4);
     assert_eq!(warnings(&s, &queue(3)).len(), 0);
     assert_eq!(warnings(&s, &here(NetCounters::default())).len(), 0);
@@ -281,7 +281,7 @@ fn a_run_that_passes_is_warned() {
     assert!(warned.len() == 1 && warned[0].contains("second 8.0 to 10.0"), "{warned:?}");
 }
 
-/// As many handshakes as ran into their timeout in a ramp of four seconds, in which throng's two threads used so much CPU.
+/// As many handshakes as timed out in a ramp of four seconds, in which throng's two threads used this much CPU.
 #[test]
 fn handshakes_that_our_own_cryptography_delays_are_not_the_targets() {
     let ramp = |cpu_s: f64| {
@@ -343,7 +343,7 @@ fn connections_without_a_response_may_be_those_of_one_backend() {
     assert!(!found.detail.contains("backends") && found.fix.starts_with("raise its number of workers"));
 }
 
-/// A response that came when connections of the load were closed is none beside them.
+/// Responses that came when the load's connections were closed do not count as service beside the load.
 #[test]
 fn a_probe_is_beside_the_load_where_most_of_its_requests_are_served() {
     let sentence = |kept: (u64, u64)| {
@@ -388,11 +388,11 @@ fn a_probe_that_is_served_on_what_it_keeps_alone_shows_a_limit() {
             "the result does not count the places that the probe's connections take",
         ),
     );
-    // Five of the load's wait, too.
+    // Five requests of the load wait, too.
     let mut waits = served;
     (waits.connections.held, waits.faults) = (7, vec![fault(Stage::Exchange, Kind::Timeout, 5)]);
     check(&waits, &Evidence::default(), ("target", "connection-limit", 2, "", ""));
-    // None is served, new ones are, their dials fail, or there are too few of them.
+    // Not this cause: no connection is served, new ones are, dials fail, or there are too few requests.
     let others =
         [of((0, 22), (1, 21), 23), of((22, 0), (9, 21), 30), of((22, 0), (1, 21), 3), of((4, 0), (0, 4), 9)];
     for other in others {

@@ -1,4 +1,4 @@
-//! Requests of HTTP/2 that the target ends, and not their connections.
+//! HTTP/2 requests that the target ends without closing their connections.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn reset_streams_are_no_lost_connections() {
     let mut s = stopped(800, reset());
     check(&s, &Evidence::default(), ("target", "wrong-answer", 800, "800 streams were reset", "handler"));
     s.connections.dropped = 1;
-    // Each of its requests is a fault.
+    // Each request on the lost connection is a fault.
     check(&s, &lost(Pattern::default()), ("target", "closed", 800, "1 connection was lost", ""));
 }
 
@@ -65,13 +65,13 @@ fn a_session_that_ends_with_an_error_has_its_name() {
         let said = format!("the target ended 5 connections with an error (Close, {name})");
         assert_eq!((found.sentence, found.fix.contains(fix)), (said, true), "{}", found.fix);
     }
-    // That others came, and as many as are wanted were there in the end, is how they are dialled again.
+    // That others came, and that all wanted connections were there at the end, only shows that connections are dialled again.
     ended.detail = samples::Detail::of_close(Some(1011));
     s.faults = vec![ended.clone()];
     let e =
         lost(Pattern { is_surplus: true, were_old: Some(false), responses: Some(5), ..Pattern::default() });
     assert!(limit(&s, &e).expect("something stopped it").sentence.contains("(Close, 1011 internal error)"));
-    // Too many of what it sends itself.
+    // The server received too many PINGs or other frames from throng.
     let fix = |is_grpc, code| {
         let mut subject = crate::subject::Subject::default();
         (subject.has_pings, subject.is_grpc) = (true, is_grpc);

@@ -1,4 +1,4 @@
-//! The way there, and the reasons for which connections are closed.
+//! The path to the target, and the reasons for which connections are closed.
 
 use record::{rejection::Rejection, segments::Segments};
 
@@ -15,22 +15,22 @@ fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
 fn a_network_that_goes_dark_is_the_path() {
     let expected = ("path", "unacknowledged", 800, "on 50 of 50 connections was never acknowledged", "mtr");
     check(&stopped(0, waiting()), &segments(50, 0, 8), expected);
-    // Nothing but handshakes ever came through; or something did before.
+    // Only handshakes ever got through; or data did before.
     let size = "mtr), then the routers and firewalls on the path; or full-size packets are dropped (path MTU, ICMP blocked): ping -M do";
     check(&stopped(0, waiting()), &segments(50, 0, 8), ("path", "unacknowledged", 800, "", size));
     let mut before = stopped(0, waiting());
     before.requests.answered = 800;
     let limit_of = |s: &Summary| limit(s, &segments(50, 0, 8)).expect("something stopped it");
     assert!(!limit_of(&before).fix.contains("MTU"), "{:?}", limit_of(&before));
-    // Something comes on others: no dark network.
+    // Other connections receive data, so the network is up.
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
-    // On loopback there is no way that could be interrupted, and no firewall on it.
+    // On loopback there is no path to interrupt, and no firewall on it.
     let mut local = segments(50, 0, 8);
     local.subject.is_loopback = true;
     check(&stopped(0, waiting()), &local, ("target", "timeout", 800, "", ""));
     let fix = limit(&stopped(0, waiting()), &local).expect("something stopped it").fix;
     assert!(!fix.contains("firewall") && !fix.contains("router"), "{fix}");
-    // Acknowledged, without a response: the process.
+    // Acknowledged, but not answered: the target's process.
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
     let expected = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
     check(&stopped(0, exchange.clone()), &segments(0, 50, 8), expected);
@@ -39,7 +39,7 @@ fn a_network_that_goes_dark_is_the_path() {
         Certainty::Inferred
     );
     assert!(!limit(&stopped(0, exchange.clone()), &segments(0, 50, 8)).unwrap().fix.contains("--timeout"));
-    // It responded to others.
+    // The target responded to others.
     let mut slow = stopped(0, exchange);
     slow.requests.answered = 249;
     let e = Evidence { timeout: Nanos::from_secs(1), ..segments(0, 50, 8) };
@@ -55,14 +55,14 @@ fn no_syn_ack_ever_is_the_path() {
     let host = Host { net: NetCounters { syn_retrans: 600, ..NetCounters::default() }, ..Host::default() };
     let e = Evidence { here: host, ..Evidence::default() };
     check(&s, &e, ("path", "no-syn-ack", 0, "no reset and no ICMP (600 SYN retransmissions)", "ping"));
-    // Over a device a ping takes another way.
+    // From a TUN device, a ping takes another route.
     s.io = "tun".into();
     let expected =
         ("path", "no-syn-ack", 0, "do not come back to the network of the sources", "throng doctor");
     check(&s, &e, expected);
     assert!(!limit(&s, &e).unwrap().fix.contains("ping"));
     s.io = "uring".into();
-    // From one on: a queue, or a firewall.
+    // Dials fail from some number on: a full queue, or a firewall.
     (s.connections.opened, s.connections.peak, s.connections.held) = (400, 400, 400);
     let later = Evidence { losses: Pattern { opened_by_then: 400, ..Pattern::default() }, ..e };
     check(
@@ -73,7 +73,7 @@ fn no_syn_ack_ever_is_the_path() {
     assert_eq!(limit(&s, &later).unwrap().certainty, Certainty::Guess);
 }
 
-/// Of 800 dials, 200 waited for a SYN to be sent again.
+/// Of 800 dials, 200 waited for a retransmitted SYN.
 fn slow_dials(faults: Vec<FaultCount>) -> Summary {
     let mut s = stopped(0, faults);
     (s.connections.failed, s.connect_us.p50, s.connect_us.p99) = (200, 400.0, 3_040_000.0);
@@ -99,17 +99,17 @@ fn dials_that_wait_for_their_syns_are_the_path_or_a_queue() {
     let mut own = seen.clone();
     own.subject.is_loopback = true;
     check(&s, &own, ("path", "syn-loss", 800, "", "this machine's firewall"));
-    // Some were dropped again and again.
+    // Some SYNs were dropped repeatedly.
     check(
         &slow_dials(vec![fault(Stage::Dial, Kind::Timeout, 200)]),
         &seen,
         ("path", "syn-loss", 800, "", ""),
     );
-    // What failed is another number.
+    // The threshold that failed is on another figure.
     let mut held = slow_dials(Vec::new());
     held.thresholds[0].expr = "connections.held >= 99%".to_owned();
     assert!(limit(&held, &seen).is_none_or(|limit| limit.cause != Cause::SynLoss));
-    // In a search for it, whatever the thresholds.
+    // A search by arrivals checks it whatever the thresholds are.
     let mut arrivals = Evidence { search: Some(crate::By::Arrival), ..from_here(again(300)) };
     let without = Summary { thresholds: Vec::new(), ..s.clone() };
     check(&without, &arrivals, ("path", "syn-loss", 800, "", ""));
@@ -123,7 +123,7 @@ fn syns_that_others_lost_or_a_queue_dropped_are_no_loss_on_the_path() {
     let is_loss = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == Cause::SynLoss);
     let s = slow_dials(Vec::new());
     assert!(is_loss(&s, &from_here(again(300))));
-    // A few, of other programs; dials that took no longer; none.
+    // Only a few retransmissions, perhaps of other programs; dials that took no longer; none.
     let mut quick = s.clone();
     quick.connect_us.p99 = 900_000.0;
     assert!(!is_loss(&s, &from_here(again(9))) && !is_loss(&quick, &from_here(again(300))));
@@ -132,13 +132,13 @@ fn syns_that_others_lost_or_a_queue_dropped_are_no_loss_on_the_path() {
         Evidence { there: Some(Host { net: overflows(300), ..Host::default() }), ..from_here(again(300)) };
     let timed_out = slow_dials(vec![fault(Stage::Dial, Kind::Timeout, 200)]);
     assert!(!is_loss(&s, &overflown) && !is_loss(&timed_out, &overflown));
-    // What failed is something else; the machines that dial are others.
+    // Something else failed; or other machines dial.
     assert!(!is_loss(&slow_dials(closed()), &from_here(again(300))));
     let agents = Summary { agents: vec![samples::AgentSummary::default()], ..s };
     assert!(!is_loss(&agents, &from_here(again(300))));
 }
 
-/// A threshold on connect times that SYNs miss which the target's queue dropped; a burst may be over between two samples of the queue.
+/// SYNs that the target's queue dropped miss a threshold on connect times; a burst may be over between two samples of the queue.
 #[test]
 fn slow_dials_of_a_queue_that_overflowed_are_the_queue() {
     let queue = |used| Evidence { accept_queue: Some(Fill { used, limit: 5 }), ..here(overflows(134)) };
@@ -203,11 +203,11 @@ fn a_rejecting_router_is_named_rather_than_a_known_limit() {
     );
     let found = limit(&s, &e).unwrap();
     assert!(found.certainty == Certainty::Seen && !found.detail.contains("files"), "{found:?}");
-    // Some found no way, and it is not the same for all after them.
+    // Some dials found no route, but not all after them.
     let some =
         Evidence { losses: Pattern { opened_by_then: 300, ..Pattern::default() }, ..Evidence::default() };
     check(&s, &some, ("path", "unreachable", 1_000, "500 dials were rejected", ""));
-    // A few are rejected; the rest is silence.
+    // A few dials are rejected, and the others get no reply.
     s.faults.push(fault(Stage::Dial, Kind::Timeout, 900));
     s.faults[0].count = 12;
     check(
@@ -224,7 +224,7 @@ fn a_rejecting_router_is_named_rather_than_a_known_limit() {
     assert_eq!(limit(&s, &e).unwrap().sentence, "912 dials were rejected or got no SYN-ACK");
 }
 
-/// Dials to 10.9.0.1 are rejected by this message.
+/// Dials to 10.9.0.1 are rejected by this ICMP message.
 fn rejection(by: [u8; 4], code: u8, is_ours: bool, opened_by_then: u64) -> Evidence {
     let rejection = Some(Rejection {
         by: Some(by.into()),
@@ -251,7 +251,7 @@ fn the_sender_of_rejections_is_named() {
     let expected =
         ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP host unreachable", "its routes");
     check(&s, &rejection(ROUTER, 1, false, 1_000), expected);
-    // A message a second, and silence for the rest.
+    // One message a second, and silence otherwise.
     s.faults = vec![fault(Stage::Dial, Kind::Timeout, 490), s.faults[0].clone()];
     s.faults[1].count = 10;
     let expected = (
@@ -262,7 +262,7 @@ fn the_sender_of_rejections_is_named() {
         "",
     );
     check(&s, &rejection(ROUTER, 13, false, 1_000), expected);
-    // Refused by a firewall's message, which no host sends for TCP.
+    // Refused by a firewall's message, which hosts do not send for TCP.
     s.faults = vec![fault(Stage::Dial, Kind::Refused, 500)];
     let expected = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP port unreachable", "firewall");
     check(&s, &rejection(ROUTER, 3, false, 1_000), expected);
@@ -284,14 +284,14 @@ fn beyond_some_number_syns_get_no_reply() {
     let detail = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 open connections are served";
     check(&s, &e, ("path", "no-syn-ack", 1_000, detail, "a limit on connections"));
     assert_eq!(limit(&s, &e).unwrap().certainty, Certainty::Inferred);
-    // A tenth of those that are open had their SYN sent again, or more: it is their rate that is limited, or some are lost.
+    // At least a tenth of the open connections needed a second SYN: their rate is limited, or packets are lost.
     let mut again = e.clone();
     again.here.net.syn_retrans = 471;
     (s.connect_us.mean, s.connect_us.p99) = (95e3, 3e6);
     check(&s, &again, ("path", "syn-loss", 1_000, "471 SYN retransmissions for 1,000 dials", "limit rate"));
     s.connect_us.mean = 94e3;
     check(&s, &again, ("path", "no-syn-ack", 1_000, detail, "a limit on connections"));
-    // Some of them are not served: they may be in a queue.
+    // Some connections are not served: they may be in a queue.
     s.requests.answered = 990;
     check(&s, &e, ("target", "timeout", 1_000, "the 1,001st and all after it", ""));
 }
@@ -300,7 +300,7 @@ fn beyond_some_number_syns_get_no_reply() {
 fn dials_are_among_what_timed_out() {
     let mut s = stopped(0, waiting());
     let sentence = |s: &Summary, e: &Evidence| limit(s, e).expect("something stopped it").sentence;
-    // The target is slow; or it accepts no more, and those in its queue wait.
+    // The target is slow; or it accepts no more, and connections wait in its queue.
     let slow = ("target", "timeout", 800, "800 dials and requests timed out", "CPU and open files");
     check(&s, &Evidence::default(), slow);
     assert_eq!(sentence(&s, &Evidence::default()), "800 dials and requests timed out");
@@ -327,10 +327,10 @@ fn rejections_by_this_machine_are_its_own() {
     let expected =
         ("host", "denied", 0, "this machine rejects them itself with ICMP administratively", "nft");
     check(&s, &rejection(own, 13, true, 0), expected);
-    // A host's own ICMP message when a neighbour does not respond.
+    // The host itself sends this message if a neighbour does not respond.
     let expected = ("path", "unreachable", 0, "no host responds at that address", "ping 10.9.0.1");
     check(&s, &rejection(own, 1, true, 0), expected);
-    // Dropped on the way out.
+    // Dropped on this machine, on the way out.
     s.faults = vec![fault(Stage::Dial, Kind::Timeout, 5)];
     let net = NetCounters { syn_retrans: 10, retrans_fails: 10, ..NetCounters::default() };
     let e = Evidence { here: Host { net, ..Host::default() }, ..Evidence::default() };
@@ -392,7 +392,7 @@ fn eviction_is_no_idle_timeout() {
     let inactive = "after 1.6 s of inactivity, while others were inactive for 9.8 s";
     check_at(790, inactive);
     check_at(790, "makes room for new ones, and keeps about 790");
-    // It closed many at a time: of 800 that were open these are left.
+    // The target closed many at a time: of 800 open connections these are left.
     check_at(512, inactive);
     let limit = limit(&stopped(512, closed()), &lost(pattern)).expect("something stopped it");
     assert!(limit.sentence.ends_with(" idle connections to admit new ones"), "{limit:?}");
@@ -414,7 +414,7 @@ fn what_ends_while_a_response_is_due_is_no_limit_on_connections() {
     let instead = "the target closed 100 connections instead of responding (1 in 10 requests); check the target's log: ";
     assert!(said(&asked(Kind::Closed), all).starts_with(instead), "{}", said(&asked(Kind::Closed), all));
     assert!(said(&asked(Kind::Reset), all).starts_with("the target reset 100 connections instead of "));
-    // New ones, which had sent their first requests; idle ones.
+    // New connections after their first requests; idle connections.
     let new = Pattern { had_responses: false, evicted: None, ..all };
     check(&asked(Kind::Closed), &lost(new), ("target", "connection-limit", 3, "", ""));
     let idle = stopped(3, vec![fault(Stage::Hold, Kind::Closed, 100)]);
@@ -436,15 +436,15 @@ fn a_refusal_depends_on_whether_any_dial_succeeded() {
     let expected = |side| (side, "refused", 800, "after 800 had been accepted", "stopped listening");
     let all = |opened_by_then| Pattern { opened_by_then, ..Pattern::default() };
     check(&some, &lost(all(800)), expected("target"));
-    // From afar a firewall looks the same; not where those that were open are lost as well.
+    // From afar, a firewall looks the same, unless connections that were open are lost as well.
     check(&some, &Evidence { losses: all(800), ..Evidence::default() }, expected("unknown"));
-    // Some are, all the time.
+    // Some dials are refused all the time.
     let part = "200 dials were refused, and 800 accepted before and after";
     check(&some, &lost(all(500)), ("target", "refused", 800, part, "each of its backends"));
     let mut gone = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
     gone.connections.dropped = 1;
     check(&gone, &Evidence::default(), expected("target"));
-    // All of them before the first that was accepted, whether that was dialled for the first time or not.
+    // All were refused before the first dial was accepted.
     let late = lost(Pattern { refused_at_first: Some(Nanos::from_millis(200)), ..Pattern::default() });
     let expected = (
         "target",
@@ -454,7 +454,7 @@ fn a_refusal_depends_on_whether_any_dial_succeeded() {
         "wait until its port",
     );
     check(&some, &late, expected);
-    // Something listened only when they had been refused.
+    // The target began to listen only after they were refused.
     let unheard = Pattern { refused_unheard: Some(Nanos::from_millis(1_000)), ..Pattern::default() };
     let listens =
         Evidence { accept_queue: Some(Fill { used: 0, limit: 128 }), ..here(NetCounters::default()) };

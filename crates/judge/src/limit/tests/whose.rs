@@ -1,11 +1,11 @@
-//! Steps and populations that what went wrong is of.
+//! The steps and populations in which something went wrong.
 
 use samples::{PopulationSummary, StepSummary};
 
 use super::*;
 use crate::evidence::Stall;
 
-/// A population with these faults, and with these of its steps.
+/// A population with these faults, and these faults of its steps.
 fn population(faults: &[FaultCount], steps: &[(&str, &[FaultCount])]) -> PopulationSummary {
     let step = |(name, faults): &(&str, &[FaultCount])| {
         ((*name).to_owned(), StepSummary { faults: faults.to_vec(), ..StepSummary::default() })
@@ -16,7 +16,7 @@ fn population(faults: &[FaultCount], steps: &[(&str, &[FaultCount])]) -> Populat
     own
 }
 
-/// A run of these populations that has all of their faults.
+/// A run of these populations, with all their faults.
 fn run(populations: &[(&str, PopulationSummary)]) -> Summary {
     let mut s = stopped(1_000, populations.iter().flat_map(|(_, own)| own.faults.clone()).collect());
     s.requests.sent = populations.iter().map(|(_, own)| own.requests.sent).sum();
@@ -60,7 +60,7 @@ fn the_step_or_the_population_that_has_all_is_named() {
     check(&[("idle", idle()), ("users", plain)], "5 requests timed out after 10 s, all in population users");
     let steps = population(&[slow(5)], &[("look", &[slow(5)])]);
     check(&[("users", steps)], "5 requests timed out after 10 s, all in step look");
-    // What is counted with a step is of the fault that is spoken of.
+    // The step in the sentence is that of the fault in the sentence.
     let other = population(&[slow(5), text(4)], &[("login", &[text(4)]), ("look", &[slow(5)])]);
     check(&[("users", other)], "5 requests timed out after 10 s, all in step look");
     let lost = population(&[closed(5)], &[]);
@@ -81,7 +81,7 @@ fn what_waits_still_when_the_run_ends_is_no_steps() {
     assert!(sentence.starts_with("10 requests timed out") && !sentence.contains("step"), "{sentence}");
 }
 
-/// The cause and the sentence where only thresholds of a population failed, or of one of its steps.
+/// Cause and sentence if only thresholds of a population failed, or of one of its steps.
 fn found(step: Option<&str>, is_latency: bool, s: &Summary, evidence: &Evidence) -> (&'static str, String) {
     let scope = Scope { population: Some("slow"), step, is_latency };
     let limit = super::super::limit(s, evidence, scope).expect("a threshold failed");
@@ -98,7 +98,7 @@ fn what_another_population_met_is_not_why_the_thresholds_of_one_failed() {
     assert_eq!(limit(&s, &Evidence::default()).expect("it is bad").cause, Cause::WrongAnswer);
     let of_it = |s: &Summary, e: &Evidence| found(None, true, s, e);
     assert_eq!(of_it(&s, &Evidence::default()).0, "unknown");
-    // A busy target is slow for each of them; what else was seen is of some only.
+    // A busy target is slow for every population; other observations concern only some.
     let busy = target(TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.5, ..TargetSeen::default() });
     assert_eq!(of_it(&s, &busy).0, "cpu");
     let idle = |n| lost(Pattern { silence: Some(Nanos::from_secs(n)), ..Pattern::default() });
@@ -109,14 +109,14 @@ fn what_another_population_met_is_not_why_the_thresholds_of_one_failed() {
     s.populations.get_mut("slow").expect("it is there").latency_us.max = 9e5;
     assert_eq!(of_it(&s, &stopped).0, "stall");
     stopped.stopped = None;
-    // Nor is the silence of one whose name has its own in it.
+    // The silence of a population with a similar name is not a cause either.
     let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, ..Stall::default() };
     let silent =
         |of: &str| Evidence { stall: Some(stall), stall_of: Some(of.to_owned()), ..Evidence::default() };
     let own = Scope { population: Some("slow"), step: None, is_latency: true };
     let stall = |of: &str| Case::of(&s, &silent(of), own).stall();
     assert!(stall("slower").is_none() && stall("slow").is_some());
-    // Its own are a cause: of a slow threshold only if there are many.
+    // Faults of this population are a cause; of a slow threshold, only if there are many.
     let own = fault(Stage::Exchange, Kind::WrongBody, 3);
     s.populations.get_mut("slow").expect("it is there").faults.push(own);
     assert_eq!(of_it(&s, &Evidence::default()).0, "unknown");

@@ -1,4 +1,4 @@
-//! Responses that are not as expected, in words.
+//! Sentences about responses that are not as expected.
 
 use samples::{Detail, Rule};
 
@@ -65,7 +65,7 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
     let logged = Evidence { log: vec![log], ..evidence.clone() };
     let detail = limit(&s(&[(200, 118), (503, 282)]), &logged).expect("it is bad").detail;
     assert!(detail.contains("; its log: [error] 7#7: *9 limiting requests"), "{detail}");
-    // What is secret, the user has to set.
+    // The user has to set secret values.
     let mut keyed = evidence;
     keyed.subject.variables = "$X_KEY (header X-Key)".to_owned();
     let fix = limit(&s(&[(404, 282)]), &keyed).expect("it is bad").fix;
@@ -106,7 +106,7 @@ fn statuses_of_as_many_requests_are_named_beside_another_failure() {
     assert!(both.detail.ends_with("; 180 responses had an unexpected status, 503 × 180"), "{both:?}");
     let part = "the target rejects part of the requests: a rate or connection limit (limit_req, limit_conn), or overload; check its log";
     assert_eq!(both.fix, format!("{part}; then {busy}"));
-    // A few, or none.
+    // A few rejections, or none.
     for rejected in [94, 0] {
         let found = found(190, rejected);
         assert_eq!((found.sentence.as_str(), found.fix.as_str()), ("190 requests timed out", busy));
@@ -128,7 +128,7 @@ fn wrong_responses_of_several_kinds_are_counted_each() {
         both,
         "unexpected status: 404 × 200, and response without the expected text × 150, unexpected content length × 108",
     );
-    // A connection that ends because of a response is no other response.
+    // A connection that ends because of a response is not a second bad response.
     let lacks = fault(Stage::Hold, Kind::MissingValue, 200);
     check(vec![wrong(Kind::WrongStatus, 200), lacks.clone()], "unexpected status: 404 × 200");
     check(
@@ -217,14 +217,14 @@ fn a_reason_says_what_was_wrong_in_words() {
     assert_eq!(of(Stage::Dial, Kind::Refused, 1, &step), "1 dial was refused");
     assert_eq!(of(Stage::Dial, Kind::Timeout, 2, &step), "2 dials timed out after 3 s");
     assert_eq!(of(Stage::Hold, Kind::Closed, 5, &step), "the target closed 5 connections without notice");
-    // Of several requests at once each has a fault.
+    // With several concurrent requests, each has a fault.
     let mut http2 = Evidence { search: step.search, ..Evidence::default() };
     http2.subject.is_http2 = true;
     assert_eq!(said(Kind::Reset, &http2), "100 requests failed: reset by the peer");
     assert_eq!(said(Kind::Refused, &http2), "100 requests failed: refused by the target (REFUSED_STREAM)");
     let lost = "5 connections were lost while being closed: reset by the peer";
     assert_eq!(of(Stage::Close, Kind::Reset, 5, &step), lost);
-    // A run says the same as a step.
+    // A run gets the same sentence as a step.
     let run = Evidence { search: None, ..step };
     assert_eq!(said(Kind::WrongStatus, &run), "unexpected status: 401 × 98, 403 × 2");
     assert_eq!(of(Stage::Dial, Kind::Timeout, 2, &run), "2 dials timed out after 3 s");
@@ -235,7 +235,7 @@ fn a_reason_says_what_was_wrong_in_words() {
     assert_eq!(reason(&own, &s, &run), said_of_own);
 }
 
-/// Not in the words of the JSON, which are for programs.
+/// Sentences do not use the words of the JSON, which are for programs.
 #[test]
 fn every_fault_has_a_sentence() {
     let (s, e) = (Summary::default(), Evidence::default());
@@ -262,7 +262,7 @@ fn a_response_that_does_not_end_is_named() {
         found.detail.contains("KiB of responses") && found.fix.contains("server-sent events"),
         "{found:?}"
     );
-    // Bytes of settings, of interim responses, or of messages; other responses that were whole.
+    // Bytes of settings, of interim responses, or of messages; and complete responses to others.
     let busy = "20 requests timed out after 3 s";
     assert_eq!(limit(&s, &e(0)).sentence, busy);
     let mut messages = e(20);
@@ -305,7 +305,7 @@ fn a_refused_upgrade_has_its_own_status() {
     let refused = "WebSocket upgrade refused with status";
     let beside = sentence(&[(200, 720), (403, 10)]);
     assert!(beside.starts_with(&format!("{refused} 403 × 10: probably it requires an Origin")), "{beside}");
-    // Others succeeded: it is not how they are asked for.
+    // Other handshakes succeeded, so the way of asking is right.
     let mut some = stopped(100, vec![fault(Stage::Handshake, Kind::WrongStatus, 10)]);
     (some.handshake_us.count, some.requests.status) = (14, [(403, 10)].into());
     let limit_of_some = limit(&some, &Evidence::default()).expect("it is bad");

@@ -80,7 +80,7 @@ fn messages_go_to_a_machine_without_the_files() {
         request.call = Some(Call { is_streaming: true, message: b"hi".to_vec() });
     }
     let sent = here.sent();
-    // The load's, and those of the two kinds of the probe.
+    // The requests of the load, and those of both populations of the probe.
     assert_eq!(sent.len(), 3);
     assert_eq!(there.clone().with_sent(&sent), Ok(here));
     assert!(there.clone().with_sent(&sent[1..]).is_err());

@@ -36,7 +36,7 @@ fn a_request_is_sent_as_curl_sends_it() {
         "DELETE /a HTTP/1.1|Host: 127.0.0.1:81|X-A: b|X-Seq: 7||",
     );
     check(&[AT, "--body", "{\"a\": 1}"], "POST /a HTTP/1.1|Host: 127.0.0.1:81|Content-Length: 8||{\"a\": 1}");
-    // As `curl -X GET --data` does.
+    // The same as `curl -X GET --data`.
     check(&[AT, "-X", "GET", "--body", "x"], "GET /a HTTP/1.1|Host: 127.0.0.1:81|Content-Length: 1||x");
     check(&[AT, "--host", "a.b:5"], "GET /a HTTP/1.1|Host: a.b:5||");
     check(&[AT, "-H", "host: a.b"], "GET /a HTTP/1.1|Host: a.b||");
@@ -56,7 +56,7 @@ fn an_upgrade_and_a_call_have_them_too() {
     let ws = ["ws://me@127.0.0.1:81/", "-H", "Origin: http://a", "-H", "Sec-WebSocket-Protocol: a, b"];
     assert_eq!(fields(&ws), "Authorization: Basic bWU6|Origin: http://a|Sec-WebSocket-Protocol: a, b");
     assert_eq!(fields(&["grpc://127.0.0.1:81/a.B/C", "-H", "x-a: b"]), "x-a: b");
-    // The probe's requests are those of the load.
+    // The probe's requests have the load's header fields.
     let plan = plan(&[&ws[..], &["--probe", "5"]].concat()).unwrap();
     assert!(plan.probe.unwrap().populations.iter().all(|own| own.headers == plan.populations[0].headers));
 }

@@ -28,7 +28,7 @@ fn schedules_that_contradict_each_other() {
     check(&[URL, "--rate", "20q"], &["--rate: \"20q\" is not a rate; use 20k/s or 600/m"]);
     check(&[URL, "--rate", "0"], &["--rate: \"0\" is not a rate greater than 0; use 20k/s"]);
     check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
-    // Of other commands, where a unit is expected.
+    // As other commands, which expect a unit.
     assert_eq!(a_rate("0", "1k/s").unwrap_err().to_string(), "\"0\" is not a rate greater than 0; use 1k/s");
     check(&[URL, "--rate", "1e12"], &["--rate: \"1e12\" is not a rate of at most 100m/s; use 20k/s"]);
     assert_eq!(a_rate("5", "1k/s").unwrap_err().to_string(), "\"5\" is not a rate; use 5/s");

@@ -9,7 +9,7 @@ pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All of them, by name; ascending.
+/// The texts of all scenario files by name, ascending.
 pub(super) fn texts() -> Vec<(String, String)> {
     let entries = fs::read_dir(root().join("scenarios")).expect("scenarios/ is there");
     let paths = entries.map(|entry| entry.expect("readable").path());
@@ -49,7 +49,7 @@ fn every_file_is_valid_and_names_its_source() {
     }
 }
 
-/// (file, connections, destinations, what its first population does)
+/// File, load, number of destinations, and the operations of its first population.
 fn check(name: &str, load: Load, destinations: usize, ops: &str) {
     let scenario = file(name);
     let population = &scenario.populations[0];

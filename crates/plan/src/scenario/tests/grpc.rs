@@ -14,7 +14,7 @@ fn calls_are_read() {
     assert_eq!(request.body, Some(Body::Text(Text::fixed("{\"n\": 1}"))));
     assert_eq!((request.expect.status, right(text).populations[0].streams), (Some(0), Some(3)));
 
-    // Always beside calls.
+    // gRPC always sends PINGs in addition to calls.
     let text = "target = \"grpc://127.0.0.1:1/a.B/C\"\nping = \"5s\"\n";
     assert_eq!((requests(text).len(), right(text).populations[0].keep_alive), (1, Some(Nanos::from_secs(5))));
 
@@ -29,7 +29,7 @@ fn calls_are_read() {
     assert_eq!((first.expect.status, second.expect.status), (Some(10), Some(13)));
     assert!(matches!(&first.body, Some(Body::File(content)) if content.file == "m"));
     assert_eq!(second.body, None);
-    // A body of HTTP may be in a file, too.
+    // An HTTP body may be in a file, too.
     let text = "target = \"http://127.0.0.1:1/\"\n[[population]]\nname = \"a\"\n\
         [[population.step]]\nrequest = \"POST /\"\nbody-file = \"m\"\n";
     assert!(matches!(&requests(text)[0].body, Some(Body::File(content)) if content.file == "m"));

@@ -1,4 +1,4 @@
-//! What all requests of a population have: headers, host, method, body, another host to dial.
+//! What all requests of a population have in common: headers, host, method, body, another host to dial.
 
 use super::mistakes::{check, check_http};
 use super::*;

@@ -1,10 +1,10 @@
-//! What a scenario that logs in may say, and what is wrong with it.
+//! Scenarios that log in: what they may contain, and their mistakes.
 
 use super::mistakes::{HTTP, TCP, WS, check};
 use super::*;
 use crate::{Act, Body, From, Then};
 
-/// A population called a with these lines before its steps, each of which begins at the line after `[[population.step]]`.
+/// A population called a with the lines `more` before its steps; each step begins at the line after `[[population.step]]`.
 fn population(target: &str, more: &str, steps: &[&str]) -> String {
     let steps: String = steps.iter().map(|step| format!("\n[[population.step]]\n{step}")).collect();
     format!("[[population]]\nname = \"a\"\ntarget = \"{target}\"{more}{steps}")
@@ -208,7 +208,7 @@ fn a_weight_alone_is_a_mistake() {
     check(&population(HTTP, "", &[plain, weighted]), &[&lone(8, 2)]);
     check(&population(HTTP, "", &[weighted, plain, weighted, weighted]), &[&lone(6, 1)]);
     check(&population(HTTP, "", &[plain, weighted, weighted]), &[]);
-    // What is wrong with the other one is all that is wrong.
+    // Only the mistake in the other step is reported.
     let wrong = "request = \"/\"\nweight = 0";
     let why = "9:10: population.a.step[2].weight: \"0\" is not a weight; use 1 to 1000000";
     check(&population(HTTP, "", &[weighted, wrong]), &[why]);

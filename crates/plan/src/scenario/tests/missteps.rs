@@ -1,4 +1,4 @@
-//! What is wrong with the steps of a population.
+//! Mistakes in the steps of a population.
 
 use super::mistakes::{HTTP, TCP, WS, check, check_population};
 
@@ -148,7 +148,7 @@ fn what_is_expected_has_no_variables() {
         "status = \"2xx\"",
         &["6:21: population.a.step[1].expect.status: \"2xx\" is not a status; use 200 to 599"],
     );
-    // Braces that begin no variable.
+    // These braces begin no variable.
     check("body = '{\"id\": {}, \"seq\": {ok}}'", &[]);
     check("body = \"{env} {seq\", json = { \"/a\" = \"{seq 1}\", \"/b\" = \"{}\" }", &[]);
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::flag;
 use proptest::prelude::*;
 
-/// (text of the file, each mistake without the file's name)
+/// Text of the file, and each mistake without the file's name.
 pub(super) fn check(text: &str, expected: &[&str]) {
     let found = scenario(text).err().map(|mistakes| listed(&mistakes)).unwrap_or_default();
     let expected: Vec<String> = expected.iter().map(|mistake| format!("load.toml:{mistake}")).collect();
@@ -318,7 +318,7 @@ fn http2_sends_pings_or_requests_at_once_without_pauses() {
     );
     let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
         or no pauses";
-    // PINGs beside requests change nothing about that.
+    // Additional PINGs do not change that.
     for pause in
         ["think = \"1s\"", "think = \"1s\"\nping = \"5s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"]
     {
@@ -397,7 +397,7 @@ fn probes_and_tables() {
             "5:8: csv.b.c.file: \"empty.csv\": no rows after the header line",
         ],
     );
-    // It is there, and not one mistake more.
+    // The file is reported as unreadable, and nothing else is.
     check(
         "target = \"http://127.0.0.1/{csv a.id}\"\n[csv.a]\nfile = \"none.csv\"",
         &["3:8: csv.a.file: \"none.csv\" cannot be read: no such file"],
@@ -449,7 +449,7 @@ proptest! {
             if let Err(mistakes) = scenario(text) {
                 prop_assert!(!mistakes.is_empty());
                 let printed: String = mistakes.iter().map(Mistake::to_string).collect();
-                // A list of figures has lines of its own.
+                // A list of figures has several lines.
                 let is_harmful = |c: char| c.is_control() && c != '\n';
                 prop_assert!(!printed.contains(is_harmful), "{:?}", printed);
                 prop_assert!(mistakes.iter().all(|mistake| mistake.place.starts_with("load.toml:")));
@@ -458,7 +458,7 @@ proptest! {
     }
 }
 
-/// The run would wait for the others for ever.
+/// The run would wait forever for the missing requests.
 #[test]
 fn no_more_requests_are_wanted_than_the_steps_send() {
     let check_number = |requests: u32, steps: &str, expected: &[&str]| {

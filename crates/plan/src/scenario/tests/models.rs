@@ -34,7 +34,7 @@ fn keys_at_the_top_mean_the_same_as_flags() {
     assert_eq!(program(&scenario), expected);
 }
 
-/// (of the file, each stage as one line)
+/// Stages of the file, and each expected stage as one line.
 fn check_stages(stages: &str, expected: &[&str]) {
     let populations = "[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n";
     let scenario = right(&format!("target = \"http://127.0.0.1:1/\"\n{stages}\n{populations}"));
@@ -68,7 +68,7 @@ fn stages_follow_one_another() {
     );
 }
 
-/// The activity's program and the calls of a population with these keys.
+/// Checks program and calls of a population with these keys.
 fn check(keys: &str, calls: Option<u64>, expected: &[&str]) {
     let scenario = right(keys);
     assert_eq!(scenario.populations[0].calls, calls, "{keys}");
@@ -180,6 +180,6 @@ fn the_probe_has_the_timeout_of_the_files_top() {
     };
     check("probe = \"5/s\"\ntimeout = \"500ms\"", 500);
     check("timeout = \"500ms\"\n[probe]\nrate = \"5/s\"\ntarget = \"http://127.0.0.1:1/p\"", 500);
-    // A population's own is its own.
+    // A population's timeout does not apply to the probe.
     check("probe = \"5/s\"\n[[population]]\nname = \"a\"\ntimeout = \"500ms\"", 10_000);
 }

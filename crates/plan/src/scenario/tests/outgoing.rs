@@ -1,4 +1,4 @@
-//! Requests as they go out.
+//! The requests as they are sent.
 
 use super::written::request;
 use super::*;
@@ -56,7 +56,7 @@ fn numbers_are_drawn_in_the_order_in_which_they_stand() {
 }
 
 proptest::proptest! {
-    /// The head's length is that of the body, whatever was drawn.
+    /// The header has the length of the body, whatever was drawn.
     #[test]
     fn the_length_is_that_of_the_body(high: u64, seq: u64, row: u64, seed: u64, host in "[a-z.]{0,30}") {
         let text = format!(

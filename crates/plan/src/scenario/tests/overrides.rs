@@ -1,4 +1,4 @@
-//! What the command line changes of a scenario's load.
+//! Changes of a scenario's load by the command line.
 
 use super::*;
 use crate::flag::{self, FLAGS, Flag};
@@ -120,7 +120,7 @@ fn overriding_a_fixed_key_is_a_mistake() {
     assert_eq!(found.len(), 2, "{found:?}");
 }
 
-/// Each flag but those of outputs is named for "?" beside a scenario file, or changes the plan.
+/// Next to a scenario file, each flag except output flags is reported with the value "?", or changes the plan.
 #[test]
 fn every_flag_is_read_or_refused_beside_a_scenario() {
     let without = with(ONE, Flags::default());

@@ -1,4 +1,4 @@
-//! What the steps compile to.
+//! The operations that steps compile to.
 
 use super::check::have_places;
 use super::written::program;
@@ -52,7 +52,7 @@ fn an_operation_has_a_place_or_the_program_is_refused() {
         let step = "[[population.step]]\nwait = \"1s\"\n".repeat(n);
         format!("[[population]]\nname = \"a\"\ntarget = \"tcp://127.0.0.1:9\"\n{step}")
     };
-    // As many as there is room for in a file of the longest size.
+    // As many steps as fit into a file of the maximum size.
     let scenario = right(&steps(27_000));
     assert_eq!(scenario.populations[0].operations(), 27_001);
     let mut population = scenario.populations[0].clone();

@@ -1,4 +1,4 @@
-//! A scenario that is printed and read again is the same.
+//! Reading a printed scenario returns the same plan.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn everything_reads_as_it_prints() {
     );
     check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"9s\"\nthink = \"1m\"");
     check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nprobe = \"5/s\"");
-    // Calls, with a probe that makes one of them.
+    // gRPC calls, with a probe that makes one of them.
     let call = "target = \"grpc://127.0.0.1:9/a.B/C\"\nprobe = \"5/s\"\n";
     for keys in [
         "",
@@ -23,7 +23,7 @@ fn everything_reads_as_it_prints() {
     ] {
         check(&format!("{call}{keys}"));
     }
-    // All that there is of TLS.
+    // All TLS settings.
     for target in
         ["https://localhost/", "wss://localhost/chat", "tls://localhost:9", "grpcs://localhost/a.B/C"]
     {
@@ -45,7 +45,7 @@ fn check(text: &str) {
     assert_eq!(right(&printed).to_string(), printed);
 }
 
-/// A value of each key that it may have, so that most files are right.
+/// A valid value for each key, so that most files are valid.
 fn population(name: usize) -> impl Strategy<Value = String> {
     let target = prop_oneof![
         Just("http://127.0.0.1:1/a?x={rand 1 9}"),

@@ -1,4 +1,4 @@
-//! A mistake hides no other one, as far as the others can be told: nobody runs a file once for each of them.
+//! A mistake hides no other one, as far as the others can be determined: all should be reported by a single run.
 
 use super::{listed, mistakes::check, scenario};
 
@@ -29,7 +29,7 @@ fn a_step_of_two_actions_is_read_as_the_first_of_them() {
     );
 }
 
-/// A population that was left out for its mistake may be one whose connections are held.
+/// A population that was left out because of a mistake may hold its connections.
 #[test]
 fn a_threshold_on_those_held_is_refused_only_where_all_populations_are_known() {
     let file = |connections: &str| {
@@ -53,7 +53,7 @@ fn a_threshold_on_those_held_is_refused_only_where_all_populations_are_known() {
 fn thresholds_and_stages_are_read_beside_other_mistakes() {
     let populations = "[[population]]\nname = \"a\"\n[[population.step]]\nname = \"me\"\nrequest = \"me\"\n\
         [[population]]\nname = \"b\"\n";
-    // A step that was left out for its mistake may be one that a threshold names.
+    // A threshold may name a step that was left out because of a mistake.
     check(
         &format!(
             "target = \"http://127.0.0.1:1/\"\nthresholds = [\"latency.p95 < 5x\", \"a.me.latency.p99 < 1s\", 7]\n\

@@ -21,7 +21,7 @@ fn the_schema_file_is_generated() {
     check("docs/reference/scenario.schema.json", &schema());
 }
 
-/// The markers before and after the generated tables of the reference.
+/// Markers before and after the generated part of the reference.
 const MARKS: [&str; 2] = ["<!-- generated -->\n", "<!-- end -->\n"];
 
 #[test]
@@ -33,7 +33,7 @@ fn the_references_tables_are_generated() {
     check(file, &format!("{before}{}\n{}{}{behind}", MARKS[0], reference(), MARKS[1]));
 }
 
-/// A default that the table of keys names is the one that the code has: the file with it written out is the same plan.
+/// Defaults in the table of keys match the code: a file that sets them explicitly is the same plan.
 #[test]
 fn the_references_defaults_are_the_codes() {
     let mut compared = Vec::new();
@@ -49,7 +49,7 @@ fn the_references_defaults_are_the_codes() {
         let plain = format!("target = \"{target}\"\n{before}");
         let value =
             if ["true", "false"].contains(&default) { default.to_owned() } else { format!("\"{default}\"") };
-        // What is described in words, as `adaptive`, cannot be written.
+        // Defaults described in words, such as `adaptive`, cannot be written as a value.
         let Ok(with) = scenario(&format!("{plain}{} = {value}\n", key.name)) else { continue };
         assert_eq!(with, right(&plain), "{} = {default}", key.name);
         compared.push(key.name);
@@ -79,7 +79,7 @@ fn the_references_examples_are_right() {
     examples.iter().for_each(|example| drop(right(example)));
 }
 
-/// The violations of a schema by a value, for the part of JSON Schema that ours uses.
+/// The first violation of a schema by a value, for the parts of JSON Schema that throng's schema uses.
 fn breach(schema: &Value, root: &Value, value: &Value) -> Option<String> {
     if let Some(name) = schema["$ref"].as_str() {
         return breach(&root["$defs"][name.trim_start_matches("#/$defs/")], root, value);
@@ -117,12 +117,12 @@ fn breach(schema: &Value, root: &Value, value: &Value) -> Option<String> {
     })
 }
 
-/// TOML as JSON.
+/// A TOML value as JSON.
 fn value(found: &DeValue) -> Value {
     match found {
         DeValue::String(text) => json!(text),
         DeValue::Integer(number) => json!(number.as_str().parse::<i64>().unwrap()),
-        // A schema's integer is each number without a fraction, `1e3` too.
+        // A JSON Schema integer is any number without a fraction, including `1e3`.
         DeValue::Float(number) => json!(number.as_str().parse::<f64>().unwrap() as i64),
         DeValue::Boolean(truth) => json!(truth),
         DeValue::Array(items) => items.iter().map(|item| value(item.get_ref())).collect(),
@@ -146,7 +146,7 @@ fn the_schema_takes_what_the_reader_takes() {
     for (name, text) in texts() {
         assert_eq!(judge(&text), None, "{name}");
     }
-    // Printed, there are more keys.
+    // A printed plan sets more keys.
     assert_eq!(judge(&right(EVERYTHING).to_string()), None);
 }
 

@@ -1,4 +1,4 @@
-//! What connections do, as text, to be compared.
+//! The operations of connections as text, for comparisons.
 
 use super::*;
 use crate::{Act, Expectation, Population, Request, Then, Think};
@@ -30,7 +30,7 @@ pub(super) fn operations(plan: &Plan) -> Vec<String> {
     all
 }
 
-/// The operations of each step, the first of which has the number `start`.
+/// The operations of each step; the first operation has the number `start`.
 fn steps(population: &Population, start: usize) -> Vec<Vec<String>> {
     let (steps, then) = match &population.activity {
         Activity::Idle => return vec![vec!["stay".to_owned()]],
