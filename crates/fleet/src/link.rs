@@ -11,7 +11,7 @@ mod server;
 
 use std::{
     fmt::Display,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{ConnectError, ConnectOptions, Event, Message, jetstream};
+use async_nats::{ConnectError, ConnectOptions, Event, Message, Subscriber, jetstream};
 use futures_util::{
     StreamExt,
     future::{Either, select},
@@ -166,7 +166,9 @@ impl Link {
 
     /// Blocks until a future completes.
     pub fn wait<F: Future>(&self, reply: F) -> F::Output {
-        self.runtime.block_on(reply)
+        // As a trait object: the runtime is compiled once for each kind of result, and not for each future.
+        let mut reply = pin!(reply);
+        self.runtime.block_on(reply.as_mut() as Pin<&mut dyn Future<Output = F::Output>>)
     }
 
     /// A receiver that changes with each new connection.
@@ -177,6 +179,8 @@ impl Link {
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        // As in [`Link::wait`].
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
         self.runtime.spawn(task);
     }
 
@@ -192,13 +196,13 @@ impl Link {
             ));
         }
         // The connection is closed for good: leases will run out.
-        let _ = self.runtime.block_on(self.client.publish(subject, bytes.into()));
+        let _ = self.wait(self.client.publish(subject, bytes.into()));
     }
 
     /// Waits until the server has received everything sent so far, or does not reply.
     pub(crate) fn flush(&self) {
         let flushed = async { tokio::time::timeout(PATIENCE, self.client.flush()).await };
-        let _ = self.runtime.block_on(flushed);
+        let _ = self.wait(flushed);
     }
 
     pub(crate) fn subscribe<T: DeserializeOwned + Send + 'static>(
@@ -214,14 +218,21 @@ impl Link {
         subject: String,
         read: impl Fn(&Message) -> Option<T> + Send + 'static,
     ) -> Result<Inbox<T>, String> {
-        let subscribed = self.runtime.block_on(self.client.subscribe(subject));
-        let mut arriving = subscribed.map_err(|e| e.to_string())?;
+        let subscribed = self.wait(self.client.subscribe(subject));
+        let arriving = subscribed.map_err(|e| e.to_string())?;
         let (slot, inbox) = inbox::of_subject();
+        self.take(arriving, Box::new(move |message| slot.put(message.payload.len(), || read(message))));
+        self.flush();
+        Ok(inbox)
+    }
+
+    /// Puts messages into their inbox as they arrive.
+    fn take(&self, mut arriving: Subscriber, put: Box<dyn Fn(&Message) -> Put + Send>) {
         let say = self.say.clone();
-        self.runtime.spawn(async move {
+        self.spawn(async move {
             units::failpoint("link");
             while let Some(message) = arriving.next().await {
-                match slot.put(message.payload.len(), || read(&message)) {
+                match put(&message) {
                     Put::Done => {}
                     Put::Dropped(count) if is_power_of_ten(count) => {
                         let (subject, size) = (&message.subject, message.payload.len());
@@ -232,8 +243,6 @@ impl Link {
                 }
             }
         });
-        self.flush();
-        Ok(inbox)
     }
 
     fn report(&self, line: impl Display) {
