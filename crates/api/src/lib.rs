@@ -1,8 +1,7 @@
 //! The HTTP API of a coordinator: runs and searches as resources, described by OpenAPI 3.1 at `/openapi.json`.
 //!
-//! The crate knows nothing of plans: a [`Runner`], passed in by the caller, parses what a request describes and
-//! performs
-//! it. Each run has a live page, which works through this API.
+//! The crate knows nothing of plans: a [`Runner`], passed in by the caller, parses what a request describes and performs it. Each run
+//! has a live page, which works through this API.
 
 mod problem;
 mod request;
@@ -38,9 +37,9 @@ pub struct Spec {
 /// The value of a flag in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// `true`: the flag, without a value.
+    /// `true`: a flag without a value.
     Alone,
-    /// A string, or a number.
+    /// A string or a number.
     One(String),
     /// A list of strings.
     Many(Vec<String>),
@@ -145,12 +144,11 @@ pub trait Runner: Send + Sync + 'static {
     /// All mistakes, one per line.
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>>;
 
-    /// Whether an agent is free for another run now. `None` if the run would wait for one, the answer is unknown, or
-    /// there is no fleet.
+    /// Whether an agent is free for another run now. `None` if the run would wait for one, the answer is unknown, or there is no
+    /// fleet.
     fn has_agents_for(&self, spec: &Spec) -> Option<bool>;
 
-    /// The stored runs that this API started in earlier processes, or other servers started with the same run store;
-    /// oldest first.
+    /// The stored runs that this API started in earlier processes, or other servers started with the same run store; oldest first.
     fn past(&self) -> Vec<Past>;
 
     /// The current state of one of these runs, by its identifier in the run store; `None` if it has been deleted.
@@ -197,9 +195,8 @@ pub struct Api {
 }
 
 impl Api {
-    /// Listens on this address and returns the actual one, with its port. `opens` is the token that every request must
-    /// contain;
-    /// if it is `None`, the caller must ensure that the address is a loopback address.
+    /// Listens on this address and returns the actual one, with its port. `opens` is the token that every request must contain; if it
+    /// is `None`, the caller must ensure that the address is a loopback address.
     ///
     /// # Errors
     /// The address is in use, or another error of bind.

@@ -26,10 +26,9 @@ const CHANGE: Form = Form { name: "a change", keys: &["ask", "load", "connection
 const CALIBRATION: Form =
     Form { name: "a calibration", keys: &["duration"], fix: "use {\"duration\": \"8s\"}, or no body" };
 
-/// Parses a run or a search. The body is JSON if its content type is, or if it begins with a brace, since curl sends
-/// any data
-/// as a form by default; otherwise it is the text of a scenario file, which never begins with a brace. Also returns the
-/// mistakes that leave the description readable, so that the caller can report them together with those in the flags.
+/// Parses a run or a search. The body is JSON if its content type is, or if it begins with a brace, since curl sends any data as a
+/// form by default; otherwise it is the text of a scenario file, which never begins with a brace. Also returns the mistakes that
+/// leave the description readable, so that the caller can report them together with those in the flags.
 ///
 /// # Errors
 /// The body does not name exactly one target or scenario, or is not readable at all.
@@ -104,8 +103,7 @@ fn given(value: Value) -> Result<Option<Given>, Value> {
     }
 }
 
-/// Parses a change of a run with `planned` connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections":
-/// "20k"}`.
+/// Parses a change of a run with `planned` connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections": "20k"}`.
 pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
     let mut fields = Fields::read(body, &CHANGE)?;
     let [ask, load, connections] = ["ask", "load", "connections"].map(|name| fields.take(name));
@@ -124,8 +122,7 @@ pub(crate) fn calibration(body: &[u8]) -> Result<Option<String>, Problem> {
     fields.end(duration)
 }
 
-/// The values of the named parameters in a query string; `None` for each that is absent. Nothing is percent-decoded,
-/// since
+/// The values of the named parameters in a query string; `None` for each that is absent. Nothing is percent-decoded, since
 /// identifiers and names of formats consist of letters and digits.
 pub(crate) fn parameters<'q, const N: usize>(
     query: Option<&'q str>,

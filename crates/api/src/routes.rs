@@ -29,8 +29,8 @@ use crate::{
 /// The OpenAPI 3.1 description of this API.
 pub(crate) const DESCRIPTION: &str = include_str!("openapi.json");
 
-/// Maximum time until a response begins. It is shorter than the timeout of the HTTP server below, which would close
-/// with an empty response.
+/// Maximum time until a response begins. It is shorter than the timeout of the HTTP server below, which would close with an empty
+/// response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(9);
 
 /// Maximum length of a body, in bytes: a scenario with the tables that it reads.

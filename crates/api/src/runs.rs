@@ -1,8 +1,7 @@
 //! The runs and searches of this server, in progress or over.
 //!
-//! Each is performed by a thread of its own. Runs that are over are kept up to a limit, as are those of earlier
-//! processes, which
-//! come from the run store. A run that another server leads is read again from the store on each request.
+//! Each is performed by a thread of its own. Runs that are over are kept up to a limit, as are those of earlier processes, which come
+//! from the run store. A run that another server leads is read again from the store on each request.
 
 use std::{
     sync::Arc,
@@ -26,8 +25,8 @@ use crate::{
 const KEPT: usize = 100;
 /// Maximum wait for the turn to make a report or a comparison; shorter than the timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A run that is preparing takes its agents within about 3 s. This is how often a new run checks for free agents before
-/// it begins; each check takes half a second. In total it must take less than the timeout of a request.
+/// A run that is preparing takes its agents within about 3 s. This is how often a new run checks for free agents before it begins;
+/// each check takes half a second. In total it must take less than the timeout of a request.
 const LOOKS: u32 = 6;
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
@@ -50,8 +49,7 @@ struct All {
 /// A run, shared between the thread that performs it and the requests that read it.
 pub(crate) struct Run {
     pub(crate) id: String,
-    /// What followers of the run receive; `None` for a run of an earlier process until the first request reads it from
-    /// the store.
+    /// What followers of the run receive; `None` for a run of an earlier process until the first request reads it from the store.
     followed: Mutex<Option<Followed>>,
     target: String,
     began: Date,
@@ -189,9 +187,8 @@ impl Runs {
         self.runner.compare(&base, &other).map_err(Problem::unavailable)
     }
 
-    /// Parses and starts a run; may take a while. `mistakes` are those already found in the request itself. Also
-    /// returns the
-    /// future that forwards the run's events, which the caller must spawn.
+    /// Parses and starts a run; may take a while. `mistakes` are those already found in the request itself. Also returns the future
+    /// that forwards the run's events, which the caller must spawn.
     pub(crate) fn start(
         self: &Arc<Self>,
         spec: &Spec,
@@ -204,7 +201,7 @@ impl Runs {
         let (run, mut feed, forward) = Run::new(id, target, record, stop);
         {
             let mut all = self.all.lock();
-            // Another one may have come meanwhile.
+            // Another request may have started a run meanwhile.
             self.check_room(&all)?;
             all.runs.push(run.clone());
             forget_oldest(&mut all.runs, Run::is_over);
@@ -249,10 +246,9 @@ impl Runs {
         Err(Problem::conflict(why))
     }
 
-    /// Refuses a run if no agent is free for it; may take a while. Checked only while this server has another run or
-    /// search in
-    /// progress: agents busy with other servers' runs may be free when this run begins, or their run may be the one
-    /// that it continues.
+    /// Refuses a run if no agent is free for it; may take a while. Checked only while this server has another run or search in
+    /// progress: agents busy with other servers' runs may be free when this run begins, or their run may be the one that it
+    /// continues.
     fn check_agents(&self, spec: &Spec) -> Result<(), Problem> {
         for _ in 0..LOOKS {
             let (under_way, is_preparing) = {

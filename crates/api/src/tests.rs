@@ -1,4 +1,4 @@
-//! Every documented route and status over a real connection, with a runner of made-up runs.
+//! Tests each documented route and status over a real connection, with a runner of invented runs.
 
 mod made_up;
 mod served;
@@ -19,7 +19,7 @@ use self::{
 };
 use crate::routes::{DESCRIPTION, LARGEST_BODY};
 
-/// What is asked of runs.
+/// Requests about runs.
 fn exercise(server: &mut Server) {
     let too_long = "x".repeat(LARGEST_BODY + 1);
     server.check(("GET", "/", ""), "", 200, "curl ADDR/runs");
@@ -37,7 +37,7 @@ fn exercise(server: &mut Server) {
     let id = server.start_run("target = \"http://127.0.0.1:8000/\"");
     server.wait(&id, "running");
     server.check(("POST", "/runs", ""), "{\"target\": \"http://h/\"}", 409, &id);
-    // What is wrong is wrong later, too.
+    // An invalid request is refused before the limit on runs is checked.
     let all = "[\"colour: no key of a run; use target, scenario, files and flags\",\"target: one mistake\",";
     server.check(("POST", "/runs", ""), "{\"target\": \"wrong\", \"colour\": 1}", 400, all);
     server.check(("GET", "/runs/{id}/page", &id), "", 200, "<html");
@@ -74,7 +74,7 @@ fn exercise(server: &mut Server) {
     let refused = server.start_run("{\"target\": \"refused\"}");
     assert_eq!(server.wait(&refused, "refused")["reasons"], json!(["ports: 3 free"]));
     server.check(("GET", "/runs", ""), "", 200, "\"state\":\"refused\"");
-    // As the description says of them in prose.
+    // Cases that the description mentions only in prose.
     for (method, path, id, status, why) in [
         ("GET", "/nothing", "", 404, "no such path; GET / lists them"),
         ("GET", "/runs/{id}", "%ff", 404, "no such path; GET / lists them"),
@@ -88,12 +88,12 @@ fn exercise(server: &mut Server) {
     report_and_compare(server, &refused);
 }
 
-/// What is asked of runs that are over; `refused`: one that did not begin.
+/// Requests about runs that are over; `refused` is one that did not begin.
 fn report_and_compare(server: &mut Server, refused: &str) {
     let [one, other] = [1, 2].map(|_| {
         let id = server.start_run("{\"target\": \"http://h/\"}");
         server.wait(&id, "running");
-        // As far as it has come.
+        // The report of a run in progress.
         server.check(
             ("GET", "/runs/{id}/report", &(id.clone() + "?format=json")),
             "",
@@ -102,7 +102,7 @@ fn report_and_compare(server: &mut Server, refused: &str) {
         );
         server.check(("DELETE", "/runs/{id}", &id), "", 202, "stopping");
         server.wait(&id, "done");
-        // Its last event has been taken.
+        // The last event has been received.
         server.check(("GET", "/runs/{id}/events", &id), "", 200, "event: end");
         id
     });
@@ -126,14 +126,14 @@ fn report_and_compare(server: &mut Server, refused: &str) {
     server.check(("GET", "/compare", &compare(refused, &one)), "", 409, "not over, or was not stored");
 }
 
-/// What is asked of searches.
+/// Requests about searches.
 fn search(server: &mut Server) {
     let too_long = "x".repeat(LARGEST_BODY + 1);
     server.check(("GET", "/searches", ""), "", 200, "[]");
     server.check(("POST", "/searches", ""), "target = \"wrong\"", 400, "[\"--by: one mistake\",");
     server.check(("POST", "/searches", ""), &too_long, 413, "errors");
     let id = server.start_at("/searches", "{\"target\": \"http://h/\", \"flags\": {\"by\": \"rate\"}}");
-    // It takes the place of a run.
+    // A search counts as a run for the limit.
     server.check(("POST", "/searches", ""), "target = 1", 409, &format!("DELETE: /searches/{id}"));
     server.check(("POST", "/runs", ""), "target = 1", 409, &format!("DELETE: /searches/{id}"));
     server.check(("POST", "/searches", ""), "target = \"wrong\"", 400, "[\"--by: one mistake\",");
@@ -158,7 +158,7 @@ fn search(server: &mut Server) {
     assert_eq!(refused["reasons"], json!(["ports: 3 free"]));
 }
 
-/// What is asked of agents.
+/// Requests about agents.
 fn ask_agents(server: &mut Server) {
     let too_long = "x".repeat(LARGEST_BODY + 1);
     for (method, path, status, state) in OF_AGENTS {
@@ -173,7 +173,7 @@ fn ask_agents(server: &mut Server) {
     server.check(calibrate, &too_long, 413, "errors");
 }
 
-/// What agents can be asked, and the status and the state that come of it.
+/// Requests to agents, with the expected status and state.
 const OF_AGENTS: [(&str, &str, u16, &str); 4] = [
     ("GET", "/agents/{id}/doctor", 200, "free"),
     ("POST", "/agents/{id}/drain", 200, "draining"),
@@ -181,7 +181,7 @@ const OF_AGENTS: [(&str, &str, u16, &str); 4] = [
     ("POST", "/agents/{id}/calibrate", 202, "calibrating"),
 ];
 
-/// All requests that may wait for something, where that does not come.
+/// Sends all requests that may wait to a runner that does not respond.
 fn wait_in_vain() -> Server {
     let past = Arc::new(Mutex::new(vec!["led"]));
     let is_stuck = Arc::new(AtomicBool::new(true));
@@ -198,7 +198,7 @@ fn wait_in_vain() -> Server {
     server
 }
 
-/// A run that takes no commands yet has room for some; its end needs none.
+/// A run that does not accept commands yet queues some; stopping it needs no room in the queue.
 fn command_too_much() -> Server {
     let mut server = Server::start(MadeUp::default(), None);
     let id = server.start_run("{\"target\": \"waits\"}");
@@ -215,7 +215,7 @@ fn command_too_much() -> Server {
 #[test]
 fn what_begins_after_its_request_timed_out_is_followed_too() {
     let mut server = wait_in_vain();
-    // Many are to look at the list meanwhile.
+    // Waits until many requests read the list at the same time.
     let is_one = |run: &Value| run["target"] == "target = 1" && run["state"] == "running";
     let started = (0..2_000).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
@@ -266,14 +266,14 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     assert_eq!((shown.status, shown.body.as_str()), (200, "[]"));
     let own = format!("Origin: http://{}\r\n", server.at);
     assert_eq!(server.ask("GET", "/runs", "", &own, "").status, 200, "its own page");
-    // What is served beside the description is only that there is nothing.
+    // Only 404 and 405 are returned beside the description.
     let servers = [&server, &without_store, &beside_another, &waiting, &commanded, &secured];
     let mut seen: Seen = servers.iter().flat_map(|server| server.seen.iter().cloned()).collect();
     let beside = [("get", "/nothing", 404), ("put", "/runs", 405), ("put", "/runs/{id}/page", 405)];
     for (method, path, status) in beside {
         assert!(seen.remove(&(method.to_owned(), path.to_owned(), status)));
     }
-    // No test takes all threads of a machine.
+    // No test can use up the threads of the machine.
     let threads = ["/runs", "/searches"].map(|path| ("post".to_owned(), path.to_owned(), 503));
     seen.extend(threads);
     assert_eq!(seen, documented());
@@ -329,13 +329,13 @@ fn a_run_that_waits_before_it_begins_is_stopped_too() {
         ("POST", "/runs/{id}/control", "{\"ask\": \"drain\"}", 202),
     ] {
         let id = server.start_run(body);
-        // What it is to do once it begins does not end the wait.
+        // Commands for the time after its beginning do not end the wait.
         server.check(("PATCH", "/runs/{id}", &id), "{\"ask\": \"pause\"}", 202, "preparing");
         server.wait(&id, "preparing");
         server.check((method, path, &id), command, status, &id);
         assert_eq!(server.wait(&id, "refused")["reasons"], json!(["interrupted before the run began"]));
     }
-    // The end of the server does not wait for it.
+    // The end of the server does not wait for this run.
     server.start_run(body);
 }
 
@@ -359,7 +359,7 @@ fn runs_of_an_earlier_process_are_listed_and_shown() {
     server.check(("PATCH", "/runs/{id}", "id-of-killed"), "{\"load\": \"50%\"}", 409, "this run is over");
     server.check(("DELETE", "/runs/{id}", "id-of-ended"), "", 204, "");
     assert_eq!(*past.lock(), ["killed"]);
-    // A new one does not take the place of an old one.
+    // A new run does not replace an old one.
     let id = server.start_run("{\"target\": \"refused\"}");
     assert_eq!(*ids.lock(), [id]);
 }
@@ -377,7 +377,7 @@ fn a_run_that_another_server_leads_is_left_to_that_one() {
     for (method, body) in [("PATCH", "{\"ask\": \"pause\"}"), ("DELETE", "")] {
         server.check((method, run.0, run.1), body, 409, "another server may still lead this run");
     }
-    // Its result is there as soon as it is stored.
+    // The result is available as soon as it is stored.
     has_ended.store(true, Relaxed);
     let over = server.check(("GET", run.0, run.1), "", 200, "done").json();
     assert_eq!((&over["verdict"], &over["summary"]["verdict"]), (&json!("fail"), &json!("fail")));
@@ -392,7 +392,7 @@ fn a_run_without_a_free_agent_is_a_conflict() {
     let mut server = Server::start(runner, None);
     let body = "{\"target\": \"http://h/\"}";
     is_busy.store(true, Relaxed);
-    // Others have the agents: that is found out when it begins.
+    // Another process uses the agents, which is only found out when the run begins.
     let id = server.start_run(body);
     let why = format!("no agent is free; stop a run with DELETE, or wait: /runs/{id}");
     server.check(("POST", "/runs", ""), body, 409, &why);

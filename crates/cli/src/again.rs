@@ -1,4 +1,5 @@
-//! The commands that `run` suggests, in a refusal and in a summary: with what else the user typed.
+//! Completes the commands that `run` suggests in refusals and summaries with the other flags that the user typed. Without them, a
+//! suggested command would be for another run.
 
 use plan::{
     Flag, Flags,
@@ -9,11 +10,11 @@ use units::shell_word;
 
 use crate::{EXIT_MACHINE, Failure, args::refused_by_find, search};
 
-/// What is before the arguments where the fix of a finding is the same run with another value.
+/// The text before the arguments of a fix that suggests the same run with another value.
 const RUN: &str = ": throng run ";
 
 impl Failure {
-    /// The same; the commands of a refusal have the other flags of the run, too.
+    /// Adds the run's other flags to the commands of a refusal.
     pub(crate) fn with_flags(self, flags: &Flags) -> Failure {
         if self.status != EXIT_MACHINE {
             return self;
@@ -23,8 +24,8 @@ impl Failure {
     }
 }
 
-/// A line of a refusal, whose command has a target and what it changes: without the rest it would be another run. Values that may be
-/// secret are not shown, as in what is stored.
+/// Completes the command in a line of a refusal, which contains only the target and the changed flag. Secret values are replaced, as
+/// in stored records.
 fn completed(line: &str, flags: &Flags) -> String {
     let Some((before, fix)) = line.split_once(RUN) else { return line.to_owned() };
     let (command, remark) = match fix.split_once("  # ") {
@@ -37,13 +38,13 @@ fn completed(line: &str, flags: &Flags) -> String {
     format!("{before}{RUN}{command}{}{remark}", words(kept))
 }
 
-/// The flags with their values, without the target, which is no flag by that name.
+/// The typed flags with their values, except for the target.
 fn typed(flags: &Flags) -> impl Iterator<Item = (&'static Flag, String)> {
     let pairs = flags.pairs().into_iter();
     pairs.filter_map(|(name, value)| Some((Flag::named(&format!("--{name}"))?, value)))
 }
 
-/// As a shell reads them after another argument: ` -k -H 'Accept: a'`.
+/// The flags as further arguments for a shell: ` -k -H 'Accept: a'`.
 fn words(flags: impl Iterator<Item = (&'static Flag, String)>) -> String {
     let args = flags.flat_map(|(flag, value)| {
         let name = flag.short.map_or_else(|| flag.place(), |short| format!("-{short}"));
@@ -52,7 +53,7 @@ fn words(flags: impl Iterator<Item = (&'static Flag, String)>) -> String {
     plan::args_without_secrets(args).iter().map(|arg| format!(" {}", shell_word(arg))).collect()
 }
 
-/// The same summary; a search that it suggests has the other flags of the run, too, as far as a search has them.
+/// Adds the run's other flags to the searches that a summary suggests, as far as a search accepts them.
 pub(crate) fn with_searches(summary: Summary, flags: &Flags) -> Summary {
     let complete = |text: String| with_search(text, flags);
     let limit = |limit: Limit| Limit { fix: complete(limit.fix), ..limit };
@@ -72,20 +73,20 @@ fn with_search(text: String, flags: &Flags) -> String {
     }
 }
 
-/// What a search has of the flags of a run, without its load: that is in `how`, after the target.
+/// The flags of a run that a search keeps. Its load is not among them: `how` contains the arguments for it, after the target.
 fn of_search(how: &str, flags: &Flags) -> impl Iterator<Item = (&'static Flag, String)> {
     let (by_rate, by_connections) = (how.starts_with(" --by rate"), !how.starts_with(" --by "));
     typed(flags).filter(move |(own, value)| match own.role {
         _ if own.role.is_output() || refused_by_find(own, value).is_some() => false,
-        // Connections that pause may need steps as long as the run.
+        // Connections that pause between requests may need steps as long as the run.
         Role::Load => own.name == flag::DURATION.name && by_connections && search::step_time(value).is_ok(),
-        // The search sets when requests are due.
+        // The search determines when requests are due.
         Role::Work => !by_rate || ![flag::THINK.name, flag::PING.name].contains(&own.name),
         _ => ![flag::THRESHOLD.name, flag::SEED.name].contains(&own.name),
     })
 }
 
-/// Sinks that see a summary [with its searches](with_searches).
+/// Sinks that get the summary [with completed searches](with_searches).
 pub(crate) struct WithSearches<'a, 's> {
     pub(crate) flags: &'a Flags,
     pub(crate) sinks: Sinks<'a, 's>,

@@ -1,4 +1,4 @@
-//! `throng agent`, and the fleet of a run.
+//! `throng agent`; also finds the fleet for a run.
 
 mod name;
 
@@ -31,7 +31,7 @@ use crate::{
     print_stdout, runs, signals,
 };
 
-/// Takes part in runs, and serves the control API, until a signal; returns the exit status.
+/// Takes part in runs and serves the control API until a signal; returns the exit status.
 pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
     let mut mistakes = Mistakes::default();
     let joins = args.nats.is_some() || nats::has_url();
@@ -60,7 +60,7 @@ pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Takes part in runs until it is to stop, or no run has needed it for `idle`.
+/// Takes part in runs until `stop` is set, or until no run has needed the agent for `idle`.
 fn join(
     server: &Server,
     name: Option<String>,
@@ -104,7 +104,7 @@ fn join(
     service.serve(stop, idle, &mut |line| message(line)).map_err(Failure::machine)
 }
 
-/// Stops after this time, where it has not come to that by then.
+/// Sets `stop` after this time, unless `that` is set by then.
 fn stop_unless(that: Arc<AtomicBool>, time: Nanos, stop: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_nanos(time.0));
@@ -114,8 +114,8 @@ fn stop_unless(that: Arc<AtomicBool>, time: Nanos, stop: Arc<AtomicBool>) {
     });
 }
 
-/// The agents that a run is to use, ready to begin; none without `--fleet`. A run that is taken up again keeps its seed. `cluster`:
-/// where they were launched for it. `interrupt` ends the wait for them.
+/// Gathers the agents for a run; `None` without `--fleet`. A run that is continued keeps its seed, which replaces that of the plan.
+/// `cluster` contains agents that were launched for this run. `interrupt` ends the wait for agents.
 pub(crate) fn fleet(
     plan: &mut Plan,
     flags: &Flags,
@@ -134,14 +134,15 @@ pub(crate) fn fleet(
     Ok(Some(Members { fleet, _broker: broker }))
 }
 
-/// Where a fleet is, and what it is to do.
+/// The connection to a fleet, and the job for it.
 pub(crate) struct Place {
     pub(crate) link: Link,
     pub(crate) job: Job,
     pub(crate) broker: Option<OwnBroker>,
 }
 
-/// Where the flags name a fleet, if they do. `cluster`: where it was launched for this run. `interrupt` ends what it waits for.
+/// The fleet that the flags name; `None` without `--fleet`. `cluster` contains agents that were launched for this run. `interrupt`
+/// ends waits.
 pub(crate) fn place(
     flags: &Flags,
     scenario: Option<&Scenario>,
@@ -169,7 +170,7 @@ pub(crate) fn place(
     let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
     let link = nats::link_unless(interrupt, "--fleet", &server.expect("it is no mistake"))?;
     cluster.map_or(Ok(()), |cluster| cluster.wait_for_agents(&link))?;
-    // Agents come when they know where: one at least is waited for.
+    // With its own broker, agents can join only now, so throng waits for at least one.
     let job = Job { agents: agents.or(broker.as_ref().map(|_| 1)), ..job };
     Ok(Some(Place { link, job, broker }))
 }
@@ -177,11 +178,11 @@ pub(crate) fn place(
 /// The agents of a run, and the broker that was started for them.
 pub(crate) struct Members {
     pub(crate) fleet: Fleet,
-    /// Last: agents learn over it that the run is over.
+    /// Dropped last, because it tells agents that the run is over.
     _broker: Option<OwnBroker>,
 }
 
-/// `own`, or `own:ADDR`: where throng's own broker is to listen, if it is to be started.
+/// Where throng's own broker is to listen, from `own` or `own:ADDR`; `None` if the URL is that of another broker.
 fn own_broker(url: &str) -> Option<Option<&str>> {
     match url.split_once(':') {
         None if url == "own" => Some(None),

@@ -1,4 +1,4 @@
-//! A plan is applied: seen live, kept in the run store.
+//! Runs a plan with its live view, and stores it in the run store.
 
 use fleet::Fleet;
 use host::Root;
@@ -14,21 +14,21 @@ use crate::{
     message, runs,
 };
 
-/// A run that is over.
+/// The result of a run.
 pub(crate) struct Applied {
     pub(crate) summary: Summary,
-    /// How it was kept, if it was.
+    /// Where the run was stored; `None` if it was not.
     pub(crate) kept: Option<StoredAs>,
 }
 
-/// What is run, and the flags that it was typed with: the commands that its summary suggests have them, too.
+/// A plan with the flags that the user typed, which complete the commands that the summary suggests.
 #[derive(Clone, Copy)]
 pub(crate) struct Typed<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) flags: &'a Flags,
 }
 
-/// Runs a plan, on this machine or on a fleet, with its live view, and keeps it in the store; `sinks` see it too.
+/// Runs a plan on this machine or on a fleet, with its live view, and stores it. `sinks` are further sinks.
 pub(crate) fn apply(
     Typed { plan, flags }: Typed,
     fleet: Option<&mut Fleet>,
@@ -50,7 +50,7 @@ pub(crate) fn apply(
     let mut store_writer = runs::store_writer(&runs::on(fleet.as_deref(), record));
     let kept = store_writer.as_mut().map(|store_writer| store_writer as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
-    // The store last: if another fails with the end, what is stored says so.
+    // The store is last, so that it also stores a failure of another sink at the end.
     let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(others).chain(kept).collect();
     let mut completed = WithSearches { flags, sinks: Sinks::new(&mut sinks) };
     let (root, sinks) = (Root::real(), &mut [&mut completed as &mut dyn Sink]);

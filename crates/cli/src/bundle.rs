@@ -1,4 +1,4 @@
-//! `--out DIR`: all that there is of a run in one folder, to pass on.
+//! `--out DIR`: writes all outputs of a run to one folder that can be passed on.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use crate::{
     output::{self, STDOUT},
 };
 
-/// The files of a folder of a run's own.
+/// The files of the folder.
 pub(crate) struct Bundle {
-    /// The page, the Markdown and the data of both.
+    /// The report as HTML, Markdown and JSON.
     pub(crate) reports: [String; 3],
     /// Metrics of each second.
     pub(crate) csv: String,
@@ -23,7 +23,7 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// Makes the folder, and the files that are written while the run lasts; a folder that has something in it is left alone.
+    /// Creates the folder and the files that are written during the run; an existing folder must be empty.
     pub(crate) fn open(folder: &str, files: &mut Files) -> Result<Bundle, Failure> {
         let (streams, wholes) =
             (["metrics.csv", "histograms.hlog"], ["report.html", "report.md", "report.json", "summary.json"]);
@@ -39,7 +39,7 @@ impl Bundle {
         output::write("--out", &self.summary, &view::json(summary))
     }
 
-    /// Copies the histogram log, where it was to go elsewhere; `is_whole`: whether it is all there.
+    /// Copies the histogram log, if `--hlog` writes it elsewhere; `is_whole` is whether it is complete.
     pub(crate) fn copy_log(&self, log: Option<&str>, is_whole: bool) -> Result<(), Failure> {
         match log.filter(|file| *file != STDOUT) {
             None => Ok(()),

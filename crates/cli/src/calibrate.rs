@@ -1,4 +1,4 @@
-//! `throng calibrate`: what can this machine do, both ends on it?
+//! `throng calibrate`: measures what this machine can do with client and server on it.
 
 use std::process::{Command, Stdio};
 
@@ -14,17 +14,17 @@ use crate::{
     print_result, signals,
 };
 
-/// Connections opened for each second of `--duration`: more than most machines open in one.
+/// Connections to open for each second of `--duration`: more than most machines can open in a second.
 const OPENED_PER_S: u64 = 40_000;
-/// Maximum of connections that are opened, of those that fit in memory.
+/// At most one connection in this many that fit in memory is opened.
 const SHARE: u64 = 2;
-/// Connections of the closed loop.
+/// Number of connections in the closed-loop measurement.
 const CLOSED_LOOP: u64 = 100;
 
-/// Measures, prints and stores; returns the exit status.
+/// Measures, prints and stores the result; returns the exit status.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let duration = read_args(args)?;
-    // Before the work: without a store it would be wasted.
+    // Before the measurement, which would be wasted without a store.
     let file = store::folders::runs().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
     Files::default().json(args.json.as_deref())?;
@@ -50,9 +50,9 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Measures in a process of its own, which ends with this one; blocks meanwhile. `duration`: as typed.
+/// Measures in a child process, which ends with this one; blocks meanwhile. `duration` is as typed.
 pub(crate) fn elsewhere(duration: &str) -> Result<Calibration, String> {
-    // Whoever asks: it becomes an argument of a command.
+    // Checked because it comes from a request and becomes an argument of a command.
     Nanos::parse_or_seconds(duration).map_err(|e| format!("--duration: {e}"))?;
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut command = Command::new("setpriv");
@@ -66,7 +66,7 @@ pub(crate) fn elsewhere(duration: &str) -> Result<Calibration, String> {
     serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())
 }
 
-/// The duration; all mistakes at once, before a server is started.
+/// Parses the duration; reports all mistakes at once, before a server is started.
 fn read_args(args: &CalibrateArgs) -> Result<Nanos, Failure> {
     let plan = plans::plan(&flags("tcp://127.0.0.1:1", &args.io).with(&flag::DURATION, &args.duration))?;
     match plan.stages[0].hold {
@@ -75,7 +75,7 @@ fn read_args(args: &CalibrateArgs) -> Result<Nanos, Failure> {
     }
 }
 
-/// Bare TCP connections, as fast as they are taken; and how many would fit by what they took.
+/// Opens TCP connections as fast as possible; also computes from their memory how many would fit.
 fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary, Measurement), Failure> {
     let server = OwnServer::start(&["--io", server_io(io)])?;
     let flags = |n: u64| {
@@ -86,7 +86,7 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
     let wanted = ((duration.secs_f64() * OPENED_PER_S as f64) as u64).max(1);
     let full = plans::plan(&flags(wanted * SHARE))?;
     let n = (run::fitting(&full, &root).map_err(Failure::machine)? / SHARE).clamp(1, wanted);
-    // Before they are open: the kernel gives memory back late.
+    // Read before the connections are opened, since the kernel gives memory back late.
     let available = host::memory(&root).map(|memory| memory.available);
     let need = run::need(&full, &root).map_err(Failure::machine)?;
     let beside = host::capacity_beside_memory(&root, &need);
@@ -97,7 +97,7 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
     let (fit, limited_by) = match by_memory {
         Some(fit) if fit <= beside.connections => (fit, "memory"),
         Some(_) => (beside.connections, beside.limited_by),
-        // Too little was seen: what doctor expects.
+        // If too few connections were seen, the estimate of `doctor` is used.
         None => {
             let capacity = host::capacity(&root, &need);
             (capacity.connections, capacity.limited_by)
@@ -107,9 +107,9 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
     Ok((summary, Measurement { value, limited_by, ..Measurement::default() }))
 }
 
-/// Requests, each as soon as the response to the previous one on its connection has arrived.
+/// Sends requests in a closed loop: each as soon as the response to the previous one on its connection has arrived.
 fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, Failure> {
-    // Another server: the first one still has its connections to close.
+    // A second server, because the first one is still closing its connections.
     let server = OwnServer::start(&["--io", server_io(&args.io)])?;
     message(&format!("requests over {CLOSED_LOOP} connections for {}", args.duration));
     let flags = flags(&format!("http://{}/", server.address), &args.io);
@@ -117,7 +117,7 @@ fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, F
     apply(&flags, interrupt)
 }
 
-/// A server has sockets.
+/// The server's I/O backend: `tun` is only for clients.
 fn server_io(io: &str) -> &str {
     if io == "tun" { "auto" } else { io }
 }
@@ -126,10 +126,10 @@ fn flags(target: &str, io: &str) -> Flags {
     Flags::new(target).with(&flag::IO, io)
 }
 
-/// A run that is neither shown nor stored.
+/// Runs a load without showing or storing it.
 ///
 /// # Errors
-/// It did not pass: there is nothing to calibrate by.
+/// The run did not pass, so its figures cannot be used for a calibration.
 fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
     let plan = plans::plan(flags)?;
     let run = run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut message);

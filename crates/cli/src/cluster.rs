@@ -1,4 +1,4 @@
-//! `--fleet k8s`: what the command line knows of it, for the crate that launches agents.
+//! `--fleet k8s`: derives what the launched agents need from the plan and the flags, and launches them for the duration of a run.
 
 use fleet::{Kubernetes, Link, Needs};
 use plan::{Flags, Plan, Ramp, Target, flag};
@@ -7,10 +7,10 @@ use units::Nanos;
 
 use crate::{Failure, job, mistakes::Mistakes};
 
-/// An agent's allow list names single ports and addresses up to this many.
+/// Maximum number of ports or addresses that an agent's allow list names individually.
 const NAMED: usize = 64;
 
-/// What `--fleet` asks for, if it asks for a cluster, and how many agents.
+/// Parses `--fleet` and `--agents`; `None` if no cluster is requested.
 fn asked(flags: &Flags) -> Result<Option<(Kubernetes, Option<u32>)>, Failure> {
     let Some(text) = flags.get(&flag::FLEET).filter(|text| Kubernetes::is_meant(text)) else {
         return Ok(None);
@@ -27,7 +27,7 @@ fn asked(flags: &Flags) -> Result<Option<(Kubernetes, Option<u32>)>, Failure> {
     mistakes.end(()).map(|()| Some((asked.expect("it is no mistake"), agents)))
 }
 
-/// What the plan needs of its agents.
+/// The requirements of a plan for its agents.
 fn needs(plan: &Plan, agents: Option<u32>) -> Needs {
     let probes = plan.probe.iter().flat_map(|probe| &probe.populations);
     let mut targets = Vec::new();
@@ -41,7 +41,7 @@ fn needs(plan: &Plan, agents: Option<u32>) -> Needs {
     Needs { connections: u64::from(plan.places()), agents, targets, lasts: lasts(plan) }
 }
 
-/// How long the stages last, where that is known: a ramp that adapts takes its time.
+/// The duration of all stages; `None` if it is not known. Adaptive ramps, whose duration is never known, count as 0.
 fn lasts(plan: &Plan) -> Option<Nanos> {
     let ramp = |ramp: Ramp| match ramp {
         Ramp::Adaptive => Nanos::ZERO,
@@ -52,7 +52,7 @@ fn lasts(plan: &Plan) -> Option<Nanos> {
     plan.hold().map(|hold| hold + ramps + plan.longest_timeout())
 }
 
-/// What an agent must allow to load a target: a name as it was typed, for the agent resolves it.
+/// The entries of an agent's allow list for a target. A host name is passed as typed, because the agent resolves it.
 fn allowed(target: &Target) -> Vec<String> {
     let mut ports: Vec<u16> = target.destinations.iter().map(|to| to.port()).collect();
     ports.sort_unstable();
@@ -79,14 +79,14 @@ mod launched {
     use super::*;
     use crate::message;
 
-    /// Agents of this run in a Kubernetes cluster; removed when it is dropped.
+    /// The agents of this run in a Kubernetes cluster; they are removed when this is dropped.
     pub(crate) struct Cluster<'a> {
         launched: Launched,
         interrupt: &'a Interrupt,
     }
 
     impl Cluster<'_> {
-        /// Launches what `--fleet k8s` asks for; none where it does not.
+        /// Launches the agents that `--fleet k8s` requests; `None` if it does not.
         pub(crate) fn launch<'a>(
             plan: &Plan,
             flags: &Flags,
@@ -99,17 +99,17 @@ mod launched {
             Ok(Some(Cluster { launched: launched.map_err(|why| failed(&why, interrupt))?, interrupt }))
         }
 
-        /// The NATS server that the agents join.
+        /// The URL of the NATS server that the agents join.
         pub(crate) fn url(&self) -> &str {
             self.launched.url()
         }
 
-        /// How many agents there are to be.
+        /// The number of launched agents.
         pub(crate) fn agents(&self) -> u32 {
             self.launched.agents()
         }
 
-        /// Returns when all agents have joined.
+        /// Waits until all agents have joined.
         pub(crate) fn wait_for_agents(&self, link: &Link) -> Result<(), Failure> {
             let mut waiting = Waiting { interrupt: self.interrupt, say: &mut say };
             let waited = self.launched.wait_for_agents(link, &mut waiting);
@@ -130,11 +130,11 @@ mod launched {
 mod launched {
     use super::*;
 
-    /// There is none in this build.
+    /// Not supported in this build.
     pub(crate) enum Cluster {}
 
     impl Cluster {
-        /// Refuses what `--fleet k8s` asks for; none where it does not.
+        /// Refuses `--fleet k8s`; `None` without it.
         pub(crate) fn launch(plan: &Plan, flags: &Flags, _: &Interrupt) -> Result<Option<Cluster>, Failure> {
             asked(flags).map(|asked| asked.map(|(_, agents)| needs(plan, agents)).and(None))
         }

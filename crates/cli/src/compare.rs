@@ -1,4 +1,4 @@
-//! `throng compare`: stored runs against each other.
+//! `throng compare`: compares stored runs.
 
 use plan::Tolerance;
 use samples::Verdict;
@@ -10,12 +10,12 @@ use crate::{
     Failure, args::CompareArgs, files::Refused, message, mistakes::Mistakes, output, print_result, runs,
 };
 
-/// Runs in one page.
+/// Maximum number of runs in a page that overlays them.
 const MAX_DRAWN: usize = 16;
-/// A group is worse than was allowed.
+/// Exit status: a group is worse than the tolerance allows.
 const EXIT_WORSE: u8 = 1;
 
-/// Compares; returns the exit status.
+/// Compares groups of runs; returns the exit status.
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let (store, groups, tolerances) = read_args(args)?;
     let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
@@ -39,7 +39,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     output::end(status, missing.end(Some(())))
 }
 
-/// What differs between groups, of which the first is the base.
+/// Compares groups of runs with the first one, the base.
 pub(crate) fn compared(
     store: &Store,
     groups: Groups,
@@ -49,7 +49,7 @@ pub(crate) fn compared(
     Ok(Comparison::new(groups, load, tolerances, &plan::load_args))
 }
 
-/// Each run for a page of them all.
+/// The reports of all runs, for a page that overlays them.
 fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
     let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
     if runs.len() > MAX_DRAWN {
@@ -63,10 +63,10 @@ fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
     runs.iter().map(report).collect()
 }
 
-/// Runs that are compared, each group by its name.
+/// The groups to compare, each with its name.
 pub(crate) type Groups = Vec<(String, Vec<StoredRun>)>;
 
-/// Checks the arguments; reports all mistakes at once.
+/// Parses the arguments; reports all mistakes at once.
 fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Failure> {
     let store = runs::store()?;
     let (mut groups, mut mistakes) = (Groups::new(), Mistakes::default());
@@ -84,7 +84,7 @@ fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>)
     for text in &args.fail_if {
         match Tolerance::parse(text, &populations, &steps) {
             Ok(tolerance) => tolerances.push(of_figure(tolerance)),
-            // A name that is not known may be that of a population, of a run that is missing.
+            // An unknown name may be that of a population in a missing run, which is already reported.
             Err(why) if is_missing && why.text != *text && why.text.contains('.') => {}
             Err(why) => mistakes.add(format!("--fail-if: {why}")),
         }
@@ -93,7 +93,7 @@ fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>)
     Ok((store.expect("what was found is in it"), groups, tolerances))
 }
 
-/// All runs of a tag, or one run.
+/// The runs of a group: those of a tag, or a single one.
 fn group(store: Option<&Store>, name: &str) -> Result<Vec<StoredRun>, Failure> {
     store.map_or(Ok(Vec::new()), |store| store.group(name).map_err(Failure::machine))
 }

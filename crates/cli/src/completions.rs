@@ -1,4 +1,4 @@
-//! `throng completions`: what a shell reads to complete a command line, from the same table as the help.
+//! `throng completions`: prints a script with which a shell completes command lines. It is generated from the same table as the help.
 
 use clap_complete::generate;
 
@@ -8,7 +8,7 @@ use crate::{
     print_stdout,
 };
 
-/// Prints them to standard output.
+/// Prints the script to standard output.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<u8, Failure> {
     let mut script = Vec::new();
     generate(args.shell, &mut args::command(), "throng", &mut script);

@@ -1,4 +1,5 @@
-//! What requests send that stands in files: bodies, and messages of gRPC, which may be JSON for the descriptors of a protoset.
+//! Reads the contents that a plan takes from files and the environment: request bodies, messages and environment variables. Encodes
+//! gRPC messages from JSON with the descriptors of a protoset.
 
 use std::{
     fs,
@@ -12,16 +13,16 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, prost::Mes
 use crate::Failure;
 use units::Bytes;
 
-/// Where a flag, or the key of that name, names a file: the second.
+/// Returns the position to name in a message, for a flag (or the key of the same name) and the file that it names.
 pub(crate) type Place<'a> = &'a dyn Fn(&str, &str) -> String;
 
-/// Octets of the longest message of WebSocket or TCP.
+/// Maximum length of a WebSocket or TCP message, in bytes.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
-/// Octets that agents get together with a plan, in one message of NATS.
+/// Maximum total length of the contents that agents get with a plan in a NATS message, in bytes.
 const MOST_FOR_AGENTS: usize = 128 << 10;
 
-/// Gives a plan what is in its files, which are in this folder, and the messages of all calls; returns what is wrong with them.
+/// Reads the files that a plan names, relative to `folder`, and encodes the messages of all calls; returns the mistakes.
 pub(crate) fn read(plan: &mut Plan, folder: &Path, place: Place) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for population in plan.all_populations_mut() {
@@ -39,20 +40,20 @@ pub(crate) fn read(plan: &mut Plan, folder: &Path, place: Place) -> Vec<Mistake>
             mistakes.extend(encode(population).err());
         }
     }
-    // The probe's are those of a population.
+    // The probe has copies of a population's requests, and with them the same mistakes.
     mistakes.dedup();
     mistakes
 }
 
-/// Why what is in its files cannot be sent to agents, if so.
+/// The mistake if the plan's contents are too long to be sent to agents.
 pub(crate) fn for_agents(plan: &mut Plan) -> Option<Mistake> {
     let octets: usize = plan.sent().iter().map(|call| call.message.len()).sum();
     let why = || format!("bodies and messages may have at most 128 KiB in total: {octets} bytes");
     (octets > MOST_FOR_AGENTS).then(|| mistake("--fleet", why()))
 }
 
-/// The same plan, if it needs no file and no environment variable: a request of the API brings none, and this machine's are not for
-/// those who send it requests.
+/// Returns the plan unless it needs a file or an environment variable. Requests to the API do not contain such files, and must not
+/// read those of this machine.
 pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
     if let Some(name) = plan.missing_env().first() {
         return Err(Failure::usage([mistake(
@@ -69,8 +70,7 @@ pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// Gives a plan the values of the environment variables that its texts name; returns what is wrong with them. `file` and `text` are its
-/// scenario file.
+/// Sets the environment variables that the plan's texts name; returns the mistakes. `file` and `text` are the scenario file.
 pub(crate) fn set_env(plan: &mut Plan, file: &str, text: &str) -> Vec<Mistake> {
     let why = plan.set_env(|name| std::env::var(name).ok()).err();
     let mut mistakes: Vec<Mistake> = why.into_iter().map(|why| mistake(file, why)).collect();
@@ -78,7 +78,7 @@ pub(crate) fn set_env(plan: &mut Plan, file: &str, text: &str) -> Vec<Mistake> {
         let why = match std::env::var_os(&name) {
             None => not_set(&name),
             Some(value) if value.to_str().is_none() => format!("{{env {name}}} is not UTF-8"),
-            // What is wrong with another one ended the first look before it.
+            // Set, but not reached: the first attempt stopped at another variable.
             Some(_) => continue,
         };
         mistakes.push(mistake(&place_of(file, text, &name), why));
@@ -86,7 +86,8 @@ pub(crate) fn set_env(plan: &mut Plan, file: &str, text: &str) -> Vec<Mistake> {
     mistakes
 }
 
-/// Environment variables that a scenario file names and that are not set, where mistakes in the file leave no plan.
+/// Mistakes for environment variables that a scenario file names and that are not set. Used when other mistakes in the file prevent a
+/// plan.
 pub(crate) fn missing_env(file: &str, text: &str) -> Vec<Mistake> {
     let mut names: Vec<&str> = Vec::new();
     for (at, begin) in text.match_indices("{env ") {
@@ -105,7 +106,8 @@ fn not_set(name: &str) -> String {
     format!("the environment has no {name}; set it, as export {name}=…")
 }
 
-/// Where the key of a flag's name has this text for its value, with the key; a text is searched for, since a plan has no places.
+/// The position and name of the key for a flag whose value is this text. It is found by searching the file, since a plan contains no
+/// positions.
 pub(crate) fn place_of_file(file: &str, text: &str, flag: &str, value: &str) -> String {
     let key = flag.trim_start_matches("--");
     let quoted = format!("{value:?}");
@@ -120,14 +122,14 @@ fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// File, line and column, as mistakes in the file itself have them.
+/// A position in the format of parse errors: file, line and column.
 fn position(file: &str, text: &str, at: usize) -> String {
     let line = text[..at].matches('\n').count() + 1;
     let column = text[line_start(text, at)..at].chars().count() + 1;
     format!("{file}:{line}:{column}")
 }
 
-/// The first line and column of a variable in a file.
+/// The position of the first use of an environment variable in a file.
 fn place_of(file: &str, text: &str, name: &str) -> String {
     let is_it = |at: &usize| {
         let rest = text[*at..].trim_start_matches("{env").trim_start();
@@ -146,7 +148,7 @@ fn bytes_of(folder: &Path, content: &Content, most: usize) -> Result<Vec<u8>, St
     let file = fs::File::open(folder.join(&content.file)).map_err(cannot)?;
     let length = file.metadata().map_err(cannot)?.len();
     let mut bytes = Vec::new();
-    // No more than that: a device has no length, and no end.
+    // Limits the length, since a device has neither length nor end.
     file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
     match bytes.len() {
         0 if most == LONGEST_MESSAGE => Err("is empty, and an empty message has no echo".to_owned()),
@@ -187,7 +189,7 @@ fn encode(population: &mut Population) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// The method that a request calls.
+/// Finds the method that a request calls.
 fn find(pool: &DescriptorPool, request: &Request) -> Result<MethodDescriptor, String> {
     let path = request.path.fixed_text().unwrap_or_default().trim_start_matches('/');
     let (service, method) = path.split_once('/').unwrap_or_default();
@@ -202,11 +204,11 @@ fn find(pool: &DescriptorPool, request: &Request) -> Result<MethodDescriptor, St
     })
 }
 
-/// The message of a call, from JSON.
+/// Encodes the message of a call from JSON.
 fn from_json(method: &MethodDescriptor, request: &Request) -> Result<Vec<u8>, String> {
     let text = match &request.body {
         None => "{}".to_owned(),
-        // Without variables.
+        // The text of a message contains no variables.
         Some(Body::Text(text)) => text.fixed_text().unwrap_or_default().to_owned(),
         Some(Body::Hex(_) | Body::Base64(_)) => unreachable!("only messages are written so"),
         Some(Body::File(content)) => match str::from_utf8(&content.bytes) {

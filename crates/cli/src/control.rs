@@ -1,4 +1,4 @@
-//! The control API of `throng agent`: clients for curl.
+//! The control API of `throng agent`, for individually controlled clients.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -10,19 +10,19 @@ use units::Count;
 
 use crate::{Failure, args::ControlArgs, listening, mistakes::Mistakes, plans, print_stdout};
 
-/// Where to serve it, and to whom.
+/// The address of the control API, and its token.
 pub(crate) struct Control {
     listen: SocketAddr,
     token: Option<Token>,
 }
 
-/// A control API that is served.
+/// A running control API.
 pub(crate) struct Served {
     api: Api,
     clients: Arc<Clients>,
 }
 
-/// Reads where to serve it, and the caps; none without `--listen`.
+/// Parses the flags of the control API and the caps; `None` without `--listen`.
 pub(crate) fn read(args: &ControlArgs, mistakes: &mut Mistakes) -> (Option<Control>, Caps) {
     let most =
         mistakes.read("--max-connections", args.max_connections.as_deref(), |text| {
@@ -47,7 +47,7 @@ pub(crate) fn read(args: &ControlArgs, mistakes: &mut Mistakes) -> (Option<Contr
 }
 
 impl Control {
-    /// Serves it from now on, and prints where.
+    /// Starts the API and prints its address.
     pub(crate) fn start(self, allow: Allow, caps: Caps) -> Result<Served, Failure> {
         let Control { listen, token } = self;
         let clients = Arc::new(Clients::new(Limits { allow, caps }, plans::resolve));
@@ -60,7 +60,7 @@ impl Control {
 }
 
 impl Served {
-    /// Serves no more, and closes its clients.
+    /// Ends the API and closes its clients.
     pub(crate) fn end(self) {
         self.api.end();
         self.clients.stop();

@@ -1,4 +1,4 @@
-//! `throng demo`: what is this, in one command.
+//! `throng demo`: shows what throng does, with a server of its own.
 
 use host::Root;
 use plan::{Flags, Live, flag};
@@ -12,10 +12,10 @@ use crate::{
 };
 
 const CONNECTIONS: u64 = 100_000;
-/// Of what fits this machine's memory, the demo takes this share at most.
+/// The demo uses at most one connection in this many that fit in memory.
 const SHARE: u64 = 2;
 
-/// Starts a server as a separate process, and runs against it.
+/// Starts a server as a separate process and runs a load against it.
 pub(crate) fn demo() -> Result<u8, Failure> {
     let interrupt = signals::interrupt()?;
     let server = OwnServer::start(&[])?;

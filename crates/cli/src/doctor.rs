@@ -1,4 +1,4 @@
-//! `throng doctor`: can this machine do it?
+//! `throng doctor`: checks whether this machine can generate a load.
 
 mod change;
 mod report;
@@ -9,7 +9,7 @@ use plan::{Flags, Plan, Sources, flag};
 use crate::{EXIT_MACHINE, Failure, args::DoctorArgs, message, plans, print_stdout};
 use report::Report;
 
-/// Checks, applies fixes with `--fix`, and reports; returns the exit status.
+/// Checks the machine, applies fixes with `--fix`, and reports; returns the exit status.
 pub(crate) fn doctor(args: &DoctorArgs, line: Flags) -> Result<u8, Failure> {
     let root = Root::real();
     if args.undo {
@@ -36,8 +36,8 @@ pub(crate) fn doctor(args: &DoctorArgs, line: Flags) -> Result<u8, Failure> {
     Ok(if report.verdict() == Severity::Refuse { EXIT_MACHINE } else { 0 })
 }
 
-/// Those of the plan. Without a target, loopback of the sources' family is assumed. Nothing is dialled, and nobody is asked for
-/// samples.
+/// The flags for the plan. Without a target, a loopback address of the sources' family is assumed. The observer is removed, because
+/// `doctor` does not make any connection.
 fn flags(line: Flags) -> Flags {
     let flags = line.without(&flag::OBSERVE).without(&flag::OBSERVE_TOKEN_FILE);
     let sources = flags.get(&flag::SOURCES).and_then(|text| Sources::parse(text).ok());
@@ -49,14 +49,14 @@ fn flags(line: Flags) -> Flags {
     flags.or(&flag::TARGET, format!("{scheme}://{host}:9"))
 }
 
-/// The first two digits: available memory varies between two readings.
+/// Rounds down to two digits, since available memory varies between two readings.
 fn about(connections: u64) -> u64 {
     let unit = 10u64.pow(connections.checked_ilog10().unwrap_or(0).saturating_sub(1));
     connections / unit * unit
 }
 
-/// `is_requested`: the user has given the number of connections; `again`: check this number once more, the capacity may have changed in the
-/// meantime.
+/// Checks the machine. `is_requested`: the user gave the number of connections. `again`: checks for this number, because the capacity
+/// may have changed since it was computed.
 fn examine(
     root: &Root,
     plan: &Plan,

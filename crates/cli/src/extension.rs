@@ -1,4 +1,4 @@
-//! `throng NAME` of a program `throng-NAME`, as git and cargo have it: beside this one, or on PATH.
+//! Extensions as in git and cargo: `throng NAME` executes `throng-NAME` from the folder of this program or from PATH.
 
 use std::{
     env,
@@ -10,13 +10,14 @@ use std::{
 
 use crate::Failure;
 
-/// Programs of this repository, which are built apart.
+/// Extensions that belong to throng's repository but are built separately.
 const OWN: [&str; 1] = ["lab"];
 
-/// Becomes the program of this command, if it is none of throng's own (`is_known`) and there is one.
+/// Replaces this process by the extension that the command names, if throng has no such command (`is_known`) and there is such an
+/// extension.
 ///
 /// # Errors
-/// It cannot be started, or is one of [`OWN`] that is not built.
+/// The extension cannot be started, or is one of [`OWN`] that has not been built.
 pub(crate) fn execute(args: &[OsString], is_known: impl Fn(&str) -> bool) -> Result<(), Failure> {
     let Some(name) = args.first().and_then(|name| name.to_str()) else { return Ok(()) };
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && !name.contains(['/', '.', ':']);
@@ -28,7 +29,7 @@ pub(crate) fn execute(args: &[OsString], is_known: impl Fn(&str) -> bool) -> Res
     let mut command = match found(&own, &program) {
         Some(path) => Command::new(path),
         None if !OWN.contains(&name) => return Ok(()),
-        // In the source folder, which is where it is of use, it need not be built first.
+        // In throng's source folder, `cargo run` builds it if necessary.
         None if Path::new("crates").join(name).join("Cargo.toml").is_file() => {
             let mut cargo = Command::new("cargo");
             cargo.args(["run", "--release", "--quiet", "--package", &program, "--"]);
@@ -42,7 +43,7 @@ pub(crate) fn execute(args: &[OsString], is_known: impl Fn(&str) -> bool) -> Res
             )]));
         }
     };
-    // It starts this one again, whatever it is called.
+    // The variable tells the extension which `throng` to start.
     let error = command.args(&args[1..]).env("THRONG", &own).exec();
     Err(Failure::machine(format!("{}: {error}", command.get_program().to_string_lossy())))
 }

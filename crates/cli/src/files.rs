@@ -1,5 +1,5 @@
-//! Files that a run writes. They are opened before it starts: one that cannot be written prevents the run, and a refused
-//! run changes and leaves no file.
+//! The files that a run writes. They are checked or opened before the run, so that a file that cannot be written prevents it. A run
+//! that is refused neither changes nor leaves any file.
 
 use std::{
     collections::BTreeMap,
@@ -22,27 +22,28 @@ use crate::{
     output::{STDOUT, Stream},
 };
 
-/// All files of a run.
+/// The files of a run.
 #[derive(Default)]
 pub(crate) struct Files {
-    /// By which flag each is written, so that no two write the same.
+    /// The flag that writes each file, to refuse two flags with the same file.
     flags: BTreeMap<PathBuf, String>,
-    /// Which flag writes to standard output.
+    /// The flag that writes to standard output.
     stdout: Option<String>,
-    /// Those that are written while the run lasts; what was in them goes when it begins.
+    /// The files that are written during the run. They are truncated when it begins.
     streams: Vec<File>,
-    /// By their identity: what goes again where the run is refused, and what goes at the end if nothing was written to it.
+    /// Files created here, with their device and inode numbers: removed if the run is refused, or if they are empty at the end.
     made: Vec<(PathBuf, (u64, u64))>,
+    /// Existing files that were opened: removed if they are empty at the end of a run.
     opened: Vec<(PathBuf, (u64, u64))>,
     folders: Vec<PathBuf>,
     begun: Arc<AtomicBool>,
 }
 
 impl Files {
-    /// A file that is written while the run lasts: nothing before the run begins.
+    /// Opens a file that is written during the run; its previous content is kept until the run begins.
     ///
     /// # Errors
-    /// It cannot be written, or another flag writes it.
+    /// The file cannot be written, or another flag writes to it.
     pub(crate) fn stream(&mut self, flag: &str, name: &str) -> Result<Stream, Failure> {
         if name == STDOUT {
             return self.claim(flag, name).map(|()| Stream::new(None, self.begun.clone()));
@@ -62,10 +63,10 @@ impl Files {
         Ok(Stream::new(Some(file), self.begun.clone()))
     }
 
-    /// A file that is written as a whole after the run; until then there is none, or what it was before.
+    /// Checks a file that is written as a whole after the run; it is not touched before.
     ///
     /// # Errors
-    /// It cannot be written, or another flag writes it.
+    /// The file cannot be written, or another flag writes to it.
     pub(crate) fn whole(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
         let failed = |e: io::Error| not_written(flag, Path::new(name), &e);
         if name != STDOUT {
@@ -74,7 +75,7 @@ impl Files {
         self.claim(flag, name)
     }
 
-    /// Checks that there is a place for `--json`.
+    /// Checks the file of `--json`.
     ///
     /// # Errors
     /// As [`Files::whole`].
@@ -82,15 +83,15 @@ impl Files {
         json.map_or(Ok(()), |file| self.whole("--json", file))
     }
 
-    /// Whether an output goes to standard output: then what is for people goes to standard error.
+    /// Whether an output goes to standard output; then messages and text go to standard error.
     pub(crate) fn has_stdout(&self) -> bool {
         self.stdout.is_some()
     }
 
-    /// A new folder with these files, all of them empty.
+    /// Creates a folder with these files, which are empty at first.
     ///
     /// # Errors
-    /// There is something in it, or it cannot be made.
+    /// The folder is not empty, or cannot be created.
     pub(crate) fn folder(&mut self, flag: &str, folder: &Path, names: &[&str]) -> Result<(), Failure> {
         let failed = |e: io::Error| not_written(flag, folder, &e);
         let missing: Vec<&Path> = folder.ancestors().take_while(|path| !path.exists()).collect();
@@ -107,7 +108,7 @@ impl Files {
         }
         for name in names {
             let path = folder.join(name);
-            // Another throng may have had the same idea.
+            // Another process of throng may be doing the same.
             let file = OpenOptions::new().write(true).create_new(true).open(&path);
             let file =
                 file.map_err(|e| if e.kind() == ErrorKind::AlreadyExists { is_used() } else { failed(e) })?;
@@ -116,7 +117,8 @@ impl Files {
         Ok(())
     }
 
-    /// Two flags for one file would spoil it. What is no file, as /dev/null, takes any number.
+    /// Registers the file of a flag, and refuses a second flag for it. Files that are not regular, such as /dev/null, can be used by
+    /// several.
     fn claim(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
         if name == STDOUT {
             return match self.stdout.replace(flag.to_owned()) {
@@ -146,12 +148,12 @@ impl Files {
     }
 }
 
-/// What cannot be opened, or written: all of it at once.
+/// Collects failures to open or write files, so that all are reported at once.
 #[derive(Default)]
 pub(crate) struct Refused(Option<Failure>);
 
 impl Refused {
-    /// What was opened; none where that failed, which is noted.
+    /// The opened file; if it could not be opened, adds the failure and returns `None`.
     pub(crate) fn note<T>(&mut self, opened: Result<T, Failure>) -> Option<T> {
         let failure = match opened {
             Ok(opened) => return Some(opened),
@@ -164,16 +166,16 @@ impl Refused {
         None
     }
 
-    /// Writes an output: one that fails, by an error in throng too, keeps no other from being written.
+    /// Runs `write` and adds its failure. Even a panic in it does not prevent other outputs from being written.
     pub(crate) fn attempt(&mut self, write: impl FnOnce() -> Result<(), Failure>) {
-        // An error in throng is reported at the end.
+        // A panic is reported at the end of the command.
         self.note(units::caught(write).unwrap_or(Ok(())));
     }
 
-    /// What was opened, if nothing was refused.
+    /// Returns `opened` if there were no failures.
     ///
     /// # Errors
-    /// Something was: the status is that of the first.
+    /// All failures, with the exit status of the first.
     pub(crate) fn end<T>(self, opened: Option<T>) -> Result<T, Failure> {
         match (self.0, opened) {
             (None, Some(opened)) => Ok(opened),
@@ -182,7 +184,7 @@ impl Refused {
     }
 }
 
-/// A file or a folder that cannot be written, with the fix.
+/// The error for a file or folder that cannot be written, with its fix.
 fn not_written(flag: &str, path: &Path, e: &io::Error) -> Failure {
     let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let why = match (e.kind(), missing) {
@@ -195,12 +197,12 @@ fn not_written(flag: &str, path: &Path, e: &io::Error) -> Failure {
     Failure::usage([format!("{flag} {}: cannot be written: {why}", path.display())])
 }
 
-/// Tries it, and leaves everything as it was.
+/// Checks that a file can be written, without changing anything.
 fn can_be_written(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(about) if about.is_file() => OpenOptions::new().append(true).open(path).map(|_| ()),
         Ok(about) if about.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        // To open a pipe would wait for its reader, and to close it would end it.
+        // Opening a pipe would wait for its reader, and closing it would end the reader's input.
         Ok(_) => access(path, Access::WRITE_OK).map_err(io::Error::from),
         Err(_) => {
             OpenOptions::new().write(true).create_new(true).open(path)?;
@@ -212,10 +214,10 @@ fn can_be_written(path: &Path) -> io::Result<()> {
 impl Sink for Files {
     fn begin(&mut self, _header: &Header) {
         for file in &self.streams {
-            // What is no file has nothing to cut off.
+            // Fails harmlessly for outputs that are not regular files.
             let _ = file.set_len(0);
         }
-        // Only now may anything be written: otherwise it would be truncated, or follow a hole.
+        // Writes are only allowed from now on: an earlier one would be truncated, or the file would begin with a hole.
         self.begun.store(true, Relaxed);
     }
 
@@ -223,7 +225,7 @@ impl Sink for Files {
 }
 
 impl Drop for Files {
-    /// Of a run that was refused nothing is left, and of one that was not no file without content.
+    /// Removes the files created for a run that was refused; otherwise all files that are empty.
     fn drop(&mut self) {
         let is_refused = !self.begun.load(Relaxed);
         let opened = if is_refused { &[][..] } else { &self.opened };
@@ -236,13 +238,13 @@ impl Drop for Files {
             }
         }
         for folder in self.folders.iter().rev() {
-            // Where there is something in it, it stays.
+            // Fails if the folder is not empty.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// By what a file is known, whatever its name.
+/// The identity of a file, independent of its name: device and inode number.
 fn identity(file: &File) -> io::Result<(u64, u64)> {
     file.metadata().map(|about| (about.dev(), about.ino()))
 }

@@ -1,4 +1,4 @@
-//! `throng find`: the largest load that the target sustains.
+//! `throng find`: searches for the largest load that the target sustains.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ use crate::{
     signals,
 };
 
-/// Searches; returns the exit status.
+/// Performs the search; returns the exit status.
 pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let Wanted { how, flags, plan, scenario } = read(args, flags)?;
     let ((by, dwell), plan) = (how.without_mistakes(), plans::settled(plan, true));
@@ -38,7 +38,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
         Some(most) => Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?,
     };
     let place = agent::place(&flags, scenario.as_ref(), cluster.as_ref(), &interrupt)?;
-    // The broker ends last: agents learn over it that the search is over.
+    // The broker is dropped last, because it tells agents that the search is over.
     let (_broker, mut agents) = place.map_or((None, None), |Place { link, job, broker }| {
         (broker, Some(Agents::new(link, job, interrupt.clone())))
     });
@@ -66,17 +66,17 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     output::end(status, outputs.write(&found, began))
 }
 
-/// Where the result goes, besides the terminal.
+/// The outputs besides the terminal.
 struct Outputs<'a> {
     json: Option<&'a str>,
-    /// The others: which flag each is of, its file, and how it is made of a search that began then.
+    /// The other outputs: flag, file, and the function that makes its content from the result and the time at which the search began.
     others: Vec<(&'static Flag, &'a str, Made)>,
 }
 
 type Made = fn(&FindSummary, Date) -> String;
 
 impl Outputs<'_> {
-    /// Checks that all of them can be written.
+    /// Checks that all outputs can be written.
     fn open(flags: &Flags) -> Result<Outputs<'_>, Failure> {
         let (mut files, mut refused) = (Files::default(), Refused::default());
         let json = flags.get(&flag::JSON);
@@ -92,14 +92,14 @@ impl Outputs<'_> {
         refused.end(Some(Outputs { json, others }))
     }
 
-    /// Writes them, and the text to what is left: each, even if others fail.
+    /// Writes all outputs, even if some fail. The text goes to standard error if an output goes to standard output.
     fn write(&self, found: &FindSummary, began: Date) -> Result<(), Failure> {
         let text = view::find_text(found, &found.unit);
         let mut missing = Refused::default();
         for (flag, file, made) in &self.others {
             missing.attempt(|| output::write(&flag.place(), file, &made(found, began)));
         }
-        // One of them at most goes to standard output.
+        // At most one output may go to standard output.
         let is_taken = self.others.iter().any(|(_, file, _)| *file == STDOUT);
         if is_taken {
             missing.note(crate::print_text(&text, true));
@@ -112,7 +112,7 @@ impl Outputs<'_> {
     }
 }
 
-/// The form of a report, by the name of its file. What goes to standard output is HTML.
+/// The format of a report, by the extension of its file; HTML for standard output.
 fn report(file: &str) -> Result<Made, Failure> {
     match Path::new(file).extension().and_then(|ending| ending.to_str()) {
         _ if file == STDOUT => Ok(view::search_report_html),
@@ -124,38 +124,38 @@ fn report(file: &str) -> Result<Made, Failure> {
     }
 }
 
-/// The same for as long as it takes: how many steps a search has is not known.
+/// The plan with holds that do not end, because the duration of a search is not known.
 fn endless(plan: Plan) -> Plan {
     let stages = plan.stages.iter().map(|stage| Stage { hold: Hold::Forever, ..stage.clone() }).collect();
     Plan { stages, ..plan }
 }
 
-/// Whether agents are to be launched.
+/// Whether agents are to be launched for the search.
 fn is_launched(flags: &Flags) -> bool {
     flags.get(&flag::FLEET).is_some_and(Kubernetes::is_meant)
 }
 
-/// A command line, read.
+/// A parsed command line.
 struct Wanted {
     how: How,
-    /// Of each step, with what says where it takes place and where the result goes.
+    /// The flags for each step, and those for the fleet and the outputs.
     flags: Flags,
-    /// Not settled yet.
+    /// The plan, whose names have not been settled to an address family yet ([`plans::settled`]).
     plan: Plan,
     scenario: Option<Scenario>,
 }
 
-/// What is wrong with the arguments, without a single dial.
+/// The mistakes in the arguments; nothing is dialled.
 pub(crate) fn mistakes(args: &FindArgs, flags: &Flags) -> Vec<String> {
     read(args, flags.clone()).err().map_or_else(Vec::new, |failure| failure.lines)
 }
 
-/// Reads the command line; all mistakes at once.
+/// Parses the command line; reports all mistakes at once.
 fn read(args: &FindArgs, flags: Flags) -> Result<Wanted, Failure> {
     let mut mistakes = Mistakes::default();
     let refused = flags.refused(|flag, value| refused_by_find(flag, value).map(str::to_owned));
     refused.iter().for_each(|mistake| mistakes.add(mistake));
-    // One line for each: what is refused is not read.
+    // Each flag gets at most one message: a refused flag is not parsed.
     let is_refused = |flag: &&&Flag| flags.all(flag).any(|value| refused_by_find(flag, value).is_some());
     let taken = FLAGS.iter().filter(is_refused).fold(flags.clone(), |taken, flag| taken.without(flag));
     let asked =

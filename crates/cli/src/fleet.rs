@@ -1,4 +1,4 @@
-//! `throng fleet`: agents, and runs on them.
+//! `throng fleet`: commands for agents and for runs on them.
 
 pub(crate) mod broker;
 mod serve;
@@ -16,12 +16,12 @@ use crate::{
     nats, print_stdout,
 };
 
-/// Some agents could not do it.
+/// Exit status if some agents could not execute the command.
 const EXIT_SOME: u8 = 1;
-/// Longer than the two measurements of a calibration, and what is around them.
+/// Timeout of a calibration: longer than its two measurements together.
 const CALIBRATES_WITHIN: Nanos = Nanos::from_secs(120);
 
-/// Does it; returns the exit status.
+/// Executes the command; returns the exit status.
 pub(crate) fn fleet(args: &FleetArgs, flags: &Flags) -> Result<u8, Failure> {
     match &args.verb {
         FleetVerb::Ls { at, json } => {
@@ -59,7 +59,7 @@ fn operator(at: &AtServer, flags: &Flags) -> Result<Operator, Failure> {
     nats::link("--nats", &server).map(Operator::new)
 }
 
-/// At least one agent.
+/// Sends a request to agents; an error if there are none.
 fn ask(operator: &Operator, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, Failure> {
     let agents = operator.ask(names, request).map_err(Failure::machine)?;
     if agents.is_empty() {
@@ -91,7 +91,7 @@ fn calibrate(at: &AtServer, flags: &Flags, agents: &[String], duration: &str) ->
     Ok(status)
 }
 
-/// The time of each of the two measurements of a calibration.
+/// Parses the duration of each of a calibration's two measurements.
 fn calibration_time(text: &str) -> Result<Nanos, String> {
     let time = Nanos::parse(text).ok().filter(|time| *time > Nanos::ZERO);
     time.ok_or_else(|| format!("{text:?} is not a time; use {CALIBRATION}"))
@@ -104,7 +104,7 @@ fn command(AtRun { server, run }: &AtRun, flags: &Flags, request: RunRequest) ->
     Ok(0)
 }
 
-/// `connections=200k`, `load=50%`
+/// Parses `connections=200k` or `load=50%`.
 fn requested(text: &str) -> Result<RunRequest, String> {
     match text.split_once('=') {
         Some(("connections", n)) => match Count::parse(n) {

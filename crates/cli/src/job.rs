@@ -1,16 +1,16 @@
-//! What a run asks of its fleet, for `throng run --fleet` and for runs by HTTP.
+//! The job of a run for its fleet, for `throng run --fleet` and for runs started through the API.
 
 use fleet::{Job, OnLost, Shares};
 use plan::{Flags, flag};
 
 use crate::{mistakes::Mistakes, plans::Scenario};
 
-/// The flags and the scenario of a run as its agents are given them.
+/// The job for agents: flags, scenario, and how the fleet shares the load.
 pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mistakes) -> Job {
     let agents = agents(flags, mistakes);
     let on_lost = mistakes.read("--on-lost", flags.get(&flag::ON_LOST), OnLost::parse).unwrap_or_default();
     let shares = mistakes.read("--share", flags.get(&flag::SHARE), Shares::parse).unwrap_or_default();
-    // Who samples the target is the coordinator.
+    // Only the coordinator samples the target.
     let observers = [&flag::OBSERVE, &flag::OBSERVE_TOKEN_FILE];
     let flags = observers.into_iter().fold(flags.clone().without_place(), Flags::without);
     Job {
@@ -23,7 +23,7 @@ pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mi
     }
 }
 
-/// How many agents are to take part, if that is said.
+/// Parses the required number of agents; `None` if it is not given.
 pub(crate) fn agents(flags: &Flags, mistakes: &mut Mistakes) -> Option<u32> {
     mistakes.read("--agents", flags.get(&flag::AGENTS), |text| match text.parse() {
         Ok(n @ 1..) => Ok(n),

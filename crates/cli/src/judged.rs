@@ -1,4 +1,4 @@
-//! `--junit` and `--markdown`: what CI shows of a run. Both are written after it.
+//! `--junit` and `--markdown`: results of a run for CI, written after the run.
 
 use plan::Outputs;
 use samples::{RunRecord, Summary};
@@ -10,14 +10,14 @@ use crate::{
     output,
 };
 
-/// The files of a run that is about to begin.
+/// The files for the results of a run.
 pub(crate) struct Judged {
     junit: Option<String>,
     markdown: Option<String>,
 }
 
 impl Judged {
-    /// Checks that both can be written.
+    /// Checks that the files can be written.
     pub(crate) fn open(outputs: &Outputs, files: &mut Files) -> Result<Judged, Failure> {
         let mut refused = Refused::default();
         for (flag, file) in [("--junit", &outputs.junit), ("--markdown", &outputs.markdown)] {
@@ -28,20 +28,20 @@ impl Judged {
         refused.end(Some(Judged { junit: outputs.junit.clone(), markdown: outputs.markdown.clone() }))
     }
 
-    /// Writes them.
+    /// Writes the files.
     pub(crate) fn write(&self, run: &RunRecord, summary: &Summary) -> Result<(), Failure> {
         let mut missing = Refused::default();
         if let Some(file) = &self.junit {
             missing.note(output::write("--junit", file, &view::junit(run, summary)));
         }
-        // A job's summary has what its earlier steps wrote.
+        // Appended, because the file is the summary of a CI job, to which earlier steps have written.
         if let Some(file) = &self.markdown {
             missing.note(output::append("--markdown", file, &view::job_summary(run, summary)));
         }
         missing.end(Some(()))
     }
 
-    /// Writes those of a stored run.
+    /// Writes the files for a stored run.
     pub(crate) fn write_stored(&self, stored: &StoredRun) -> Result<(), Failure> {
         let flags = [("--junit", &self.junit), ("--markdown", &self.markdown)];
         match (&stored.summary, flags.iter().find(|(_, file)| file.is_some())) {

@@ -1,10 +1,10 @@
-//! Addresses at which throng is to listen.
+//! Errors of addresses on which throng is to listen.
 
 use std::{io, net::SocketAddr};
 
 use crate::Failure;
 
-/// Why nothing listens at an address that a flag names, with the fix.
+/// The error if the address of a flag cannot be used, with its fix.
 pub(crate) fn refused(flag: &str, at: SocketAddr, why: &io::Error) -> Failure {
     let why = match why.kind() {
         io::ErrorKind::AddrInUse => {

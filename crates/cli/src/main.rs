@@ -1,4 +1,4 @@
-//! throng: how many connections can a server hold, what does each cost, and what stops it?
+//! The command line of throng. Each command is a module; this file dispatches, and prints results and messages.
 
 mod again;
 mod agent;
@@ -50,13 +50,13 @@ use output::STDOUT;
 use plan::Flags;
 use store::StoredAs;
 
-/// Usage error.
+/// Exit status: usage error.
 const EXIT_USAGE: u8 = 2;
-/// This machine cannot do it.
+/// Exit status: this machine cannot do what was requested.
 const EXIT_MACHINE: u8 = 3;
-/// Throng itself has failed: the verdict of a run is `invalid` then.
+/// Exit status: internal error of throng. The verdict of a run is then `invalid`.
 const EXIT_FAILED: u8 = 4;
-/// Ended by a signal.
+/// Exit status: ended by a signal.
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     ExitCode::from(if failure.is_some() { EXIT_FAILED } else { status })
 }
 
-/// Says, once, that throng itself has failed, and what to report.
+/// Reports an internal error of throng once, with what to include in a bug report.
 fn report_failure(failure: &units::Failure) {
     static IS_SAID: Once = Once::new();
     IS_SAID.call_once(|| {
@@ -99,7 +99,7 @@ fn report_failure(failure: &units::Failure) {
     });
 }
 
-/// Does what the command line says; returns the exit status.
+/// Executes the command line; returns the exit status.
 fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
     match verb {
         Verb::Demo => demo::demo(),
@@ -124,7 +124,7 @@ fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
     }
 }
 
-/// What clap refuses of a command line, and what is wrong with the rest of it.
+/// The usage error for a command line that clap refuses; it also contains mistakes in the arguments that clap accepted.
 fn usage(Refused { mistakes, rest, help }: Refused) -> Failure {
     let others = match &rest {
         Some((Verb::Run, flags)) => plans::mistakes(flags),
@@ -135,7 +135,7 @@ fn usage(Refused { mistakes, rest, help }: Refused) -> Failure {
     Failure::usage(mistakes.into_iter().chain(others).chain([help]))
 }
 
-/// Why a command failed, and its exit status.
+/// Why a command failed, with its exit status.
 struct Failure {
     status: u8,
     lines: Vec<String>,
@@ -150,13 +150,13 @@ impl Failure {
         Failure { status: EXIT_MACHINE, lines: what.to_string().lines().map(str::to_owned).collect() }
     }
 
-    /// The same, unless a signal ended it.
+    /// A failure while waiting; if a signal ended the wait, with the status for that.
     fn waiting(what: impl ToString, interrupt: &Interrupt) -> Failure {
         let status = if interrupt.is_set() { EXIT_INTERRUPTED } else { EXIT_MACHINE };
         Failure { status, ..Failure::machine(what) }
     }
 
-    /// Outputs of a run that are missing: where it is stored, how they are written later.
+    /// Adds how to write missing outputs later, if the run is stored.
     fn of_stored(mut self, stored: Option<StoredAs>) -> Failure {
         let later = |id: &str| {
             format!(
@@ -167,19 +167,19 @@ impl Failure {
         self
     }
 
-    /// A signal ended it before there was a run; `state`: how far it was.
+    /// A failure because a signal came before the run began; `state` is how far the preparation was.
     fn interrupted(place: &str, state: impl std::fmt::Display) -> Failure {
         let why = format!("{place}: interrupted before the run began: {state}");
         Failure { status: EXIT_INTERRUPTED, ..Failure::machine(why) }
     }
 }
 
-/// A message of throng to the person.
+/// Prints a message for the user.
 fn message(line: &str) {
     print_stderr(&format!("throng: {line}"));
 }
 
-/// To the person, on standard error, or, while the live view has the terminal, there. It never waits for a reader.
+/// Prints to standard error, or to the live view while that uses the terminal. Never waits for a reader.
 fn print_stderr(text: &str) {
     let text = &*units::printable(text);
     if !view::keep_for_later(text) {
@@ -187,15 +187,15 @@ fn print_stderr(text: &str) {
     }
 }
 
-/// Prints the result as text to standard output, and writes it as JSON to the file of `--json`. With `--json -` the JSON
-/// goes to standard output and the text to standard error. Both are tried, even if one fails.
+/// Prints the result as text to standard output, and writes it as JSON to the file of `--json`. With `--json -`, the JSON goes to
+/// standard output and the text to standard error. Both are attempted, even if one fails.
 ///
 /// # Errors
-/// One of them could not be written: the disk is full, or the reader is gone.
+/// An output could not be written, because the disk is full or a pipe is closed.
 fn print_result(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Result<(), Failure> {
     let is_taken = json_to == Some(STDOUT);
     let mut missing = files::Refused::default();
-    // A file first: it does not wait for the reader of standard output.
+    // The file first, because it does not depend on a reader of standard output.
     if let Some(file) = json_to.filter(|_| !is_taken) {
         missing.note(output::write("--json", file, &json()));
         missing.note(print_text(text, false));
@@ -206,7 +206,7 @@ fn print_result(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String
     missing.end(Some(()))
 }
 
-/// Prints the result as text: to standard error, if standard output is taken by another output.
+/// Prints the result as text; to standard error, if another output goes to standard output.
 ///
 /// # Errors
 /// As [`print_result`].
@@ -218,10 +218,10 @@ fn print_text(text: &str, is_taken: bool) -> Result<(), Failure> {
     write_stdout(text).map_err(unwritten)
 }
 
-/// Prints what was asked for to standard output. A reader that has seen enough, as `head` has, is no error.
+/// Prints to standard output. A closed pipe is not an error: readers such as `head` stop early.
 ///
 /// # Errors
-/// The disk is full.
+/// The text could not be written, because the disk is full.
 fn print_stdout(text: &str) -> Result<(), Failure> {
     match write_stdout(text) {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -230,10 +230,10 @@ fn print_stdout(text: &str) -> Result<(), Failure> {
 }
 
 fn write_stdout(text: &str) -> io::Result<()> {
-    // In order, where both are the same terminal.
+    // Keeps the order of messages and output on the same terminal.
     view::flush_messages();
     let mut out = stdout();
-    // Names and reasons come from other machines.
+    // Names and reasons may come from other machines, so control characters are replaced.
     out.write_all(units::printable(text).as_bytes())?;
     out.flush()
 }

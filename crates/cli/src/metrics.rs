@@ -1,4 +1,4 @@
-//! Where the metrics of a run go, according to its flags.
+//! Creates the exporters of a run from its flags.
 
 use std::{env, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     listening, message,
 };
 
-/// The files that the metrics of a run go to; `bundled`: the file of its bundle. One that cannot be opened stops the run before it starts.
+/// The exporters to files; `bundled` is the file in a bundle. A file that cannot be opened prevents the run.
 pub(crate) fn exporters(
     outputs: &Outputs,
     bundled: Option<&str>,
@@ -25,7 +25,7 @@ pub(crate) fn exporters(
     Ok(exporters)
 }
 
-/// Adds the services that they go to. A port in use stops the run before it starts.
+/// Adds the exporters to services. A port in use prevents the run.
 pub(crate) fn add_services(exporters: &mut Exporters, outputs: &Outputs) -> Result<(), Failure> {
     for server in push_servers(outputs)? {
         exporters.push(server, Arc::new(message));
@@ -40,7 +40,7 @@ pub(crate) fn add_services(exporters: &mut Exporters, outputs: &Outputs) -> Resu
     Ok(())
 }
 
-/// Files of metrics; `bundled`: that of a bundle.
+/// Adds the exporters to files; `bundled` is the file in a bundle.
 pub(crate) fn add_files(
     exporters: &mut Exporters,
     outputs: &Outputs,
@@ -77,7 +77,7 @@ fn parquet(_: &mut Exporters, file: &str, _: &mut Files) -> Result<(), Failure> 
     Err(Failure::usage([format!("--parquet: {fix}: {file:?}")]))
 }
 
-/// Where metrics are pushed.
+/// The servers to which metrics are pushed.
 pub(crate) fn push_servers(outputs: &Outputs) -> Result<Vec<PushServer>, Failure> {
     let server = |form, url: &PostUrl, token| {
         let PostUrl { at, host, path } = url.clone();
@@ -89,7 +89,7 @@ pub(crate) fn push_servers(outputs: &Outputs) -> Result<Vec<PushServer>, Failure
     influx.into_iter().chain(otlp).collect()
 }
 
-/// The token that InfluxDB wants.
+/// The token for InfluxDB, if any.
 fn influx_token(influx: &Influx) -> Result<Option<String>, Failure> {
     let token = match &influx.token_file {
         None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),

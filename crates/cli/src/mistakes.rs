@@ -1,15 +1,15 @@
-//! Arguments of a command that are no flags of a plan: all mistakes in them at once.
+//! Collects mistakes in a command's arguments, so that all are reported at once. Flags of a plan have their own parser.
 
 use std::{fmt::Display, net::SocketAddr};
 
 use crate::Failure;
 
-/// What is wrong with the arguments read so far.
+/// The mistakes found so far.
 #[derive(Default)]
 pub(crate) struct Mistakes(Vec<String>);
 
 impl Mistakes {
-    /// The value of an argument; none where it is absent or a mistake.
+    /// Parses the value of an argument; `None` if it is absent or wrong.
     pub(crate) fn read<T, E: Display>(
         &mut self,
         flag: &str,
@@ -19,7 +19,7 @@ impl Mistakes {
         parse(text?).map_err(|why| self.add(format_args!("{flag}: {why}"))).ok()
     }
 
-    /// An address with its port, or a port alone at the address of the usual one, `usual`; where it is a mistake, one on loopback.
+    /// Parses an address, or a port that is combined with the host of `usual`. If it is wrong, returns an address on loopback.
     pub(crate) fn address(&mut self, flag: &str, text: &str, usual: &str) -> SocketAddr {
         let wrong = |_| format!("{text:?} is not an address; use {usual}");
         let at_usual = |port: u16| usual.parse().map(|usual: SocketAddr| SocketAddr::new(usual.ip(), port));
@@ -31,7 +31,7 @@ impl Mistakes {
         address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 
-    /// One more; the same is reported once.
+    /// Adds a mistake, unless the same message has been added before.
     pub(crate) fn add(&mut self, mistake: impl Display) {
         let mistake = mistake.to_string();
         if !self.0.contains(&mistake) {
@@ -39,10 +39,10 @@ impl Mistakes {
         }
     }
 
-    /// What was read.
+    /// Returns `read` if there are no mistakes.
     ///
     /// # Errors
-    /// There are mistakes in it.
+    /// The mistakes.
     pub(crate) fn end<T>(self, read: T) -> Result<T, Failure> {
         if self.0.is_empty() { Ok(read) } else { Err(Failure::usage(self.0)) }
     }

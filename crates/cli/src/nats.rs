@@ -1,4 +1,4 @@
-//! The NATS server of a fleet, as flags and the environment name it. Variables are those of the `nats` command.
+//! The NATS server of a fleet and its credentials, from flags or from the environment variables that the `nats` command uses.
 
 use std::{
     env, fs,
@@ -14,7 +14,7 @@ use run::Interrupt;
 
 use crate::{Failure, message, mistakes::Mistakes, plans};
 
-/// Longer files are no credentials.
+/// Maximum number of bytes read from a credentials file.
 const MOST: u64 = 1 << 20;
 
 /// Whether the environment names a server.
@@ -22,7 +22,7 @@ pub(crate) fn has_url() -> bool {
     variable("NATS_URL").is_some()
 }
 
-/// The server at a URL, or at `NATS_URL`; `place`: the flag that names the URL.
+/// The server at this URL, or else at `NATS_URL`; `place` is the flag for the URL.
 pub(crate) fn server(
     place: &str,
     url: Option<&str>,
@@ -43,7 +43,7 @@ pub(crate) fn server(
     Some(server)
 }
 
-/// Nothing logs in to a server where none is named.
+/// Refuses flags with credentials if no server is named.
 pub(crate) fn refuse_access(flags: &Flags, mistakes: &mut Mistakes) {
     let access = [
         &flag::NATS_CREDS,
@@ -58,19 +58,19 @@ pub(crate) fn refuse_access(flags: &Flags, mistakes: &mut Mistakes) {
     }
 }
 
-/// A connection for a command that ends where there is none.
+/// Connects for a command that fails if there is no server.
 pub(crate) fn link(place: &str, server: &Server) -> Result<Link, Failure> {
     Link::connect(server, say()).map_err(|why| failure(place, &why))
 }
 
-/// The same for a run, unless this ends it before.
+/// As [`link`], for a run; ends with an error if `interrupt` is set.
 pub(crate) fn link_unless(interrupt: &Interrupt, place: &str, server: &Server) -> Result<Link, Failure> {
     let link = Link::connect_unless(&|| interrupt.is_set(), server, say());
     link.map_err(|why| failure(place, &why))?
         .ok_or_else(|| Failure::interrupted(place, format_args!("there was no connection to {server} yet")))
 }
 
-/// A connection for a service, which waits for a server that is away; `None`: stopped before.
+/// Connects for a service, which waits until the server can be reached; `None` if `stop` is set before.
 pub(crate) fn join(place: &str, server: &Server, stop: &AtomicBool) -> Result<Option<Link>, Failure> {
     Link::join(server, stop, say()).map_err(|why| failure(place, &why))
 }
@@ -87,7 +87,7 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What logs in: as flags say, otherwise as the environment does.
+/// The credentials from the flags, or else from the environment.
 fn access(flags: &Flags, mistakes: &mut Mistakes) -> Option<Access> {
     let mut access = Access::default();
     let mut is_whole = true;
@@ -133,10 +133,10 @@ fn access(flags: &Flags, mistakes: &mut Mistakes) -> Option<Access> {
     is_whole.then_some(access)
 }
 
-/// A file with a secret, which not every user of this machine may read.
+/// Reads a file with a secret; refuses it if other users can read it.
 fn secret_in(file: &str) -> Result<String, String> {
     let open = fs::File::open(file).map_err(|e| format!("{file}: {e}"))?;
-    // Checked on the open file: it cannot be replaced in between.
+    // Checks the open file, so that it cannot be replaced between check and use.
     let mode = open.metadata().map_err(|e| format!("{file}: {e}"))?.permissions().mode() & 0o7777;
     if mode & 0o007 != 0 {
         return Err(format!("all users can access this file; run chmod 600 {file}: mode {mode:04o}"));
@@ -146,13 +146,13 @@ fn secret_in(file: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err(format!("{file}: the file is empty")) } else { Ok(text) }
 }
 
-/// The seed alone, or among comments as `nk` and `nsc` write it.
+/// The seed of an nkey, which `nk` and `nsc` write among comments.
 fn seed_in(text: &str) -> String {
     let seed = text.lines().map(str::trim).find(|line| line.starts_with("SU"));
     seed.unwrap_or(text.trim()).to_owned()
 }
 
-/// Whether a key is that of a certificate, and both can be used: NATS would say so only when it is dialled.
+/// Checks that certificate and key belong together; NATS would report that only when connecting.
 fn check_pair(certificate: &Path, key: &Path) -> Result<(), String> {
     let text = |path: &Path| plans::pem_text(path).map_err(|why| format!("{}: {why}", path.display()));
     let identity = tls::Identity { certificates: text(certificate)?, key: text(key)? };

@@ -1,4 +1,4 @@
-//! `--by PATH` and `--by streams`: a number of the scenario file, or of a flag, that a search makes larger.
+//! Searches by a number: `--by PATH` varies a number in the scenario file, `--by streams` a flag.
 
 use plan::{Flags, Mistake, Plan, flag, scenario::Number};
 use run::{By, Variant};
@@ -6,22 +6,22 @@ use units::Count;
 
 use crate::plans;
 
-/// Makes the plans of a search: of files of this machine, or of what a request has.
+/// Makes the plans of a search. Implementations differ in where files come from: this machine, or a request to the API.
 pub(crate) trait Plans: Send + Sync + 'static {
-    /// The text of this scenario file.
+    /// The text of the scenario file.
     ///
     /// # Errors
-    /// It cannot be read, with the reason.
+    /// The scenario file cannot be read.
     fn scenario(&self, file: &str) -> Result<String, String>;
 
-    /// The plan of these flags; of the scenario file that they name, where that has this text.
+    /// The plan for these flags. `scenario` contains the name and the modified text of the scenario file.
     ///
     /// # Errors
-    /// There can be none, with the first reason.
+    /// There is a mistake in the flags or in the scenario; the first one is reported.
     fn plan(&self, flags: &Flags, scenario: Option<(&str, &str)>) -> Result<Plan, String>;
 }
 
-/// Of a command line: its scenario, and what that names, are files of this machine.
+/// Plans for a command line: the scenario and the files that it names are files of this machine.
 pub(crate) struct Files;
 
 impl Plans for Files {
@@ -39,15 +39,15 @@ impl Plans for Files {
     }
 }
 
-/// The number at this path of the scenario file that the flags name.
+/// Finds the number at this path in the scenario file that the flags name.
 ///
 /// # Errors
-/// There is none, with the place and those that there are.
+/// There is no such number; the message contains the position and the existing paths.
 pub(crate) fn read(path: &str, file: &str, flags: &Flags, plans: impl Plans) -> Result<By, String> {
     let text = plans.scenario(file)?;
     let number = Number::find(file, &text, path).map_err(|mistake| mistake.to_string())?;
     let (value, unit) = (number.value, number.unit.clone());
-    // A step lasts as long as the search says.
+    // The search determines the duration of a step.
     let (file, flags) = (file.to_owned(), flags.clone().without(&flag::DURATION));
     let make = move |load| {
         let text = number.replaced(&text, load);
@@ -57,7 +57,7 @@ pub(crate) fn read(path: &str, file: &str, flags: &Flags, plans: impl Plans) -> 
     Ok(By::number(path, (value, &unit), make))
 }
 
-/// Streams of a connection (`--streams`) where there is no scenario file; `flags` are those of a step.
+/// Streams per connection (`--streams`), for use without a scenario file; `flags` are those of a step.
 pub(crate) fn streams(flags: Flags, plans: impl Plans) -> By {
     let given = flags.get(&flag::STREAMS).and_then(|n| Count::parse(n).ok());
     let flags = flags.without(&flag::STREAMS);

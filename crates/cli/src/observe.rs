@@ -1,4 +1,4 @@
-//! `throng observe`: how the target and its host fare, for a run elsewhere.
+//! `throng observe`: serves samples of the target and its host to runs on other machines.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::atomic::Ordering::Relaxed};
 
@@ -15,13 +15,14 @@ pub(crate) mod over_nats;
 
 use crate::{Failure, args::ObserveArgs, listening, mistakes::Mistakes, nats, print_stdout, signals};
 
-/// Maximum of remembered targets; more are likely a mistake.
+/// Maximum number of observed sets of ports; when it is exceeded, the least recently requested is dropped.
 const MAX_WATCHES: usize = 16;
-/// A younger sample is returned again: CPU shares need some time to be meaningful, and requests cannot overload this host.
+/// Minimum age of a sample before a new one is taken: CPU shares need a period to be meaningful, and requests must not overload this
+/// host.
 const FRESH: Nanos = Nanos::from_millis(500);
-/// How long it waits for a request before it looks for the order to stop.
+/// Maximum wait for a request before the stop flag is checked.
 const LOOKS: Nanos = Nanos::from_millis(100);
-/// Without a listener, the target is searched for again this often.
+/// Interval between searches for the target if no process listens.
 const SEARCH: Nanos = Nanos::from_secs(5);
 
 /// Serves until a signal; returns the exit status.
@@ -33,7 +34,7 @@ pub(crate) fn observe(args: &ObserveArgs, flags: &Flags) -> Result<u8, Failure> 
     let failed = |e: std::io::Error| listening::refused("--listen", listen, &e);
     let server = Server::bind(listen, token, only).map_err(failed)?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
-    // Last: a reader of this line may send a signal immediately.
+    // Printed last, because a reader of this line may send a signal at once.
     print_stdout(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());
     server.serve(&stop, |ports| Ok(watches.sample(ports))).map_err(failed)?;
@@ -65,7 +66,7 @@ fn joined(args: &ObserveArgs, flags: &Flags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Where to listen, the token that it requires, and the only port to sample; all mistakes at once.
+/// The address to listen on, the required token, and the only port that may be sampled; reports all mistakes at once.
 fn read_args(args: &ObserveArgs, flags: &Flags) -> Result<(SocketAddr, Option<Token>, Option<u16>), Failure> {
     let mut mistakes = Mistakes::default();
     nats::refuse_access(flags, &mut mistakes);
@@ -92,7 +93,7 @@ fn only_port(args: &ObserveArgs, mistakes: &mut Mistakes) -> Option<u16> {
     })
 }
 
-/// The requested targets, by their ports.
+/// The observed targets, by their ports.
 struct Watches {
     root: Root,
     clock: Clock,
@@ -115,7 +116,7 @@ impl Watches {
         let now = self.clock.now();
         if !self.known.contains_key(ports) {
             if self.known.len() >= MAX_WATCHES {
-                // The least recently requested one.
+                // Drops the least recently requested one.
                 let oldest =
                     self.known.iter().min_by_key(|(_, known)| known.sampled).map(|(ports, _)| ports.clone());
                 oldest.and_then(|ports| self.known.remove(&ports));
@@ -131,7 +132,7 @@ impl Watches {
         if !known.watch.is_alive() && now.since(known.searched) >= SEARCH {
             known.searched = now;
             let found = Watch::new(&self.root, ports, &::run::listeners(&self.root));
-            // One that has ended is reported until another replaces it.
+            // A target that has ended is reported until another process replaces it.
             if found.is_alive() {
                 known.watch = found;
             }

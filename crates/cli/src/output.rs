@@ -1,4 +1,4 @@
-//! What a command writes: each file whole or not at all, or to standard output, `-`.
+//! Writes the outputs of commands: each file is written completely or not at all. The name `-` stands for standard output.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,13 +15,13 @@ use units::file_error;
 
 use crate::{EXIT_MACHINE, Failure, print_stdout};
 
-/// What stands for standard output instead of a file.
+/// The name that stands for standard output.
 pub(crate) const STDOUT: &str = "-";
 
-/// Writes a text: the file has all of it, or is as it was before.
+/// Writes a text to a file, or to standard output. If that fails, the file keeps its previous content.
 ///
 /// # Errors
-/// It is not written; with the fix.
+/// The text cannot be written; the message contains the fix.
 pub(crate) fn write(flag: &str, name: &str, text: &str) -> Result<(), Failure> {
     match name {
         STDOUT => print_stdout(text),
@@ -30,7 +30,7 @@ pub(crate) fn write(flag: &str, name: &str, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The same with what another file has.
+/// As [`write`], with the content of another file.
 ///
 /// # Errors
 /// As [`write`].
@@ -39,7 +39,7 @@ pub(crate) fn copy(flag: &str, name: &str, from: &str) -> Result<(), Failure> {
     replace(Path::new(name), &copied).map_err(|e| unwritten(flag, name, &e))
 }
 
-/// Adds a text to the end of a file: all of it, or nothing.
+/// Appends a text to a file, completely or not at all.
 ///
 /// # Errors
 /// As [`write`].
@@ -55,15 +55,16 @@ pub(crate) fn append(flag: &str, name: &str, text: &str) -> Result<(), Failure> 
     if name == STDOUT { print_stdout(text) } else { append().map_err(|e| unwritten(flag, name, &e)) }
 }
 
-/// An output that is missing; its fix.
+/// The error for an output that could not be written, with its fix.
 pub(crate) fn unwritten(flag: &str, name: &str, e: &io::Error) -> Failure {
     Failure::machine(format!("{flag} {name}: not written: {}", file_error(e)))
 }
 
-/// The end of a command whose result has this exit status: an output that is missing is one more failure, and no result is lost by it.
+/// Combines a command's exit status with the result of writing its outputs. A missing output turns success into a failure, and does
+/// not hide another status.
 ///
 /// # Errors
-/// Something is missing.
+/// An output is missing.
 pub(crate) fn end(status: u8, written: Result<(), Failure>) -> Result<u8, Failure> {
     match written {
         Ok(()) => Ok(status),
@@ -74,9 +75,10 @@ pub(crate) fn end(status: u8, written: Result<(), Failure>) -> Result<u8, Failur
 
 type Fill<'a> = &'a dyn Fn(&mut File) -> io::Result<()>;
 
-/// Fills a new file, which then takes the place of this one.
+/// Writes a new file that replaces the one at this path.
 fn replace(path: &Path, fill: Fill) -> io::Result<()> {
-    // A link stays one. What is behind these is open already, and has no other name.
+    // The target of a symbolic link is replaced, not the link. Files below /dev and /proc are open descriptors, which cannot be
+    // replaced.
     let is_open =
         ["/dev/std", "/dev/fd/", "/proc/"].iter().any(|own| path.to_string_lossy().starts_with(own));
     let path = &*fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -87,7 +89,7 @@ fn replace(path: &Path, fill: Fill) -> io::Result<()> {
         about => about.is_ok(),
     };
     match by_another(path, fill) {
-        // A folder that is not ours, or a file that is mounted by itself.
+        // The folder is not writable, or the file is a mount point: overwrites the file instead.
         Err(e) if is_there && matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ResourceBusy) => {
             in_place(path, fill)
         }
@@ -110,7 +112,7 @@ fn by_another(path: &Path, fill: Fill) -> io::Result<()> {
     })
 }
 
-/// What it was before is written back where there is no room.
+/// Overwrites a file; if that fails, writes its previous content back.
 fn in_place(path: &Path, fill: Fill) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut before = Vec::new();
@@ -123,16 +125,16 @@ fn in_place(path: &Path, fill: Fill) -> io::Result<()> {
     })
 }
 
-/// A file, or standard output, that is written while the run lasts: nothing before the run has begun. On a full disk it ends with the
-/// last piece that was written whole.
+/// A file or standard output that is written during the run. Nothing is written before the run has begun. If the disk is full, the
+/// output ends with the last complete piece.
 pub(crate) struct Stream {
-    /// None is standard output.
+    /// `None` for standard output.
     file: Option<File>,
     held: Vec<u8>,
     begun: Arc<AtomicBool>,
-    /// How much of it is of use.
+    /// Length of the usable content: everything up to the last complete piece.
     whole: u64,
-    /// Each piece is of use without those after it.
+    /// Whether the pieces before an incomplete one are usable.
     is_lines: bool,
 }
 
@@ -141,7 +143,7 @@ impl Stream {
         Stream { file, held: Vec::new(), begun, whole: 0, is_lines: true }
     }
 
-    /// The same, of no use without its end.
+    /// As `self`, for a format that is only usable as a whole.
     #[cfg(feature = "parquet")]
     pub(crate) fn of_one_piece(self) -> Stream {
         Stream { is_lines: false, ..self }
@@ -161,7 +163,7 @@ impl Write for Stream {
             return Ok(bytes.len());
         };
         file.write_all(&self.held).inspect_err(|_| {
-            // What is no file has nothing to cut off.
+            // Fails harmlessly for outputs that are not regular files.
             let _ = file.set_len(self.whole);
         })?;
         if self.is_lines {

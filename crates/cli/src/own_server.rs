@@ -1,4 +1,4 @@
-//! `throng serve` as a separate process, for commands that need both ends.
+//! `throng serve` as a child process, for commands that need both client and server.
 
 use std::{
     io::{BufRead, BufReader},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::Failure;
 
-/// Serves on loopback, at a free port, until it is dropped or this process ends.
+/// A server on a free port of loopback, which ends when this is dropped or when this process ends.
 pub(crate) struct OwnServer {
     child: Child,
     /// `127.0.0.1:PORT`
@@ -16,7 +16,7 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts one with these further arguments; it listens when this returns.
+    /// Starts a server with additional arguments, and waits until it listens.
     pub(crate) fn start(args: &[&str]) -> Result<OwnServer, Failure> {
         let failed =
             |e: &dyn std::fmt::Display| Failure::machine(format!("the built-in server did not start: {e}"));
@@ -26,7 +26,7 @@ impl OwnServer {
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Its own process group: Ctrl-C is for us, and we still need the server to drain.
+            // A separate process group: Ctrl-C must not end the server before this process has drained its connections.
             .process_group(0)
             .spawn()
             .map_err(|e| failed(&e))?;
@@ -42,7 +42,7 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        // Its standard input ends with this, and so does the server.
+        // The server ends at the end of its standard input.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }

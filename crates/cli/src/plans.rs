@@ -1,4 +1,4 @@
-//! From flags to a plan on this machine: reads scenario files, and resolves names.
+//! Makes a plan from flags on this machine: reads scenario files and the files that they name, and resolves names.
 
 use std::{
     fs,
@@ -19,22 +19,22 @@ use crate::{
 pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) outputs: Outputs,
-    /// Its scenario file, where it names one.
+    /// The scenario file, if there is one.
     pub(crate) scenario: Option<Scenario>,
 }
 
-/// A scenario file as it was read.
+/// The text of a scenario file.
 pub(crate) struct Scenario {
     pub(crate) text: String,
 }
 
-/// A plan and its outputs; all mistakes at once.
+/// The plan and outputs of a command line; reports all mistakes at once.
 pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
     let (plan, scenario, outputs) = read_job(flags).map_err(Failure::usage)?;
     Ok(Job { plan: settled(plan, true), outputs, scenario })
 }
 
-/// What is wrong with the flags of a run, without a single dial.
+/// The mistakes in the flags of a run; nothing is dialled.
 pub(crate) fn mistakes(flags: &Flags) -> Vec<String> {
     read_job(flags).err().into_iter().flatten().map(|mistake| mistake.to_string()).collect()
 }
@@ -53,13 +53,13 @@ fn read_job(flags: &Flags) -> Result<(Plan, Option<Scenario>, Outputs), Vec<Mist
     }
 }
 
-/// A plan without outputs; all mistakes at once.
+/// A plan without outputs; reports all mistakes at once.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
     let (plan, _) = with_scenario(flags).map_err(Failure::usage)?;
     Ok(settled(plan, true))
 }
 
-/// A plan without outputs that is not [settled] yet, with its scenario file; all mistakes at once.
+/// A plan without outputs before it is [settled], with its scenario file; reports all mistakes at once.
 pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let refused = flags.refused_without_fleet();
     match read(flags) {
@@ -68,13 +68,14 @@ pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), V
     }
 }
 
-/// A plan without outputs, made without a single dial; all mistakes at once.
+/// A plan without outputs, settled without dialling; reports all mistakes at once.
 pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
     read(flags).map(|(plan, _)| settled(plan, false)).map_err(Failure::usage)
 }
 
-/// The plan of another machine's command line, with the text of its scenario file and with the files that came with it. Reads no file of
-/// this machine and dials nothing: the other machine may ask for anything. Certificates and keys that it names have no text yet.
+/// The plan of a command line that comes from another machine, with the text of its scenario file; `open` reads the files that came
+/// with it. Since the other machine may request anything, no file of this machine is read and nothing is dialled. Certificates and
+/// keys are not read yet.
 pub(crate) fn elsewhere(
     flags: &Flags,
     scenario: Option<&str>,
@@ -88,12 +89,12 @@ pub(crate) fn elsewhere(
     plan.map_err(Failure::usage)
 }
 
-/// The scenario file that the flags name.
+/// The scenario file that the flags name, if any.
 pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
     flags.get(&flag::TARGET).filter(|target| plan::scenario::is_file(target))
 }
 
-/// The plan, and its scenario file.
+/// The plan, with its scenario file.
 fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
         let mut plan = plan::from_flags(flags, &environment_of(flags))?;
@@ -108,12 +109,12 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
 /// The text of a scenario file.
 ///
 /// # Errors
-/// It cannot be read, with the reason.
+/// The file cannot be read; the message contains the reason.
 pub(crate) fn scenario_text(file: &str) -> Result<String, String> {
     text(Path::new(file)).map_err(|why| format!("the scenario {file:?} cannot be read: {why}"))
 }
 
-/// The plan of this text of a scenario file.
+/// The plan of a scenario file with this text.
 pub(crate) fn read_text(file: &str, text: &str, flags: &Flags) -> Result<Plan, Vec<Mistake>> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
@@ -125,7 +126,7 @@ pub(crate) fn read_text(file: &str, text: &str, flags: &Flags) -> Result<Plan, V
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 
-/// Reads the files that a plan names, which are in this folder; returns what is wrong with them.
+/// Reads the files that a plan names, relative to `folder`; returns the mistakes.
 fn read_files(plan: &mut Plan, flags: &Flags, folder: &Path, place: Place) -> Vec<Mistake> {
     let mut mistakes = certificates(plan, |name| pem_text(&folder.join(name)), place);
     mistakes.extend(contents::read(plan, folder, place));
@@ -135,7 +136,7 @@ fn read_files(plan: &mut Plan, flags: &Flags, folder: &Path, place: Place) -> Ve
     mistakes
 }
 
-/// With the certificates and keys that it names, as `open` reads them.
+/// Adds the certificates and keys that the plan names, read by `open`.
 pub(crate) fn with_certificates(
     mut plan: Plan,
     open: impl Fn(&str) -> Result<String, String>,
@@ -170,12 +171,12 @@ fn certificates(
             });
         }
     }
-    // The probe's are those of a population.
+    // The probe has copies of a population's certificates, and with them the same mistakes.
     mistakes.dedup();
     mistakes
 }
 
-/// What is wrong with what a file contains: `it has no certificate`.
+/// A message about the contents of a file; `why` may begin with "it", as in `it has no certificate`.
 pub(crate) fn in_file(file: &str, why: &str) -> String {
     match why.strip_prefix("it ") {
         Some(why) => format!("{file:?} {why}"),
@@ -183,7 +184,7 @@ pub(crate) fn in_file(file: &str, why: &str) -> String {
     }
 }
 
-/// A file of certificates or of a key. One that is no text is read too: what is wrong with it, its reader says.
+/// Reads a file with certificates or a key. Invalid UTF-8 is replaced, since the parser of the contents reports what is wrong.
 pub(crate) fn pem_text(path: &Path) -> Result<String, String> {
     let bytes = fs::read(path).map_err(|e| e.to_string())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -201,8 +202,8 @@ fn environment() -> Environment<'static> {
     Environment { cores: cores(), seed: seed(), resolve: &resolve }
 }
 
-/// The same for a coordinator's own plan: agents resolve names themselves, and may know some that this machine does not, such as those of
-/// a cluster.
+/// The environment for a coordinator's plan. Agents resolve names themselves, and may know names that this machine does not, such as
+/// those of a cluster.
 fn environment_of(flags: &Flags) -> Environment<'static> {
     match flags.get(&flag::FLEET) {
         Some(_) => Environment { resolve: &resolve_or_leave, ..environment() },
@@ -210,7 +211,7 @@ fn environment_of(flags: &Flags) -> Environment<'static> {
     }
 }
 
-/// Resolves a name, or leaves it to the agents: to the address that stands for it here, nothing can be sent.
+/// Resolves a name. If that fails, returns an address to which nothing can be sent, and agents resolve the name.
 fn resolve_or_leave(name: &str) -> Result<Vec<IpAddr>, String> {
     resolve(name).or_else(|why| {
         message(&format!("{name:?} is resolved by the agents only; here: {why}"));
@@ -218,18 +219,18 @@ fn resolve_or_leave(name: &str) -> Result<Vec<IpAddr>, String> {
     })
 }
 
-/// With the family that is served of each name that has both; `dials`: whether to dial for that.
+/// Chooses the address family for names that have both. If `dials`, by dialling them.
 pub(crate) fn settled(mut plan: Plan, dials: bool) -> Plan {
     run::settle(&mut plan, &Root::real(), dials, &mut message);
     plan
 }
 
-/// Processors that this process may use.
+/// Number of processors that this process may use.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, usize::from) as u32
 }
 
-/// A random number, short enough to be typed.
+/// A random seed, short enough to be typed.
 fn seed() -> u64 {
     units::system_random() >> 16
 }

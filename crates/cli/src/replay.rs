@@ -1,4 +1,4 @@
-//! `throng replay`: a stored run goes through the sinks again.
+//! `throng replay`: feeds a stored run to the live view and the exporters again.
 
 use std::{
     io::{self, stderr},
@@ -22,7 +22,7 @@ use crate::{
     plans, runs,
 };
 
-/// Replays; returns the exit status.
+/// Replays a stored run; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     let outputs = outputs(flags)?;
     let (store, stored) = runs::find(&args.run)?;
@@ -66,8 +66,8 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What was judged when it ran; nothing, of a run that did not come to its end. As the run wrote it; what another version wrote is
-/// complete, but in another order.
+/// Prints the stored summary, if the run has finished. The JSON is as the run wrote it; that of another version contains all fields,
+/// but in another order.
 fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
     let json = || {
         let summary = stored.summary.as_ref()?;
@@ -81,7 +81,7 @@ fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
     }
 }
 
-/// With its histogram log, as `throng run` writes it; whether that is whole.
+/// Replays the run and also writes its histogram log, as `throng run` does; returns the number of ticks and the result of the log.
 fn logged(
     out: Stream,
     store: &Store,
@@ -97,7 +97,7 @@ fn logged(
     Ok((ticks, log.result().and_then(|()| hlog.finish())))
 }
 
-/// Reads the flags; all mistakes at once.
+/// Parses the flags; reports all mistakes at once.
 fn outputs(flags: Flags) -> Result<Outputs, Failure> {
     let flags = flags.or(&flag::LIVE, "line");
     let mut mistakes = flags.refused(|flag, value| {

@@ -1,4 +1,4 @@
-//! `throng report`, and `--report` of `throng run`: one file that explains a run.
+//! `throng report`, and `--report` of `throng run`: write a report of a run to one file.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ pub(crate) fn report(wanted: &ReportArgs) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// Gives a stored run the verdict of this version, and prints it; returns the exit status of that.
+/// Judges a stored run by the rules of this version and prints the result; returns the exit status of the new verdict.
 fn rejudge(store: &Store, stored: &mut StoredRun, wanted: &ReportArgs) -> Result<u8, Failure> {
     let (id, json) = (&stored.id, wanted.json.as_deref());
     let refused =
@@ -53,7 +53,8 @@ fn rejudge(store: &Store, stored: &mut StoredRun, wanted: &ReportArgs) -> Result
         summary = with_searches(summary, &flags);
     }
     if let Some(before) = stored.summary.take() {
-        // What does not depend on the rules: an error in throng, and how the machine compares with its calibration.
+        // Facts that do not depend on the rules are kept: an internal error of throng, and the comparison with the machine's
+        // calibration.
         if let Some(failure) = &before.failure {
             summary.fail(failure);
         }
@@ -69,7 +70,7 @@ fn rejudge(store: &Store, stored: &mut StoredRun, wanted: &ReportArgs) -> Result
     Ok(status)
 }
 
-/// Where the report of a run that is about to begin goes.
+/// The file of a report that is written after the run.
 pub(crate) struct ReportFile {
     flag: &'static str,
     file: String,
@@ -77,16 +78,16 @@ pub(crate) struct ReportFile {
 }
 
 impl ReportFile {
-    /// Checks the name, and that there is a place for it. What goes to standard output is HTML.
+    /// Checks the name and that the file can be written. A report to standard output is HTML.
     pub(crate) fn open(file: &str, files: &mut Files) -> Result<ReportFile, Failure> {
         let html = || ReportFile { flag: "--report", file: file.to_owned(), format: ReportFormat::Html };
         let report = if file == STDOUT { html() } else { ReportFile::named(file)? };
-        // What is there stays until there is something better.
+        // An existing file is kept until the new report is written.
         files.whole("--report", file)?;
         Ok(report)
     }
 
-    /// Checks the name, whose extension is that of a format.
+    /// Determines the format from the extension of the name.
     pub(crate) fn named(file: &str) -> Result<ReportFile, Failure> {
         let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let format = ReportFormat::parse(ending).map_err(|_| {
@@ -95,12 +96,12 @@ impl ReportFile {
         Ok(ReportFile { flag: "--report", file: file.to_owned(), format })
     }
 
-    /// One of a bundle.
+    /// Marks the report as part of a bundle.
     pub(crate) fn bundled(self) -> ReportFile {
         ReportFile { flag: "--out", ..self }
     }
 
-    /// Writes it.
+    /// Writes the report.
     pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
         let ReportFile { flag, file, format } = self;
         output::write(flag, &file, &format.text(report))

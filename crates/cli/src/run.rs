@@ -1,4 +1,4 @@
-//! `throng run`.
+//! `throng run`: runs a plan and writes its outputs.
 
 use std::{
     io,
@@ -29,7 +29,7 @@ use crate::{
     runs, signals,
 };
 
-/// Applies the load; returns the exit status.
+/// Runs the plan; returns the exit status.
 pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let Job { mut plan, outputs, scenario } = plans::job(flags)?;
     if outputs.live == Live::Tui {
@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         Token::read(file).map_err(|why| Failure::usage([format!("--observe-token-file: {why}")]))?;
     }
     let interrupt = signals::interrupt()?;
-    // Removed when the run is over, after the agents have been released.
+    // Dropped, and so removed, after the agents have been released.
     let cluster = Cluster::launch(&plan, flags, &interrupt)?;
     let mut members = agent::fleet(&mut plan, flags, scenario.as_ref(), cluster.as_ref(), &interrupt)?;
     let mut commands = members.as_ref().map(|m| m.fleet.commands()).transpose().map_err(Failure::machine)?;
@@ -52,7 +52,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
     metrics::add_services(&mut exporters, &outputs)?;
     let mut dashboard = outputs.dashboard.as_ref().map(|page| dashboard(page, &record)).transpose()?;
-    // The files first: what was in them goes before others write.
+    // The files are first, since they are truncated when the run begins, before other sinks write to them.
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut whole, &mut exporters];
     sinks.extend(dashboard.as_mut().map(|(_, feed)| feed as &mut dyn Sink));
     sinks.extend(commands.as_mut().map(|commands| commands as &mut dyn Sink));
@@ -64,7 +64,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         Some(log) => logged(log, typed, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?,
     };
     let mut missing = Refused::default();
-    // First what says how the run went: other outputs may take their time.
+    // The result is printed first, because other outputs may take longer.
     print_summary(&outputs, &summary, whole, files.has_stdout(), &mut missing);
     missing.attempt(|| bundle.as_ref().map_or(Ok(()), |bundle| bundle.write_summary(&summary)));
     missing.attempt(|| judged.write(&record, &summary));
@@ -84,8 +84,8 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     output::end(summary.verdict.exit_status(), missing)
 }
 
-/// The summary, as JSON and as text. A file first: it does not wait for the reader of standard output, which `is_taken` if an output goes
-/// there.
+/// Writes the summary as JSON and as text. A file is written first, because it does not depend on a reader of standard output.
+/// `is_taken`: another output goes to standard output.
 fn print_summary(outputs: &Outputs, summary: &Summary, whole: Whole, is_taken: bool, missing: &mut Refused) {
     let json = |file: &str| output::write("--json", file, &view::json(summary));
     let (first, last) = match outputs.json.as_deref() {
@@ -96,12 +96,12 @@ fn print_summary(outputs: &Outputs, summary: &Summary, whole: Whole, is_taken: b
     missing.attempt(|| print_text(&text(outputs.format, summary, whole), is_taken));
     missing.attempt(|| last.map_or(Ok(()), json));
     if outputs.format.tool != Tool::Throng {
-        // No other tool's form has a place for what the figures are worth.
+        // The formats of other tools have no place for the verdict.
         print_stderr(view::verdict(summary).trim_end());
     }
 }
 
-/// What a run writes to.
+/// The outputs that were opened before the run.
 struct Opened {
     bundle: Option<Bundle>,
     report_files: Vec<ReportFile>,
@@ -111,7 +111,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// All that can be opened before the run begins; what cannot, at once.
+    /// Opens all outputs that can be opened before the run; reports all failures at once.
     fn new(outputs: &Outputs, record: &RunRecord, files: &mut Files) -> Result<Opened, Failure> {
         let mut refused = Refused::default();
         let folder = outputs.out.as_deref();
@@ -128,7 +128,7 @@ impl Opened {
     }
 }
 
-/// Where the reports go: what was there stays until they are written.
+/// The files of the reports, which keep their previous content until the reports are written.
 fn report_files(
     outputs: &Outputs,
     bundle: Option<&Bundle>,
@@ -143,24 +143,24 @@ fn report_files(
     all
 }
 
-/// The histogram log: its flag and name, and where it is written in the background.
+/// The histogram log: its flag and name, and its writer in the background.
 type Log = ((&'static str, String), BackgroundFile);
 
-/// `is_own`: not that of a bundle, which is there already.
+/// Opens the histogram log. `is_own`: its file was given by `--hlog`, and is not that of a bundle.
 fn log_file(name: String, is_own: bool, files: &mut Files) -> Result<Log, Failure> {
     let flag = if is_own { "--hlog" } else { "--out" };
     let file = files.stream(flag, &name)?;
-    // By lines, so that it can be followed, and is whole up to a second that ends throng early.
+    // Written line by line, so that it can be followed, and is complete up to the last second if throng is killed.
     let file = BackgroundFile::new(file);
     Ok(((flag, name), file.map_err(Failure::machine)?))
 }
 
-/// The live page: a port in use stops the run before it starts.
+/// Starts the live page; a port in use prevents the run.
 fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<(Dashboard, Feed), Failure> {
     let at = page.at;
     let token = page.token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|why| Failure::usage([format!("--dashboard-token-file: {why}")]))?;
-    // It goes through an address.
+    // The token becomes part of a URL.
     let is_plain =
         |token: &Token| token.secret().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
     if token.as_ref().is_some_and(|token| !is_plain(token)) {
@@ -190,7 +190,7 @@ fn text(format: Format, summary: &Summary, whole: Whole) -> String {
     form(&summary, &whole)
 }
 
-/// Runs a plan and writes `--hlog` meanwhile: a file that fills up does not cost the summary.
+/// Runs a plan and writes the histogram log meanwhile. An error of the log does not affect the summary.
 fn logged(
     ((flag, file), out): Log,
     typed: Typed,

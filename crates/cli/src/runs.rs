@@ -1,4 +1,4 @@
-//! The run store as the verbs use it, and `throng runs`.
+//! `throng runs`, and access to the run store for other commands.
 
 use std::{env, sync::Arc};
 
@@ -11,7 +11,7 @@ use units::{Date, Nanos};
 
 use crate::{Failure, args::RunsArgs, message, mistakes::Mistakes, print_stdout};
 
-/// Lists what is stored, or changes a run of it.
+/// Lists stored runs, or changes one.
 pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
     let wanted = Wanted::read(args, units::date().into())?;
     let runs = match &args.run {
@@ -41,19 +41,19 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A run by its id, or the latest, and the store that it is in.
+/// Finds a run by its identifier or as `latest`; also returns the store.
 pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
     let store = store()?;
     let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
     store.zip(found.flatten()).ok_or_else(|| Failure::usage([store::missing(id)]))
 }
 
-/// The store, if there is one yet.
+/// The store; `None` if there is none yet.
 pub(crate) fn store() -> Result<Option<Store>, Failure> {
     Store::existing(&folders::runs().map_err(Failure::machine)?).map_err(Failure::machine)
 }
 
-/// The run as it is then; none that is there no more.
+/// Applies the requested changes; returns the changed run, or `None` if it was deleted.
 fn changed(args: &RunsArgs, store: &Store, run: StoredRun) -> Result<Option<StoredRun>, Failure> {
     if args.delete {
         if run.is_under_way(units::date().into()) {
@@ -73,22 +73,22 @@ fn changed(args: &RunsArgs, store: &Store, run: StoredRun) -> Result<Option<Stor
     store.tag(&run, tags).map(Some).map_err(Failure::machine)
 }
 
-/// Which runs to list.
+/// The conditions for the runs to list.
 struct Wanted<'a> {
     args: &'a RunsArgs,
-    /// Began then or later.
+    /// The earliest start.
     since: Since,
 }
 
 enum Since {
     Ever,
     Moment(Date),
-    /// The beginning of a day, as a date begins.
+    /// A day, as text with which dates begin.
     Day(String),
 }
 
 impl Wanted<'_> {
-    /// Checks the arguments; reports all mistakes at once.
+    /// Parses the arguments; reports all mistakes at once.
     fn read(args: &RunsArgs, now: Date) -> Result<Wanted<'_>, Failure> {
         let mut mistakes = Mistakes::default();
         mistakes.read("--verdict", args.verdict.as_deref(), |verdict| {
@@ -103,7 +103,7 @@ impl Wanted<'_> {
         mistakes.end(Wanted { args, since: since.unwrap_or(Since::Ever) })
     }
 
-    /// The conditions that the store checks.
+    /// The conditions that the store can check.
     fn filter(&self) -> RunFilter {
         let RunsArgs { target, verdict, tagged, .. } = self.args;
         RunFilter { target: target.clone(), verdict: verdict.clone(), tag: tagged.clone(), before: None }
@@ -128,26 +128,27 @@ fn since(text: &str, now: Date) -> Option<Since> {
     is_day.then(|| Since::Day(text.to_owned()))
 }
 
-/// The record of a run that starts now; `scenario`: the text of its scenario file.
+/// The record of a run that starts now; `scenario` is the text of its scenario file.
 pub(crate) fn record(began: Date, scenario: Option<&str>, tags: &[String]) -> RunRecord {
     let root = Root::real();
     RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // What is stored, or goes into a report, has no password of a URL, and no secret of a header.
+        // Records are stored and included in reports, so secrets are removed: passwords in URLs and secret headers.
         words: plan::args_without_secrets(
             env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()),
         ),
         began_ms: began,
         host: host::facts(&root),
         settings: host::settings(&root),
-        // What is stored, or goes into a report, has no secret of a header.
+        // Secret headers are removed, as above.
         scenario: scenario.map(plan::scenario::without_secrets),
         tags: tags.to_vec(),
         ..RunRecord::default()
     }
 }
 
-/// The same of a run on these agents: by their name for it, another process of its coordinator finds it.
+/// The record of a run on a fleet. It contains the fleet's identifier of the run, by which a later process of the coordinator finds
+/// it.
 pub(crate) fn on(fleet: Option<&Fleet>, record: RunRecord) -> RunRecord {
     match fleet {
         Some(fleet) => {
@@ -157,26 +158,26 @@ pub(crate) fn on(fleet: Option<&Fleet>, record: RunRecord) -> RunRecord {
     }
 }
 
-/// The sink that keeps a run, unless there is no place for it.
+/// The sink that stores a run; `None` if there is no folder for the store, which is reported.
 pub(crate) fn store_writer(run: &RunRecord) -> Option<StoreWriter> {
     let file = folders::runs().map_err(|why| message(&format!("this run is not stored: {why}"))).ok()?;
     Some(StoreWriter::new(file, run.clone(), Arc::new(message)))
 }
 
-/// The calibrations of this machine, the latest first. None if the store cannot be read: the store writer reports that.
+/// The calibrations of this machine, latest first. Empty if the store cannot be read, which the store writer reports.
 pub(crate) fn calibrations() -> Vec<Calibration> {
     let store = store().ok().flatten();
     store.and_then(|store| store.calibrations(&host::facts(&Root::real())).ok()).unwrap_or_default()
 }
 
-/// Sends from the store what InfluxDB did not take; what became of it.
+/// Sends the metrics that a server did not accept during the run from the store; returns a message with the result.
 pub(crate) fn make_up(behind: Backlog, kept: Option<&StoredAs>) -> String {
     let store = store().ok().flatten();
     let run = store.as_ref().zip(kept).and_then(|(store, kept)| store.run(&kept.id).ok()?);
     behind.make_up(store.as_ref().zip(run.as_ref()))
 }
 
-/// How a stored run is found again.
+/// The message that names a stored run.
 pub(crate) fn kept(StoredAs { id, missed }: &StoredAs) -> String {
     match missed {
         0 => format!("stored as run {id}"),

@@ -1,4 +1,5 @@
-//! A search, for `throng find` and for searches by HTTP: what is made larger, how far, and what each step does.
+//! The parameters of a search, for `throng find` and for the HTTP API: which load it varies and up to what limit, and the defaults of
+//! its steps.
 
 use fleet::Agents;
 use host::Root;
@@ -16,28 +17,28 @@ use crate::{
 
 /// Default time at full load of each step (`--duration`).
 const DWELL: &str = "2s";
-/// A shorter step shows nothing.
+/// Minimum duration of a step at full load.
 const SHORTEST: Nanos = Nanos::from_secs(1);
-/// Default time between two requests of a connection that is only held (`--think`).
+/// Default time between requests on a connection that is only held (`--think`).
 const THINK: &str = "30s..90s";
-/// The default of `--probe`.
+/// Default of `--probe`.
 const PROBE: &str = "20/s";
-/// `--rate` beside `--ping`, which alone sends no requests: the search sets it for each step.
+/// `--rate` if only `--ping` is given, which sends no requests. The search sets the rate for each step.
 const RATE: &str = "1/s";
-/// `--arrive` and `--total` beside `--calls`, which needs both: the search sets them for each step.
+/// `--arrive` and `--total` for `--calls`, which requires both. The search sets them for each step.
 const ARRIVE: &str = "1/s";
 const TOTAL: u32 = 1;
 
-/// The default of `--max-time`.
+/// Default of `--max-time`.
 const MAX_TIME: &str = "3m";
-/// A shorter search shows nothing.
+/// Minimum duration of a search.
 const SHORTEST_SEARCH: Nanos = Nanos::from_secs(10);
 
-/// The loads that a search makes larger.
+/// The values of `--by`, for messages.
 const KINDS: &str = "connections, arrival, burst, rate or streams; with a scenario file also the path of a number in it, as \
 population.chat.connections";
 
-/// What a search is asked for, as typed.
+/// The flags of a search, as typed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked<'a> {
     pub(crate) by: Option<&'a str>,
@@ -45,10 +46,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) max_time: Option<&'a str>,
 }
 
-/// What is made larger, how far, and for how long in each step and in all: none where that is a mistake, or not given.
+/// The parsed parameters of a search. A field is `None` if its flag was wrong or, for `most`, not given.
 pub(crate) struct How {
     by: Option<By>,
-    /// The largest load to try.
+    /// The largest load to try; `None` for the largest possible.
     pub(crate) most: Option<u64>,
     dwell: Option<Nanos>,
     max_time: Option<Nanos>,
@@ -56,7 +57,8 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// Reads `--by`, `--max` and the flags of a plan; returns those of each step, too. `plans`: makes those of a search by a number.
+    /// Parses `--by`, `--max` and the flags of a plan; also returns the flags of each step. `plans` makes the plans of a search by a
+    /// number.
     pub(crate) fn read(
         asked: Asked,
         flags: Flags,
@@ -81,11 +83,11 @@ impl How {
         }
         let dwell = flags.get(&flag::DURATION).unwrap_or(DWELL).to_owned();
         let dwell = mistakes.read("--duration", Some(&dwell), step_time);
-        // It is a mistake already.
+        // Its mistake has been reported already.
         let flags = if dwell.is_some() { flags } else { flags.without(&flag::DURATION) };
         let thought = flags.get(&flag::THINK).map(str::to_owned);
         let flags = match plans::scenario_file(&flags) {
-            // The search determines how long a step lasts, whatever the scenario's stages are.
+            // The search determines the duration of a step, regardless of the scenario's stages.
             Some(_) => flags.without(&flag::DURATION),
             None => of_step(flags, by, mistakes),
         };
@@ -93,7 +95,7 @@ impl How {
         (How { by, most, dwell, max_time, may_think_less }, flags)
     }
 
-    /// Whether this plan can be searched so.
+    /// Checks that the plan can be used for this search.
     pub(crate) fn check(&self, plan: &Plan, mistakes: &mut Mistakes) {
         let Some(by) = self.by else { return };
         let checked = by.check(plan);
@@ -108,19 +110,19 @@ impl How {
                 dwell.brief()
             ));
         }
-        // Where the first number is refused, so are others.
+        // If the smallest number is refused, a larger one would only repeat the message.
         let is_known = matches!(by, By::Number(_)) && checked.is_err();
         if let Some(Err(why)) = self.most.filter(|_| !is_known).map(|most| by.check_most(plan, most)) {
             mistakes.add(format!("--max: {why}"));
         }
     }
 
-    /// What is made larger, and for how long in each step, once it is known that nothing is a mistake.
+    /// The load to vary and the duration of each step. To be called after all mistakes have been reported.
     pub(crate) fn without_mistakes(&self) -> (By, Nanos) {
         self.by.zip(self.dwell).expect("it is no mistake")
     }
 
-    /// The same as a search up to this load.
+    /// The search with `most` as its largest load.
     pub(crate) fn up_to(&self, most: u64) -> Find {
         let (by, dwell) = self.without_mistakes();
         let max_time = self.max_time.expect("it is no mistake");
@@ -129,7 +131,7 @@ impl How {
 }
 
 impl Drop for How {
-    /// The search is over.
+    /// Releases the memory of the plans that the search made.
     fn drop(&mut self) {
         if let Some(by) = self.by {
             by.release();
@@ -137,7 +139,7 @@ impl Drop for How {
     }
 }
 
-/// What is made larger, by its name.
+/// The load that `--by` names.
 fn kind(text: &str, flags: &Flags, plans: impl Plans) -> Result<By, String> {
     let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
     match (all.into_iter().find(|by| by.name() == text), plans::scenario_file(flags)) {
@@ -151,7 +153,7 @@ fn kind(text: &str, flags: &Flags, plans: impl Plans) -> Result<By, String> {
     }
 }
 
-/// The flags of a step that has no scenario. `by` is none where that is a mistake.
+/// The flags of a step without a scenario. `by` is `None` if it was wrong.
 fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     if let Some(by) = by.filter(|by| !matches!(by, By::Rate | By::Number(_)))
         && flags.get(&flag::CONNECTIONS).is_some()
@@ -165,7 +167,7 @@ fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
     let has_requests = scheme.is_some_and(Scheme::has_requests);
     let pings = !has_requests || is_given(&flag::HTTP2);
-    // Others are refused whatever is searched. PINGs of HTTP/2 go out beside requests.
+    // With other protocols these flags are refused anyway. PINGs of HTTP/2 are independent of requests.
     for (flag, is_own) in [(&flag::THINK, has_requests), (&flag::PING, !has_requests)] {
         if by == Some(By::Rate) && is_own && is_given(flag) {
             let why = "cannot be used with --by rate, which sets when requests are due; remove it";
@@ -174,7 +176,7 @@ fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     }
     let keeps_alive = by == Some(By::Rate) && has_requests && pings && is_given(&flag::PING);
     let says_when = is_given(&flag::THINK) || is_given(&flag::ARRIVE);
-    // Where nothing else says when the next request is due.
+    // Whether another flag determines when the next request is due.
     let is_paced = is_given(&flag::RATE) || is_given(&flag::ARRIVE) || pings && is_given(&flag::PING);
     let holds = matches!(by, Some(By::Connections | By::Burst));
     let thinks = holds && has_requests && !is_paced;
@@ -187,29 +189,29 @@ fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     if thinks { flags.or(&flag::THINK, THINK) } else { flags }
 }
 
-/// How long a search lasts at most.
+/// Parses the maximum duration of a search.
 fn search_time(text: &str) -> Result<Nanos, String> {
     bounded_time(text, "a search", SHORTEST_SEARCH, MAX_TIME)
 }
 
-/// How long a step of a search lasts at full load.
+/// Parses the duration of a step at full load.
 pub(crate) fn step_time(text: &str) -> Result<Nanos, String> {
     bounded_time(text, "a step of a search", SHORTEST, "5s")
 }
 
-/// How long `what` lasts, which is `shortest` or longer, and ends; `instead` is a time that it may have.
+/// Parses a duration of at least `shortest`; `what` and `instead` (an example) are for the message.
 fn bounded_time(text: &str, what: &str, shortest: Nanos, instead: &str) -> Result<Nanos, String> {
     match Nanos::parse_or_seconds(text) {
         Ok(time) if time >= shortest => Ok(time),
-        // Words too: `forever` is a time of other commands.
+        // `forever` is refused, too, although it is a valid duration for other commands.
         _ => Err(format!("{what} lasts {shortest} or longer, and ends; use {instead}: {text:?}")),
     }
 }
 
-/// How far a search goes that was not given a largest load: as far as this machine, or the agents, can.
+/// The largest load that this machine, or the agents, can generate.
 ///
 /// # Errors
-/// There is no way to the target, or there are no agents.
+/// The target cannot be reached, or there are no agents.
 pub(crate) fn most(by: By, plan: &Plan, agents: Option<&mut Agents>) -> Result<u64, String> {
     match agents {
         None => run::most(by, plan, &Root::real()).map_err(|why| why.to_string()),
@@ -217,7 +219,7 @@ pub(crate) fn most(by: By, plan: &Plan, agents: Option<&mut Agents>) -> Result<u
     }
 }
 
-/// Searches on this machine, or on agents; calls `show` before and after each step.
+/// Searches on this machine or on agents; calls `show` before and after each step.
 pub(crate) fn search(
     how: Find,
     plan: &Plan,
@@ -237,7 +239,7 @@ pub(crate) fn search(
 mod tests {
     use super::*;
 
-    /// The flags of a step, and all mistakes.
+    /// Returns the flags of a step, and all mistakes.
     fn read(by: Option<&str>, max: Option<&str>, flags: &Flags) -> (Flags, Vec<String>) {
         let mut mistakes = Mistakes::default();
         let asked = Asked { by, max, ..Asked::default() };
@@ -285,7 +287,7 @@ mod tests {
         assert!(!thinks("rate", flags()) && !thinks("arrival", flags()));
         assert!(!thinks("connections", flags().with(&flag::RATE, "9/s")));
         assert!(!thinks("connections", flags().with(&flag::HTTP2, "").with(&flag::PING, "9s")));
-        // Of gRPC they are beside calls.
+        // With gRPC, PINGs are sent beside calls.
         assert!(thinks("connections", Flags::new("grpc://h/a.B/C").with(&flag::PING, "9s")));
         let (of_step, mistakes) = read(Some("arrival"), None, &flags().with(&flag::CALLS, 9));
         assert!(mistakes.is_empty() && of_step.get(&flag::TOTAL).is_some(), "{of_step:?}");
@@ -300,12 +302,12 @@ mod tests {
             let (of_step, mistakes) = read(Some("rate"), None, &flags);
             assert_eq!((of_step.get(&flag::RATE), mistakes), (rate, Vec::new()), "{flags:?}");
         }
-        // A message for each is what is searched.
+        // With WebSocket, PINGs are the requests whose rate is searched.
         for flags in [ping("ws://h/"), ping("ws://h/").with(&flag::HTTP2, "")] {
             let why = "--ping: cannot be used with --by rate, which sets when requests are due; remove it";
             assert_eq!(read(Some("rate"), None, &flags).1, [why], "{flags:?}");
         }
-        // Where no rate is searched, PINGs alone are sent.
+        // If the search is not for a rate, only PINGs are sent.
         let held = ping("http://h/").with(&flag::HTTP2, "");
         assert_eq!(read(Some("connections"), None, &held).0.get(&flag::RATE), None);
     }

@@ -1,4 +1,4 @@
-//! `throng serve`.
+//! `throng serve`: the reference servers.
 
 use std::{
     io::{self, Write, stdout},
@@ -19,12 +19,12 @@ use crate::{
     signals,
 };
 
-/// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
+/// Memory that the server leaves to the machine: at least this many bytes, and at least one part in [`MIN_SHARE`] of all.
 const MIN_MEMORY: u64 = 256 << 20;
 const MIN_SHARE: u64 = 50;
-/// Kernel memory of a socket: no more connections than that fit, so no larger tables are reserved.
+/// Kernel memory per socket in bytes, from which the number of connections is computed for which tables are reserved.
 const BYTES_A_SOCKET: u64 = 3_900;
-/// How often it checks memory and the order to stop.
+/// Interval between checks of memory and of the stop flag.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
@@ -41,7 +41,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let settings = Settings { service, knobs, listen, threads, connections, slots, io, tls };
     let server = Server::start(settings).map_err(|e| listening::refused("--listen", listen, &e))?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
-    // Last: who reads this line may send a signal at once.
+    // Printed last, because a reader of this line may send a signal at once.
     let url = match (service, &fingerprint) {
         (Service::Http, None) => format!("http://{}/", server.address),
         (Service::Http, Some(_)) => format!("https://{}/", server.address),
@@ -59,7 +59,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The server of the command line.
+/// The parsed command line.
 struct Wanted {
     service: Service,
     knobs: Knobs,
@@ -69,12 +69,12 @@ struct Wanted {
     tls: Option<tls::Server>,
 }
 
-/// What is wrong with the arguments.
+/// The mistakes in the arguments.
 pub(crate) fn mistakes(args: &ServeArgs) -> Vec<String> {
     read_args(args).err().map_or_else(Vec::new, |failure| failure.lines)
 }
 
-/// Checks the arguments; reports all mistakes at once.
+/// Parses the arguments; reports all mistakes at once.
 fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     let mut m = Mistakes::default();
     let after = m.read("--after", args.after.as_deref(), Nanos::parse_or_seconds);
@@ -113,7 +113,7 @@ fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     m.end(Wanted { service, knobs, listen, threads: threads.unwrap_or_else(plans::cores), io, tls })
 }
 
-/// How connections are secured: with the certificate given, or with one made now.
+/// The TLS settings: with the given certificate, or with one that is generated now.
 fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
     let mut read = |flag: &str, file: &Option<String>| {
         let file = file.as_ref()?;
@@ -142,7 +142,7 @@ fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
     tls::Server::new(identity, &["h2", "http/1.1"]).map_err(|why| m.add(with_file(why))).ok()
 }
 
-/// What is wrong with what a file contains, with its name.
+/// A message about the contents of a file, with its name.
 fn named(file: &Option<String>, why: &str) -> String {
     file.as_ref().map_or_else(|| why.to_owned(), |file| plans::in_file(file, why))
 }
@@ -154,14 +154,14 @@ fn some_time(text: &str) -> Result<Nanos, ParseError> {
     }
 }
 
-/// `0.01` or `1%`, in millionths.
+/// Parses a share, `0.01` or `1%`; in millionths.
 fn share(text: &str) -> Result<u32, ParseError> {
     let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.parse::<f64>().ok().map(|n| n / whole).filter(|n| (0.0..=1.0).contains(n));
     share.map(|n| (n * 1e6).round() as u32).ok_or_else(|| ParseError::new(text, "a share", "0.01 or 1%"))
 }
 
-/// Prints each second what the cl-async server of the source text does: open incoming connections, outgoing ones (none),
+/// Prints every second what the cl-async server of the source text prints: open incoming connections, outgoing ones (always 0),
 /// responses so far, and responses per second.
 fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
     let elapsed = now.since(last.0);
@@ -171,13 +171,13 @@ fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nan
     let stats = server.counters.read();
     let rate = (stats.requests - last.1) as f64 / elapsed.secs_f64();
     let (open, finished) = (stats.open, stats.requests);
-    // Without a reader the server continues.
+    // A failed write is ignored: the server continues without a reader.
     let shown = format!("incoming: {open}\noutgoing: 0\nfinished: {finished}\nrate: {rate:.3} req/s\n\n");
     let _ = out.write_all(shown.as_bytes());
     *last = (now, stats.requests);
 }
 
-/// Why an accept failed, with the fix where there is one.
+/// The reason for a failed accept, with its fix if there is one.
 fn in_words(why: Gone) -> String {
     match why {
         Gone::OpenFiles(errno) => format!("{}; raise ulimit -n", io::Error::from_raw_os_error(errno)),
@@ -190,12 +190,12 @@ fn in_words(why: Gone) -> String {
     }
 }
 
-/// Until stopped: while memory is short nothing is accepted, which is reported.
+/// Runs until stopped. While memory is short, no connections are accepted, which is reported.
 fn guard(server: &Server, service: Service, stop: &AtomicBool) {
     let mut accepting = true;
     let clock = Clock::start();
     let mut shown = (clock.now(), 0);
-    // The server, and its end, do not wait for a reader.
+    // Written in the background, so that neither the server nor its end waits for a reader.
     let mut out = BackgroundFile::new(stdout()).ok();
     while !stop.load(Relaxed) {
         std::thread::sleep(LOOK);

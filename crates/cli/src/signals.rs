@@ -1,5 +1,5 @@
-//! External ends of a command. SIGINT and SIGTERM: the first requests a stop, the second ends it; where a run is under way, the second
-//! ends that, and the third the command. Optionally, the end of standard input requests a stop too.
+//! Ends a command on SIGINT, SIGTERM or, optionally, at the end of standard input. The first signal requests a stop and the second
+//! ends the process; during a run, the second ends the run and the third the process.
 
 use std::{
     sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
@@ -14,8 +14,8 @@ use signal_hook::{
 
 use crate::{EXIT_INTERRUPTED, Failure, message};
 
-/// Calls `takes` on each signal; one that it does not take ends the process at once, with status 130. The handler is
-/// installed even where the signal was inherited as ignored (a background job of a script).
+/// Calls `takes` for each signal. If it returns false, the process ends at once with status 130. The handler is installed even if the
+/// signal was inherited as ignored, as for background jobs of a script.
 fn on_signal(takes: impl Fn() -> bool + Send + 'static) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::machine)?;
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -28,7 +28,7 @@ fn on_signal(takes: impl Fn() -> bool + Send + 'static) -> Result<(), Failure> {
     thread.map(|_| ()).map_err(Failure::machine)
 }
 
-/// Set on the first signal, and on the second of a run that is under way.
+/// An interrupt that is set by the first signal, and by the second during a run.
 pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::telling(Arc::new(message));
     let order = interrupt.clone();
@@ -36,10 +36,10 @@ pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
     Ok(interrupt)
 }
 
-/// Becomes true on the first signal, or with the end of standard input, if that is waited for.
+/// A flag that is set by the first signal, or at the end of standard input if `until_stdin_ends`.
 pub(crate) fn order_to_stop(until_stdin_ends: bool) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    // What goes on after an error in throng itself is not what was asked for.
+    // After an internal error of throng, the command must not continue.
     units::Failure::orders(&stop);
     let order = stop.clone();
     on_signal(move || !order.swap(true, Relaxed))?;
@@ -53,10 +53,10 @@ pub(crate) fn order_to_stop(until_stdin_ends: bool) -> Result<Arc<AtomicBool>, F
     Ok(stop)
 }
 
-/// How often the order to stop is looked for.
+/// Interval between checks of the flag.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits for the order to stop.
+/// Waits until the flag is set.
 pub(crate) fn wait_for(stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         std::thread::sleep(LOOK);

@@ -28,7 +28,7 @@ pub(crate) fn ui(args: &UiArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Where to listen, and the token that is required; all mistakes at once.
+/// The address to listen on, and the required token; reports all mistakes at once.
 fn read_args(args: &UiArgs) -> Result<(SocketAddr, Option<Opens>), Failure> {
     let mut mistakes = Mistakes::default();
     let listen = mistakes.address("--listen", &args.listen, "127.0.0.1:9920");

@@ -1,4 +1,4 @@
-//! A writer on its own thread behind a bounded queue: writing never waits for a pipe, a disk or a terminal.
+//! A writer on a thread, fed through a bounded queue, so that the caller never waits for a pipe, a disk or a terminal.
 
 use std::{
     collections::VecDeque,
@@ -11,16 +11,16 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use units::Clock;
 
-/// What is dropped when the queue is full.
+/// Which data to drop when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// What has waited longest: of messages, the last ones matter. Each is tried, whatever became of those before.
+    /// The oldest. For messages, since the latest matter most; each is written even if earlier writes failed.
     DropsOldest,
-    /// What comes: of a file, the beginning is needed to read it. Nothing is written after the first failure.
+    /// The newest. For files, which can only be read from their beginning; nothing is written after the first failure.
     DropsNewest,
 }
 
-/// The sending end. Dropped, it lets the thread write what still waits.
+/// The sending end. When it is dropped, the thread writes what is queued and ends.
 pub struct Background {
     shared: Arc<Shared>,
 }
@@ -29,39 +29,39 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     full: Full,
-    /// Bytes that may wait.
+    /// Capacity of the queue in bytes.
     limit: usize,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Vec<u8>>,
-    /// Bytes in `waiting`.
+    /// Number of bytes in `waiting`.
     bytes: usize,
     is_writing: bool,
     is_closed: bool,
-    /// Pieces that were written or tried.
+    /// Number of pieces that were written, successfully or not.
     done: u64,
     dropped: u64,
     failed: Option<io::Error>,
 }
 
-/// What became of all that was written.
+/// The result of a flush.
 #[derive(Debug, Default)]
 pub struct Flushed {
-    /// Something still waits, and nothing was written for the whole time.
+    /// Whether data is still queued and no progress was made until the timeout.
     pub is_stuck: bool,
-    /// Pieces that the full queue had no room for, since the last flush.
+    /// Number of pieces dropped since the last flush because the queue was full.
     pub dropped: u64,
-    /// The first failure, since the last flush.
+    /// The first failed write since the last flush.
     pub failed: Option<io::Error>,
 }
 
 impl Background {
-    /// Starts the thread; `limit`: bytes that may wait.
+    /// Starts the thread; `limit` is the capacity of the queue in bytes.
     ///
     /// # Errors
-    /// No further thread.
+    /// No thread can be started.
     pub fn start(out: impl Write + Send + 'static, full: Full, limit: usize) -> io::Result<Background> {
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), full, limit });
         let of_thread = shared.clone();
@@ -69,10 +69,10 @@ impl Background {
         Ok(Background { shared })
     }
 
-    /// Queues a piece, to be written as one.
+    /// Queues a piece, which is written in one call.
     pub fn push(&self, piece: Vec<u8>) {
         let (mut state, Shared { full, limit, .. }) = (self.shared.state.lock(), &*self.shared);
-        // One that is larger than the queue goes into an empty one.
+        // A piece larger than the queue is accepted if the queue is empty.
         while state.bytes + piece.len() > *limit && !state.waiting.is_empty() {
             state.dropped += 1;
             if *full == Full::DropsNewest {
@@ -85,7 +85,7 @@ impl Background {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until all is written, or nothing was written for this time; at most ten times as long.
+    /// Waits until everything is written, or until no piece was written for `patience`; at most ten times `patience` in total.
     pub fn flush(&self, patience: Duration) -> Flushed {
         let clock = Clock::start();
         let mut state = self.shared.state.lock();
@@ -118,7 +118,7 @@ impl State {
 }
 
 impl Shared {
-    /// The thread: until the sending end is gone and nothing waits.
+    /// The body of the thread: writes until the sending end is dropped and the queue is empty.
     fn write_all(&self, mut out: impl Write) {
         let mut is_broken = false;
         loop {
@@ -143,23 +143,23 @@ impl Shared {
     }
 }
 
-/// Bytes of a file that may wait: minutes of histograms.
+/// Queue capacity for a file, in bytes: minutes of histograms.
 const FILE_LIMIT: usize = 4 << 20;
-/// Timeout of a disk that accepts nothing at the end.
+/// Maximum time without progress of a disk at the end.
 const FILE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A file, or a substitute, written line by line in the background. A flush waits within bounds, and reports what is
-/// missing.
+/// A file, or another output, written line by line in the background. A flush waits for a bounded time and reports lost lines as an
+/// error.
 pub struct BackgroundFile {
     line: Vec<u8>,
     queue: Background,
 }
 
 impl BackgroundFile {
-    /// Writes to `out`.
+    /// Starts a writer to `out`.
     ///
     /// # Errors
-    /// No thread for it.
+    /// No thread can be started.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<BackgroundFile> {
         Ok(BackgroundFile { line: Vec::new(), queue: Background::start(out, Full::DropsNewest, FILE_LIMIT)? })
     }
@@ -194,7 +194,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(10);
 
-    /// Takes a piece whenever it is allowed to.
+    /// An output that accepts a piece each time the test allows it.
     struct Slow {
         may: Receiver<()>,
         took: Sender<Vec<u8>>,
@@ -212,12 +212,12 @@ mod tests {
         }
     }
 
-    /// Nine pieces of one byte to a writer that accepts none yet, with room for three: returns what it accepted finally.
+    /// Pushes nine pieces of one byte to a blocked output, through a queue with room for three, and checks which it finally gets.
     fn check(full: Full, expected: &[u8]) {
         let ((allow, may), (took, taken)) = (channel(), channel());
         let out = Background::start(Slow { may, took }, full, 3).unwrap();
         out.push(vec![0]);
-        // The first is being written, and no more in the queue.
+        // Waits until the first piece is being written and no longer queued.
         while !out.shared.state.lock().is_writing {
             thread::yield_now();
         }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(taken.recv().unwrap(), vec![7; 1000]);
     }
 
-    /// A disk that is full at first.
+    /// A disk that is full at the first write.
     struct FullOnce(bool, Sender<Vec<u8>>);
 
     impl Write for FullOnce {

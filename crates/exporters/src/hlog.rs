@@ -1,4 +1,6 @@
-//! Histograms of each second, as HdrHistogram's log tools read them: log format 1.3, histograms V2, compressed.
+//! Writes a histogram log that HdrHistogram's log tools read: log format 1.3, histograms in compressed V2 encoding.
+//!
+//! Each tick yields a line for each histogram with values. After the first failed write nothing more is written.
 
 use std::{
     io::{self, Write},
@@ -12,25 +14,25 @@ use hdrhistogram::serialization::{
 use samples::{Header, Latency, Samples, Sink, Tick, Timing};
 use units::Nanos;
 
-/// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
+/// Divisor of each interval's maximum: histograms hold nanoseconds, but the maximum is written in milliseconds, as the Java tools do.
 const NANOS_PER_MILLI: f64 = 1e6;
 
-/// Where the log goes, and the room to put a histogram together.
+/// The output of a log, with the serialiser's buffers.
 pub struct HlogFile<W> {
     out: W,
     serializer: V2DeflateSerializer,
 }
 
 impl<W: Write> HlogFile<W> {
-    /// Writes to `out`, a line for each histogram: not in many small pieces if `out` is buffered.
+    /// Writes to `out`, one line per histogram. A line is written in several pieces, so `out` should be buffered.
     pub fn new(out: W) -> HlogFile<W> {
         HlogFile { out, serializer: V2DeflateSerializer::new() }
     }
 
-    /// Writes the header before the first histogram. `began`: the date of the run's start, which intervals count from.
+    /// Writes the header and returns the log. `began` is the date of the run's start, which is the origin of the intervals' times.
     ///
     /// # Errors
-    /// `out` does not take it.
+    /// An error of `out`.
     pub fn begin(&mut self, began: SystemTime) -> io::Result<Hlog<'_, W>> {
         let mut head = IntervalLogWriterBuilder::new();
         head.add_comment(concat!(
@@ -44,34 +46,34 @@ impl<W: Write> HlogFile<W> {
         Ok(Hlog { log, header: Header::default(), start: None, failed: None })
     }
 
-    /// The end: what is buffered goes out.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// It does not.
+    /// An error of `out`.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
-/// A log under way.
+/// A log in progress.
 pub struct Hlog<'a, W: Write> {
     log: IntervalLogWriter<'a, 'a, W, V2DeflateSerializer>,
-    /// How populations and steps are called.
+    /// The header of the run, for the names of populations and steps.
     header: Header,
     start: Option<Nanos>,
     failed: Option<io::Error>,
 }
 
 impl<W: Write> Hlog<'_, W> {
-    /// Why the log is incomplete.
+    /// The first error, after which nothing was written.
     ///
     /// # Errors
-    /// The first write that failed; nothing was written after it.
+    /// The first error of `out`.
     pub fn result(self) -> io::Result<()> {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// A line for each time that anything was recorded of.
+    /// Writes a line for each histogram of the tick that has values.
     fn write(&mut self, tick: &Tick) -> io::Result<()> {
         let span = |t: Nanos| Duration::from_nanos(t.0);
         let start = *self.start.get_or_insert(tick.from);
@@ -89,7 +91,8 @@ impl<W: Write> Hlog<'_, W> {
     }
 }
 
-/// Each histogram by its tag: of all, then of each population and of each step, where there are several.
+/// The histograms of a tick with their tags: first those of the whole load, then those of each population and each step, if there are
+/// several.
 fn tagged<'t>(tick: &'t Tick, header: &Header) -> Vec<(String, &'t Latency)> {
     let mut all: Vec<(String, &Latency)> =
         times(tick).map(|(name, times)| (name.to_owned(), times)).collect();
@@ -100,7 +103,8 @@ fn tagged<'t>(tick: &'t Tick, header: &Header) -> Vec<(String, &'t Latency)> {
     all
 }
 
-/// All but the silence of lost connections, which is no time of the load's.
+/// The histograms of the load. The silence before lost connections is not included, because it is not a duration that the load
+/// caused.
 fn times(tick: &Tick) -> impl Iterator<Item = (&'static str, &Latency)> {
     use Timing::{Connect, FirstByte, Handshake, Lag, Latency, RampLatency};
     [Latency, RampLatency, FirstByte, Connect, Handshake, Lag]
@@ -119,7 +123,8 @@ impl<W: Write> Sink for Hlog<'_, W> {
         }
     }
 
-    /// Lines of their own, with the time that they are of: readers of a log add up what is of one interval, in any order.
+    /// Writes late values as further lines with the interval in which they were measured: readers of a log add up the lines of an
+    /// interval, in any order.
     fn late(&mut self, tick: &Tick) {
         if self.failed.is_none() {
             self.failed = self.write(tick).err();
@@ -153,7 +158,7 @@ mod tests {
         tick
     }
 
-    /// Each line's tag, start, length in milliseconds, and histogram.
+    /// The tag, the start and length in milliseconds, and the histogram of each line.
     fn read(log: &[u8]) -> Vec<(String, u128, u128, Histogram<u64>)> {
         let lines = IntervalLogIterator::new(log).map(|entry| entry.expect("a line that can be read"));
         let intervals = lines.filter_map(|entry| match entry {
@@ -172,7 +177,7 @@ mod tests {
         whole.collect()
     }
 
-    /// RFC 4648 section 4; the reader leaves that to its caller.
+    /// Decodes base64 (RFC 4648, section 4), which the log reader leaves to its caller.
     fn base64(text: &str) -> Vec<u8> {
         let value = |c: u8| match c {
             b'A'..=b'Z' => u32::from(c - b'A'),

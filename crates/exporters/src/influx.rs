@@ -1,4 +1,4 @@
-//! InfluxDB's line protocol, versions 1 and 2.
+//! Serialises metrics in InfluxDB's line protocol, versions 1 and 2.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use samples::Header;
 
 use crate::metrics::{Kind, Snapshot, plain};
 
-/// These seconds of a run as points.
+/// The body of a request: one or more seconds of a run as points.
 pub(super) fn body(header: &Header, rows: &[Arc<Snapshot>]) -> String {
     let tags = tags(header);
     rows.iter().map(|row| points(row, &tags)).collect()
@@ -20,15 +20,15 @@ fn tags(header: &Header) -> String {
     tag("target", &header.target) + &tag("seed", &header.seed.to_string())
 }
 
-/// A tag with a comma before it; an empty one is omitted.
+/// A tag, preceded by a comma; empty if its value is.
 fn tag(name: &str, says: &str) -> String {
-    // "Line protocol", special characters: a backslash at the end would escape what follows it.
+    // "Line protocol", special characters: a backslash at the end would escape the next character.
     let says = says.replace(['\n', '\r'], " ");
     let says = says.trim_end_matches('\\').replace(',', "\\,").replace('=', "\\=").replace(' ', "\\ ");
     if says.is_empty() { String::new() } else { format!(",{name}={says}") }
 }
 
-/// All of a second: a measurement for each metric, its field `value`; of a histogram the fields are its parts.
+/// The points of one second: a measurement for each series with the field `value`, or for a histogram a field for each of its parts.
 fn points(snapshot: &Snapshot, tags: &str) -> String {
     let mut points = String::new();
     for sample in &snapshot.samples {

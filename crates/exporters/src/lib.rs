@@ -1,4 +1,7 @@
-//! The exporters of a run's metrics, each with its own thread: whatever happens to it, the run continues.
+//! Exporters: write the metrics of a run to files and services.
+//!
+//! Each exporter has a thread and a bounded queue. A slow or failed exporter loses seconds, which are counted and reported, but never
+//! delays or ends the run.
 
 pub mod background;
 mod hlog;
@@ -33,45 +36,46 @@ use push::Missing;
 pub use hlog::{Hlog, HlogFile};
 pub use push::{Backlog, Form, PushServer};
 
-/// Seconds of a run that may wait to be taken away.
+/// Capacity of an exporter's queue, in seconds of a run.
 const WAITING: usize = 60;
-/// Timeout for the remaining output when the run has ended.
+/// Maximum time after the run for the remaining output.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// The sink that passes the metrics of a run to all exporters.
+/// The sink that computes the metrics of a run and passes them to the exporters.
 pub struct Exporters {
     metrics_state: MetricsState,
-    /// Exporters that start with the run.
+    /// Exporters that start when the run begins.
     ready: Vec<Ready>,
     threads: Vec<ExporterThread>,
     endpoint: Option<Endpoint>,
     pushes: Vec<(PushServer, Missing)>,
-    /// Waits for slow exporters.
+    /// Whether to wait for slow exporters instead of dropping seconds.
     is_patient: bool,
     troubles: Vec<String>,
 }
 
-/// What is left after the run.
+/// The result after the run.
 pub struct Leftover {
-    /// Failures, a line each.
+    /// Failures, one message each.
     pub troubles: Vec<String>,
-    /// What is still to be sent.
+    /// Seconds that still have to be sent.
     pub behind: Vec<Backlog>,
 }
 
-/// An exporter whose run has not begun.
+/// An exporter before the run begins.
 struct Ready {
     name: String,
     work: Work,
-    /// Where it counts what it misses, if it does.
+    /// Counter of missed seconds, for an exporter that shares it with the late sender.
     missing: Option<Missing>,
 }
 
-/// What an exporter does, from the series before the run and all that come, until there are no more.
+/// The body of an exporter's thread. Its arguments are the header, the series before the run, and a channel of snapshots that is
+/// closed at the end.
 type Work = Box<dyn FnOnce(&Header, &Snapshot, &Receiver<Arc<Snapshot>>) -> io::Result<()> + Send>;
 
 impl Exporters {
-    /// Without exporters; of a run that began then.
+    /// No exporters yet, for a run that began at this date.
     pub fn new(began: Date) -> Exporters {
         Exporters {
             metrics_state: MetricsState::new(began),
@@ -84,31 +88,31 @@ impl Exporters {
         }
     }
 
-    /// The same for a stored run: waits for slow exporters, which miss nothing.
+    /// As [`Exporters::new`], for a stored run: waits for slow exporters instead of dropping seconds.
     pub fn patient(began: Date) -> Exporters {
         Exporters { is_patient: true, ..Exporters::new(began) }
     }
 
-    /// A line of CSV a second to `out`; `name`: what it is called where it makes trouble.
+    /// Writes a line of CSV per second to `out`; `name` identifies the output in messages.
     pub fn csv(&mut self, name: String, mut out: impl Write + Send + 'static) {
         let work: Work = Box::new(move |_, blank, rows| rows::csv(&mut out, blank, rows));
         self.ready.push(Ready { name, work, missing: None });
     }
 
-    /// A JSON object a second, a line each; `name` as of [`Exporters::csv`].
+    /// Writes a line with a JSON object per second to `out`; `name` as for [`Exporters::csv`].
     pub fn jsonl(&mut self, name: String, mut out: impl Write + Send + 'static) {
         let work: Work = Box::new(move |_, _, rows| rows::jsonl(&mut out, rows));
         self.ready.push(Ready { name, work, missing: None });
     }
 
-    /// A row of Parquet a second to `out`, readable when the run is over; `name` as of [`Exporters::csv`].
+    /// Writes a row of Parquet per second to `out`, readable after the run; `name` as for [`Exporters::csv`].
     #[cfg(feature = "parquet")]
     pub fn parquet(&mut self, name: String, out: impl Write + Send + 'static) {
         let work: Work = Box::new(move |_, blank, rows| rows::parquet::write(out, blank, rows));
         self.ready.push(Ready { name, work, missing: None });
     }
 
-    /// An endpoint for Prometheus, at once and as long as this lives; where it is, the port that it got included.
+    /// Opens an endpoint for Prometheus, from now until this is dropped. Returns its address, with the actual port.
     ///
     /// # Errors
     /// The address is in use, or another error of bind.
@@ -118,7 +122,7 @@ impl Exporters {
         Ok(at)
     }
 
-    /// A POST each second; reports the first that fails.
+    /// Sends a POST per second to `server`; `report` is called with the first failure.
     pub fn push(&mut self, server: PushServer, report: Tell) {
         let (name, missing) = (server.name(), Missing::default());
         self.pushes.push((server.clone(), missing.clone()));
@@ -130,10 +134,10 @@ impl Exporters {
         self.ready.push(Ready { name, work, missing: Some(missing) });
     }
 
-    /// Waits until all is taken away, within bounds.
+    /// Waits, for a bounded time, until the exporters have written everything.
     pub fn end(self) -> Leftover {
         let Exporters { threads, mut troubles, pushes, .. } = self;
-        // All learn of the end at once, and one patience is for all of them.
+        // Closes all queues at once, so that one timeout covers all exporters.
         let ending: Vec<Ending> = threads.into_iter().map(|thread| thread.ending).collect();
         let clock = Clock::start();
         troubles.extend(ending.into_iter().filter_map(|thread| thread.wait(PATIENCE.since(clock.now()))));
@@ -181,19 +185,19 @@ impl Sink for Exporters {
     }
 }
 
-/// An exporter's thread, behind a queue that never blocks the run.
+/// An exporter's thread with its queue.
 struct ExporterThread {
-    /// Dropped, nothing more comes.
+    /// Dropping this closes the queue.
     queue: SyncSender<Arc<Snapshot>>,
     ending: Ending,
 }
 
-/// An exporter that may still have to write the rest.
+/// An exporter that may still have output to write.
 struct Ending {
     name: String,
     done: Receiver<io::Result<()>>,
     missing: Missing,
-    /// Whether it reports missing seconds itself.
+    /// Whether missing seconds are sent and reported elsewhere, from the store.
     makes_up: bool,
 }
 
@@ -214,12 +218,12 @@ impl ExporterThread {
     }
 
     fn give(&mut self, snapshot: &Arc<Snapshot>) {
-        // One that has ended reports its reason at the end.
+        // If the exporter has ended, its reason is reported at the end.
         let _ = self.queue.send(snapshot.clone());
     }
 
     fn offer(&mut self, snapshot: &Arc<Snapshot>) {
-        // One that has ended reports its reason at the end.
+        // If the exporter has ended, its reason is reported at the end.
         if let Err(TrySendError::Full(_)) = self.queue.try_send(snapshot.clone()) {
             self.ending.missing.lock().add(snapshot.elapsed, "it is too slow");
         }
@@ -227,7 +231,7 @@ impl ExporterThread {
 }
 
 impl Ending {
-    /// What went wrong, if anything did.
+    /// Waits for the exporter; returns a message if it failed or dropped seconds.
     fn wait(self, patience: Nanos) -> Option<String> {
         let Ending { name, done, missing, makes_up } = self;
         let ended = done.recv_timeout(Duration::from_nanos(patience.0));

@@ -1,4 +1,7 @@
-//! The metrics of a run under names for other tools: one [table](table::TABLE), which all exporters use.
+//! The metrics of a run, under names that follow Prometheus' conventions.
+//!
+//! One [table](table::TABLE) defines all metrics. For each second a snapshot of all series is computed, and each exporter only
+//! serialises it.
 
 mod agents;
 #[cfg(test)]
@@ -19,36 +22,37 @@ pub(crate) use table::TABLE;
 
 /// A row of the table.
 pub(crate) struct Metric {
-    /// Begins with `throng_`; the unit last.
+    /// The name: begins with `throng_` and ends with the unit.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Whether series appear dynamically, so that they are not known in advance.
+    /// Whether series may appear during the run, such as one per status code; those of other metrics are known before it.
     pub(crate) is_open: bool,
     pub(crate) help: &'static str,
-    /// Its series at a point in time; those of a closed metric are always the same, [`Value::Unknown`] if not known.
+    /// How its series are read. A metric that is not open always has the same series, with [`Value::Unknown`] where a value is not
+    /// known.
     read: Read,
 }
 
 impl Metric {
-    /// By which its series differ, in the order in which they are written; the population first.
+    /// The labels of its series, in the order in which they are written; the population is first.
     pub(crate) const fn labels(&self) -> &'static [&'static str] {
         self.read.labels()
     }
 }
 
-/// What a value means.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Only grows; since the run began, unless the help says otherwise.
+    /// A count that only grows, from the start of the run unless the help text says otherwise.
     Counter,
-    /// Now.
+    /// A current value.
     Gauge,
-    /// Times, since the run began.
+    /// A distribution of durations since the run began.
     Histogram,
 }
 
 impl Kind {
-    /// Prometheus' word.
+    /// The name that Prometheus uses.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Kind::Counter => "counter",
@@ -58,39 +62,39 @@ impl Kind {
     }
 }
 
-/// A label's name and value.
+/// A label: name and value.
 pub(crate) type Label = (&'static str, String);
 
-/// One series and its value at a moment.
+/// A series and its value at a point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// Nth row of the table.
+    /// Index of the metric in the table.
     pub(crate) row: usize,
     pub(crate) labels: Vec<Label>,
     pub(crate) value: Value,
 }
 
-/// A value.
+/// The value of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// Of a counter or a gauge.
+    /// A counter or a gauge.
     Number(f64),
-    /// Of a histogram.
+    /// A histogram.
     Times(Box<Times>),
-    /// Not observed.
+    /// Not measured.
     Unknown,
 }
 
-/// The distribution of a time; seconds.
+/// A distribution of durations, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Times {
-    /// How many did not exceed each of [`BOUNDS`], since the run began.
+    /// For each of [`BOUNDS`], the number of values up to it, since the run began.
     pub(crate) up_to: [u64; BOUNDS.len()],
-    /// How many, since the run began.
+    /// Number of values since the run began.
     pub(crate) count: u64,
-    /// All together, since the run began.
+    /// Sum of the values since the run began, in seconds.
     pub(crate) sum: f64,
-    /// Those of the last period alone, if there were any.
+    /// Quantiles of the last period; `None` if it had no values.
     pub(crate) period: Option<Quantiles>,
 }
 
@@ -109,11 +113,11 @@ pub(crate) const BOUNDS: [Nanos; 18] = {
     bounds
 };
 
-/// A histogram where there are only plain numbers: a part's ending, and the number.
+/// A number that represents part of a value: the suffix of its name, and the number.
 pub(crate) type Part = (&'static str, Option<f64>);
 
 impl Value {
-    /// As plain numbers, each with what its name ends in. As many, and the same, for every value of a kind.
+    /// The value as plain numbers, for formats without histograms. All values of a kind have the same parts.
     pub(crate) fn parts(&self, kind: Kind) -> Vec<Part> {
         let none = Times::default();
         let times = match (self, kind) {
@@ -141,13 +145,13 @@ impl Sample {
         &TABLE[self.row]
     }
 
-    /// The series as Prometheus writes it, `name{label="value"}`, where the name ends in `ending`.
+    /// The series in Prometheus' notation, `name{label="value"}`, with the suffix `ending` after the name.
     pub(crate) fn series(&self, ending: &str) -> String {
         series(self.metric().name, ending, self.labels.iter().map(|(name, value)| (*name, value.as_str())))
     }
 }
 
-/// A name with its ending and its labels, as Prometheus writes it.
+/// A name with its suffix and labels, in Prometheus' notation.
 pub(crate) fn series<'a>(
     name: &str,
     ending: &str,
@@ -162,7 +166,7 @@ pub(crate) fn series<'a>(
     }
 }
 
-/// A number in the fewest digits, to the billionth.
+/// Rounds to nine decimal places, so that fewer digits are printed.
 pub(crate) fn plain(n: f64) -> f64 {
     (n * 1e9).round() / 1e9
 }
@@ -170,32 +174,32 @@ pub(crate) fn plain(n: f64) -> f64 {
 /// All series at the end of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Snapshot {
-    /// The date by the clock that the run began at, and the run's own time since.
+    /// The date, computed from the date of the run's start and the time elapsed.
     pub(crate) at: Date,
-    /// Since the run began, shortly before the first dial.
+    /// Time since the run began, shortly before the first dial.
     pub(crate) elapsed: Nanos,
-    /// In the table's order.
+    /// The series, in the order of the table.
     pub(crate) samples: Vec<Sample>,
 }
 
-/// What the table reads from.
+/// The data from which the series are read.
 struct Moment<'a> {
     header: &'a Header,
-    /// Since the run began, populations included.
+    /// Accumulated since the run began, including populations.
     total: &'a Tick,
     /// The last period.
     last: &'a Tick,
     samples: &'a Samples,
 }
 
-/// Series under way.
+/// Collects the series of a metric.
 struct Series<'a> {
     row: usize,
     samples: &'a mut Vec<Sample>,
 }
 
 impl Series<'_> {
-    /// `values`: of the row's labels; without the first, the population, if there is only one.
+    /// Adds a series. `values` are those of the row's labels; without the first, the population, if there is only one population.
     fn add(&mut self, values: &[&str], value: Value) {
         let names = TABLE[self.row].labels();
         let names = &names[names.len() - values.len()..];
@@ -214,12 +218,12 @@ impl Series<'_> {
     }
 }
 
-/// What is shown where a plan has several populations.
+/// The label for the population, used if a plan has several.
 const POPULATION: &str = "population";
 
 impl Moment<'_> {
-    /// Goes over the populations, each with the value of its label; without one if there is only one. `each` gets what happened
-    /// since the run began, and in the last period.
+    /// Calls `each` for each population, with the values of its label (none if there is only one population), the counts since the
+    /// run began, and those of the last period.
     fn populations(&self, mut each: impl FnMut(&[&str], &Tick, &Tick)) {
         if self.header.populations.len() < 2 {
             return each(&[], self.total, self.last);
@@ -230,8 +234,8 @@ impl Moment<'_> {
         }
     }
 
-    /// Goes over the destinations of a plan that has several. `each` gets what happened there since the run began, and in the
-    /// last period.
+    /// Calls `each` for each destination of a plan with several, with its name, the counts since the run began, and those of the last
+    /// period.
     fn destinations(&self, mut each: impl FnMut(&str, &Destination, &Destination)) {
         let none = Destination::default();
         for (row, name) in self.header.destinations.iter().enumerate() {
@@ -251,7 +255,7 @@ pub(crate) struct MetricsState {
 }
 
 impl MetricsState {
-    /// Of a run that began then.
+    /// The state of a run that began at this date.
     pub(crate) fn new(began: Date) -> MetricsState {
         MetricsState { header: Header::default(), began, start: None, total: Tick::default() }
     }
@@ -260,7 +264,7 @@ impl MetricsState {
         self.header = header.clone();
     }
 
-    /// The series before anything happened: which of the closed metrics' there will be.
+    /// The series before the run, which determine the columns of files.
     pub(crate) fn blank(&self) -> Snapshot {
         let populations = vec![Tick::default(); self.header.populations.len()];
         let nothing = Tick { populations, ..Tick::default() };
@@ -272,14 +276,14 @@ impl MetricsState {
         before.read(Nanos::ZERO, &nothing, &Samples::default())
     }
 
-    /// A period.
+    /// Adds a period; returns the series at its end.
     pub(crate) fn tick(&mut self, tick: &Tick, samples: &Samples) -> Snapshot {
         let start = *self.start.get_or_insert(tick.from);
         self.total.extend(tick);
         self.read(tick.until.since(start), tick, samples)
     }
 
-    /// What came late of a period: counted with the next one.
+    /// Adds counts of an earlier period that arrived late; they are included from the next snapshot on.
     pub(crate) fn late(&mut self, tick: &Tick) {
         self.total.amend(tick);
     }

@@ -14,7 +14,7 @@ use crate::metrics::{BOUNDS, Kind, Metric, Sample, Snapshot, TABLE, Value, plain
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`
 const CUMULATIVE: u8 = 2;
 
-/// These seconds of a run as one export request.
+/// The body of an export request: one or more seconds of a run.
 pub(super) fn body(header: &Header, rows: &[Arc<Snapshot>]) -> String {
     let seed = header.seed.to_string();
     let attributes =
@@ -30,7 +30,7 @@ pub(super) fn body(header: &Header, rows: &[Arc<Snapshot>]) -> String {
     .to_string()
 }
 
-/// A row of the table with all its points; none if it was not observed.
+/// A metric with its points; `None` if it was not observed in these seconds.
 fn metric(row: usize, of: &Metric, rows: &[Arc<Snapshot>]) -> Option<Json> {
     let own = |snapshot: &Arc<Snapshot>| {
         let samples = snapshot.samples.iter().filter(|sample| sample.row == row);
@@ -57,7 +57,7 @@ fn point(sample: &Sample, of: &Metric, snapshot: &Snapshot) -> Option<Json> {
     let attributes: Vec<Json> =
         sample.labels.iter().map(|(name, says)| attribute((name, says.as_str()))).collect();
     let mut point = json!({ "attributes": attributes, "timeUnixNano": ns(snapshot.at.0) });
-    // Counters other than throng's own began at an unknown time: then there is none.
+    // Counters of the target and of hosts began at an unknown time, so they have no start time.
     if of.kind != Kind::Gauge
         && !["throng_target_", "throng_host_"].iter().any(|of_others| of.name.starts_with(of_others))
     {
@@ -67,7 +67,7 @@ fn point(sample: &Sample, of: &Metric, snapshot: &Snapshot) -> Option<Json> {
         Value::Unknown => return None,
         Value::Number(n) => point["asDouble"] = plain(*n).into(),
         Value::Times(times) => {
-            // Here each bucket counts its own, and the last those beyond all bounds.
+            // OTLP's bucket counts are not cumulative, and the last bucket holds the values above all bounds.
             let up_to = times.up_to.iter().chain([&times.count]);
             let below = [0].iter().chain(&times.up_to);
             let counts: Vec<String> =
@@ -85,7 +85,7 @@ fn attribute((name, says): (&str, &str)) -> Json {
     json!({ "key": name, "value": { "stringValue": says } })
 }
 
-/// As UCUM has it.
+/// The unit of a metric in UCUM notation.
 fn unit(name: &str) -> &'static str {
     let name = name.trim_end_matches("_total");
     match name.rsplit('_').next() {

@@ -1,4 +1,4 @@
-//! An endpoint that Prometheus scrapes: its text format 0.0.4.
+//! An endpoint for Prometheus, in its text format 0.0.4.
 
 use std::{fmt::Write as _, future, io, net::SocketAddr, sync::Arc};
 
@@ -12,17 +12,17 @@ use crate::{
     web::Web,
 };
 
-/// What the next scrape sees.
+/// The snapshot that the next scrape gets.
 type Latest = Arc<Mutex<Arc<Snapshot>>>;
 
-/// Listens from the start, serves during the run.
+/// An endpoint that listens from its creation and serves the latest snapshot.
 pub(super) struct Endpoint {
     latest: Latest,
     _web: Web,
 }
 
 impl Endpoint {
-    /// Listens, and serves what was [shown](Endpoint::show) last. Also returns its address, with the port.
+    /// Listens, and serves the snapshot that was last [shown](Endpoint::show). Also returns the actual address, with its port.
     ///
     /// # Errors
     /// The error of bind, or of starting the thread.
@@ -33,9 +33,9 @@ impl Endpoint {
         Ok((Endpoint { latest, _web: web }, at))
     }
 
-    /// What the next scrape sees.
+    /// Sets the snapshot that the next scrape gets.
     pub(super) fn show(&self, snapshot: &Arc<Snapshot>) {
-        // The lock is held for the time of a copied pointer, here and there.
+        // The lock is only held while a pointer is copied, here and in the handler.
         *self.latest.lock() = snapshot.clone();
     }
 }
@@ -48,14 +48,14 @@ async fn metrics(State(latest): State<Latest>) -> impl IntoResponse {
 /// The media type of the text.
 pub const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics of what was counted in all, for what is no run: as Prometheus reads them.
+/// The exposition of accumulated counts, for programs that have no run.
 pub fn exposition(header: &Header, total: &Tick) -> String {
     let mut state = MetricsState::new(Date(0));
     state.begin(header);
     text(&state.tick(total, &Samples::default()))
 }
 
-/// As Prometheus reads it ("Exposition formats", text-based format).
+/// A snapshot in the text format ("Exposition formats", text-based format).
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let mut text = String::new();
     let mut named = None;
@@ -125,10 +125,10 @@ mod tests {
         assert_eq!(text(&Snapshot::default()), "");
     }
 
-    /// The response to this, as far as it goes.
+    /// Sends a request and returns the response as far as it was received.
     fn fetch(at: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(at).unwrap();
-        // The response may arrive before all is sent.
+        // The server may respond before the whole request is sent.
         let _ = stream.write_all(request);
         let mut response = String::new();
         let _ = stream.read_to_string(&mut response);
@@ -165,7 +165,7 @@ mod tests {
     fn a_silent_client_does_not_block_the_next_one() {
         let (_endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let clock = Clock::start();
-        // More than there are places, half of them in the middle of a head.
+        // More connections than there are slots; half of them have sent part of a head.
         let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(at).unwrap()).collect();
         for stream in silent.iter_mut().step_by(2) {
             let _ = stream.write_all(b"GET /met");
@@ -173,9 +173,9 @@ mod tests {
         for _ in 0..5 {
             assert!(fetch(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
         }
-        // One that waits for a silent client takes the 5 s in which a head has to come.
+        // If a scrape had to wait for a silent client, it would take 5 s, the timeout of a head.
         assert!(clock.now() < Nanos::from_secs(5), "five scrapes took {}", clock.now());
-        // Those that were not let go end by themselves.
+        // Connections that were not evicted end at the timeout.
         silent[199].set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
         let mut rest = String::new();
         assert!(

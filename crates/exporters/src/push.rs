@@ -1,4 +1,7 @@
-//! Pushed metrics: a POST per second, retried if it fails, and finally sent from the store.
+//! Pushes metrics to a server: one POST per second.
+//!
+//! A failed POST is repeated with the next second's. Seconds that exceed the queue are counted as missed and sent from the run store
+//! after the run.
 
 #[cfg(test)]
 mod tests;
@@ -24,23 +27,23 @@ use crate::{
     otlp,
 };
 
-/// A batch must be taken within this, the connection included; then the next try begins with what has come meanwhile.
+/// Timeout of a POST, including the connection. After it, the next attempt includes the seconds that have arrived meanwhile.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// Seconds of a run that may wait for it; older ones are sent from the store when the run is over.
+/// Maximum number of seconds to hold back for the next attempt; older ones are sent from the store after the run.
 const WAITING: usize = 60;
-/// Seconds of a run in one POST, from the store: half a megabyte or so.
+/// Number of seconds in a POST that is sent from the store: about half a megabyte.
 const BATCH: usize = 30;
-/// For what is sent from the store when the run is over.
+/// Maximum time to send missed seconds from the store after the run.
 const MAKING_UP: Nanos = Nanos::from_secs(20);
-/// Maximum of a response that is read.
+/// Maximum number of bytes of a response that are read.
 const MAX_RESPONSE: usize = 4 << 10;
 
-/// What is posted.
+/// The format of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// InfluxDB's line protocol.
     Influx,
-    /// OpenTelemetry's protocol over HTTP, as JSON.
+    /// OpenTelemetry's protocol (OTLP) over HTTP, as JSON.
     Otlp,
 }
 
@@ -59,7 +62,7 @@ impl Form {
         }
     }
 
-    /// These seconds of a run as one body.
+    /// The body of a POST with these seconds.
     fn body(self, header: &Header, rows: &[Arc<Snapshot>]) -> String {
         match self {
             Form::Influx => influx::body(header, rows),
@@ -68,25 +71,25 @@ impl Form {
     }
 }
 
-/// Where metrics go.
+/// A server to push to.
 #[derive(Clone)]
 pub struct PushServer {
-    /// What it takes.
+    /// The format it accepts.
     pub form: Form,
-    /// Where it listens.
+    /// Its address.
     pub at: SocketAddr,
     /// Host and port as the user wrote them.
     pub host: String,
-    /// Path and query of its writes.
+    /// Path and query of the POST.
     pub path: String,
-    /// Its token.
+    /// The token, if it requires one.
     pub token: Option<String>,
 }
 
-/// Seconds of a run that are not there.
+/// Seconds that were not delivered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Missed {
-    /// The first and the last of them, by the run's time.
+    /// The first and the last of them, by the run's clock.
     range: Option<(Nanos, Nanos)>,
     pub(super) seconds: u64,
     why: String,
@@ -101,10 +104,11 @@ impl Missed {
     }
 }
 
-/// What is missing, shared by the pushing thread and the late sender.
+/// The missed seconds, shared by the pushing thread and the late sender.
 pub(super) type Missing = Arc<Mutex<Missed>>;
 
-/// Pushes snapshots until the end; a failure is reported once, retried each second, and finally counted as missed.
+/// The body of the pushing thread: pushes snapshots until the channel is closed. The first failure is reported; seconds that cannot
+/// be delivered are counted as missed.
 pub(super) fn push(
     server: &PushServer,
     header: &Header,
@@ -116,7 +120,7 @@ pub(super) fn push(
     let mut reported = false;
     let mut is_over = false;
     while !is_over {
-        // One is waited for, and whatever came meanwhile goes with it.
+        // Waits for one snapshot, then takes all others that are queued.
         match rows.recv() {
             Ok(row) => pending.push(row),
             Err(_) => is_over = true,
@@ -143,27 +147,27 @@ pub(super) fn push(
     }
 }
 
-/// Why points were rejected.
+/// A failed POST.
 struct Rejected {
     why: String,
-    /// It would reject the same points again.
+    /// Whether the server would reject the same points again.
     for_good: bool,
 }
 
-/// What was not delivered during the run.
+/// Seconds that were not delivered during the run.
 pub struct Backlog {
     pub(super) server: PushServer,
     pub(super) missed: Missed,
 }
 
 impl Backlog {
-    /// None if nothing is missing.
+    /// `None` if nothing is missing.
     pub(super) fn new(server: PushServer, missed: Missed) -> Option<Backlog> {
         missed.range.is_some().then_some(Backlog { server, missed })
     }
 
-    /// Sends it from the store, within bounds; returns the result as a message. Points that exist already are written
-    /// again, unchanged.
+    /// Sends the missing seconds from the store, within a bounded time, and returns a message with the result. Points that the server
+    /// already has are overwritten with the same values.
     pub fn make_up(self, kept: Option<(&Store, &StoredRun)>) -> String {
         let Backlog { server, missed } = self;
         let (name, seconds) = (server.name(), missed.seconds);
@@ -183,20 +187,20 @@ impl Backlog {
 }
 
 impl PushServer {
-    /// Its name for the user.
+    /// The server's name in messages.
     pub fn name(&self) -> String {
         format!("{} {}", self.form.flag(), self.host)
     }
 
-    /// Sends a complete stored run, as during the run.
+    /// Sends a complete stored run, with the same points as during the run.
     ///
     /// # Errors
-    /// The store is damaged, or a batch was rejected: nothing is sent after it.
+    /// The store is damaged, or a batch was rejected; then the rest is not sent.
     pub fn send(&self, store: &Store, run: &StoredRun) -> Result<(), String> {
         self.send_part(store, run, (Nanos::ZERO, Nanos::NEVER), Nanos::NEVER)
     }
 
-    /// A range of its seconds, with a timeout.
+    /// Sends the seconds of a range, until a timeout.
     fn send_part(
         &self,
         store: &Store,
@@ -226,7 +230,7 @@ impl PushServer {
         self.post(header, &batch).map_err(|untaken| untaken.why)
     }
 
-    /// Posts these seconds once.
+    /// Sends these seconds in one POST.
     fn post(&self, header: &Header, rows: &[Arc<Snapshot>]) -> Result<(), Rejected> {
         if rows.is_empty() {
             return Ok(());
@@ -265,7 +269,8 @@ impl PushServer {
         );
         let request = head + body;
         let mut unsent = request.as_bytes();
-        // The server may reject the request and close before it has all of it: its response matters more than the failed write.
+        // The server may reject a request and close the connection before it has read all of it. Its response matters more than the
+        // failed write.
         let mut cut_off = None;
         while !unsent.is_empty() && cut_off.is_none() {
             stream.set_write_timeout(Some(left()?))?;

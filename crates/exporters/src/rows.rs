@@ -1,4 +1,4 @@
-//! Metrics as files: a line for each second, as CSV or JSON.
+//! Writes metrics to files, one line per second, as CSV or JSON.
 
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
@@ -10,7 +10,7 @@ use units::Date;
 
 use crate::metrics::{Sample, Snapshot, plain, series};
 
-/// Writes CSV (RFC 4180) until there are no more; the columns are those of `blank`, and the open metrics' sums.
+/// Writes CSV (RFC 4180) until the channel is closed. The columns are the series of `blank`, and one sum for each open metric.
 pub(crate) fn csv(out: &mut dyn Write, blank: &Snapshot, rows: &Receiver<Arc<Snapshot>>) -> io::Result<()> {
     let mut head = vec!["time".to_owned(), "elapsed_s".to_owned()];
     head.extend(columns(blank).into_iter().map(|(name, _)| name));
@@ -25,7 +25,7 @@ pub(crate) fn csv(out: &mut dyn Write, blank: &Snapshot, rows: &Receiver<Arc<Sna
     Ok(())
 }
 
-/// Writes JSON lines until there are no more.
+/// Writes JSON lines until the channel is closed.
 pub(crate) fn jsonl(out: &mut dyn Write, rows: &Receiver<Arc<Snapshot>>) -> io::Result<()> {
     for row in rows {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -42,13 +42,13 @@ pub(crate) fn jsonl(out: &mut dyn Write, rows: &Receiver<Arc<Snapshot>>) -> io::
     Ok(())
 }
 
-/// The plain numbers of a sample, with their names.
+/// The numbers of a sample, with their names.
 fn parts(sample: &Sample) -> Vec<(String, Option<f64>)> {
     let parts = sample.value.parts(sample.metric().kind).into_iter();
     parts.map(|(ending, n)| (sample.series(ending), n)).collect()
 }
 
-/// The columns, in a fixed order.
+/// The columns and their values, in a fixed order.
 fn columns(snapshot: &Snapshot) -> Vec<(String, Option<f64>)> {
     let (open, closed): (Vec<&Sample>, Vec<&Sample>) =
         snapshot.samples.iter().partition(|sample| sample.metric().is_open);
@@ -56,14 +56,14 @@ fn columns(snapshot: &Snapshot) -> Vec<(String, Option<f64>)> {
     for (row, metric) in crate::metrics::TABLE.iter().enumerate().filter(|(_, metric)| metric.is_open) {
         let own = open.iter().filter(|sample| sample.row == row);
         let parts = own.flat_map(|sample| sample.value.parts(metric.kind)).filter_map(|(_, n)| n);
-        // A sum of none is -0.
+        // The sum of an empty iterator of floats is -0.
         let sum = 0.0 + parts.sum::<f64>();
         columns.push((series(metric.name, "", [].into_iter()), Some(sum)));
     }
     columns
 }
 
-/// One line, at once: a file is whole up to the last second.
+/// Writes a line in one call, so that a file ends with a complete second.
 fn line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
     let quoted = |cell: &String| match cell.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
@@ -73,7 +73,7 @@ fn line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
     out.write_all((cells.join(",") + "\r\n").as_bytes())
 }
 
-/// RFC 3339, to the millisecond.
+/// RFC 3339 with milliseconds.
 fn time(at: Date) -> String {
     format!("{}.{:03}Z", at.to_string().trim_end_matches('Z'), at.0 % 1000)
 }
@@ -91,7 +91,7 @@ mod tests {
         (blank, rows)
     }
 
-    /// RFC 4180 section 2.
+    /// Splits a line of CSV (RFC 4180, section 2).
     fn cells(line: &str) -> Vec<String> {
         let (mut cells, mut quoted) = (vec![String::new()], false);
         let mut rest = line.chars().peekable();

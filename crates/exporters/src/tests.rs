@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use super::*;
 use fixtures::{header, seen};
 
-/// What was written so far, shared.
+/// An output that collects what was written.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -17,7 +17,7 @@ impl Write for Shared {
     }
 }
 
-/// Takes nothing, permanently or until it is released.
+/// An output that blocks permanently, or until it is released.
 struct Stuck(Option<Receiver<()>>);
 
 impl Write for Stuck {
@@ -62,7 +62,7 @@ fn one_that_fails_is_reported_and_costs_the_others_nothing() {
     let mut exporters = Exporters::new(Date(0));
     exporters.csv("--csv a".to_owned(), Stuck(None));
     exporters.jsonl("--jsonl b".to_owned(), jsonl.clone());
-    // As many as may wait for the other one, however slow it is.
+    // As many as the queue of the other exporter holds, however slow that is.
     run(&mut exporters, 50);
     assert_eq!(exporters.end().troubles, ["--csv a: incomplete: full"]);
 }
@@ -75,7 +75,7 @@ fn one_that_is_too_slow_misses_seconds_and_they_are_counted() {
     run(&mut exporters, 100);
     drop(go);
     let troubles = exporters.end().troubles;
-    // One may be under way.
+    // One second may be being written.
     let missed = [39, 40].map(|n| format!("--jsonl b: too slow: {n} seconds dropped"));
     assert!(missed.contains(&troubles[0]) && troubles.len() == 1, "{troubles:?}");
 }

@@ -1,4 +1,6 @@
-//! A thread that serves HTTP during a run.
+//! An HTTP server on a thread, for use during a run.
+//!
+//! Connections, heads, handlers and writes all have limits, so that no client can use up memory or keep others from being served.
 
 mod access;
 mod places;
@@ -35,29 +37,29 @@ use timed::Timed;
 
 pub use access::{Opens, Refusal, guard, guard_with, is_local, shows_secret};
 
-/// Timeout of responses in progress at the end.
+/// Maximum time at the end for responses in progress.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Timeout of a request's head, from the start of the connection or the end of the previous response.
+/// Maximum time for a request's head, from the start of the connection or the end of the previous response.
 const HEAD: Duration = Duration::from_secs(5);
-/// Timeout of a handler before its response begins: it only waits for the rest of its request.
+/// Maximum time until a handler's response begins; it only waits for the rest of its request.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Where there is no file left for a peer, the next is tried then.
+/// Pause before the next accept if no file descriptor is free.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The names and values in the query of an address, as they are written: percent-encoded.
+/// The names and values in a query string, still percent-encoded.
 pub fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
-/// Serves until it is [ended](Web::end) or dropped.
+/// A server that runs until it is [ended](Web::end) or dropped.
 pub struct Web {
     stop: Option<oneshot::Sender<()>>,
     thread: JoinHandle<()>,
 }
 
 impl Web {
-    /// Listens, and serves `routes`, while `work` runs besides it; also returns its address, with the port.
+    /// Starts a thread that serves `routes` and runs `work` beside them. Also returns the actual address, with its port.
     ///
     /// # Errors
     /// The error of bind, or of starting the thread.
@@ -75,7 +77,7 @@ impl Web {
             let Ok(listener) = net::TcpListener::from_std(listener) else { return };
             let (ending, end) = watch::channel(());
             let accepting = tokio::spawn(accept(listener, routes, end));
-            // The final output of the work is still delivered.
+            // The final output of `work` must still be delivered.
             let work = tokio::spawn(work);
             let _ = stopped.await;
             let finish = async move {
@@ -95,20 +97,20 @@ impl Web {
         Ok((Web { stop: Some(stop), thread }, at))
     }
 
-    /// Ends, within bounds.
+    /// Ends the server, within a bounded time.
     pub fn end(self) {
         let Web { stop, thread } = self;
         drop(stop);
-        // A panic is its own.
+        // The thread has already reported its panic.
         let _ = thread.join();
     }
 }
 
-/// Marks a public response, as opposed to authorised ones: it does not secure a slot.
+/// Marks a response as public. Unlike an authorised response, it does not secure the connection's slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Public;
 
-/// Accepts all peers; without a free slot, one without a request is evicted.
+/// Accepts connections. If no slot is free, an unsecured connection is evicted.
 async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver<()>) {
     let places = Arc::new(Places::default());
     loop {
@@ -124,14 +126,14 @@ async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver
     }
 }
 
-/// Serves one peer, until it leaves, is evicted, or the server ends.
+/// Serves one connection until the client closes it, it is evicted, or the server ends.
 async fn serve_peer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
     let secured = place.secured.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (routes, secured) = (routes.clone(), secured.clone());
         async move {
             let response = handle(routes, request.map(Body::new)).await;
-            // An unauthorised or public request does not count.
+            // Only a successful, authorised request secures the slot.
             if response.status().is_success() && response.extensions().get::<Public>().is_none() {
                 secured.store(true, Relaxed);
             }
@@ -146,7 +148,7 @@ async fn serve_peer(stream: net::TcpStream, mut place: Place, routes: Router, mu
     let leave =
         pin!(async { matches!(select(pin!(place.must_go()), pin!(end.changed())).await, Either::Right(_)) });
     if let Either::Right((true, _)) = select(connection.as_mut(), leave).await {
-        // Its response in progress is completed.
+        // Completes the response in progress.
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
     }

@@ -1,4 +1,4 @@
-//! One table of all servers: the best of each.
+//! A table of all servers, each with its best results.
 
 use crate::{
     figure::{NONE, shown},
@@ -6,17 +6,18 @@ use crate::{
     table::Row,
 };
 
-/// Bytes of a gigabyte.
+/// Number of bytes in a gigabyte.
 const GB: f64 = 1e9;
 
 const HEAD: [&str; 5] =
     ["server", "connections per GB", "connects/s", "requests/s", "p99 with all connected"];
 
-/// The connection rate of fewer connections means nothing.
+/// Minimum number of connections for a meaningful connection rate.
 const MANY: f64 = 1000.0;
 
-/// A table with a row per server, in the order of their first outcome: name; connections per GB of its total memory where it held the
-/// most; its highest connection rate, of at least [`MANY`], and response rate; p99 where it held the most.
+/// A table with a row per server, in the order of their first outcomes: name; connections per GB of the server's total memory in the
+/// outcome with the most connections; highest connection rate, with at least [`MANY`] connections; highest response rate; p99 in the
+/// outcome with the most connections.
 pub(crate) fn across(outcomes: &[Outcome]) -> Vec<Row> {
     let name = |outcome: &Outcome| format!("{} · {}", outcome.subject.lab, outcome.subject.server);
     let mut names: Vec<String> = Vec::new();
@@ -72,7 +73,7 @@ mod tests {
         let rows = across(&outcomes);
         assert_eq!(rows[1], ["l · a", "200,000", "3,000", "20,000", "1.5 ms"].map(str::to_owned));
         assert_eq!(rows[2], ["l · b", "–", "–", "0", "–"].map(str::to_owned));
-        // Nothing was held: there is no share of it, and no latency with it.
+        // If no connections were held, memory per connection and latency are unknown.
         assert_eq!(rows[3], ["l · c", "–", "–", "10", "–"].map(str::to_owned));
         assert_eq!(rows.len(), 4);
     }

@@ -1,4 +1,5 @@
-//! `throng agent` as processes, each told by the requests of the Play text what to hold; and their counts, read back.
+//! Runs `throng agent` as child processes that generate the load through the HTTP API for individual clients, as in the Play text;
+//! reads their counts back.
 
 use std::{
     fs::{self, File},
@@ -24,25 +25,25 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Time for an agent to listen.
+/// Maximum time for an agent to listen.
 const STARTS_WITHIN: Nanos = Nanos::from_secs(20);
-/// A client that is not connected by then is lost.
+/// Maximum time for the ramp: a client that is not connected by then counts as lost.
 const RAMP_WITHIN: Nanos = Nanos::from_secs(180);
-/// Time for the echo of a text.
+/// Maximum time for the echo of a message.
 const ECHO_WITHIN: Nanos = Nanos::from_secs(10);
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// The agents of a trial, each with its clients.
+/// The agents of a trial, with their clients.
 pub(crate) struct Agents {
     each: Vec<Agent>,
     form: String,
     hold: Nanos,
     clock: Clock,
-    /// When all were connected, or lost.
+    /// When the ramp ended, that is when each client was connected or lost.
     ramped_at: Option<Nanos>,
     seconds: Vec<Second>,
     peak: u64,
-    /// What did not go as it should, a line each.
+    /// Problems found, one per line.
     troubles: Vec<String>,
     is_interrupted: bool,
 }
@@ -50,12 +51,12 @@ pub(crate) struct Agents {
 struct Agent {
     child: Child,
     address: SocketAddr,
-    /// Paths of its clients, as it gave them.
+    /// Paths of its clients, as returned by the agent.
     clients: Vec<String>,
 }
 
 impl Agents {
-    /// Starts them, and has each of them connect its part of the clients.
+    /// Starts the agents and makes each connect its part of the clients.
     pub(crate) fn start(
         workspace: &Workspace,
         experiment: &Experiment,
@@ -90,7 +91,7 @@ impl Agents {
         self.each.iter().map(|agent| agent.clients.len() as u64).sum()
     }
 
-    /// What all of them have counted.
+    /// The sum of all agents' counts.
     fn counted(&self) -> Result<Tick, Error> {
         let mut all = Tick::default();
         for agent in &self.each {
@@ -100,7 +101,7 @@ impl Agents {
         Ok(all)
     }
 
-    /// A second more; whether that was the last.
+    /// Records a second; returns whether it was the last.
     fn look(&mut self) -> Result<bool, Error> {
         let (now, all) = (self.clock.now(), self.counted()?);
         let counts = &all.counts;
@@ -120,7 +121,7 @@ impl Agents {
         Ok(since.is_some_and(|since| now >= since + self.hold))
     }
 
-    /// A connected client of each sends a text, and gets it back.
+    /// Sends a message from one connected client of each agent, and checks its echo.
     fn echo(&mut self) -> Result<(), Error> {
         for (nth, agent) in (1..).zip(&self.each) {
             let listed = agent.json("GET", "/clients?state=connected", "")?;
@@ -143,7 +144,7 @@ impl Agents {
         Ok(())
     }
 
-    /// Counts of the lists, of the clients and of the metrics must agree.
+    /// Checks that the numbers of listed and counted clients agree.
     fn read_back(&mut self, all: &Tick) -> Result<(), Error> {
         let mut connected = 0;
         for agent in &self.each {
@@ -230,14 +231,14 @@ impl Load for Agents {
 }
 
 impl Agent {
-    /// Starts the one of this number, and waits until it listens.
+    /// Starts the agent with this number, and waits until it listens.
     fn start(workspace: &Workspace, nth: u8, subject: &Subject) -> Result<Agent, Error> {
         let said = workspace.log.join(format!("agent-{nth}.log"));
         let out = File::create(&said).map_err(Error::at(&said))?;
         let err = out.try_clone().map_err(Error::at(&said))?;
         let mut command = workspace.throng();
         command.args(["agent", "--listen", "127.0.0.1:0"]);
-        // A lab's own server is on loopback, which is allowed.
+        // Agents may load loopback addresses, where the lab's servers are; another host must be allowed.
         command.args(subject.elsewhere.iter().flat_map(|host| ["--allow", host.as_str()]));
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
         let mut agent = Agent {
@@ -265,7 +266,7 @@ impl Agent {
         }
     }
 
-    /// What it responds to a request, as JSON.
+    /// Sends a request and returns the response as JSON.
     fn json(&self, method: &str, path: &str, body: &str) -> Result<Value, Error> {
         let asked = format!("{method} http://{}{path}", self.address);
         let (status, text) = request(self.address, method, path, body).map_err(Error::at(&asked))?;
@@ -279,7 +280,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It closes its clients, so that the server sees no resets.
+        // The agent closes its clients' connections on SIGTERM, so that the server sees no resets.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let clock = Clock::start();
         while clock.now() < SECOND + SECOND && self.child.try_wait().is_ok_and(|status| status.is_none()) {

@@ -1,4 +1,4 @@
-//! What a trial tries: an experiment with one server, in one of its variants.
+//! A case: what a trial runs, that is an experiment with a server in one of its variants.
 
 use crate::{
     error::Error,
@@ -10,21 +10,21 @@ use crate::{
 /// An experiment with one server, in one variant.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
-    /// Its lab.
+    /// The lab.
     pub(crate) lab: &'a Lab,
     /// The load.
     pub experiment: &'a Experiment,
-    /// One of the lab's servers.
+    /// The server, one of the lab's.
     pub server: &'a Server,
-    /// Name and environment of the variant, if the experiment has any.
+    /// Name and environment of the variant; `None` if the experiment has none.
     pub(crate) variant: Option<(&'a str, &'a Environment)>,
 }
 
 impl<'a> Case<'a> {
-    /// The cases of these experiments that have each of `names`: of an experiment, a server or a variant.
+    /// The cases of these experiments that match all `names`, each being that of an experiment, a server or a variant.
     ///
     /// # Errors
-    /// There is none.
+    /// No case matches.
     pub fn select(
         lab: &'a Lab,
         experiments: impl IntoIterator<Item = &'a Experiment>,
@@ -49,7 +49,7 @@ impl<'a> Case<'a> {
         Ok(all)
     }
 
-    /// Of experiment, server and variant.
+    /// The names of the experiment, the server and the variant.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> {
         let variant = self.variant.map(|(name, _)| name);
         [self.experiment.name.as_str(), self.server.name.as_str()].into_iter().chain(variant)

@@ -1,4 +1,4 @@
-//! `throng run`, or `find`, as processes of their own: one, or several that share the load, and their results as one.
+//! Runs `throng run` or `throng find` as child processes: one, or several that share the load and whose results are combined.
 
 use std::{
     fs::{self, File},
@@ -26,34 +26,34 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Time for a run to end after a signal.
+/// Maximum time for a run to end after a signal.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(15);
-/// Exit status of throng: usage error.
+/// throng's exit status for a usage error.
 const EXIT_USAGE: i32 = 2;
 
-/// The clients of a trial.
+/// The client processes of a trial.
 pub(crate) struct Clients {
     each: Vec<Client>,
-    /// All of their runs have it.
+    /// The tag of all their runs in the store.
     tag: String,
 }
 
 struct Client {
     child: Child,
-    /// Its arguments, without outputs.
+    /// The arguments, without those for outputs.
     args: Vec<String>,
     summary: PathBuf,
     seconds: PathBuf,
-    /// What a quiet one printed.
+    /// The file with the output of a quiet client.
     printed: Option<PathBuf>,
-    /// What was read of `seconds`, and how far.
+    /// The seconds that have been read from the file `seconds`.
     read: Vec<Second>,
     offset: u64,
 }
 
 impl Clients {
-    /// Starts them, each with its part of the load; `workspace` has the server's addresses. They trust the certificates in the
-    /// file `trusted` instead of the system's. Quiet ones print nothing.
+    /// Starts the clients, each with its part of the load, against the addresses in `workspace`. `trusted` is a file of certificates
+    /// to trust instead of the system's. Quiet clients do not print to the terminal.
     pub(crate) fn start(
         workspace: &Workspace,
         experiment: &Experiment,
@@ -87,7 +87,7 @@ impl Clients {
         self.each.iter_mut().any(|client| client.child.try_wait().is_ok_and(|status| status.is_none()))
     }
 
-    /// All ticks of all runs.
+    /// The sum of all ticks of all runs.
     fn totals(&self, store: &Path) -> Result<Tick, StoreTrouble> {
         let mut totals = Tick::default();
         if let Some(store) = Store::existing(store)? {
@@ -100,12 +100,12 @@ impl Clients {
 }
 
 impl Load for Clients {
-    /// Of the first.
+    /// The arguments of the first client.
     fn args(&self) -> Vec<String> {
         self.each.first().map_or(Vec::new(), |client| client.args.clone())
     }
 
-    /// They get the terminal's signals themselves; one for this process alone is passed on.
+    /// The clients receive the terminal's signals themselves; a signal to this process alone is passed on.
     fn wait(&mut self, stop: &AtomicBool, meanwhile: &mut dyn FnMut(&mut dyn Load)) {
         let (clock, mut stopped_at) = (Clock::start(), None);
         while self.is_running() {
@@ -120,14 +120,14 @@ impl Load for Clients {
         }
     }
 
-    /// Seconds so far, from this one on, those of several clients together.
+    /// The seconds from index `from` on; those of several clients are combined.
     fn seconds(&mut self, from: usize) -> Vec<Second> {
         self.each.iter_mut().for_each(Client::read_on);
         let since = |client: &Client| client.read.iter().skip(from).cloned().collect();
         Second::together(self.each.iter().map(since).collect())
     }
 
-    /// Their summary and their seconds, once they have ended. `store`: the run store that has their runs.
+    /// The summary and the seconds after the end; `store` is the run store with the runs.
     fn results(&mut self, store: Option<&Path>) -> Result<(Value, Vec<Second>), Error> {
         let mut summaries = self.each.iter_mut().map(Client::summary).collect::<Result<Vec<Value>, _>>()?;
         let seconds = self.seconds(0);
@@ -139,7 +139,7 @@ impl Load for Clients {
         let totals = totals.map_err(|e| Error::Machine(e.to_string()))?;
         let summaries: Result<Vec<Summary>, _> = summaries.iter().map(Summary::from_json).collect();
         let mut all = json!(combined(&summaries.map_err(Error::Machine)?, peak, &totals));
-        // A latency that the store cannot give is unknown, not 0.
+        // A latency that cannot be computed from the store is unknown rather than 0.
         let fields = all.as_object_mut().into_iter().flat_map(|fields| fields.values_mut());
         fields.filter(|times| times["count"] == 0).for_each(|times| *times = Value::Null);
         Ok((all, seconds))
@@ -156,7 +156,7 @@ impl Drop for Clients {
 }
 
 impl Client {
-    /// Starts the one of this number.
+    /// Starts the client with this number.
     fn start(
         workspace: &Workspace,
         experiment: &Experiment,
@@ -167,7 +167,7 @@ impl Client {
     ) -> Result<Client, Error> {
         let file = |ending: &str| workspace.log.join(format!("{}-{nth}.{ending}", experiment.name));
         let (summary, seconds, scenario) = (file("json"), file("jsonl"), file("toml"));
-        // Two trials in one second have the same folder.
+        // Two trials in the same second have the same log folder, so files of the earlier one may exist.
         let (_, _) = (fs::remove_file(&summary), fs::remove_file(&seconds));
         if let Some(text) = text {
             fs::write(&scenario, text).map_err(Error::at(&scenario))?;
@@ -195,7 +195,7 @@ impl Client {
         Ok(Client { child, args, summary, seconds, printed, read: Vec::new(), offset: 0 })
     }
 
-    /// Reads the lines that have been completed since the last time.
+    /// Reads the lines that have been completed since the last call.
     fn read_on(&mut self) {
         let Ok(mut file) = File::open(&self.seconds) else { return };
         let mut text = String::new();
@@ -205,7 +205,7 @@ impl Client {
         self.offset += end as u64 + 1;
     }
 
-    /// The summary as it wrote it, once it has ended.
+    /// The summary that the client wrote when it ended.
     fn summary(&mut self) -> Result<Value, Error> {
         let Ok(text) = fs::read_to_string(&self.summary) else {
             let printed = self.printed.as_ref().and_then(|file| fs::read_to_string(file).ok());
@@ -221,7 +221,7 @@ impl Client {
     }
 }
 
-/// A scenario names its tables by their paths from its own folder.
+/// Copies the tables beside a scenario, since the scenario refers to them by paths relative to its folder.
 fn copy_tables(from: &Path, to: &Path) -> io::Result<()> {
     let is_table = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "csv");
     for table in fs::read_dir(from)?.flatten().map(|entry| entry.path()).filter(is_table) {

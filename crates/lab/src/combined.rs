@@ -1,10 +1,10 @@
-//! Several summaries of one load as one: what is counted adds up, what is seen of the one server is the most that one of them
-//! saw, what is judged is the worst, times are of all requests together.
+//! Combines the summaries of several clients that shared a load: counts are added; of observations of the server, which all clients
+//! share, the maximum is used; the worst verdict counts; and latencies are computed from all requests together.
 
 use samples::{Cost, Latency, Quantiles, Summary, Tick, Verdict};
 
-/// `peak`: connections open at the same time, as the seconds have it. `totals`: all their ticks together, from the run store,
-/// since percentiles do not add up; where the store has not all of them there are no times: better none than wrong ones.
+/// Combines summaries. `peak` is the maximum number of simultaneous connections. `totals` is the sum of all ticks from the run store,
+/// needed since percentiles cannot be added; if the store lacks some of the ticks, latencies are omitted rather than wrong.
 pub(crate) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summary {
     let worst = summaries.iter().max_by_key(|summary| summary.verdict as u8).expect("there are several");
     let (first, others) = summaries.split_first().expect("there are several");
@@ -23,10 +23,10 @@ pub(crate) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summa
             seen.rss_bytes = seen.rss_bytes.max(other.rss_bytes);
             seen.cpu_s = seen.cpu_s.max(other.cpu_s);
         }
-        // Each has seen the server's whole memory grow over its own part of the connections.
+        // Each client attributes the growth of the whole server's memory to its own part of the connections.
         seen.user_bytes_per_connection = None;
     }
-    // Those are of one alone.
+    // These figures would be those of a single client.
     (all.kernel_bytes_per_connection, all.cost, all.probe) = (None, Cost::default(), None);
     all.populations.clear();
     times(&mut all, summaries, totals);
@@ -35,7 +35,7 @@ pub(crate) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summa
     all
 }
 
-/// The times of all, if the store has all of them.
+/// Sets the latencies, if the store has all of them.
 fn times(all: &mut Summary, summaries: &[Summary], totals: &Tick) {
     let whole = |of: fn(&Summary) -> &Quantiles, times: &Latency| {
         let counted: u64 = summaries.iter().map(|summary| of(summary).count).sum();
@@ -108,9 +108,9 @@ mod tests {
         assert_eq!((own.cpu_s, own.system_s, own.rss_bytes), (3.0, 1.0, 200));
         assert_eq!(all.figures.ramp_s, 200.0);
         assert_eq!((all.figures.latency_us.max, all.figures.latency_us.count), (7_000.0, 2));
-        // The same fault is counted once, of all.
+        // Equal faults are combined.
         assert_eq!(all.figures.faults.iter().map(|fault| fault.count).collect::<Vec<_>>(), [300]);
-        // The store has fewer than the summaries.
+        // The store has fewer values than the summaries.
         assert_eq!(all.lag_us, Quantiles::default());
     }
 

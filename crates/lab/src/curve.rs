@@ -1,4 +1,4 @@
-//! A run over time, from the metrics that it wrote each second (`--jsonl`).
+//! A run over time, read from the metrics that throng writes each second (`--jsonl`) and condensed to intervals.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use stats::median;
 
-/// The metrics of a second, by their names in `docs/reference/metrics.md`.
+/// The metrics of one second; their names are those of `docs/reference/metrics.md`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Second {
-    /// The clock's time at its end, UTC (RFC 3339).
+    /// The time of day at its end, UTC (RFC 3339).
     pub(crate) time: String,
     metrics: BTreeMap<String, f64>,
 }
 
-/// 1 at full load.
+/// The metric that is 1 at full load.
 const HOLD: &str = "throng_phase{phase=\"hold\"}";
-/// Prefixes of the keys whose values are added over several clients.
+/// Prefixes of the metrics that are added when several clients are combined.
 const ADDED: &[&str] =
     &["throng_connections_", "throng_requests_", "throng_answers_", "throng_generator_resident_bytes"];
-/// Prefixes of the keys that are read.
+/// Prefixes of the metrics that are kept.
 const USED: &[&str] = &[
     "elapsed_s",
     HOLD,
@@ -34,39 +34,39 @@ const USED: &[&str] = &[
     "throng_target_jvm_gc_pause_seconds_total",
 ];
 
-/// Consecutive seconds of a run, taken together.
+/// Consecutive seconds of a run, combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Interval {
-    /// When it ended, seconds since the first dial.
+    /// End of the interval, in seconds since the first dial.
     pub(crate) at_s: f64,
-    /// How long it was.
+    /// Length in seconds.
     pub(crate) time_s: f64,
-    /// Connections open at its end.
+    /// Open connections at its end.
     pub(crate) open: f64,
     /// Responses per second.
     pub(crate) answers_per_s: f64,
-    /// Of the latencies of its seconds: the median of their medians, microseconds.
+    /// Median of the seconds' median latencies, in microseconds.
     pub(crate) p50_us: Option<f64>,
-    /// The median of their 99th percentiles.
+    /// Median of the seconds' 99th percentiles of latency, in microseconds.
     pub(crate) p99_us: Option<f64>,
-    /// The longest.
+    /// The longest latency, in microseconds.
     pub(crate) max_us: Option<f64>,
-    /// Connections lost in it.
+    /// Number of connections lost.
     pub(crate) dropped: f64,
-    /// Memory of the server at its end.
+    /// Memory of the server at its end, in bytes.
     pub(crate) target_bytes: Option<f64>,
-    /// Memory of throng.
+    /// Memory of throng, in bytes.
     pub(crate) own_bytes: Option<f64>,
-    /// Time in garbage collections, milliseconds.
+    /// Time spent in garbage collection, in milliseconds.
     pub(crate) gc_pause_ms: Option<f64>,
 }
 
 impl Second {
-    /// Reads a line. Keeps only what is used here: a day has 86,400 lines.
+    /// Parses a line. Only the metrics used here are kept, because a day has 86,400 lines.
     ///
     /// # Errors
-    /// It is no object.
+    /// The line is not a JSON object.
     pub(crate) fn parse(line: &str) -> Result<Second, serde_json::Error> {
         let all: Map<String, Value> = serde_json::from_str(line)?;
         let time = all.get("time").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -76,7 +76,7 @@ impl Second {
         Ok(Second { time, metrics })
     }
 
-    /// Whether the whole load was on.
+    /// Whether the whole load was applied.
     pub(crate) fn is_at_full_load(&self) -> bool {
         self.metrics.get(HOLD) == Some(&1.0)
     }
@@ -86,7 +86,7 @@ impl Second {
         self.metrics.get("elapsed_s").copied().unwrap_or_default()
     }
 
-    /// Connections open at its end.
+    /// Open connections at its end.
     pub(crate) fn open(&self) -> f64 {
         self.sum("throng_connections_open")
     }
@@ -96,9 +96,9 @@ impl Second {
         self.most("throng_latency_seconds_max").map(|s| s * 1e6)
     }
 
-    /// Seconds of several clients that began at the same time, as of one: counts of connections and requests, and throng's
-    /// memory, are added; of all else, also latencies, the maximum is taken; full load is when all have it. As many as the
-    /// client has that ended first.
+    /// Combines the seconds of several clients that began at the same time. Counts of connections and requests, and throng's memory,
+    /// are added; of all other metrics, including latencies, the maximum is used; full load requires that all clients are at full
+    /// load. The result is as long as the shortest list.
     pub(crate) fn together(mut clients: Vec<Vec<Second>>) -> Vec<Second> {
         let Some(mut first) = clients.pop() else { return Vec::new() };
         for other in clients {
@@ -120,7 +120,7 @@ impl Second {
         }
     }
 
-    /// A metric, of each population and label by itself.
+    /// The values of a metric for each set of its labels, such as one per population.
     fn series<'a>(&'a self, name: &'a str) -> impl Iterator<Item = f64> + 'a {
         let is = move |key: &str| {
             key.strip_prefix(name).is_some_and(|labels| labels.is_empty() || labels.starts_with('{'))
@@ -137,7 +137,7 @@ impl Second {
     }
 }
 
-/// At most this many intervals, of about the same length.
+/// Divides seconds into at most `most` intervals of about equal length.
 pub(crate) fn intervals(seconds: &[Second], most: usize) -> Vec<Interval> {
     let each = seconds.len().div_ceil(most.max(1)).max(1);
     let mut before = None;
@@ -150,10 +150,10 @@ pub(crate) fn intervals(seconds: &[Second], most: usize) -> Vec<Interval> {
 }
 
 impl Interval {
-    /// Of seconds, and the one before them: none where they begin with the run.
+    /// The interval of these seconds. `before` is the second before them, `None` at the beginning of the run.
     ///
     /// # Panics
-    /// There is no second.
+    /// `seconds` is empty.
     pub(crate) fn of(before: Option<&Second>, seconds: &[Second]) -> Interval {
         let last = seconds.last().expect("at least one second");
         let since = |name: &str| last.sum(name) - before.map_or(0.0, |before| before.sum(name));

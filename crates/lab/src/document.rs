@@ -1,4 +1,4 @@
-//! All results as a page of Markdown: for each source text its claims, the experiments, and their results.
+//! The page of all results in Markdown: for each source text its claims, the experiments and their results.
 
 mod findings;
 
@@ -23,21 +23,21 @@ use crate::{
 
 use findings::filled;
 
-/// In a lab's folder: what was claimed and found, in words.
+/// A file in a lab's folder with the text about what was claimed and found.
 const FINDINGS: &str = "findings.md";
 
-/// The page, and its pictures.
+/// The page with its pictures.
 pub struct Page {
     text: String,
-    /// Names and texts (SVG).
+    /// File name and content (SVG) of each picture.
     pictures: Vec<(String, String)>,
 }
 
 impl Page {
-    /// Of these labs.
+    /// The page for these labs.
     ///
     /// # Errors
-    /// A placeholder in a lab's findings that names nothing.
+    /// A placeholder in a lab's findings is not known.
     pub fn of(labs: &[Lab], outcomes: &[Outcome]) -> Result<Page, Error> {
         let mut page = Page { text: HEAD.to_owned(), pictures: Vec::new() };
         let machines = distinct(outcomes.iter().map(|outcome| machine(&outcome.machine)));
@@ -52,7 +52,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Writes it to a file, and its pictures to the folder `experiments` beside that.
+    /// Writes the page to a file, and its pictures to the folder `experiments` beside it.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -63,7 +63,7 @@ impl Page {
         self.pictures.iter().try_for_each(|(name, svg)| fs::write(pictures.join(name), svg))
     }
 
-    /// The results of one lab.
+    /// Adds the results of one lab.
     fn add(&mut self, lab: &Lab, outcomes: &[Outcome]) -> Result<(), Error> {
         let groups = groups(outcomes);
         let about = if lab.text.is_empty() { String::new() } else { format!("*{}.* ", lab.text) };
@@ -123,7 +123,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ")
 }
 
-/// An experiment's figures, side by side, and what stopped each.
+/// The results of an experiment: a table of its figures, and what limited each server.
 fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> String {
     let mut text = format!("\n### {}\n\n", experiment.title);
     let mut columns: Vec<Column> = own.iter().map(|group| (group.subject.name(), group.counted())).collect();
@@ -164,10 +164,10 @@ fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> Str
     text
 }
 
-/// Number of the longest pauses shown for a run; for a soak all stored ones are shown.
+/// Maximum number of pauses shown for a run. For a soak, all stored ones are shown.
 const PAUSES: usize = 3;
 
-/// The longest pauses of a garbage collector beside the longest responses of those seconds, of all repetitions.
+/// The longest pauses of a garbage collector, with the longest responses in the same seconds, over all repetitions.
 fn longest_pauses(name: &str, group: &Group) -> String {
     let is_soak = !group.last().drift.is_empty();
     let counted = if is_soak { vec![group.last()] } else { group.counted() };

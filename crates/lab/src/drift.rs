@@ -1,36 +1,37 @@
-//! Whether a figure drifts over a soak: whether it has a trend, and one large enough to count.
+//! Tests whether figures drift during a soak: a drift is a significant trend that is also large enough to matter. The trend test is
+//! that of [`Trend`].
 
 use serde::{Deserialize, Serialize};
 use stats::{Trend, median};
 
 use crate::{curve::Interval, figure::shown, table::Row};
 
-/// A figure over time.
+/// The result of the test for one figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Drift {
-    /// What it is: one of `FIGURES`.
+    /// The figure's name in `FIGURES`.
     pub(crate) figure: String,
-    /// Its median, in its own unit.
+    /// The median of its values, in the figure's unit.
     pub(crate) median: f64,
-    /// The median of all slopes between two values, per hour.
+    /// The slope of the trend per hour: the median of the slopes between all pairs of values.
     pub(crate) per_hour: f64,
-    /// The probability that a series without a trend is at least as ordered (p-value).
+    /// The p-value: the probability that values without a trend are at least as ordered.
     pub(crate) p: f64,
-    /// It has a trend, and one large enough to count.
+    /// Whether the figure has a significant trend that is large enough.
     pub(crate) drifts: bool,
 }
 
 /// Significance level: low, because eight figures are tested, and neighbouring values are correlated.
 const CHANCE: f64 = 0.001;
-/// Minimum change over the whole soak, as a share of the median; less does not count, however steady.
+/// Minimum change over the whole soak, as a share of the median; a smaller one does not count as drift, even if significant.
 const MIN_CHANGE: f64 = 0.01;
-/// Share of the soak, at its beginning, that is left out: caches fill, a virtual machine warms up.
+/// Share of the soak that is ignored at its beginning, while caches fill and a virtual machine warms up.
 const WARM_UP: f64 = 0.1;
-/// Fewer values have no trend that can be tested.
+/// Minimum number of values for the test.
 const MIN_VALUES: usize = 8;
 
-/// Takes a figure from an interval, if it has it.
+/// Reads a figure from an interval; `None` if it was not measured.
 type Figure = fn(&Interval) -> Option<f64>;
 
 /// The figures that are tested, with their displayed names.
@@ -47,7 +48,7 @@ const FIGURES: &[(&str, Figure)] = &[
     }),
 ];
 
-/// All figures with enough values. The intervals are of full load.
+/// Tests all figures that have enough values. The intervals are those at full load.
 pub(crate) fn drifts(intervals: &[Interval]) -> Vec<Drift> {
     let warm = &intervals[(intervals.len() as f64 * WARM_UP).ceil() as usize..];
     let one = |(name, figure): &(&str, Figure)| {
@@ -58,7 +59,7 @@ pub(crate) fn drifts(intervals: &[Interval]) -> Vec<Drift> {
     FIGURES.iter().filter_map(one).collect()
 }
 
-/// A table with a row for each.
+/// The results as a table, one row per figure.
 pub(crate) fn drift_rows(drifts: &[Drift]) -> Vec<Row> {
     let head = ["over the soak", "median", "per hour", "by chance", ""].map(str::to_owned);
     let row = |one: &Drift| {
@@ -70,7 +71,7 @@ pub(crate) fn drift_rows(drifts: &[Drift]) -> Vec<Row> {
 }
 
 impl Drift {
-    /// A sentence.
+    /// The drift as a sentence.
     pub(crate) fn line(&self) -> String {
         format!("{} drifts: {} per hour, median {}", self.figure, self.slope(), self.shown(self.median))
     }
@@ -81,7 +82,7 @@ impl Drift {
     }
 
     fn shown(&self, n: f64) -> String {
-        // By a path of the summary that has the same unit.
+        // A path in the summary that has the same unit.
         let path = match self.figure.split(' ').next() {
             Some("memory") => "bytes",
             Some("latency") => "latency_us.",
@@ -90,7 +91,7 @@ impl Drift {
         shown(path, n)
     }
 
-    /// Of times, in hours, and values.
+    /// Tests a figure; `series` contains hours and values.
     fn of(figure: &str, series: &[(f64, f64)]) -> Option<Drift> {
         let (Some(first), Some(last)) = (series.first(), series.last()) else { return None };
         if series.len() < MIN_VALUES {
@@ -112,7 +113,7 @@ mod tests {
         (0..20).map(f64::from).map(|n| (n / 60.0, value(n))).collect()
     }
 
-    /// As even as noise gets, and without a trend.
+    /// Noise: evenly distributed, and without a trend.
     fn noise(n: f64) -> f64 {
         ((n * 7.0) % 5.0) - 2.0
     }
@@ -128,9 +129,9 @@ mod tests {
         check(&|n| 1000.0 - 10.0 * n, -600.0, true);
         check(&|_| 1000.0, 0.0, false);
         check(&|n| 1000.0 + noise(n), 0.0, false);
-        // One outlier is no trend.
+        // A single outlier is not a trend.
         check(&|n| if n == 13.0 { 90_000.0 } else { 1000.0 }, 0.0, false);
-        // Steady, but too little: 0.2 % over the whole.
+        // A steady but small trend: 0.2 % over the whole time.
         check(&|n| 1000.0 + 0.1 * n, 6.0, false);
         assert_eq!(Drift::of("x", &series(|n| n)[..7]), None);
     }

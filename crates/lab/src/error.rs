@@ -1,25 +1,25 @@
-//! Why a lab does not run.
+//! Errors of a lab.
 
 use std::{io, path::Path};
 
-/// Why a lab does not run, by what has to change.
+/// Why a lab cannot be run; the variants differ in what has to change.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {
-    /// A lab's files or the user's arguments; a line for each mistake.
+    /// A mistake in a lab's files or in the arguments, one message per mistake.
     Usage(Vec<String>),
-    /// This machine, or a program on it, with what it printed last.
+    /// A failure of this machine or of a program on it, with the program's last output.
     Machine(String),
-    /// The user stopped it before the load began.
+    /// Interrupted by the user before the load began.
     Interrupted,
 }
 
 impl Error {
-    /// One mistake.
+    /// A single usage error.
     pub fn usage(why: impl Into<String>) -> Error {
         Error::Usage(vec![why.into()])
     }
 
-    /// An operation on this file, or with this program, failed.
+    /// A function that converts an I/O error at this path, or of this program, to an error.
     pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
         move |e| Error::Machine(format!("{}: {e}", path.as_ref().display()))
     }

@@ -1,4 +1,4 @@
-//! One of a lab's experiments: a load, the published results, and what is expected now.
+//! An experiment of a lab: a load, the published results, and the expected result.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,63 +7,64 @@ use units::Count;
 
 use crate::template::{self, Environment, Values};
 
-/// As `lab.toml` has it.
+/// An experiment, as described in `lab.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: String,
-    /// One line.
+    /// A title of one line.
     pub title: String,
-    /// The servers that it applies to; none: the lab's first.
+    /// The servers to which it applies; if empty, the lab's first.
     #[serde(default)]
     pub(crate) servers: Vec<String>,
-    /// A scenario file beside `lab.toml`; or
+    /// The name of a scenario file beside `lab.toml`; or
     pub(crate) scenario: Option<String>,
     /// the arguments of `throng run`.
     #[serde(default)]
     pub(crate) words: Vec<String>,
-    /// Additional arguments that make it a `throng find`.
+    /// Additional arguments that turn it into a `throng find`.
     #[serde(default)]
     pub(crate) find: Vec<String>,
-    /// Also print the summary in this tool's format.
+    /// The other tool in whose format the summary is also printed.
     pub(crate) format: Option<String>,
-    /// Scale for a small machine.
+    /// The default scale, suited to a small machine.
     #[serde(default = "full_scale")]
     pub(crate) scale: f64,
-    /// Published results, by path in the summary.
+    /// The published results, by their paths in the summary.
     #[serde(default)]
     pub(crate) then: BTreeMap<String, Then>,
     /// Thresholds.
     #[serde(default)]
     pub(crate) expect: Vec<String>,
-    /// The same with a different environment of the server, by name.
+    /// Variants of the server's environment, by name; the experiment is repeated with each.
     #[serde(default)]
     pub(crate) variants: BTreeMap<String, Environment>,
-    /// The cause that is expected to stop it.
+    /// The cause of the limit that the experiment is expected to reach.
     pub(crate) limit: Option<String>,
     /// The experiment in which that limit is lifted.
     pub(crate) lifted: Option<String>,
-    /// Number of simultaneous `throng run` processes, each with its own source address, that share the load.
+    /// Number of `throng run` processes that share the load, each with its own source address.
     #[serde(default = "one")]
     pub(crate) clients: u8,
-    /// Number of `throng agent` processes that hold the load instead, each told by `POST /clients` with `words` as its form.
+    /// If not 0, the number of `throng agent` processes that generate the load instead. Each gets `words` as the form of a `POST
+    /// /clients`.
     #[serde(default)]
     pub(crate) agents: u8,
-    /// How long those hold it.
+    /// How long the agents hold the load.
     #[serde(default)]
     pub(crate) hold: String,
-    /// What to look at.
+    /// What to pay attention to in the result.
     pub(crate) look: Option<String>,
 }
 
-/// A published figure: a number, or `"{scale 400k}"` if it is proportional to the size.
+/// A published figure: a number, or `"{scale 400k}"` if it is proportional to the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(crate) struct Then {
-    /// At scale 1.
+    /// The value at scale 1.
     pub(crate) value: f64,
-    /// It is proportional to the scale.
+    /// Whether the value is proportional to the scale.
     pub(crate) scales: bool,
 }
 
@@ -88,7 +89,7 @@ impl From<f64> for Then {
     }
 }
 
-/// Whether a trial can be of this fraction of the published size.
+/// Whether a number is a valid scale, that is a fraction or multiple of the published size.
 pub fn is_scale(scale: f64) -> bool {
     scale > 0.0 && scale <= 100.0
 }
@@ -103,7 +104,7 @@ fn full_scale() -> f64 {
 
 /// The arguments of throng for one trial.
 pub(crate) struct Arguments {
-    /// The subcommand first, without outputs; [`SCENARIO`] stands for the scenario file.
+    /// The arguments, without those for outputs, beginning with the subcommand; [`SCENARIO`] stands for the scenario file.
     pub(crate) args: Vec<String>,
     /// The text of the scenario file.
     pub(crate) scenario: Option<String>,
@@ -139,7 +140,7 @@ impl Experiment {
         mistakes
     }
 
-    /// All that may have placeholders in it.
+    /// All texts that may contain placeholders.
     pub(crate) fn text(&self, folder: &Path) -> String {
         let scenario = self.scenario_text(folder).and_then(Result::ok);
         let variants = self.variants.values().flat_map(|environment| environment.values());
@@ -147,7 +148,7 @@ impl Experiment {
         all.chain([&self.hold]).cloned().chain(scenario).collect::<Vec<_>>().join("\n")
     }
 
-    /// The largest number that scales with it, at full scale: its connections, as a rule.
+    /// The largest number that is proportional to the scale, at scale 1; usually the number of connections.
     pub(crate) fn size(&self, folder: &Path) -> u64 {
         let scenario = self.scenario_text(folder).and_then(Result::ok).unwrap_or_default();
         template::largest(&(self.words.join(" ") + &scenario)).unwrap_or(0)
@@ -158,10 +159,10 @@ impl Experiment {
         self.scenario.as_ref().map(read)
     }
 
-    /// The arguments of throng.
+    /// The arguments of throng with placeholders replaced.
     ///
     /// # Errors
-    /// A placeholder that cannot be replaced, or the scenario cannot be read.
+    /// A placeholder cannot be replaced, or the scenario cannot be read.
     pub(crate) fn arguments(&self, folder: &Path, values: &Values) -> Result<Arguments, String> {
         let verb = if self.find.is_empty() { "run" } else { "find" };
         let scenario = self.scenario_text(folder).transpose()?.map(|text| values.fill(&text)).transpose()?;
@@ -178,7 +179,7 @@ impl Experiment {
 }
 
 impl Arguments {
-    /// Trust the certificates in this file.
+    /// Adds a file of certificates to trust.
     pub(crate) fn trust(&mut self, file: &str) {
         match &mut self.scenario {
             Some(text) => text.insert_str(0, &format!("cacert = {file:?}\n")),
@@ -186,7 +187,7 @@ impl Arguments {
         }
     }
 
-    /// Dial from this address only.
+    /// Restricts the source addresses of connections to this one.
     pub(crate) fn dial_from(&mut self, source: &str) {
         match &mut self.scenario {
             Some(text) => text.insert_str(0, &format!("sources = \"{source}\"\n")),
@@ -195,5 +196,5 @@ impl Arguments {
     }
 }
 
-/// Stands for the scenario file among the arguments.
+/// The argument that stands for the scenario file.
 pub(crate) const SCENARIO: &str = "{scenario}";

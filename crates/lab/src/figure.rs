@@ -1,16 +1,16 @@
-//! A figure as text.
+//! Formats figures for tables and texts.
 
 use units::{Bytes, Count, Nanos};
 
-/// Stands for a missing figure.
+/// The text for a missing figure.
 pub(crate) const NONE: &str = "–";
 
-/// Microseconds, rounded, in the best unit.
+/// Microseconds, rounded, in the most suitable unit.
 pub(crate) fn micros(us: f64) -> String {
     Nanos((us.max(0.0) * 1e3) as u64).brief().to_string()
 }
 
-/// In the unit that its path in the summary ends in.
+/// A figure in the unit that its path in the summary implies.
 pub(crate) fn shown(path: &str, n: f64) -> String {
     if path.contains("_us.") {
         micros(n)

@@ -1,4 +1,4 @@
-//! `lab.toml`: servers and experiments. Each key is in `docs/reference/labs.md`.
+//! `lab.toml`: the servers and experiments of a lab. `docs/reference/labs.md` describes each key.
 
 use std::{
     collections::BTreeSet,
@@ -15,35 +15,35 @@ use crate::{
     template::{Environment, Values},
 };
 
-/// A lab, as its folder has it.
+/// A lab, as described by its folder.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lab {
-    /// The folder's name.
+    /// The name: that of the folder.
     #[serde(skip)]
     pub name: String,
     /// The folder.
     #[serde(skip)]
     pub folder: PathBuf,
-    /// One line.
+    /// A title of one line.
     pub title: String,
-    /// Which of the source texts it repeats.
+    /// The source text whose experiments the lab repeats.
     #[serde(default)]
     pub(crate) text: String,
-    /// The first is the default.
+    /// The servers; the first is the default.
     #[serde(rename = "server")]
     pub servers: Vec<Server>,
-    /// In the text's order.
+    /// The experiments, in the order of the text.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
-    /// What `throng lab soak` does for hours.
+    /// The experiment of `throng lab soak`, which runs for hours.
     pub soak: Option<Experiment>,
-    /// Its pictures.
+    /// The pictures.
     #[serde(default, rename = "plot")]
     pub(crate) plots: Vec<Plot>,
 }
 
-/// A picture: a figure of some experiments over time, a line for each server and variant.
+/// A picture of a figure over time in some experiments, with a line for each server and variant.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plot {
@@ -51,7 +51,7 @@ pub(crate) struct Plot {
     pub(crate) experiments: Vec<String>,
     /// The figure.
     pub(crate) figure: Figure,
-    /// The published figure over time: seconds and value, at full scale.
+    /// The published figure over time, at scale 1: seconds and value.
     #[serde(default)]
     pub(crate) then: Vec<[f64; 2]>,
 }
@@ -68,7 +68,7 @@ impl Plot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Figure {
-    /// Connections.
+    /// Open connections.
     Open,
     /// Responses per second.
     Answers,
@@ -78,87 +78,87 @@ pub(crate) enum Figure {
     Longest,
 }
 
-/// A server, or a build of it.
+/// A server, or one build of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: String,
-    /// Programs and files that must be there.
+    /// Programs and files that must be installed.
     #[serde(default)]
     pub(crate) needs: Vec<Need>,
-    /// Source checkouts that it is built from.
+    /// Source checkouts from which it is built.
     #[serde(default)]
     pub(crate) sources: Vec<Source>,
-    /// Variables of the environment that must be set.
+    /// Environment variables that must be set.
     #[serde(default)]
     pub(crate) needs_environment: Vec<Variable>,
-    /// Shell lines, run if anything in the folder or its sources has changed.
+    /// Shell commands that build the server; run again if the folder or the sources have changed.
     #[serde(default)]
     pub(crate) build: Vec<String>,
-    /// A shell line that becomes the server.
+    /// The shell command that starts the server; it replaces the shell.
     pub(crate) start: String,
-    /// For that line, and for those of `build`.
+    /// The environment of the commands `start` and `build`.
     #[serde(default)]
     pub(crate) environment: Environment,
-    /// The file of the certificate that it shows: it speaks TLS, and the load trusts this certificate.
+    /// The file of the server's certificate. If set, the server speaks TLS, and the load trusts this certificate.
     pub(crate) certificate: Option<String>,
-    /// When it is ready.
+    /// How to detect that the server is ready.
     #[serde(default)]
     pub(crate) ready: Ready,
-    /// Connections a process may hold if its limit on open files cannot be raised.
+    /// Maximum number of connections per process if the limit on open files cannot be raised.
     pub(crate) connections_each: Option<u64>,
-    /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
+    /// Heap size of a Java virtual machine at scale 1: `3g`, `512m`.
     pub(crate) heap: Option<String>,
-    /// A shell line that prints the version.
+    /// A shell command that prints the server's version.
     pub(crate) version: Option<String>,
 }
 
-/// A program or a file, and how to install it.
+/// A program or a file that must be installed, with its package.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
-    /// A program on the path; or
+    /// The name of a program on the path; or
     pub(crate) program: Option<String>,
-    /// a file or folder by its absolute path: a jar, a header, a library.
+    /// the absolute path of a file or folder, such as a jar, a header or a library.
     pub(crate) file: Option<String>,
-    /// Debian's package.
+    /// The Debian package that contains it.
     pub(crate) package: String,
 }
 
-/// A source checkout: a folder in the one that `LAB_SOURCE` names.
+/// A source checkout, in the folder that `LAB_SOURCE` names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Its name there.
+    /// The name of its folder.
     pub folder: String,
-    /// Where `LAB_SOURCE=git` clones it from.
+    /// The repository to clone with `LAB_SOURCE=git`.
     pub git: String,
     /// Tag or full commit.
     pub at: String,
-    /// A path in it that shows that it is a checkout of this project.
+    /// A path in the checkout by which it is recognised.
     pub(crate) has: String,
 }
 
-/// A variable, and why it is wanted.
+/// An environment variable that must be set, and the reason.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Variable {
     /// Its name.
     pub(crate) name: String,
-    /// What to put into it, and why throng cannot.
+    /// What to set it to, and why throng cannot determine it.
     pub(crate) why: String,
 }
 
-/// When a server is ready.
+/// How to detect that a server is ready.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Ready {
-    /// When a GET of this path gets a response; or
+    /// The server is ready when a GET of this path gets a response; or,
     pub(crate) path: String,
-    /// when it accepts connections.
+    /// if set, when it accepts connections.
     pub(crate) tcp: bool,
-    /// Timeout: `30s`.
+    /// Maximum time until it is ready: `30s`.
     pub(crate) within: String,
 }
 
@@ -168,13 +168,13 @@ impl Default for Ready {
     }
 }
 
-/// The file in each folder.
+/// The name of the file that describes a lab.
 pub(crate) const FILE: &str = "lab.toml";
 
-/// All labs below a folder, by their names.
+/// All labs below a folder, in the order of their names.
 ///
 /// # Errors
-/// The folder cannot be read, or a file in it has mistakes: all of them, a line each.
+/// The folder cannot be read, or files in it have mistakes; all of them are reported, one per line.
 pub fn labs(folder: &Path) -> Result<Vec<Lab>, Error> {
     let entries = fs::read_dir(folder).map_err(|e| Error::usage(format!("{}: {e}", folder.display())))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -190,7 +190,7 @@ pub fn labs(folder: &Path) -> Result<Vec<Lab>, Error> {
     if mistakes.is_empty() { Ok(labs) } else { Err(Error::Usage(mistakes)) }
 }
 
-/// Minimum heap, MiB.
+/// Minimum heap size in MiB.
 const MIN_HEAP: f64 = 256.0;
 
 impl Server {
@@ -199,10 +199,10 @@ impl Server {
         self.certificate.is_some()
     }
 
-    /// Its heap at a scale, MiB; none if it is no Java virtual machine.
+    /// The heap size at a scale, in MiB; `None` if the server has no `heap`.
     ///
     /// # Errors
-    /// It is no size.
+    /// `heap` is not a size.
     pub(crate) fn heap_mib(&self, scale: f64) -> Result<Option<u64>, String> {
         let Some(heap) = &self.heap else { return Ok(None) };
         let wrong = || format!("heap: use 3g or 512m: {heap}");
@@ -219,7 +219,7 @@ impl Lab {
     /// Reads a lab's folder.
     ///
     /// # Errors
-    /// What is wrong with its file, a line each, with the place.
+    /// All mistakes in its file, one per line, with their places.
     fn read(folder: &Path) -> Result<Lab, Vec<String>> {
         let file = folder.join(FILE);
         let placed = |why: String| format!("{}: {why}", file.display());
@@ -238,7 +238,7 @@ impl Lab {
         })
     }
 
-    /// Mistakes that the types do not exclude.
+    /// The mistakes that the types do not exclude.
     fn mistakes(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         let servers: BTreeSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
@@ -268,7 +268,7 @@ impl Lab {
             mistakes.extend(experiment.mistakes(&self.folder).into_iter().map(of));
             let unknown = experiment.servers.iter().filter(|name| !servers.contains(name.as_str()));
             mistakes.extend(unknown.map(|name| of(format!("no such server: {name}"))));
-            // Agents are given no files of certificates.
+            // Agents cannot be given a file of certificates to trust.
             let secured = self.servers_of(experiment).into_iter().find(|server| server.is_secured());
             let secured = secured.filter(|_| experiment.agents > 0);
             mistakes.extend(secured.map(|server| of(format!("agents: no server with TLS: {}", server.name))));
@@ -281,17 +281,17 @@ impl Lab {
         mistakes
     }
 
-    /// A server by its name.
+    /// The server with this name.
     pub fn server(&self, name: &str) -> Option<&Server> {
         self.servers.iter().find(|server| server.name == name)
     }
 
-    /// An experiment, or the soak, by its name.
+    /// The experiment or soak with this name.
     pub(crate) fn experiment(&self, name: &str) -> Option<&Experiment> {
         self.experiments.iter().chain(&self.soak).find(|experiment| experiment.name == name)
     }
 
-    /// The servers that an experiment applies to: those that it names, else the first.
+    /// The servers of an experiment: those that it names, or else the lab's first.
     pub(crate) fn servers_of(&self, experiment: &Experiment) -> Vec<&Server> {
         let named: Vec<&Server> = experiment.servers.iter().filter_map(|name| self.server(name)).collect();
         if named.is_empty() { self.servers.iter().take(1).collect() } else { named }

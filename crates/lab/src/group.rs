@@ -1,4 +1,4 @@
-//! Outcomes that repeat each other.
+//! Groups outcomes that are repetitions of the same trial.
 
 use stats::median;
 
@@ -7,29 +7,29 @@ use crate::{
     outcome::{Outcome, Subject},
 };
 
-/// Repetitions of one trial.
+/// The repetitions of a trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Group<'a> {
-    /// What was tried.
+    /// The subject that they have in common.
     pub(crate) subject: &'a Subject,
-    /// The oldest first; at least one.
+    /// The outcomes, oldest first; at least one.
     pub(crate) outcomes: Vec<&'a Outcome>,
 }
 
 impl Group<'_> {
-    /// Those whose figures count: the valid ones, or all if none is.
+    /// The outcomes whose figures count: the valid ones, or all if none is valid.
     pub(crate) fn counted(&self) -> Vec<&Outcome> {
         let valid: Vec<&Outcome> =
             self.outcomes.iter().copied().filter(|outcome| outcome.is_valid()).collect();
         if valid.is_empty() { self.outcomes.clone() } else { valid }
     }
 
-    /// The latest.
+    /// The latest outcome.
     pub(crate) fn last(&self) -> &Outcome {
         self.outcomes[self.outcomes.len() - 1]
     }
 
-    /// How the repetitions ended: the last headline of each kind of end.
+    /// How the repetitions ended: for each kind of end, the latest headline.
     pub(crate) fn ends(&self) -> String {
         let kind = |outcome: &Outcome| {
             ["verdict", "outcome", "limit.side", "limit.cause"]
@@ -50,7 +50,7 @@ impl Group<'_> {
     }
 }
 
-/// Outcomes of one subject on one machine, in the order of their first.
+/// Groups outcomes by subject and machine, in the order of each group's first outcome.
 pub(crate) fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for outcome in outcomes {
@@ -65,7 +65,7 @@ pub(crate) fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     groups
 }
 
-/// A figure of several repetitions.
+/// The distribution of a figure over repetitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -74,14 +74,14 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of those repetitions that have a figure at this path of the summary.
+    /// The distribution of the figure at this path of the summary, over the repetitions that have it.
     pub(crate) fn of(outcomes: &[&Outcome], path: &str) -> Option<Spread> {
         let figures = || outcomes.iter().filter_map(|outcome| outcome.figure(path));
         let (least, most) = (figures().reduce(f64::min)?, figures().reduce(f64::max)?);
         Some(Spread { median: median(figures())?, least, most })
     }
 
-    /// The median, and the range of the others.
+    /// The median with the range.
     pub(crate) fn text(self, path: &str) -> String {
         let [least, median, most] = [self.least, self.median, self.most].map(|n| shown(path, n));
         if least == most { median } else { format!("{median} ({least} to {most})") }

@@ -1,5 +1,5 @@
-//! Real servers and the experiments of the source texts: the lab's folder, its server and its clients as processes, and the
-//! published figures beside the current ones.
+//! Labs: real servers, and the published experiments against them. A lab is a folder with a `lab.toml`. The crate runs its servers
+//! and the clients as processes, stores the results, and compares them with the published figures.
 
 mod across;
 mod agents;

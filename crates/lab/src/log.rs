@@ -1,4 +1,4 @@
-//! The output of a server, bounded: its beginning and its end.
+//! Writes the output of a server to a file of bounded size: the beginning and the end are kept, the middle is omitted.
 
 use std::{
     collections::VecDeque,
@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-/// Bytes kept of the beginning.
+/// Number of bytes kept from the beginning.
 const HEAD: usize = 8 << 20;
-/// Bytes kept of the end.
+/// Number of bytes kept from the end.
 const TAIL: usize = 1 << 20;
-/// Time to wait for the rest after the process ended: another one that it started may keep its output open.
+/// Maximum wait for remaining output after the process has ended: a process that it started may keep the pipe open.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The log of a process.
@@ -24,7 +24,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Writes the output of a pipe to a file.
+    /// Starts a thread that writes the output of a pipe to a file.
     ///
     /// # Errors
     /// The file cannot be written, or no thread can be started.
@@ -32,20 +32,20 @@ impl Log {
         let mut file = File::create(path)?;
         let (done, is_whole) = channel();
         thread::Builder::new().name("lab-log".to_owned()).spawn(move || {
-            // A full disk is no reason to stop reading: the server would wait.
+            // Reading continues even if the disk is full; otherwise the server would block.
             keep(&mut output, &mut file, HEAD, TAIL);
             let _ = done.send(());
         })?;
         Ok(Log { path: path.to_owned(), is_whole })
     }
 
-    /// Waits until all of it is written, once its process has ended.
+    /// Waits, after the process has ended, until its output is written.
     pub(crate) fn wait(&self) {
         let _ = self.is_whole.recv_timeout(END_TIMEOUT);
     }
 }
 
-/// Copies everything up to the end, without the middle if it is longer than `head` and `tail`.
+/// Copies the first `head` and the last `tail` bytes; omits the middle of longer output.
 fn keep(from: &mut impl Read, to: &mut impl Write, head: usize, tail: usize) {
     let (mut left, mut omitted) = (head, 0u64);
     let mut end: VecDeque<u8> = VecDeque::new();

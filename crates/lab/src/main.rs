@@ -1,4 +1,4 @@
-//! `throng-lab`, which `throng lab` starts: real servers, and the experiments of the source texts against them.
+//! `throng-lab`, which `throng lab` starts: runs real servers and the published experiments against them.
 
 mod args;
 
@@ -23,7 +23,7 @@ use units::Nanos;
 
 use args::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 
-/// Ended by a signal.
+/// Exit status after a signal.
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Executes the command; returns the exit status.
+/// Executes the command and returns the exit status.
 fn lab(args: &LabArgs) -> Result<u8, Error> {
     let labs = labs()?;
     match &args.verb {
@@ -52,7 +52,7 @@ fn lab(args: &LabArgs) -> Result<u8, Error> {
     }
 }
 
-/// All labs: in `THRONG_LABS`, else in `labs` in the current folder.
+/// All labs in the folder `THRONG_LABS`, or else in `labs` in the current folder.
 fn labs() -> Result<Vec<Lab>, Error> {
     let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
     let folder = folder.canonicalize().map_err(|e| {
@@ -68,13 +68,13 @@ fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Error> {
     labs.iter().find(|lab| lab.name == name).ok_or_else(none)
 }
 
-/// Each lab has a folder here, for what is built and logged.
+/// The folder that contains a folder for each lab, with its builds and logs.
 fn folder() -> Result<PathBuf, Error> {
     let none = "no folder to build in; set HOME or XDG_CACHE_HOME";
     Ok(folders::cache().ok_or_else(|| Error::Machine(none.to_owned()))?.join("labs"))
 }
 
-/// Runs what the lab has, each experiment at its own scale.
+/// A runner with the defaults: each experiment at its own scale.
 fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Error> {
     let store = folders::runs().ok();
     let (folder, repeats) = (folder()?, lab::REPEATS);
@@ -158,7 +158,7 @@ fn build(lab: &Lab, variant: &[String]) -> Result<u8, Error> {
 fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Error> {
     let mut cases = Case::select(lab, &lab.experiments, &args.variant)?;
     if args.at.is_some() {
-        // There is one server, and its environment is its own.
+        // With `--at`, there is only one server, whose environment cannot be changed.
         cases.dedup_by(|later, first| later.experiment.name == first.experiment.name);
     }
     let time = args.time.as_deref().map(time).transpose()?;
@@ -180,10 +180,10 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Error> {
     Ok(status)
 }
 
-/// The cases that can run here; prints what the others lack.
+/// The cases that can run on this machine; prints what the others lack.
 ///
 /// # Errors
-/// None can.
+/// No case can run.
 fn runnable<'a>(lab: &Lab, runner: &Runner, mut cases: Vec<Case<'a>>) -> Result<Vec<Case<'a>>, Error> {
     cases.retain(|case| {
         let missing = runner.missing(case);
@@ -200,7 +200,7 @@ fn runnable<'a>(lab: &Lab, runner: &Runner, mut cases: Vec<Case<'a>>) -> Result<
     Ok(cases)
 }
 
-/// Holds a lab's load; the exit status is 0 if all went as expected and nothing drifts.
+/// Runs a lab's soak; the exit status is 0 if the result is as expected and nothing drifts.
 fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Error> {
     let time = time(&args.time)?;
     let experiment = lab.soak.as_ref().ok_or_else(|| {
@@ -220,7 +220,7 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Error> {
     Ok(u8::from(!outcome.expected || drifts))
 }
 
-/// Compares stored results: published and current, and all servers in one table.
+/// Compares stored results with the published ones, and lists all servers in one table.
 fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Error> {
     let one = args.name.as_ref().map(|name| find(labs, name)).transpose()?;
     let labs = one.map_or(labs, std::slice::from_ref);
@@ -255,7 +255,7 @@ fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Reads `--at`.
+/// Parses the value of `--at`.
 fn elsewhere(url: &str) -> Result<Elsewhere, Error> {
     let part = |scheme: &str| url.strip_prefix(scheme).map(|host| host.trim_end_matches('/'));
     let (host, is_secured) = (part("http://").or(part("https://")), url.starts_with("https:"));
@@ -265,12 +265,12 @@ fn elsewhere(url: &str) -> Result<Elsewhere, Error> {
     host.map(|host| Elsewhere { host: host.to_owned(), is_secured }).ok_or_else(none)
 }
 
-/// Reads `--for`.
+/// Parses the value of `--for`.
 fn time(text: &str) -> Result<Nanos, Error> {
     Nanos::parse_or_seconds(text).map_err(|e| Error::usage(format!("--for: {e}")))
 }
 
-/// The file that outcomes are appended to; checked before the work.
+/// The file to which outcomes are appended; checked before a trial, so that its result is not lost.
 fn results(file: Option<&Path>) -> Result<PathBuf, Error> {
     let file = results_file(file)?;
     Outcome::open(&file).map_err(|e| Error::usage(format!("--results {}: {e}", file.display())))?;
@@ -298,12 +298,12 @@ fn order_to_stop() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// A message to the person.
+/// Prints a message for the user.
 fn message(line: &str) {
     let _ = writeln!(io::stderr(), "throng: {}", units::printable(line));
 }
 
-/// Prints what was asked for. A reader that has seen enough, as `head` has, is no error.
+/// Prints to standard output. A closed pipe is not an error: readers such as `head` stop early.
 fn print_stdout(text: &str) -> Result<(), Error> {
     let mut out = io::stdout();
     match out.write_all(units::printable(text).as_bytes()).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-//! What a server needs, and how to install it.
+//! Finds programs and files that a server needs and that are not installed.
 
 use std::{env, path::Path};
 
@@ -7,7 +7,7 @@ use crate::{
     source,
 };
 
-/// What is missing, each with its fix.
+/// Messages about what is missing, each with its fix.
 pub fn missing(server: &Server) -> Vec<String> {
     let folders = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let found = |program: &str| folders.split(':').any(|folder| Path::new(folder).join(program).is_file());

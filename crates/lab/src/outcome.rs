@@ -1,4 +1,4 @@
-//! The result of a trial as stored: a line of JSON, appended to a file (schema `throng.lab/1`).
+//! The outcome of a trial. It is stored as a line of JSON (schema `throng.lab/1`), appended to a file.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -13,47 +13,47 @@ use units::{Count, Nanos};
 
 use crate::{curve::Interval, drift::Drift, error::Error, file::Lab, pauses::Pause};
 
-/// The version of these lines.
+/// The schema of the lines.
 pub(crate) const SCHEMA: &str = "throng.lab/1";
 
 /// A trial, its conditions and its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
-    /// [`SCHEMA`].
+    /// The schema, [`SCHEMA`].
     pub(crate) schema: String,
-    /// When it ended, UTC (RFC 3339).
+    /// When the trial ended, UTC (RFC 3339).
     pub(crate) at: String,
     /// throng's version.
     pub(crate) throng: String,
-    /// The host that throng, and as a rule the server, ran on.
+    /// The host of throng and, as a rule, of the server.
     pub(crate) machine: HostFacts,
     /// What was tried.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What the server prints as its version.
+    /// The version that the server prints.
     pub(crate) server_version: String,
-    /// Processes of the server: as many as the open-file limit requires.
+    /// Number of server processes, which depends on the limit on open files.
     pub(crate) processes: u8,
-    /// Simultaneous `throng run` processes, each with its part of the load.
+    /// Number of client processes that shared the load.
     pub(crate) clients: u8,
-    /// Of each Java virtual machine, MiB.
+    /// Heap size of each Java virtual machine, in MiB.
     pub(crate) heap_mib: Option<u64>,
-    /// Arguments of `throng` without outputs; of several clients the first one's.
+    /// The arguments of `throng`, without those for outputs; with several clients, those of the first.
     pub(crate) words: Vec<String>,
-    /// Whether all went as the lab expects.
+    /// Whether the result is what the lab expects.
     pub expected: bool,
-    /// The summary of the run, or of the search, without the samples of each second.
+    /// The summary of the run or search, without the samples of each second.
     pub(crate) summary: Value,
-    /// Its figures over time.
+    /// The figures over time.
     pub(crate) curve: Vec<Interval>,
-    /// What changed over a soak; else empty.
+    /// The drifts of a soak; otherwise empty.
     pub(crate) drift: Vec<Drift>,
     /// The longest garbage collection pauses, in the order of time.
     pub(crate) pauses: Vec<Pause>,
 }
 
-/// What was tried: outcomes of the same subject repeat each other.
+/// The subject of a trial; outcomes with the same subject are repetitions.
 #[derive(Clone, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subject {
@@ -65,16 +65,16 @@ pub struct Subject {
     pub(crate) server: String,
     /// The variant of its environment.
     pub(crate) variant: Option<String>,
-    /// Fraction of the published size.
+    /// The scale: fraction of the published size.
     pub(crate) scale: f64,
-    /// Time at full load, if given, seconds.
+    /// Time at full load in seconds; `None` for the experiment's own.
     pub(crate) for_s: Option<f64>,
-    /// Host and port, if that was not the lab's own server.
+    /// Host and port of the server, if it was not started by the lab.
     pub(crate) elsewhere: Option<String>,
 }
 
 impl Subject {
-    /// Server and variant: `nginx, 8 workers`.
+    /// The names of server and variant: `nginx, 8 workers`.
     pub(crate) fn name(&self) -> String {
         let variant = self.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
         format!("{}{variant}", self.server)
@@ -82,7 +82,7 @@ impl Subject {
 }
 
 impl Outcome {
-    /// What was tried, and how: `nginx · hold · nginx, 8 workers (scale 0.1): one line about it`.
+    /// A title: `nginx · hold · nginx, 8 workers (scale 0.1): one line about it`.
     pub(crate) fn title(&self, lab: &Lab) -> String {
         let Subject { experiment, .. } = &self.subject;
         let title = lab.experiment(experiment).map_or("", |experiment| &experiment.title);
@@ -90,7 +90,7 @@ impl Outcome {
         format!("{} · {experiment} · {name} ({how}): {title}", lab.name)
     }
 
-    /// How large, on how many processes.
+    /// The conditions of the trial: scale, time, processes and heap.
     pub(crate) fn how(&self, lab: &Lab) -> Vec<String> {
         let full = lab.server(&self.subject.server).and_then(|server| server.heap.as_ref());
         let heap = self.heap_mib.zip(full).map(|(mib, full)| {
@@ -110,13 +110,14 @@ impl Outcome {
         .collect()
     }
 
-    /// A text of the summary by its path.
+    /// A text of the summary, by its path.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         at(&self.summary, path)?.as_str()
     }
 
-    /// A number of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
-    /// smallest and the largest; `pauses.longest_ms` is the longest pause of a garbage collector.
+    /// A number of the summary, by its path. There are two kinds of additional paths: `target_cost.processes.least` and `most` are
+    /// the memory of the smallest and the largest of several processes, and `pauses.longest_ms` is the longest garbage collection
+    /// pause.
     pub(crate) fn figure(&self, path: &str) -> Option<f64> {
         if let Some(which) = path.strip_prefix("target_cost.processes.") {
             let each = at(&self.summary, "target_cost.processes")?.as_array()?;
@@ -135,18 +136,18 @@ impl Outcome {
         figure.filter(|n| !is_slope || *n > 0.0 && self.carries_memory())
     }
 
-    /// Whether the slope of the target's memory is a figure: older versions stored any slope.
+    /// Whether the slope of the target's memory is reliable enough to be shown: older versions stored any slope.
     fn carries_memory(&self) -> bool {
         let fit = at(&self.summary, "cost.target_bytes").and_then(|fit| Fit::deserialize(fit).ok());
         fit.is_none_or(|fit| fit.is_carried())
     }
 
-    /// Whether its figures describe the server: not if throng was the limit, or was interrupted.
+    /// Whether the figures describe the server, that is unless throng was the limit or was interrupted.
     pub(crate) fn is_valid(&self) -> bool {
         !["invalid", "interrupted"].contains(&self.text("verdict").unwrap_or_default())
     }
 
-    /// The headline of the summary; of a search its result.
+    /// The headline of the summary; for a search, its result.
     pub fn headline(&self) -> String {
         if let Some(headline) = self.text("headline") {
             return headline.to_owned();
@@ -157,13 +158,13 @@ impl Outcome {
         if self.summary["limit"].is_null() {
             return found;
         }
-        // Earlier versions stored no sentence.
+        // Earlier versions did not store `sentence`.
         let what =
             self.text("limit.sentence").filter(|said| !said.is_empty()).unwrap_or(text("limit.detail"));
         format!("{found}; {what}; {}", text("limit.cure"))
     }
 
-    /// Appends it to a file, which is created if necessary.
+    /// Appends the outcome to a file, which is created if necessary.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -172,10 +173,10 @@ impl Outcome {
         Outcome::open(file)?.write_all(line.as_bytes())
     }
 
-    /// Opens a file to append to, which is created if necessary.
+    /// Opens a file for appending, and creates it if necessary.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn open(file: &Path) -> std::io::Result<File> {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
@@ -183,10 +184,10 @@ impl Outcome {
         OpenOptions::new().create(true).append(true).open(file)
     }
 
-    /// All outcomes in a file, the oldest first.
+    /// All outcomes in a file, oldest first.
     ///
     /// # Errors
-    /// It cannot be read, or a line of it is no outcome.
+    /// The file cannot be read, or contains a line that is not an outcome.
     pub fn all(file: &Path) -> Result<Vec<Outcome>, Error> {
         let damaged =
             |what: String| Error::usage(format!("{}: {what}; remove the damaged line", file.display()));

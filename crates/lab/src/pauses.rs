@@ -1,5 +1,5 @@
-//! Pauses of a Java virtual machine, from the log that it writes with `-Xlog:gc*:file=FILE:time,uptime,level,tags`
-//! (JEP 158: unified logging).
+//! Reads garbage collection pauses of a Java virtual machine from the log that it writes with
+//! `-Xlog:gc*:file=FILE:time,uptime,level,tags` (JEP 158: unified JVM logging), and assigns each to a second of the run.
 
 use std::{fs, path::Path};
 
@@ -8,24 +8,24 @@ use units::Nanos;
 
 use crate::{curve::Second, figure::micros};
 
-/// A time in which nothing but the collector ran.
+/// A pause, in which only the garbage collector ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Pause {
-    /// When, by the clock, as the log has it: `2026-11-21T23:59:59.184+0000`.
+    /// The time of day, as in the log: `2026-11-21T23:59:59.184+0000`.
     pub(crate) time: String,
-    /// The affected second of the run, since the first dial.
+    /// The second of the run that it affected, in seconds since the first dial.
     pub(crate) at_s: f64,
-    /// For how long, milliseconds.
+    /// Duration in milliseconds.
     pub(crate) ms: f64,
     /// The longest latency of that second, microseconds.
     pub(crate) longest_us: Option<f64>,
-    /// What it was: `Pause Young (Normal) (G1 Evacuation Pause)`.
+    /// The kind of pause: `Pause Young (Normal) (G1 Evacuation Pause)`.
     pub(crate) what: String,
 }
 
-/// All that the logs in a folder (`gc-*.log`) have of the time of a run, in the order of time. The logs are in UTC, as the run's
-/// seconds are.
+/// All pauses during the run from the logs in a folder (`gc-*.log`), in the order of time. Like the run's seconds, the logs are in
+/// UTC.
 pub(crate) fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
     let is_log = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -40,13 +40,13 @@ pub(crate) fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
     all
 }
 
-/// Length of a time to the millisecond, as both write it, `2026-11-21T23:59:59.184`.
+/// Length of the part of a time that both formats have in common, up to milliseconds: `2026-11-21T23:59:59.184`.
 const MOMENT: usize = 23;
 
-/// The recorded time of a second may be this much before its end.
+/// The recorded time of a second may be up to this much earlier than its end; milliseconds.
 const EARLY_MS: u64 = 500;
 
-/// The longest ones, at most this many.
+/// The `most` longest pauses, longest first.
 pub(crate) fn longest(mut pauses: Vec<Pause>, most: usize) -> Vec<Pause> {
     pauses.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     pauses.truncate(most);
@@ -60,9 +60,9 @@ fn ms(time: &str) -> Option<u64> {
 }
 
 impl Pause {
-    /// Finds the second that contains it; false if it is before or after the run. The recorded time of a second is early by
-    /// the time from the start of the run to its first dial, up to [`EARLY_MS`]: a pause shortly after a second may belong
-    /// to it.
+    /// Finds the second that contains the pause; returns false if that is before or after the run. The recorded time of a second is
+    /// early by the time from the start of the run to its first dial, up to [`EARLY_MS`], so a pause shortly after a second may
+    /// belong to it.
     fn place(&mut self, seconds: &[Second]) -> bool {
         let moment = |time: &str| time.get(..MOMENT).map(str::to_owned);
         let own = moment(&self.time);
@@ -79,7 +79,7 @@ impl Pause {
         true
     }
 
-    /// On a line.
+    /// The pause as one line.
     pub(crate) fn line(&self) -> String {
         let at = Nanos::from_secs(self.at_s.round() as u64);
         let longest = self
@@ -88,7 +88,7 @@ impl Pause {
         format!("paused {:.1} ms at {at}: {}{longest}", self.ms, self.what)
     }
 
-    /// A line of the log; most are of something else.
+    /// Parses a line of the log; most lines are not about pauses.
     fn parse(line: &str) -> Option<Pause> {
         let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
         // After the decorations: `GC(3) Pause Young (Normal) (G1 Evacuation Pause) 123M->45M(410M) 5.123ms`.
@@ -149,7 +149,7 @@ mod tests {
         };
         check("2026-11-21T10:00:01.400+0000", None);
         check("2026-11-21T10:00:01.600+0000", Some((2.0, 90_000.0)));
-        // Shortly after the second, which had a longer one.
+        // Shortly after the second, which contains a longer latency.
         check("2026-11-21T10:00:02.999+0000", Some((2.0, 90_000.0)));
         check("2026-11-21T10:00:03.001+0000", Some((3.0, 30_000.0)));
         check("2026-11-21T10:00:03.501+0000", Some((4.0, 40_000.0)));

@@ -1,4 +1,4 @@
-//! Figures of experiments over time as a picture (SVG): a line for each server and variant, the published ones as dots.
+//! Draws figures over time as SVG: a line for each server and variant, and dots for published values.
 
 use plotters::prelude::{
     BLACK, ChartBuilder, Circle, Color, IntoDrawingArea, LineSeries, Palette, Palette99, PathElement,
@@ -13,21 +13,21 @@ use crate::{
     outcome::Outcome,
 };
 
-/// Pixels.
+/// Width and height in pixels.
 const SIZE: (u32, u32) = (860, 380);
 
-/// A line of the picture.
+/// A line in the picture.
 struct Line {
     name: String,
     points: Vec<(f64, f64)>,
-    /// Pauses of the server, where a latency is shown.
+    /// Pauses of the server, marked if the figure is a latency.
     marks: Vec<(f64, f64)>,
 }
 
-/// None where there is nothing to draw.
+/// The picture; `None` if there is nothing to draw.
 pub(crate) fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
     let lines = lines(plot, outcomes);
-    // Dialled as fast, a part of the connections takes a part of the time.
+    // At the same connection rate, a fraction of the connections needs that fraction of the time, so published times are scaled too.
     let shown = outcomes.iter().filter(|outcome| plot.experiments.contains(&outcome.subject.experiment));
     let scale = shown.map(|outcome| outcome.subject.scale).reduce(f64::max).unwrap_or(1.0);
     let scale = if plot.figure.is_scaled() { scale } else { 1.0 };
@@ -40,7 +40,7 @@ pub(crate) fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
     Some(svg)
 }
 
-/// The last outcome of each subject.
+/// The lines, one for the last outcome of each subject.
 fn lines(plot: &Plot, outcomes: &[Outcome]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for outcome in outcomes.iter().filter(|outcome| plot.experiments.contains(&outcome.subject.experiment)) {
@@ -70,7 +70,7 @@ impl Figure {
         }
     }
 
-    /// A number of connections or responses is proportional to the scale, a latency is not.
+    /// Whether the figure is proportional to the scale: numbers of connections and responses are, latencies are not.
     fn is_scaled(self) -> bool {
         matches!(self, Figure::Open | Figure::Answers)
     }

@@ -1,4 +1,6 @@
-//! A server as processes: built, started, ready, and gone without a trace.
+//! Runs a server as child processes: builds it, starts it, waits until it is ready, and finally ends all its processes.
+//!
+//! Each process is the leader of a process group and gets SIGTERM when this process ends, so that no server outlives the lab.
 
 use std::{
     fs,
@@ -25,25 +27,25 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often a process is looked at.
+/// Interval between checks of a process.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
-/// Time for a server to end after SIGTERM.
+/// Maximum time for a server to end after SIGTERM.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// Timeout of a response of a program of ours.
+/// Timeout of a request to a throng process.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Last lines of a log in an error message.
+/// Number of a log's last lines in an error message.
 const LAST_LINES: usize = 12;
-/// Open files that a server needs besides its connections.
+/// Number of open files that a server needs besides its connections.
 const OTHER_FILES: u64 = 500;
 
-/// A server that runs, until it is dropped.
+/// A running server, which ends when this is dropped.
 pub struct Running {
     processes: Vec<Process>,
-    /// Where each process listens; all at one port.
+    /// The address of each process; all have the same port.
     pub addresses: Vec<SocketAddr>,
-    /// They speak TLS.
+    /// Whether the server speaks TLS.
     pub is_secured: bool,
-    /// Heap of each process, if it is a Java virtual machine.
+    /// Heap size of each process in MiB, if it is a Java virtual machine.
     pub(crate) heap_mib: Option<u64>,
 }
 
@@ -52,12 +54,12 @@ struct Process {
     log: Log,
 }
 
-/// A free port on all of loopback, for a moment.
+/// A port that is momentarily free on all loopback addresses.
 fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port())
 }
 
-/// How many processes of a server it takes to hold this many connections, where one may not open enough files.
+/// The number of server processes required for these connections, given the limit on open files per process.
 fn processes(server: &Server, connections: u64) -> u8 {
     let files = connections + OTHER_FILES;
     match server.connections_each {
@@ -68,7 +70,7 @@ fn processes(server: &Server, connections: u64) -> u8 {
     }
 }
 
-/// The limit on open files for a server, raised to this if permitted: child processes inherit it.
+/// The limit on open files for a server, raised to `wanted` if permitted; child processes inherit it.
 fn raised_open_files(wanted: u64) -> u64 {
     let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
     let more = Rlimit { current: Some(wanted), maximum: Some(wanted) };
@@ -76,11 +78,11 @@ fn raised_open_files(wanted: u64) -> u64 {
 }
 
 impl Running {
-    /// Builds the server if its folder has changed, starts as many processes of it as these connections require, and waits
-    /// until all are ready. `variant` overrides its environment.
+    /// Builds the server if its folder has changed, starts as many processes as the connections require, and waits until all are ready.
+    /// `variant` overrides its environment.
     ///
     /// # Errors
-    /// What is missing; or what does not build, start or get ready, with the last lines that it printed.
+    /// Something is missing, or the server does not build, start or become ready; the error contains the last lines that it printed.
     pub(crate) fn start(
         workspace: &Workspace,
         server: &Server,
@@ -91,7 +93,7 @@ impl Running {
         let (mut values, processes) = (workspace.values.clone(), processes(server, connections));
         let heap_mib = server.heap_mib(values.scale / f64::from(processes)).map_err(Error::Machine)?;
         values.named.extend(heap_mib.map(|mib| ("heap", mib.to_string())));
-        // A variant may have its own.
+        // A variant may set its own heap.
         let heap_mib = variant.get("HEAP").and_then(|mib| mib.parse().ok()).or(heap_mib);
         build(workspace, server, &values, progress)?;
         workspace.make_log()?;
@@ -104,7 +106,7 @@ impl Running {
             values.named.insert("address", address.to_string());
             let log = workspace.log.join(format!("server-{nth}.log"));
             let line = values.fill(&server.start).map_err(Error::Machine)?;
-            // With all the files that it may open.
+            // Raises the soft limit of open files to the hard limit.
             let line = format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}");
             let shell = workspace.shell(&["-c", &line], &[&server.environment, variant], &values)?;
             running.processes.push(Process::spawn(shell, &log)?);
@@ -115,7 +117,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Where it listens, as throng's targets have it: `127.0.0.{1..3}:4000`.
+    /// The server's host as throng's targets accept it: `127.0.0.{1..3}:4000`.
     pub(crate) fn host(&self) -> String {
         match self.addresses.as_slice() {
             [one] => one.to_string(),
@@ -143,7 +145,7 @@ impl Running {
         Ok(())
     }
 
-    /// How it ended, and what it printed last, if one of its processes did.
+    /// If one of its processes has ended, a message with its exit status and its last output.
     pub fn ended(&mut self) -> Option<String> {
         let ended = |process: &mut Process| {
             let status = process.child.try_wait().ok().flatten()?;
@@ -167,7 +169,7 @@ impl Drop for Running {
             thread::sleep(POLL);
         }
         for process in &mut self.processes {
-            // Processes that it left are ended too.
+            // Also ends processes that the server left in its group.
             signal(process, Signal::KILL);
             let _ = process.child.wait();
             process.log.wait();
@@ -186,7 +188,7 @@ fn reason(status: ExitStatus) -> String {
 /// Clones a server's sources and builds it, if its folder or its sources have changed.
 ///
 /// # Errors
-/// What is missing; or what does not build, with the last lines that it printed.
+/// Something is missing, or the build fails; the error contains the last lines that it printed.
 pub(crate) fn build(
     workspace: &Workspace,
     server: &Server,
@@ -205,11 +207,11 @@ pub(crate) fn build(
     Ok(())
 }
 
-/// Runs a server's build lines, unless that was done with this folder and these sources; the log of each.
+/// Runs a server's build commands, unless they have been run with the same folder and sources; returns the log of each.
 fn run_build_lines(workspace: &Workspace, server: &Server, values: &Values) -> Result<Vec<PathBuf>, Error> {
     let Workspace { lab, work, .. } = workspace;
     let mut state = DefaultHasher::new();
-    // Not the filled lines: what is built does not depend on where the lab is.
+    // Hashes the commands before placeholders are replaced, since a build does not depend on the location of the lab.
     server.build.hash(&mut state);
     let sources = server.sources.iter().map(|own| source::source_folder(work).join(&own.folder));
     for folder in [lab.folder.clone()].into_iter().chain(sources) {
@@ -222,7 +224,7 @@ fn run_build_lines(workspace: &Workspace, server: &Server, values: &Values) -> R
     let lines = server.build.iter().map(|line| values.fill(line)).collect::<Result<Vec<_>, _>>();
     let mut logs = Vec::new();
     for (nth, line) in (1..).zip(lines.map_err(Error::Machine)?) {
-        // It ends when we do, as a server does, and with it all that it started.
+        // Ends with this process, as a server does, together with all processes that it started.
         let shell = format!("trap 'trap - TERM; kill 0' TERM\n(\n{line}\n) &\nwait $!");
         let command = workspace.shell(&["-ec", &shell], &[&server.environment], values)?;
         let mut process = Process::spawn(command, &work.join(format!("build-{}-{nth}.log", server.name)))?;
@@ -240,7 +242,7 @@ fn run_build_lines(workspace: &Workspace, server: &Server, values: &Values) -> R
 }
 
 impl Process {
-    /// The command goes with the call: it holds an end of the pipe.
+    /// Takes the command by value, because it must be dropped: it holds a writing end of the pipe.
     fn spawn(mut command: Command, log: &Path) -> Result<Process, Error> {
         let (ours, theirs) = std::io::pipe().map_err(Error::at(log))?;
         let both = theirs.try_clone().map_err(Error::at(log))?;
@@ -256,7 +258,7 @@ impl Process {
     }
 }
 
-/// Of all files, but those that a package manager put there, and those that say what is done with the server.
+/// Hashes all files of a folder except packages that were installed there and files that describe the load.
 fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Result<()> {
     let is_load = |path: &Path| {
         let scenarios = lab.experiments.iter().chain(&lab.soak).filter_map(|one| one.scenario.as_deref());
@@ -279,7 +281,7 @@ fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Re
     Ok(())
 }
 
-/// A request to a program of ours, and its response: the status and the body.
+/// Sends a request to a throng process; returns the status and the body.
 pub(crate) fn request(
     at: SocketAddr,
     method: &str,
@@ -302,7 +304,7 @@ pub(crate) fn request(
 
 fn is_ready(at: SocketAddr, server: &Server) -> bool {
     let Ok(mut stream) = TcpStream::connect_timeout(&at, Duration::from_secs(1)) else { return false };
-    // What shakes hands is not asked: whoever starts it waits until it can answer.
+    // With TLS, an accepted connection is enough.
     if server.ready.tcp || server.is_secured() {
         return true;
     }
@@ -312,6 +314,6 @@ fn is_ready(at: SocketAddr, server: &Server) -> bool {
         .set_read_timeout(Some(Duration::from_secs(5)))
         .and_then(|()| stream.write_all(request.as_bytes()))
         .and_then(|()| stream.read_exact(&mut head));
-    // Any response will do.
+    // Any response counts.
     read.is_ok() && head.starts_with(b"HTTP/1.")
 }

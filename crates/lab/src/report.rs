@@ -1,4 +1,4 @@
-//! What is printed of outcomes: published and current figures side by side.
+//! Texts and JSON about outcomes: published and current figures side by side.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     table::aligned,
 };
 
-/// A trial.
+/// The text about one trial.
 pub fn trial_text(lab: &Lab, outcome: &Outcome) -> String {
     let mut text = text(lab, &outcome.title(lab), outcome, vec![outcome]);
     let experiment = lab.experiment(&outcome.subject.experiment);
@@ -22,10 +22,10 @@ pub fn trial_text(lab: &Lab, outcome: &Outcome) -> String {
     text
 }
 
-/// All trials, repetitions together, and all servers in one table.
+/// The text about all trials, with repetitions combined, followed by a table of all servers.
 ///
 /// # Panics
-/// An outcome is of none of these labs.
+/// An outcome belongs to none of these labs.
 pub fn compare_text(labs: &[Lab], outcomes: &[Outcome]) -> String {
     let mut all = String::new();
     for group in groups(outcomes) {
@@ -36,7 +36,7 @@ pub fn compare_text(labs: &[Lab], outcomes: &[Outcome]) -> String {
     all + &aligned(&across(outcomes))
 }
 
-/// The figures of some repetitions, and how the last one ended.
+/// The figures of repetitions, and how the last one ended.
 fn text(lab: &Lab, title: &str, last: &Outcome, counted: Vec<&Outcome>) -> String {
     let then = lab.experiment(&last.subject.experiment).map(|experiment| &experiment.then);
     let scale = last.subject.scale;
@@ -45,7 +45,7 @@ fn text(lab: &Lab, title: &str, last: &Outcome, counted: Vec<&Outcome>) -> Strin
     format!("{title}\n{}  {}\n", aligned(&rows), last.headline())
 }
 
-/// The medians of each trial's repetitions as JSON, by the summary's paths: schema `throng.lab.compare/1`.
+/// The medians of each trial's repetitions as JSON, by their paths in the summary (schema `throng.lab.compare/1`).
 pub fn compare_json(outcomes: &[Outcome]) -> String {
     let mut trials = Vec::new();
     for group in groups(outcomes) {

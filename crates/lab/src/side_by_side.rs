@@ -1,4 +1,4 @@
-//! Published and current figures, side by side.
+//! Tables of published and current figures.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     table::Row,
 };
 
-/// Figures that are always shown: path in the summary, and displayed name.
+/// The figures that are always shown: path in the summary, and displayed name.
 pub(crate) const FIGURES: &[(&str, &str)] = &[
     ("max", "found"),
     ("connections.peak", "connections"),
@@ -28,11 +28,11 @@ pub(crate) const FIGURES: &[(&str, &str)] = &[
     ("target_cost.cpu_s", "CPU of the server"),
 ];
 
-/// A column: its head, and outcomes that repeat each other.
+/// A column: its heading, and outcomes that are repetitions of the same trial.
 pub(crate) type Column<'a> = (String, Vec<&'a Outcome>);
 
-/// A table with a row for each figure: its name, as published, and now. Published figures that are proportional to the size
-/// are shown at the current scale, and as they were.
+/// A table with a row for each figure: its name, the published value, and a value for each column. Published values that are
+/// proportional to the scale are shown both at the current scale and as published.
 pub(crate) fn side_by_side(then: &BTreeMap<String, Then>, columns: &[Column]) -> Vec<Row> {
     let scale = common_scale(columns).unwrap_or(1.0);
     let heads = columns.iter().map(|(head, _)| head.clone());
@@ -51,7 +51,7 @@ pub(crate) fn side_by_side(then: &BTreeMap<String, Then>, columns: &[Column]) ->
     [head].into_iter().chain(paths.filter_map(row)).collect()
 }
 
-/// The scale that all of them have.
+/// The scale that all outcomes have in common; `None` if they differ.
 pub(crate) fn common_scale(columns: &[Column]) -> Option<f64> {
     let mut scales = columns.iter().flat_map(|(_, outcomes)| outcomes).map(|outcome| outcome.subject.scale);
     let first = scales.next()?;
@@ -59,7 +59,7 @@ pub(crate) fn common_scale(columns: &[Column]) -> Option<f64> {
 }
 
 impl Then {
-    /// At this scale, and as it was.
+    /// The published value at this scale, followed by the value at scale 1 if that differs.
     fn at(self, path: &str, scale: f64) -> String {
         let was = shown(path, self.value);
         if !self.scales || scale == 1.0 {

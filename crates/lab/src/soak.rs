@@ -1,4 +1,4 @@
-//! A long trial: prints the status now and then, and finally the drift.
+//! A soak: a long trial that prints its status at intervals, and finally reports drifts.
 
 use units::{Bytes, Clock, Count, Nanos};
 
@@ -14,23 +14,23 @@ use crate::{
     trial::{Runner, Trial},
 };
 
-/// How often the status is printed.
+/// Number of times that the status is printed.
 const CHECKPOINTS: u64 = 20;
-/// Intervals that are tested for drift, at most; each has at least three seconds.
+/// Maximum number of intervals that are tested for drift; each has at least three seconds.
 const INTERVALS: usize = 60;
 
 /// The results of a soak.
 pub struct Soak {
-    /// To be stored.
+    /// The outcome, to be stored.
     pub outcome: Outcome,
-    /// To be printed.
+    /// The text to be printed.
     pub text: String,
     /// Whether any figure drifts.
     pub drifts: bool,
 }
 
 impl Soak {
-    /// Runs a case for this time.
+    /// Runs a case for the given time.
     ///
     /// # Errors
     /// See [`Error`].
@@ -42,7 +42,7 @@ impl Soak {
         let (mut outcome, seconds) = trial.end(&mut |clients| {
             if clock.now().0 >= next {
                 next += interval;
-                // With the last printed one, from which increments are computed.
+                // Includes the last second that was printed, from which the increments of counters are computed.
                 let seconds = clients.seconds(printed.max(1) - 1);
                 let (before, since) = seconds.split_at(usize::from(printed > 0).min(seconds.len()));
                 if !since.is_empty() {
@@ -70,7 +70,7 @@ impl Soak {
     }
 }
 
-/// An interval on a line.
+/// An interval as one line.
 fn status(interval: &Interval) -> String {
     let bytes = |n: Option<f64>| n.map_or(NONE.to_owned(), |n| Bytes(n as u64).brief().to_string());
     let time = |us: Option<f64>| us.map_or(NONE.to_owned(), micros);

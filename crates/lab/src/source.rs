@@ -1,4 +1,5 @@
-//! Source checkouts that a server is built from: in the folder that `LAB_SOURCE` names, or cloned with git where it says `git`.
+//! The source checkouts from which a server is built. They are in the folder that the variable `LAB_SOURCE` names, or cloned with git
+//! if its value is `git`.
 
 use std::{
     env,
@@ -13,13 +14,13 @@ use crate::{
     file::{Server, Source},
 };
 
-/// The variable that names the folder with the checkouts.
+/// The environment variable that names the folder of the checkouts.
 pub(crate) const VARIABLE: &str = "LAB_SOURCE";
 
-/// Its value that allows to clone what is missing.
+/// Its value that permits cloning of missing checkouts.
 const CLONE: &str = "git";
 
-/// The folder with the checkouts: `LAB_SOURCE`, or one in the lab's work folder.
+/// The folder of the checkouts: that of `LAB_SOURCE`, or one in the lab's work folder.
 pub(crate) fn source_folder(work: &Path) -> PathBuf {
     match env::var_os(VARIABLE).filter(|value| !value.is_empty() && value != CLONE) {
         Some(folder) => fs::canonicalize(&folder).unwrap_or_else(|_| folder.into()),
@@ -27,7 +28,7 @@ pub(crate) fn source_folder(work: &Path) -> PathBuf {
     }
 }
 
-/// Checkouts of a server that have yet to be cloned, as `LAB_SOURCE=git` allows.
+/// The checkouts of a server that do not exist yet; `LAB_SOURCE=git` permits cloning them.
 pub fn to_clone<'a>(server: &'a Server, work: &Path) -> Vec<&'a Source> {
     let folder = source_folder(work);
     server.sources.iter().filter(|source| !is_there(source, &folder)).collect()
@@ -37,7 +38,7 @@ fn is_there(source: &Source, folder: &Path) -> bool {
     folder.join(&source.folder).join(&source.has).exists()
 }
 
-/// What of a server's sources is missing, each with its fix. `named`: the variable's value.
+/// Messages about missing sources of a server, each with its fix; `named` is the value of the variable.
 pub(crate) fn missing(server: &Server, named: Option<&OsStr>) -> Vec<String> {
     let origin = |source: &Source| format!("{} ({} at {})", source.folder, source.git, source.at);
     let all = || server.sources.iter().map(origin).collect::<Vec<_>>().join(", ");
@@ -59,10 +60,10 @@ pub(crate) fn missing(server: &Server, named: Option<&OsStr>) -> Vec<String> {
     }
 }
 
-/// Clones what is missing.
+/// Clones the missing checkouts.
 ///
 /// # Errors
-/// What git says.
+/// git failed; the error contains its output.
 pub(crate) fn clone_missing(server: &Server, work: &Path) -> Result<(), Error> {
     for source in to_clone(server, work) {
         let to = source_folder(work).join(&source.folder);
@@ -70,7 +71,7 @@ pub(crate) fn clone_missing(server: &Server, work: &Path) -> Result<(), Error> {
         let _ = fs::remove_dir_all(&begun);
         fs::create_dir_all(&begun).map_err(Error::at(&begun))?;
         git(&begun, &["init", "--quiet"])?;
-        // A commit, unlike a tag, cannot be named to `git clone`.
+        // `git clone` does not accept a commit.
         git(&begun, &["fetch", "--quiet", "--depth", "1", &source.git, &source.at])?;
         git(&begun, &["checkout", "--quiet", "FETCH_HEAD"])?;
         fs::rename(&begun, &to).map_err(Error::at(&begun))?;

@@ -1,9 +1,9 @@
-//! Tables for the terminal and for Markdown. The first row is the head.
+//! Tables for the terminal and for Markdown. The first row contains the headings.
 
-/// The cells of a row; each row of a table has the same number.
+/// The cells of a row. All rows of a table have the same number of cells.
 pub(crate) type Row = Vec<String>;
 
-/// Lines with aligned columns: the first to the left, the others to the right.
+/// A table as aligned text: the first column is left-aligned, the others are right-aligned.
 pub(crate) fn aligned(rows: &[Row]) -> String {
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
@@ -18,7 +18,7 @@ pub(crate) fn aligned(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// A table of Markdown.
+/// A table in Markdown.
 pub(crate) fn markdown(rows: &[Row]) -> String {
     let line = |row: &Row| {
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();

@@ -1,4 +1,5 @@
-//! Texts with placeholders: `{url}`, `{scale 400k}`, `{for 30s}`. What throng itself replaces (`{rand 1 9}`, `{1..20}`) is left alone.
+//! Replaces placeholders in texts: `{url}`, `{scale 400k}`, `{for 30s}`. Placeholders that throng itself replaces (`{rand 1 9}`,
+//! `{1..20}`) are left unchanged.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +8,27 @@ use units::{Count, Nanos};
 /// Environment variables, by name; placeholders in their values are replaced.
 pub type Environment = BTreeMap<String, String>;
 
-/// The value of each placeholder.
+/// The values of the placeholders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
-    /// `{scale N}` is N times this.
+    /// The factor for `{scale N}`.
     pub(crate) scale: f64,
-    /// `{for TIME}` is this time; or, if there is none,
+    /// The value of any `{for TIME}`; if `None`,
     pub(crate) time: Option<Nanos>,
-    /// this share of TIME: at most all of it, and at least [`MIN_TIME`].
+    /// TIME is multiplied by this share, with a result from [`MIN_TIME`] to TIME.
     pub(crate) share: f64,
-    /// By name.
+    /// The values of other placeholders, by name.
     pub(crate) named: BTreeMap<&'static str, String>,
 }
 
-/// Figures are of a second each: less time at full load shows nothing.
+/// Minimum time at full load: figures are computed once per second, so less would show nothing.
 const MIN_TIME: Nanos = Nanos::from_secs(3);
 
 impl Values {
     /// The text with its placeholders replaced.
     ///
     /// # Errors
-    /// A `{scale …}` without a number, a `{for …}` without a time.
+    /// A `{scale …}` without a number, or a `{for …}` without a time.
     pub(crate) fn fill(&self, text: &str) -> Result<String, String> {
         let mut filled = String::new();
         let mut rest = text;
@@ -62,7 +63,7 @@ impl Values {
     }
 }
 
-/// The largest number that is scaled in a text, as it is at full scale.
+/// The largest number in a text that is proportional to the scale, at scale 1.
 pub(crate) fn largest(text: &str) -> Result<u64, String> {
     let full = Values { scale: 1.0, ..Values::default() };
     let numbers = text.split("{scale ").skip(1).map(|rest| rest.split('}').next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! A trial: the server is started, the load applied, the server stopped, and the figures put together.
+//! A trial: starts the server, applies the load, stops the server, and assembles the outcome.
 
 use std::{
     collections::BTreeMap,
@@ -27,50 +27,50 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Intervals of the curve that is stored.
+/// Number of intervals in the stored curve.
 const INTERVALS: usize = 40;
-/// Pauses that are stored, the longest.
+/// Number of the longest pauses that are stored.
 const PAUSES: usize = 10;
-/// How often a trial is usually repeated if throng itself was the limit: where it shares the machine with the server, a Java virtual
+/// Default maximum number of repetitions if throng itself was the limit. If throng shares the machine with the server, a Java virtual
 /// machine that warms up takes all processors for a while.
 pub const REPEATS: u32 = 2;
 
-/// How and where trials are run.
+/// How and where to run trials.
 pub struct Runner<'a> {
-    /// Each lab has a folder here, for what is built and logged.
+    /// The folder with a folder for each lab, for builds and logs.
     pub folder: PathBuf,
-    /// The run store that `throng run` writes to, if it has one.
+    /// The run store to which `throng run` writes, if any.
     pub store: Option<PathBuf>,
-    /// Fraction of the published size; none: each experiment's own.
+    /// The scale; `None` for that of each experiment.
     pub scale: Option<f64>,
-    /// Time at full load; none: each experiment's own.
+    /// Time at full load; `None` for that of each experiment.
     pub time: Option<Nanos>,
-    /// A server that runs already; none: the lab's own is started.
+    /// A server that runs already; `None` to start the lab's own.
     pub at: Option<Elsewhere>,
-    /// How often a trial is repeated at most if throng itself was the limit.
+    /// Maximum number of repetitions if throng itself was the limit.
     pub repeats: u32,
-    /// Becomes true when the user wants it to end.
+    /// Becomes true when the user interrupts.
     pub stop: &'a AtomicBool,
-    /// Takes a line about the progress.
+    /// Prints a line about the progress.
     pub progress: &'a dyn Fn(&str),
 }
 
-/// A server that runs already, whose certificate, if it speaks TLS, the system trusts.
+/// A server that runs already. If it speaks TLS, the system must trust its certificate.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
-    /// Its host and port.
+    /// Host and port.
     pub host: String,
     /// Whether it speaks TLS.
     pub is_secured: bool,
 }
 
 impl Runner<'_> {
-    /// What is missing for a case on this machine, each with its fix.
+    /// Messages about what a case lacks on this machine, each with its fix.
     pub fn missing(&self, case: &Case) -> Vec<String> {
         if self.at.is_some() { Vec::new() } else { needs::missing(case.server) }
     }
 
-    /// Builds a case's server, which [`Runner::run`] then finds built: a build may download packages, a run does not.
+    /// Builds a case's server ahead of [`Runner::run`]: a build may download packages, a run does not.
     ///
     /// # Errors
     /// See [`Error`].
@@ -80,7 +80,7 @@ impl Runner<'_> {
         process::build(&workspace, server, &workspace.values, self.progress)
     }
 
-    /// Starts a server alone. `variant` overrides its environment.
+    /// Starts a server without a load. `variant` overrides its environment.
     ///
     /// # Errors
     /// See [`Error`].
@@ -90,7 +90,7 @@ impl Runner<'_> {
         Running::start(&workspace, server, 0, variant, self.progress)
     }
 
-    /// Runs a case; again if throng itself was the limit.
+    /// Runs a case, and repeats it if throng itself was the limit.
     ///
     /// # Errors
     /// See [`Error`].
@@ -113,15 +113,15 @@ pub(crate) struct Trial<'a> {
     runner: &'a Runner<'a>,
     experiment: &'a Experiment,
     log: PathBuf,
-    // Before the server, so that no client sees its end.
+    // Dropped before the server, so that clients do not see the server end.
     load: Box<dyn Load>,
     running: Option<Running>,
-    /// Without the results.
+    /// The outcome, still without the results.
     outcome: Outcome,
 }
 
 impl<'a> Trial<'a> {
-    /// Starts the server, then the load. `is_quiet`: nothing is printed each second.
+    /// Starts the server, then the load. If `is_quiet`, the load prints nothing each second.
     pub(crate) fn start(runner: &'a Runner<'a>, case: &Case<'a>, is_quiet: bool) -> Result<Trial<'a>, Error> {
         let Case { lab, experiment, server, variant } = *case;
         let scale = runner.scale.unwrap_or(experiment.scale);
@@ -174,7 +174,7 @@ impl<'a> Trial<'a> {
         Ok(Trial { runner, experiment, log: workspace.log, load, running, outcome })
     }
 
-    /// Waits for the end of the load, and stops the server. `meanwhile` is called many times until then.
+    /// Waits for the end of the load and stops the server. `meanwhile` is called repeatedly until then.
     pub(crate) fn end(
         mut self,
         meanwhile: &mut dyn FnMut(&mut dyn Load),
@@ -194,7 +194,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Without the samples of each second, which are in the run store; a scenario has the name that it has in its lab.
+/// The summary without the samples of each second, which are in the run store. `scenario` replaces the target's name.
 fn shortened(mut summary: Value, scenario: Option<&str>) -> Value {
     if let Some(fields) = summary.as_object_mut() {
         fields.extend(scenario.map(|name| ("target".to_owned(), Value::from(name))));
@@ -207,7 +207,7 @@ fn shortened(mut summary: Value, scenario: Option<&str>) -> Value {
     summary
 }
 
-/// Whether it was stopped by the limit that the experiment is about, or passed.
+/// Whether the trial reached the limit that the experiment expects, or passed if it expects none.
 fn is_expected(experiment: &Experiment, outcome: &Outcome) -> bool {
     match &experiment.limit {
         Some(cause) => outcome.text("limit.cause") == Some(cause),

@@ -1,4 +1,4 @@
-//! Where a lab is built and logs, and the values of its placeholders.
+//! The folders in which a lab is built and logged, and the values of its placeholders.
 
 use std::{
     env,
@@ -19,19 +19,19 @@ use crate::{
     template::{Environment, Values},
 };
 
-/// A lab at one scale.
+/// A lab at one scale, with its folders.
 pub(crate) struct Workspace<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) values: Values,
-    /// Builds stay here.
+    /// The folder for builds, which is kept.
     pub(crate) work: PathBuf,
-    /// The logs of one trial; made when something is about to be written there.
+    /// The folder for the logs of one trial, created when the first log is written.
     pub(crate) log: PathBuf,
-    /// This program.
+    /// The path of the `throng` program.
     pub(crate) throng: PathBuf,
 }
 
-/// The `throng` that loads the servers: the one that started this program, or the one beside it.
+/// The `throng` program that generates the load: the one that started this program, or the one in the same folder.
 fn throng() -> Result<PathBuf, Error> {
     if let Some(throng) = env::var_os("THRONG") {
         return Ok(throng.into());
@@ -43,7 +43,8 @@ fn throng() -> Result<PathBuf, Error> {
 }
 
 impl<'a> Workspace<'a> {
-    /// Names the folders, the lab's own in `root`, and adds them to the values. `purpose`: part of the log folder's name.
+    /// Determines the folders, with the lab's folder in `root`, and adds them to the values. `purpose` becomes part of the log
+    /// folder's name.
     pub(crate) fn new(
         root: &Path,
         lab: &'a Lab,
@@ -66,19 +67,19 @@ impl<'a> Workspace<'a> {
         Ok(Workspace { lab, values, work, log, throng })
     }
 
-    /// Makes the log folder.
+    /// Creates the log folder.
     pub(crate) fn make_log(&self) -> Result<(), Error> {
         fs::create_dir_all(&self.log).map_err(Error::at(&self.log))
     }
 
-    /// The addresses of the server, for the placeholders of its URLs.
+    /// Sets the placeholders for the server's URLs.
     pub(crate) fn set_host(&mut self, host: &str, is_secured: bool) {
         let schemes = if is_secured { ["https", "wss", "tls"] } else { ["http", "ws", "tcp"] };
         let urls = ["url", "ws", "tcp"].into_iter().zip(schemes);
         self.values.named.extend(urls.map(|(name, scheme)| (name, format!("{scheme}://{host}"))));
     }
 
-    /// What the server prints as its version; empty if it prints none.
+    /// The version that the server prints; empty if there is none.
     pub(crate) fn version(&self, server: &Server) -> String {
         let printed = |line: &String| {
             let mut shell = self.shell(&["-c", &self.values.fill(line).ok()?], &[], &self.values).ok()?;
@@ -89,7 +90,7 @@ impl<'a> Workspace<'a> {
         server.version.as_ref().and_then(printed).unwrap_or_default()
     }
 
-    /// A shell in the lab's folder, in a process group of its own. Later environments override earlier ones.
+    /// A shell in the lab's folder, as the leader of a process group. Later environments override earlier ones.
     pub(crate) fn shell(
         &self,
         args: &[&str],
@@ -105,23 +106,23 @@ impl<'a> Workspace<'a> {
         Ok(command)
     }
 
-    /// This program.
+    /// The `throng` program.
     pub(crate) fn throng(&self) -> Command {
         bound(&self.throng)
     }
 }
 
-/// A program that gets SIGTERM when this process ends, however it ends.
+/// A command whose process gets SIGTERM when this process ends for whatever reason.
 fn bound(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM"]).arg(program);
     command
 }
 
-/// Maximum of log folders that are kept.
+/// Maximum number of log folders to keep.
 const LOGS: usize = 20;
 
-/// Removes the oldest ones. What cannot be removed stays.
+/// Removes the oldest log folders. A folder that cannot be removed is ignored.
 fn remove_old_logs(work: &Path) {
     let is_log =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
@@ -133,7 +134,8 @@ fn remove_old_logs(work: &Path) {
     }
 }
 
-/// `log-20261122T133436Z-5060-…`: 5060 is the process that runs the lab.
+/// Whether the process that created a log folder still runs. Its id is the third part of the name: 5060 in
+/// `log-20261122T133436Z-5060-…`.
 fn is_in_use(log: &Path) -> bool {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let pid = name.split('-').nth(2).and_then(|pid| pid.parse::<u32>().ok());
@@ -151,7 +153,7 @@ mod tests {
     #[test]
     fn old_logs_go_unless_they_are_in_use() {
         let work = env::temp_dir().join(format!("throng-lab-logs-{}", std::process::id()));
-        // No process has this number: it is larger than any that Linux gives.
+        // No process has this id: it is above Linux' maximum.
         let old = |n: usize| work.join(format!("log-20261122T1334{n:02}Z-4194305-hold"));
         let own = work.join(format!("log-20261122T133300Z-{}-hold", std::process::id()));
         let all: Vec<PathBuf> = [own.clone()].into_iter().chain((0..LOGS + 5).map(old)).collect();

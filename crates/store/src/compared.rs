@@ -1,5 +1,4 @@
-//! Loads stored runs for a comparison: their figures, and their latencies at a load that all of them reached
-//! ([`EqualLoad`]).
+//! Loads stored runs for a comparison: their figures, and their latencies at a load that all of them reached ([`EqualLoad`]).
 
 use rusqlite::params;
 use samples::{Latency, TickRecord};
@@ -8,8 +7,7 @@ use stats::compare::{EqualLoad, Group, Run};
 use crate::{Store, StoreResult, StoredRun};
 
 impl Store {
-    /// Loads groups of runs, each with the name that the user gave it. Also returns the load at which all runs can be
-    /// compared.
+    /// Loads groups of runs, each with the name that the user gave it. Also returns the load at which all runs can be compared.
     ///
     /// # Errors
     /// The file is damaged.
@@ -29,9 +27,8 @@ impl Store {
         Ok((groups.into_iter().map(group).collect::<StoreResult<_>>()?, load))
     }
 
-    /// The maximum number of open connections at the end of a tick. SQLite extracts this one number, because a whole
-    /// record
-    /// expands to a megabyte of histograms when it is read.
+    /// The maximum number of open connections at the end of a tick. SQLite extracts this one number, because a whole record expands
+    /// to a megabyte of histograms when it is read.
     fn most_open(&self, id: &str) -> StoreResult<u64> {
         let query = "SELECT max(record->>'$.tick.open') FROM ticks WHERE run = ?1";
         let most = self.db.query_row(query, [id], |row| row.get::<_, Option<i64>>(0));

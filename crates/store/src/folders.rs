@@ -1,5 +1,5 @@
-//! The folders for throng's persistent files, as defined by the XDG Base Directory Specification, which requires that
-//! relative paths are ignored.
+//! The folders for throng's persistent files, as defined by the XDG Base Directory Specification, which requires that relative paths
+//! are ignored.
 
 use std::{
     env, fs,
@@ -9,8 +9,7 @@ use std::{
 
 use rustix::process::geteuid;
 
-/// `$VARIABLE/throng`, or `$HOME/BELOW/throng` if the variable is not set; `None` if neither it nor HOME is an absolute
-/// path.
+/// `$VARIABLE/throng`, or `$HOME/BELOW/throng` if the variable is not set; `None` if neither it nor HOME is an absolute path.
 fn folder(variable: &str, below: &str) -> Option<PathBuf> {
     let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below)));
@@ -41,9 +40,8 @@ pub fn runs() -> Result<PathBuf, String> {
     Ok(folder.join("runs.db"))
 }
 
-/// The folder in which an agent stores what it could not deliver yet: below the data folder, or else in a temporary
-/// folder
-/// that only its user can access.
+/// The folder in which an agent stores what it could not deliver yet: below the data folder, or else in a temporary folder that only
+/// its user can access.
 ///
 /// # Errors
 /// No such folder can be determined or made safe; the message contains the fix.
@@ -52,9 +50,8 @@ pub fn spool() -> Result<PathBuf, String> {
     Ok(folder.join("spool"))
 }
 
-/// A folder inside a shared one that belongs to this user alone. The shared folder is writable by all, so another user
-/// may
-/// have created a folder of this name before; then it is refused.
+/// A folder inside a shared one that belongs to this user alone. The shared folder is writable by all, so another user may have
+/// created a folder of this name before; then it is refused.
 fn private_in(shared: &Path) -> Result<PathBuf, String> {
     let user = geteuid().as_raw();
     let folder = shared.join(format!("throng-{user}"));

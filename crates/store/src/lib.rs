@@ -1,8 +1,7 @@
 //! The run store: one SQLite file with runs, their ticks and calibrations (`docs/reference/store.md`).
 //!
-//! Records are stored as JSON text and only keys are columns, so a new field needs no migration. The file uses a
-//! write-ahead
-//! log: readers and the writer do not block each other, and a killed process leaves everything that was committed.
+//! Records are stored as JSON text and only keys are columns, so a new field needs no migration. The file uses a write-ahead log:
+//! readers and the writer do not block each other, and a killed process leaves everything that was committed.
 
 mod compared;
 pub mod folders;
@@ -35,8 +34,7 @@ pub struct Store {
 
 /// Maximum time for which one writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of identifiers to try for runs that begin at the same time; they have a resolution of a tenth of a
-/// second.
+/// Maximum number of identifiers to try for runs that begin at the same time; they have a resolution of a tenth of a second.
 const SAME_TENTH: u64 = 100;
 
 /// The tables. All but the keys is inside the records, so a new field does not change them.
@@ -82,8 +80,7 @@ impl Store {
         }
     }
 
-    /// Adds a run and returns its identifier. If an earlier process of the coordinator began the same run on a fleet,
-    /// that one is
+    /// Adds a run and returns its identifier. If an earlier process of the coordinator began the same run on a fleet, that one is
     /// continued.
     fn begin(&self, run: &RunRecord) -> rusqlite::Result<String> {
         if let Some(id) = self.take_up(run)? {
@@ -103,14 +100,12 @@ impl Store {
         last
     }
 
-    /// Continues a run that an earlier process of the coordinator began: returns its identifier and deletes its ticks,
-    /// because
-    /// the fleet's log delivers all events again. `None` if there is no such run.
+    /// Continues a run that an earlier process of the coordinator began: returns its identifier and deletes its ticks, because the
+    /// fleet's log delivers all events again. `None` if there is no such run.
     fn take_up(&self, run: &RunRecord) -> rusqlite::Result<Option<String>> {
         let Some(fleet_run) = run.fleet_run.as_ref().filter(|_| run.fleet_term > 0) else { return Ok(None) };
-        // An immediate transaction takes the write lock before it reads. A deferred one would fail if the earlier
-        // process, which
-        // may still be writing, committed between its read and its write.
+        // An immediate transaction takes the write lock before it reads. A deferred one would fail if the earlier process, which may
+        // still be writing, committed between its read and its write.
         let whole = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let find = "SELECT id, began_ms FROM runs WHERE json_extract(record, '$.fleet_run') = ?1 AND summary IS NULL";
         let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
@@ -145,9 +140,8 @@ impl Store {
         Ok(())
     }
 
-    /// Stores the summary. `term` is the fleet term of the run in this process: if another process has continued the
-    /// run
-    /// meanwhile, the stored term differs, and nothing is written.
+    /// Stores the summary. `term` is the fleet term of the run in this process: if another process has continued the run meanwhile,
+    /// the stored term differs, and nothing is written.
     fn finish(&self, id: &str, term: u32, summary: &str) -> rusqlite::Result<()> {
         let set = "UPDATE runs SET summary = ?2 WHERE id = ?1 AND ifnull(json_extract(record, '$.fleet_term'), 0) = ?3";
         self.db.execute(set, params![id, summary, term])?;
@@ -163,8 +157,7 @@ impl Store {
         Ok(())
     }
 
-    /// The stored record that the judge has read of a run; `None` if the run did not finish, or an earlier version
-    /// stored it.
+    /// The stored record that the judge has read of a run; `None` if the run did not finish, or an earlier version stored it.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -348,9 +341,7 @@ fn state(db: &Connection) -> rusqlite::Result<(u32, u32)> {
 /// The state of an empty file.
 const NEW: (u32, u32) = (0, 0);
 
-/// Switches to a write-ahead log: a killed process leaves what was committed, and readers and a writer do not block
-/// each
-/// other.
+/// Switches to a write-ahead log: a killed process leaves what was committed, and readers and a writer do not block each other.
 fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
     // If two processes create the same file at the same time, SQLite fails here at once instead of waiting.
     let mut tries = 0;
@@ -365,9 +356,8 @@ fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// The identifier of a run: tenths of a second since 1970 in Crockford's base 32, plus `later` if earlier values are
-/// taken.
-/// It has seven digits until the year 3058, and its text order is the order of time.
+/// The identifier of a run: tenths of a second since 1970 in Crockford's base 32, plus `later` if earlier values are taken. It has
+/// seven digits until the year 3058, and its text order is the order of time.
 fn id(began: Date, later: u64) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let tenths = began.0 / 100 + later;

@@ -1,6 +1,4 @@
-//! Lists of stored runs, filtered and of bounded length. SQLite extracts the few figures that a line needs, so no tick
-//! is
-//! read whole.
+//! Lists of stored runs, filtered and of bounded length. SQLite extracts the few figures that a line needs, so no tick is read whole.
 
 use rusqlite::{OptionalExtension, Row, params};
 use samples::{RunRecord, Verdict};
@@ -29,8 +27,7 @@ impl RunFilter {
     }
 }
 
-/// The SQL condition of a [`RunFilter`], whose fields are its first four parameters. A parameter that is null does not
-/// restrict.
+/// The SQL condition of a [`RunFilter`], whose fields are its first four parameters. A parameter that is null does not restrict.
 const MATCHING: &str = "WHERE
     (?1 IS NULL OR instr(json_extract(record, '$.header.target'), ?1) > 0) AND
     (?2 IS NULL OR coalesce(json_extract(summary, '$.verdict'), 'unfinished') = ?2) AND
@@ -139,8 +136,7 @@ impl Store {
         Ok(ListedRun { id, record, figures, held, elapsed_s })
     }
 
-    /// Open connections at the end of the last tick, and seconds from the start of the first tick to the end of the
-    /// last.
+    /// Open connections at the end of the last tick, and seconds from the start of the first tick to the end of the last.
     fn last_seen(&self, id: &str) -> StoreResult<(u64, f64)> {
         let figures = |row: &Row| {
             let (open, from, until): (Option<i64>, Option<i64>, Option<i64>) =

@@ -13,8 +13,7 @@ pub struct StoredRun {
     pub record: RunRecord,
     /// The summary (`throng.summary/1`); `None` if the run has not finished.
     pub summary: Option<Summary>,
-    /// The summary as JSON, as written by the version that stored it, for callers that read figures by their paths or
-    /// pass it on;
+    /// The summary as JSON, as written by the version that stored it, for callers that read figures by their paths or pass it on;
     /// null if there is none.
     pub figures: Value,
     /// The last stored tick.

@@ -13,7 +13,7 @@ use units::Nanos;
 
 use super::*;
 
-/// A folder of a test's own; removed with it.
+/// The folder of a test, removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a writer reported.
+/// Collects the messages of a writer.
 #[derive(Clone, Default)]
 struct Messages(Arc<Mutex<Vec<String>>>);
 
@@ -73,7 +73,7 @@ fn summary() -> Summary {
     Summary { figures, ..Summary::default() }
 }
 
-/// A run of these seconds through a writer.
+/// Stores a run of this many seconds through a writer.
 fn keep(mut writer: StoreWriter, seconds: u64, finish: bool) -> Option<StoredAs> {
     writer.begin(&Header { target: "http://t/".into(), connections: 200, seed: 7, ..Header::default() });
     for second in 0..seconds {
@@ -94,7 +94,7 @@ fn what_comes_late_is_added_to_its_second() {
     (0..5).for_each(|second| writer.tick(&tick(second), &Samples::default()));
     let late = Tick { open: 7, ..tick(2) };
     writer.late(&late);
-    // After the last tick that is there.
+    // Later than the last tick that exists.
     writer.late(&Tick { open: 0, ..tick(9) });
     let kept = writer.end().unwrap();
     let mut stored = Vec::new();
@@ -200,7 +200,7 @@ fn ids_are_short_different_and_in_the_order_of_time() {
     assert_eq!(ids.len(), began.len() - 1, "the first two began in the same tenth of a second");
 }
 
-/// Into a file that neither of them finds there.
+/// All runs find no file and create it at the same time.
 #[test]
 fn many_runs_at_once_share_a_store() {
     let (folder, messages) = (Folder::new(), Messages::default());
@@ -224,7 +224,7 @@ fn many_runs_at_once_share_a_store() {
     }
 }
 
-/// A writer continues without a store that it cannot use; it reports that once, and leaves the file unchanged.
+/// A writer continues without a store that it cannot use: it reports that once, and leaves the file unchanged.
 fn check_refused(prepare: impl FnOnce(&PathBuf), expected: &str) {
     let (folder, messages) = (Folder::new(), Messages::default());
     let file = folder.file();
@@ -262,7 +262,7 @@ fn a_file_that_is_no_store_is_left_alone() {
     };
     check_refused(notes, "not a run store of throng; move it away");
     check_refused(|file| fs::create_dir_all(file.join("x")).unwrap(), "unable to open");
-    // A folder that is a file: what root cannot write either.
+    // The folder is a file, which fails for root, too.
     let no_folder = |file: &PathBuf| {
         let folder = file.parent().unwrap();
         fs::remove_dir(folder).unwrap();
@@ -300,7 +300,8 @@ fn a_full_disk_is_reported_once_and_loses_nothing_that_is_stored() {
     assert_eq!(stored.map(|run| run.id), Some(id));
 }
 
-/// A run whose ticks have these connections open at their ends, and 600 responses each of as many microseconds.
+/// Stores a run with these numbers of open connections at the ends of its ticks; each tick has 600 responses that take as many
+/// microseconds.
 fn at_loads(messages: &Messages, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&str]) -> String {
     let record = RunRecord { tags: tags.iter().map(|tag| (*tag).to_owned()).collect(), ..run(began_ms) };
     let mut writer = messages.writer(file, record);
@@ -337,7 +338,7 @@ fn runs_are_compared_where_their_loads_were_equal() {
     let p99 = figures.iter().find(|compared| compared.figure.path == "equal_load_us.p99").unwrap();
     let values: Vec<Option<u64>> =
         p99.sides[0].values.iter().map(|us| us.map(|us| us.round() as u64)).collect();
-    // The ramp's seconds count, where it stalled; the first one, in which it came up, does not.
+    // Seconds of the ramp count while it stalls, but the first one, in which it rises, does not.
     assert_eq!(values, [Some(103), Some(100), None]);
 }
 
@@ -365,11 +366,11 @@ fn a_run_that_is_taken_up_is_one_run() {
     let mut ticks = 0;
     store.ticks(&begun, &mut |_| ticks += 1).unwrap();
     assert_eq!((ticks, taken_up().summary), (5, Some(summary())));
-    // The process before, if it was only stopped for a while, does not know how it ended.
+    // The earlier process, which may only have been suspended, does not overwrite the result.
     let interrupted = Summary { verdict: samples::Verdict::Interrupted, ..summary() };
     store.finish(&begun, 0, &summary_text(&interrupted)).unwrap();
     assert_eq!(taken_up().summary, Some(summary()));
-    // What is over is not taken up.
+    // A run that is over is not continued.
     assert_ne!(keep(on_fleet(9_500_000, "r1", 2), 1, true), begun);
     assert_eq!(messages.lines(), Vec::<String>::new());
 }

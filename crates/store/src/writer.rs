@@ -1,8 +1,7 @@
 //! Stores a run while it is in progress.
 //!
-//! A thread writes to the store and takes rows from a bounded queue. The run never waits for the disk: a row that finds
-//! the
-//! queue full is dropped and counted.
+//! A thread writes to the store and takes rows from a bounded queue. The run never waits for the disk: a row that finds the queue
+//! full is dropped and counted.
 
 use std::{
     borrow::Cow,
@@ -68,8 +67,7 @@ impl StoreWriter {
         StoreWriter { file, run, report, thread: None, seen: 0, missed: 0, recent: VecDeque::new() }
     }
 
-    /// Waits, at most [`PATIENCE`], until everything is stored. `None` if the run was not stored, which has been
-    /// reported.
+    /// Waits, for a bounded time, until everything is stored. `None` if the run was not stored, which has been reported.
     pub fn end(self) -> Option<StoredAs> {
         let Thread { ticks, summary, result } = self.thread?;
         drop((ticks, summary));

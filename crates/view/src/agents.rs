@@ -1,4 +1,4 @@
-//! The agents of a fleet in one second, as a line of text.
+//! A line about the agents of a fleet in one second.
 
 use ratatui::text::Span;
 use samples::{AgentShare, AgentTicks, Tick};
@@ -6,26 +6,26 @@ use units::Count;
 
 use crate::summary::{cores, time};
 
-/// Columns of the narrowest usual terminal: no line about agents is longer.
+/// Maximum length of the line: the width of the narrowest usual terminal.
 pub(crate) const COLUMNS: usize = 80;
-/// Columns of a name, at the least: of many agents with long names, its end.
+/// Minimum width of a name in columns; a longer one is shortened to its end.
 const MIN_NAME: usize = 4;
 
-/// How many agents reported in a second, and which of them had the most CPU in use and the most lag.
+/// The number of agents that reported in a second, and the agents with the highest CPU usage and the highest lag.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Agents {
     all: usize,
-    /// They reported, and are not lost.
+    /// Number of agents that reported and are not lost.
     up: usize,
     lost: usize,
-    /// Of the agent that used the largest share (0..=1) of its processors: its name, that share, and how many processors it used.
+    /// The agent with the highest CPU usage: name, share of its processors (0 to 1), and number of processors used.
     max_cpu: Option<(String, f64, f64)>,
-    /// A name, and the 99th percentile of how late it sent, microseconds.
+    /// The agent with the highest lag: name, and 99th percentile in microseconds.
     max_lag: Option<(String, u64)>,
 }
 
 impl Agents {
-    /// Of a tick; none of a run on one machine.
+    /// `None` for a run on one machine.
     pub(crate) fn of(agents: &[AgentShare], tick: &Tick) -> Option<Agents> {
         if agents.is_empty() {
             return None;
@@ -42,7 +42,7 @@ impl Agents {
             } else if reports > 0 {
                 seen.up += 1;
             }
-            // A report that was late is another second's.
+            // A late report includes the usage of the seconds before.
             let used = of(&columns.cpu_ms, place) as f64 / 1e3 / seconds.max(reports as f64);
             let share = used / f64::from(*available);
             let is_most = seen.max_cpu.as_ref().is_none_or(|(_, max, _)| share > *max);
@@ -57,8 +57,8 @@ impl Agents {
         Some(seen)
     }
 
-    /// `agents 2 of 3 up, 1 lost  max cpu load-2 1.86 cores, lag load-1 1.2 ms`. Long names lose their beginning, since names of
-    /// one fleet differ in their ends.
+    /// The line `agents 2 of 3 up, 1 lost  max cpu load-2 1.86 cores, lag load-1 1.2 ms`. Long names are shortened to their ends, in
+    /// which the names of a fleet differ.
     pub(crate) fn line(&self, width: usize) -> String {
         let lost = if self.lost > 0 { format!(", {} lost", Count(self.lost as u64)) } else { String::new() };
         let counts = format!("agents {} of {} up{lost}", Count(self.up as u64), Count(self.all as u64));
@@ -74,7 +74,7 @@ impl Agents {
         let mut room = width.saturating_sub(fixed);
         let mut texts = Vec::new();
         for (place, (what, name, figure)) in figures.iter().enumerate() {
-            // What a short name does not need, the next has.
+            // Room that a short name does not use is available to the next one.
             let name = end(name, (room / (figures.len() - place)).max(MIN_NAME));
             room = room.saturating_sub(columns(&name));
             texts.push(format!("{what}{name}{figure}"));

@@ -1,11 +1,11 @@
-//! What this machine can do, for people and for programs.
+//! Calibrations, as text and as JSON.
 
 use std::fmt::Write;
 
 use samples::{Calibration, CalibrationShare, Measurement};
 use units::{Bytes, Count, Nanos, percent};
 
-/// A calibration as one JSON document with a line end.
+/// A calibration as JSON, followed by a line break.
 pub fn calibration_json(c: &Calibration) -> String {
     let mut json = serde_json::to_value(c).expect("a calibration has only plain fields");
     json["schema"] = "throng.calibration/1".into();
@@ -13,7 +13,7 @@ pub fn calibration_json(c: &Calibration) -> String {
     format!("{json:#}\n")
 }
 
-/// A line for each figure, with what limited it.
+/// A line for each figure, with its limit.
 pub fn calibration_text(c: &Calibration) -> String {
     let mut out = String::new();
     let cores = Count(c.host.cores).of("processor");
@@ -49,7 +49,7 @@ pub fn calibration_text(c: &Calibration) -> String {
     out
 }
 
-/// How near a run came; none where there is nothing to compare.
+/// How close a run came to the calibration; `None` if there is nothing to compare.
 pub(crate) fn share(rig: &CalibrationShare) -> Option<String> {
     let day = rig.calibrated_at.split('T').next().unwrap_or_default();
     let rates = [("requests", rig.requests_per_s), ("connects", rig.open_per_s)];

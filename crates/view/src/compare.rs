@@ -1,4 +1,4 @@
-//! A comparison as tables of text, for a terminal, for Markdown and for a page.
+//! The text of a comparison, for a terminal, for Markdown and for a page.
 
 mod json;
 #[cfg(test)]
@@ -14,13 +14,13 @@ use crate::table::aligned;
 pub use json::json;
 pub(crate) use json::unit;
 
-/// Figure, base, group, change, interval, what it is worth.
+/// A row: figure, base, group, change, interval, significance.
 type Row = [String; 6];
 
-/// Where there is nothing to show.
+/// The text for a missing value.
 const NONE: &str = "–";
 
-/// A table for each group but the base: the titles of the columns, and a row for each figure that was measured.
+/// A table for each group but the base: headings, and a row for each figure that was measured.
 fn tables(comparison: &Comparison) -> Vec<Vec<Row>> {
     let names = names(&comparison.groups);
     let table = |nth: usize| {
@@ -31,7 +31,7 @@ fn tables(comparison: &Comparison) -> Vec<Vec<Row>> {
     (1..comparison.groups.len()).map(table).collect()
 }
 
-/// What is compared: a name, and its meaning.
+/// The compared runs and the equal load: names and descriptions.
 fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
     let names = names(&comparison.groups);
     let of = |(name, group): (&String, &Group)| [name.clone(), runs(group)];
@@ -45,7 +45,7 @@ fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
     facts
 }
 
-/// Remarks: warnings, what is not known, results of `--fail-if`.
+/// Remarks: warnings, notes, and results of `--fail-if`.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let judged = comparison.judged.iter().map(|judged| {
         let how = match (judged.void, judged.failed) {
@@ -59,20 +59,20 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     warnings.chain(comparison.notes.iter().cloned()).chain(judged).collect()
 }
 
-/// For a page: `Comparison` of `web/src/model/report.ts`.
+/// The comparison for a page: `Comparison` in `web/src/model/report.ts`.
 pub(crate) fn as_text(comparison: &Comparison) -> serde_json::Value {
     let tables = tables(comparison);
     let tables = tables.iter().map(|rows| serde_json::json!({ "head": rows[0], "rows": rows[1..] }));
     serde_json::json!({ "facts": facts(comparison), "tables": tables.collect::<Vec<_>>(), "remarks": remarks(comparison) })
 }
 
-/// For a terminal.
+/// The comparison for a terminal.
 pub fn text(comparison: &Comparison) -> String {
     let tables = tables(comparison).into_iter().map(|rows| aligned(&rows, &[0, 5]));
     page(aligned(&facts(comparison), &[0, 1]), tables, remarks(comparison))
 }
 
-/// For GitHub and others that read its Markdown.
+/// The comparison in GitHub's Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
     let fact = |[name, what]: [String; 2]| format!("- **{name}**: {what}");
     let table = |rows: Vec<Row>| {
@@ -85,13 +85,13 @@ pub fn markdown(comparison: &Comparison) -> String {
     page(facts, tables(comparison).into_iter().map(table), remarks)
 }
 
-/// Lines, with a blank one between facts, tables and remarks.
+/// Joins facts, tables and remarks with blank lines.
 fn page(facts: Vec<String>, tables: impl Iterator<Item = Vec<String>>, remarks: Vec<String>) -> String {
     let parts = iter::once(facts).chain(tables).chain([remarks]).filter(|lines| !lines.is_empty());
     parts.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
-/// None where neither has it.
+/// The row of a figure; `None` if neither side has it.
 fn row(compared: &ComparedFigure, nth: usize) -> Option<Row> {
     let (base, side) = (&compared.sides[0], &compared.sides[nth]);
     (base.mean.is_some() || side.mean.is_some()).then(|| {
@@ -111,7 +111,7 @@ fn row(compared: &ComparedFigure, nth: usize) -> Option<Row> {
     })
 }
 
-/// `3 runs a, b, c`, and no more than fit a line.
+/// The runs of a group, as far as they fit a line: `3 runs a, b, c`.
 fn runs(group: &Group) -> String {
     const SHOWN: usize = 8;
     let ids: Vec<&str> = group.runs.iter().take(SHOWN).map(|run| run.id.as_str()).collect();

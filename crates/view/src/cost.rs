@@ -1,9 +1,9 @@
-//! What a connection and a request cost, on one line.
+//! The cost of a connection and of a request, as a line of the summary.
 
 use samples::{Cost, Fit};
 use units::{Count, Nanos, fixed};
 
-/// What CPU time is spent on, by the ends of the figures' names.
+/// The operations to which CPU time is attributed, by the suffixes of the figures' names.
 static PER: [(&str, &str); 4] = [
     ("open", "connection opened"),
     ("handshake", "connection and TLS handshake"),
@@ -11,8 +11,8 @@ static PER: [(&str, &str); 4] = [
     ("idle_second", "idle second"),
 ];
 
-/// A figure of [`Cost`] by its name, `target_cpu_us_per_open`: what it is, and its value with its error, which is not shown as nothing: at
-/// least one of the last place. `generator`: as for the line.
+/// The name and the value of a figure of [`Cost`], such as `target_cpu_us_per_open`. The value includes its error, which is shown as
+/// at least one unit of the last digit. `generator` is the name of throng's process.
 pub(crate) fn row(figure: &str, fit: Fit, generator: &str) -> (String, String) {
     let (side, what) = figure.split_once('_').expect("a figure's name begins with its side");
     let (whose, what) = match (side, what) {
@@ -30,7 +30,8 @@ pub(crate) fn row(figure: &str, fit: Fit, generator: &str) -> (String, String) {
     (format!("{kind} of {whose} per connection"), format!("{} ± {error:.0} bytes", fixed(value, 0)))
 }
 
-/// The line, if there is something to show: what is lost in its scatter is only in the JSON. `generator`: how throng's own process is named.
+/// The line; `None` if no figure is known. Figures within their noise are only in the JSON. `generator` is the name of throng's
+/// process.
 pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
     let target = [
         c.target_cpu_us_per_open,
@@ -49,7 +50,7 @@ pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Memory; the least R² of those shown is their reliability.
+/// Memory per connection; the lowest R² indicates the reliability of all.
 fn bytes(c: &Cost, generator: &str) -> Option<String> {
     let all = [
         ("target", "target_bytes", c.target_bytes),
@@ -78,7 +79,7 @@ fn bytes(c: &Cost, generator: &str) -> Option<String> {
     (!each.is_empty()).then(|| format!("bytes per connection: {}", each.join(", ")))
 }
 
-/// Why a slope is no figure.
+/// The reason why a slope is not used.
 fn why_not(fit: Fit) -> String {
     match fit.r2 < Fit::MIN_R2 {
         true => format!("fit R² {:.2}", fit.r2),
@@ -86,7 +87,7 @@ fn why_not(fit: Fit) -> String {
     }
 }
 
-/// What lives in the target's heap, or why that is not known.
+/// The live heap of the target, or the reason why it is not known.
 fn live(c: &Cost) -> Option<String> {
     let failed = c.target_live_failure.as_ref().map(|why| format!("live heap not measured: {why}"));
     let error = c.target_live_fit.map_or(String::new(), |fit| format!(" ± {:.0}", fit.error));
@@ -96,8 +97,8 @@ fn live(c: &Cost) -> Option<String> {
     live.or(failed)
 }
 
-/// CPU per connection opened, per response, and per second that a connection is idle. Where each is opened with a TLS handshake, its
-/// figure is that of both.
+/// CPU time per opened connection, per response, and per idle second of a connection. If each connection has a TLS handshake, its
+/// figure includes opening.
 fn cpu(who: &str, [opened, handshake, response, idle]: [Option<Fit>; 4]) -> Option<String> {
     let is_secured = handshake.is_some_and(|fit| fit.is_known());
     let fits = [opened.filter(|_| !is_secured), handshake, response, idle];
@@ -107,12 +108,12 @@ fn cpu(who: &str, [opened, handshake, response, idle]: [Option<Fit>; 4]) -> Opti
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
 }
 
-/// Of less than a millisecond in tenths of a microsecond.
+/// A time in microseconds; below a millisecond with one decimal.
 fn time(us: f64) -> String {
     if us < 1e3 { format!("{} µs", fixed(us, 1)) } else { Nanos((us * 1e3) as u64).brief().to_string() }
 }
 
-/// To two digits: no slope is more precise.
+/// The number of connections for which memory suffices, rounded to two digits: no slope is more precise.
 fn ceiling(c: &Cost) -> Option<String> {
     let n = c.ceiling_connections?;
     let grain = 10u64.pow(n.max(1).ilog10().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! The live page: follows a run from any point in time, and sends it commands.
+//! The live page, on which a run can be followed from any point in time, and controlled.
 //!
 //! | path | response |
 //! |---|---|
@@ -31,18 +31,18 @@ pub use change::Change;
 pub use exporters::web::Opens;
 pub use followed::{Feed, Followed};
 
-/// The page; it asks for `events` and `control` beside it.
+/// The page, which uses `events` and `control` relative to its address.
 pub const LIVE_PAGE: &str = include_str!("../../../web/dist/live.html");
 
-/// Shows a run to browsers.
+/// A server that shows a run to browsers.
 pub struct Dashboard(Web);
 
 impl Dashboard {
-    /// Serves the page of a run that is about to start; also returns the sink that feeds it, and its address, with the port.
-    /// `opens`: the token for access; without it any peer that reaches it has access.
+    /// Serves the page of a run that is about to start; also returns the sink that feeds it, and the actual address, with its port.
+    /// `opens` is the token for access; without it, any client that can reach the address has access.
     ///
     /// # Errors
-    /// Another one listens there, or another error of bind.
+    /// The address is in use, or another error of bind.
     pub fn start(
         at: SocketAddr,
         run: RunRecord,
@@ -60,7 +60,7 @@ impl Dashboard {
         Ok((Dashboard(web), feed, at))
     }
 
-    /// Notifies all followers of the end, within bounds.
+    /// Sends the end of the run to all followers, and ends the server within a bounded time.
     pub fn end(self, feed: Feed) {
         drop(feed);
         self.0.end();

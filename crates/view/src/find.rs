@@ -1,4 +1,4 @@
-//! A search as text: a line for each load that was tried, the curve, and the result.
+//! The text of a search: a line for each step, the curve of latency over load, and the result.
 
 mod curve;
 mod junit;
@@ -10,8 +10,8 @@ use units::{Count, Nanos, percent};
 
 use crate::summary::time;
 
-/// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe.held p99 340 µs`. Each column is named like the
-/// figure of thresholds: `probe.held.p99`, since `probe.p99` has the ramp too.
+/// The line of a step: `  32,000 connections   pass  latency p99 1.2 ms  probe.held p99 340 µs`. Columns are named like the figures
+/// of thresholds: `probe.held.p99` rather than `probe.p99`, which includes the ramp.
 pub fn find_line(point: &Point, unit: &str) -> String {
     let shown = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| time(us, false));
     let without = |share: f64, end| match share {
@@ -25,7 +25,7 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     };
     let unit = unit_of(point.load, unit);
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
-    // Connections that are only held have no request at full load, and those of the step before are not dialled.
+    // A step that only holds connections sends no request at full load, and does not dial the connections of the step before again.
     if point.latency_p99_us.is_some() || point.no_response > 0.0 {
         let [p50, p95, p99] = [point.latency_p50_us, point.latency_p95_us, point.latency_p99_us].map(shown);
         line += &format!("  latency p50 {p50} p95 {p95} p99 {p99}");
@@ -45,7 +45,8 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// What is tried next, what is known, and when the search ends: `  next 2,000 connections; 500 passed, 4,000 did not; 2m10s left at most`.
+/// The line before a step: its load, what is known, and the remaining time: `  next 2,000 connections; 500 passed, 4,000 did not;
+/// 2m10s left at most`.
 pub fn find_next(load: u64, known: (Option<u64>, Option<u64>), left: Nanos, unit: &str) -> String {
     let known = match known {
         (None, None) => String::new(),
@@ -57,15 +58,15 @@ pub fn find_next(load: u64, known: (Option<u64>, Option<u64>), left: Nanos, unit
     format!("  next {}{known}; {left} left at most", load_of(load, unit))
 }
 
-/// `1 connection`, `20 requests/s`.
+/// A load with its unit: `1 connection`, `20 requests/s`.
 fn load_of(load: u64, unit: &str) -> String {
     format!("{} {}", Count(load), unit_of(load, unit))
 }
 
-/// The unit, of one or of several.
+/// The unit in singular or plural.
 fn unit_of(load: u64, unit: &str) -> String {
     match (load, unit.split_once("s/")) {
-        // A path of a scenario file is a name.
+        // A path in a scenario file has no plural.
         _ if unit.contains('.') => unit.to_owned(),
         (1, Some((one, per))) => format!("{one}/{per}"),
         (1, None) => unit.strip_suffix('s').unwrap_or(unit).to_owned(),
@@ -73,20 +74,20 @@ fn unit_of(load: u64, unit: &str) -> String {
     }
 }
 
-/// The result, in the last line: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each
-/// part has the figures of one load, which it names. Before it, the curve, and what the probe was compared with.
+/// The text of the result: the curve, the baseline, and finally the line `max 50,000 ± 1,000 connections; the target ran out of open
+/// files: 1,024 of 1,024 used; raise …`. Each part of this line contains figures of one load, which it names.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let baseline = found.baseline.map(|baseline| baseline_text(found, baseline, unit)).unwrap_or_default();
     curve::curve(found) + &baseline + &result(found, unit)
 }
 
-/// The result alone.
+/// The line of the result.
 pub(crate) fn sentence(found: &FindSummary) -> String {
     result(found, &found.unit).trim_end().to_owned()
 }
 
-/// `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; limit per step 22 ms`; with a warning where that is so
-/// much that a target which is far too slow passes, or where it was compared with nothing.
+/// The line of the baseline: `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; limit per step 22 ms`. It contains a
+/// warning if the limit is so high that a target which is far too slow passes, or if there was nothing to compare.
 fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String {
     let Baseline { load, probe_p99_us, allowed_us } = baseline;
     let is_only = found.curve.iter().all(|point| point.load == load);
@@ -101,7 +102,7 @@ fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String 
 
 const ONLY: &str = "only this load was measured, so there is no baseline for its latency\n";
 
-/// Who waits for longer than a second loses the thread (J. Nielsen, Usability Engineering, 1993).
+/// Users who wait for longer than a second lose their train of thought (J. Nielsen, Usability Engineering, 1993); microseconds.
 const SLOW_US: f64 = 1e6;
 const SLOW: &str = "warning: the target is already slow at the baseline; set a limit, e.g. \
 --threshold 'probe.held.p99 < 100ms'\n";
@@ -121,7 +122,7 @@ fn result(found: &FindSummary, unit: &str) -> String {
     };
     let beside = beside(found);
     let once = if was_not_repeated(found) { " (not confirmed)" } else { "" };
-    // The search went no further down than where it began.
+    // The load at which the search began, if it is the only one that was tried.
     let only = found
         .failed
         .filter(|failed| !found.curve.is_empty() && found.curve.iter().all(|point| point.load == *failed));
@@ -141,7 +142,7 @@ fn result(found: &FindSummary, unit: &str) -> String {
             format!("max {max} ± {error} {unit}{beside}{once}{why}{late}{limited}{think}\n")
         }
         FindOutcome::Unsettled => {
-            // Of what passed hardly more may be known than that.
+            // The error of what passed, if it is known to be less than the load itself.
             let is_known = (1..=found.max).contains(&found.error);
             let error = if is_known { format!(" ± {}", Count(found.error)) } else { String::new() };
             let ended = found.ended.as_ref().map(|why| format!("{why}; ")).unwrap_or_default();
@@ -160,7 +161,7 @@ fn result(found: &FindSummary, unit: &str) -> String {
             let why = found.ended.as_deref().unwrap_or("nothing larger was tried");
             format!("limit not reached: {max}{beside} pass; {why}\n")
         }
-        // Where throng itself was in the way, less of it was not tried.
+        // If throng itself was the limit, smaller loads were not tried.
         FindOutcome::Impossible if found.limit.as_ref().is_some_and(is_of_this_machine) => {
             format!("impossible on this machine: no load passed{why}{limited}\n")
         }
@@ -174,11 +175,11 @@ fn result(found: &FindSummary, unit: &str) -> String {
     }
 }
 
-/// What to do where a search has no result.
+/// The fix for a search without a result.
 const SETTLE: &str = "; to settle it, give it more time (--max-time 10m), longer steps (-d 10s) or a range that ends sooner (--max)";
 
-/// `; 113 and 137 had passed before`: loads as large as that which failed, or larger. The target no longer sustains them, or they had
-/// passed by chance.
+/// `; 113 and 137 had passed before`: loads at least as large as the one that failed. Either the target no longer sustains them, or
+/// they had passed by chance.
 fn passed_before(found: &FindSummary, failed: u64) -> String {
     let mut loads: Vec<u64> = found
         .curve
@@ -196,7 +197,7 @@ fn passed_before(found: &FindSummary, failed: u64) -> String {
     format!("; {loads} had passed before")
 }
 
-/// What else the target had by arrival, whose unit does not include it.
+/// The load of the probe, which a search by arrival does not include in its unit.
 fn beside(found: &FindSummary) -> String {
     match found.by == "arrival" && found.probe_per_s > 0.0 {
         true => {
@@ -207,21 +208,21 @@ fn beside(found: &FindSummary) -> String {
     }
 }
 
-/// Whether the result has passed only once, for throng itself was the limit then.
+/// Whether the result passed only once, because throng itself was the limit in other steps at or near it.
 fn was_not_repeated(found: &FindSummary) -> bool {
     let at_max = || found.curve.iter().filter(|point| point.load == found.max);
     let was_late = found.invalid || at_max().any(|point| point.invalid);
     was_late && at_max().filter(|point| point.pass).count() == 1
 }
 
-/// That the steps between the result and the load that failed show nothing, where throng itself was their limit.
+/// A note that the steps between the result and the failed load are invalid, if throng itself was their limit.
 fn late_between(found: &FindSummary) -> &'static str {
     let is_between = |load: u64| found.max < load && found.failed.is_some_and(|failed| load < failed);
     let is_late = found.curve.iter().any(|point| point.invalid && is_between(point.load));
     if is_late { "; steps in between are invalid" } else { "" }
 }
 
-/// What stopped it. After what the load that failed did not meet, which may be the same.
+/// The limit. Its sentence is omitted if the criterion that the failed load missed, which precedes it, is the same.
 fn limited(found: &FindSummary, limit: &Limit) -> String {
     match found.limit_load {
         load if load == found.failed && found.criterion.as_ref() == Some(&limit.sentence) => {
@@ -234,7 +235,7 @@ fn limited(found: &FindSummary, limit: &Limit) -> String {
     }
 }
 
-/// Too few connections for a rate are what the user wanted of it.
+/// Whether the limit is this machine's. Too few connections for a rate are not: they are what the user requested.
 fn is_of_this_machine(limit: &Limit) -> bool {
     limit.side == Side::Host && limit.cause != Cause::TooFewConnections
 }

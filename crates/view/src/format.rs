@@ -1,8 +1,8 @@
-//! The summary in the format of other tools, for users and scripts that expect theirs.
+//! Summaries in the formats of other tools, for users and scripts that expect these.
 //!
-//! Each format covers the whole run, from the first dial to the end of full load, as those tools do; our own
-//! summary's latency and rate are those of full load. Or it covers one population, as if there were no other. Fields with another meaning than in
-//! those tools are described in `docs/reference/formats.md`.
+//! As in those tools, each format covers the whole run, from the first dial to the end of full load, whereas throng's summary reports
+//! latency and rate at full load. A format can also cover a single population as if it were alone. `docs/reference/formats.md`
+//! describes fields that have another meaning than in those tools.
 
 mod ab;
 mod fortio;
@@ -21,15 +21,15 @@ use samples::{
 };
 use units::Nanos;
 
-/// httperf samples the rate of replies over this time.
+/// The period over which httperf samples the rate of replies.
 const REPLY_PERIOD: Nanos = Nanos::from_secs(5);
 
-/// Totals of a run that these formats need beyond the summary. Constant memory for any duration.
+/// The totals of a run that these formats need in addition to the summary. Constant memory for any duration.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     totals: Tick,
     replies: Replies,
-    /// Each population separately, if the plan has several, and the names of all.
+    /// The replies of each population, if the plan has several; and the names of all populations.
     replies_of: Vec<Replies>,
     names: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl Sink for Whole {
         self.replies.sample(tick);
         self.replies_of.resize_with(tick.populations.len(), Replies::default);
         for (replies, own) in self.replies_of.iter_mut().zip(&tick.populations) {
-            // Not the time before it began, and after it was done.
+            // The time before a population begins and after it is done does not count.
             if own.is_idle() { replies.leave_out() } else { replies.sample(own) }
         }
         self.totals.extend(tick);
@@ -54,23 +54,23 @@ impl Sink for Whole {
     }
 }
 
-/// The rate of replies, sampled.
+/// The rate of replies, sampled per [`REPLY_PERIOD`].
 #[derive(Clone, Debug, Default)]
 struct Replies {
-    /// Responses per second over [`REPLY_PERIOD`] each, in thousandths.
+    /// The completed samples, in thousandths of responses per second.
     rates: Moments,
-    /// The incomplete sample: since when, and how many responses.
+    /// The incomplete sample: its start, and the number of responses.
     from: Option<Nanos>,
     seen: u64,
 }
 
 impl Replies {
-    /// Ticks are a second long, the last one apart: a sample ends with the tick that completes it.
+    /// Adds a tick. Ticks are a second long, except for the last, so a sample ends with the tick that completes it.
     fn sample(&mut self, tick: &Tick) {
         let from = *self.from.get_or_insert(tick.from);
         self.seen += tick.counts.answered;
         let time = tick.until.since(from);
-        // The first tick began within a second of the clock.
+        // The first tick may begin up to a second late.
         if time + Nanos::from_secs(1) > REPLY_PERIOD && tick.phase != Phase::Drain {
             let per_s = self.seen as f64 / time.secs_f64();
             self.rates.record((per_s * 1e3).round() as u64);
@@ -84,8 +84,8 @@ impl Replies {
 }
 
 impl Whole {
-    /// What a format covers: the whole run, which goes where the first population does; or one population alone, by
-    /// its place in the plan.
+    /// What a format covers: one population, by its index in the plan, or else the whole run, whose target is then that of the first
+    /// population.
     pub fn of(self, summary: &Summary, population: Option<u16>) -> (Summary, Whole) {
         let nth = usize::from(population.unwrap_or(0));
         let Some(own) = self.names.get(nth).and_then(|name| summary.populations.get(name)) else {
@@ -98,34 +98,35 @@ impl Whole {
         };
         let alone = Summary {
             figures: own.figures.clone(),
-            // throng's own cost is not known by population.
+            // throng's resource usage is not known per population.
             generator: Generator::default(),
             ..summary.clone()
         };
         (alone, Whole { totals: totals.clone(), replies: self.replies_of[nth].clone(), ..Whole::default() })
     }
 
-    /// From due to the complete response, of every request.
+    /// Time from due to the complete response, of all requests.
     fn latency(&self) -> Latency {
         together(&self.totals.ramp_latency, &self.totals.latency)
     }
 
-    /// From due to the first byte of the response, of every request.
+    /// Time from due to the first byte of the response, of all requests.
     fn first_byte(&self) -> Latency {
         together(&self.totals.ramp_first_byte, &self.totals.first_byte)
     }
 
-    /// Connections that were opened, again and again included.
+    /// Number of opened connections, including redialled ones.
     fn opened(&self) -> u64 {
         self.totals.counts.opened + self.totals.counts.redialled
     }
 
-    /// Requests with neither a response nor a fault when the run ended: without a response, like those that timed out.
+    /// Number of requests that had neither a response nor a fault when the run ended. They count as requests without a response, like
+    /// those that timed out.
     fn unanswered(&self) -> u64 {
         self.totals.counts.unanswered
     }
 
-    /// How many faults are of this sort.
+    /// Number of faults that `is` selects.
     fn faults(&self, is: impl Fn(Fault) -> bool) -> u64 {
         self.totals.faults.iter().filter(|(fault, _)| is(*fault)).map(|(_, n)| n).sum()
     }
@@ -137,22 +138,22 @@ fn together(a: &Latency, b: &Latency) -> Latency {
     both
 }
 
-/// Whether there was to be a connection, and there was none.
+/// Whether a connection could not be established.
 fn is_of_connect(fault: Fault) -> bool {
     matches!(fault.stage, Stage::Dial | Stage::Tls | Stage::Handshake)
 }
 
-/// Per second; nothing in no time.
+/// A rate; 0 if no time has elapsed.
 fn per_s(n: f64, s: &Summary) -> f64 {
     if s.elapsed_s > 0.0 { n / s.elapsed_s } else { 0.0 }
 }
 
-/// A share of the whole in hundredths; nothing of nothing.
+/// A percentage; 0 if the whole is 0.
 fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
 }
 
-/// Where the load goes, as the user wrote it: patterns stay patterns.
+/// The parts of the target as the user typed it, including patterns.
 struct Place<'a> {
     host: &'a str,
     port: &'a str,
@@ -164,7 +165,7 @@ impl<'a> Place<'a> {
         let (scheme, rest) = target.split_once("://").unwrap_or(("http", target));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let known = if matches!(scheme, "https" | "wss") { "443" } else { "80" };
-        // An IPv6 address has colons too, in brackets.
+        // The colons of an IPv6 address are inside brackets.
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port),
             _ => (authority, known),
@@ -212,7 +213,7 @@ mod tests {
             (2000, 3000, 1000, 10),
             (3000, 4000, 1000, 10),
             (4000, 5000, 1000, 10),
-            // The second sample, twice as fast.
+            // The second sample has twice the rate.
             (5000, 6000, 2000, 20),
             (6000, 7000, 2000, 20),
             (7000, 8000, 2000, 20),
@@ -228,7 +229,7 @@ mod tests {
         assert!((whole.latency().mean_s() - 0.020).abs() < 1e-12);
     }
 
-    /// A run of nine seconds: users all the time, and from the third to the eighth another population.
+    /// A run of nine seconds: users throughout, and another population from the third to the eighth second.
     fn two() -> (Summary, Whole) {
         let mut whole = Whole::default();
         let names = ["users", "calls"].map(str::to_owned);
@@ -275,7 +276,7 @@ mod tests {
         let (s, own) = whole.clone().of(&summary, Some(1));
         assert_eq!((s.target.as_str(), s.threads, s.elapsed_s), ("http://127.0.0.1:9/c", 1, 4.5));
         assert_eq!((own.totals.counts.answered, own.latency().count(), s.generator.cpu_s), (2500, 10, 0.0));
-        // Before it started and after it completed there was no outstanding response.
+        // No sample includes the time before it began and after it was done.
         let rates = own.replies.rates;
         assert_eq!((rates.count(), rates.min(), rates.max()), (1, 500_000, 500_000));
         let (s, own) = whole.of(&summary, Some(0));

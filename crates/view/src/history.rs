@@ -1,29 +1,30 @@
-//! A whole run in bounded room: at most [`MOST`] records, each of as many seconds as that takes.
+//! A whole run in bounded memory: at most [`MOST`] records. When there are more, neighbours are merged, so that each record covers
+//! twice as many seconds.
 //!
-//! The page that follows a run does the same with what it is sent (`web/src/model`), so that one that joins late has just
-//! what one has that was there from the beginning.
+//! The page that follows a run merges the ticks that it receives in the same way (`web/src/model`), so a page that is opened late
+//! shows the same as one that was open from the beginning.
 
 use samples::{Tick, TickRecord};
 use units::Nanos;
 
-/// Records at most; even, so that neighbours can always be merged. More points than that no chart shows.
+/// Maximum number of records; even, so that neighbours can be merged in pairs. No chart can show more points.
 const MOST: usize = 600;
 
-/// A run so far. Completed parts are stored as JSON, which takes a fiftieth of the memory.
+/// A run so far. Completed records are stored as JSON, which takes a fiftieth of the memory.
 #[derive(Clone)]
 pub(crate) struct History {
-    /// Records at most.
+    /// Maximum number of records.
     most: usize,
     complete: Vec<Complete>,
-    /// The one under way, and how many ticks are in it.
+    /// The record in progress, and the number of ticks in it.
     last: Option<(TickRecord<'static>, u64)>,
-    /// Ticks in a record: two to the power of this.
+    /// Binary logarithm of the number of ticks per record.
     doublings: u32,
-    /// Ticks in all of them.
+    /// Number of ticks in all records.
     count: u64,
 }
 
-/// A record that takes no further ticks.
+/// A completed record.
 #[derive(Clone)]
 struct Complete {
     until: Nanos,
@@ -51,17 +52,17 @@ impl History {
         History { most, complete: Vec::new(), last: None, doublings: 0, count: 0 }
     }
 
-    /// Ticks until now.
+    /// The number of ticks so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Ticks in a record; in the last one there may be fewer.
+    /// The number of ticks per record; the last record may contain fewer.
     pub(crate) fn width(&self) -> u64 {
         1 << self.doublings
     }
 
-    /// A further tick.
+    /// Adds a tick.
     pub(crate) fn add(&mut self, tick: TickRecord<'static>) {
         self.count += 1;
         let width = self.width();
@@ -80,7 +81,7 @@ impl History {
         }
     }
 
-    /// Adds what came late, a tick too, to the record of its time, or to the last.
+    /// Adds late measurements to the record of their time, or else to the last.
     pub(crate) fn amend(&mut self, late: &Tick) {
         let own = self.complete.iter_mut().find(|record| late.is_of(record.until));
         match (own, &mut self.last) {
@@ -104,7 +105,7 @@ impl History {
         self.doublings += 1;
     }
 
-    /// What happened in all of them.
+    /// The sum of all records.
     pub(crate) fn total(&self) -> Tick {
         let mut total = Tick::none();
         self.complete.iter().for_each(|record| total.extend(&record.read().tick));
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A tick with something in everything that is added up.
+    /// A tick with values in all fields that are merged.
     fn varied(n: u64) -> TickRecord<'static> {
         let (mut tick, samples) = fixtures::seen(n + 1);
         (0..50 * n).for_each(|i| tick.ramp_latency.record(Nanos(37 * i * i)));
@@ -169,7 +170,7 @@ mod tests {
         TickRecord { tick: Cow::Owned(tick), looks: Cow::Owned(samples) }
     }
 
-    /// What the page's own tests hold against what they make of the same records.
+    /// The expected values for the page's tests, which merge the same records.
     fn fixture() -> String {
         let records: Vec<TickRecord> = (0..11).map(varied).collect();
         let (mut all, mut history) = (Tick::default(), History::of(4));
@@ -181,7 +182,7 @@ mod tests {
             serde_json::from_str(&history.to_json()).expect("records")
         };
         let thinned = read(&history);
-        // Of a second within a record, of the one that ends a record, and of the last.
+        // Late ticks for a second within a record, one at the end of a record, and the last.
         let late: Vec<Tick> = [2, 3, 10].map(|n| varied(n).tick.into_owned()).into();
         late.iter().for_each(|late| history.amend(late));
         let amended = read(&history);
@@ -240,9 +241,9 @@ mod tests {
         let mut history = History::of(2);
         (0..4).for_each(|n| history.add(second(n)));
         let late = |n: u64| Tick { open: 100, ..second(n).tick.into_owned() };
-        // A connection that was open at the end of a second is not open at the end of the next one.
+        // A connection that was open at the end of a second need not be open at the end of the next one.
         [0, 1, 3].into_iter().for_each(|n| history.amend(&late(n)));
-        // A clock may be ahead.
+        // An agent's clock may be ahead.
         history.amend(&Tick { open: 1_000, until: late(1).until + Nanos::from_millis(300), ..Tick::none() });
         let ticks: Vec<TickRecord> = serde_json::from_str(&history.to_json()).expect("records");
         let figures = |record: &TickRecord| (record.tick.open, record.tick.counts.answered);

@@ -1,31 +1,31 @@
-//! A run as JUnit's XML, which CI systems show as tests: the load is a test case, and so is each threshold.
+//! A run in JUnit's XML format, which CI systems show as tests. The load is a test case, and so is each threshold.
 
 use std::fmt::Write;
 
 use samples::{RunRecord, Summary, ThresholdResult, Verdict};
 use units::{Count, Date};
 
-/// A test suite: one run, or one search.
+/// A test suite: a run or a search.
 pub(crate) struct Suite {
-    /// What was loaded.
+    /// The target.
     pub(crate) name: String,
     pub(crate) began: Date,
-    /// Each with the text that it has.
+    /// Name and value of each property.
     pub(crate) properties: Vec<(&'static str, String)>,
     pub(crate) cases: Vec<Case>,
-    /// The output.
+    /// The suite's output.
     pub(crate) text: String,
 }
 
 /// A test case.
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// Seconds. Their sum is that of the suite.
+    /// Duration in seconds. The duration of the suite is the sum.
     pub(crate) time_s: f64,
     pub(crate) outcome: Outcome,
 }
 
-/// How it went. A failure is the target's, an error is of the test itself.
+/// The outcome of a test case. A failure is caused by the target, an error by the test itself.
 pub(crate) enum Outcome {
     Passed,
     Failed(String),
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
     Skipped(String),
 }
 
-/// The document of a run.
+/// The document for a run.
 pub fn junit(run: &RunRecord, s: &Summary) -> String {
     let name = format!("throng {}", s.target);
     let (began, text) = (run.began_ms, crate::text(s));
@@ -41,17 +41,17 @@ pub fn junit(run: &RunRecord, s: &Summary) -> String {
 }
 
 impl Suite {
-    /// As XML.
+    /// The document.
     pub(crate) fn document(&self) -> String {
         let count = |is: fn(&Outcome) -> bool| self.cases.iter().filter(|case| is(&case.outcome)).count();
         let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
         let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
         let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
         let counts = format!(r#"tests="{}" failures="{failures}" errors="{errors}""#, self.cases.len());
-        // The sum of what is written: each is rounded.
+        // The sum of the rounded durations that are written.
         let time = self.cases.iter().map(|case| (case.time_s * 1e3).round()).sum::<f64>() / 1e3;
         let began = self.began.to_string();
-        // The schema has no time zone.
+        // The schema does not allow a time zone.
         let began = began.trim_end_matches('Z');
         let mut out = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"throng\" {counts} time=\"{time:.3}\">\n  \
@@ -77,18 +77,18 @@ impl Suite {
     }
 }
 
-/// The load first. A threshold of a run that says nothing about the target is skipped.
+/// The load, then the thresholds. If the run is invalid or was interrupted, its thresholds are skipped.
 fn cases(s: &Summary) -> Vec<Case> {
     let threshold_failed = s.thresholds.iter().any(ThresholdResult::fails);
     let load = match s.verdict {
         Verdict::Invalid | Verdict::Interrupted => Outcome::Error(s.headline.clone()),
         Verdict::Fail if !threshold_failed => Outcome::Failed(s.headline.clone()),
         Verdict::Fail => shortfall(s).map_or(Outcome::Passed, Outcome::Failed),
-        // Thresholds that are met allow what was missing.
+        // If the thresholds are met, they allow a shortfall.
         Verdict::Pass => Outcome::Passed,
     };
     let is_void = matches!(load, Outcome::Error(_));
-    // All cases judge the same run: its time counts once.
+    // All cases refer to the same run, so its duration is counted once.
     let threshold = |threshold: &ThresholdResult| Case {
         name: threshold.expr.clone(),
         time_s: 0.0,
@@ -103,11 +103,12 @@ fn cases(s: &Summary) -> Vec<Case> {
     std::iter::once(load).chain(s.thresholds.iter().map(threshold)).collect()
 }
 
-/// What of the load did not come about: connections that were neither held nor closed as planned or announced, or requests.
+/// The part of the load that was not achieved: connections neither held nor closed as planned or announced, or requests that were not
+/// sent.
 fn shortfall(s: &Summary) -> Option<String> {
     let (c, missed) = (&s.connections, s.requests.missed);
     let closed = s.closed_as_planned() + c.closed;
-    // Of those that arrive none is held, and the time may be over before all are there.
+    // Connections that arrive are not held, and the time may end before all have arrived.
     let (is_short, there, wanted, how) = match c.all_arrive() {
         true => (closed < c.dialled(), closed, c.dialled(), "completed"),
         false => (c.held + closed < c.wanted, c.held, c.wanted, "held"),
@@ -134,7 +135,7 @@ impl Case {
     }
 }
 
-/// Text as XML 1.0 takes it, also in an attribute; what it does not take at all is replaced.
+/// Escapes a text for XML 1.0, also for attributes; characters that XML does not allow are replaced.
 fn escaped(text: &str) -> String {
     let is_allowed = |c: char| !c.is_control() || "\n\t".contains(c);
     let mut out = String::new();
@@ -199,7 +200,7 @@ mod tests {
         check(Verdict::Pass, &[true, true], r#"tests="3" failures="0" errors="0" skipped="0""#);
         check(Verdict::Fail, &[], r#"tests="1" failures="1" errors="0" skipped="0""#);
         check(Verdict::Fail, &[false, true, false], r#"tests="4" failures="2" errors="0" skipped="0""#);
-        // As where no connection was left: thresholds on what there was are met, and the run has failed.
+        // For example, all connections are lost: the thresholds on the remaining figures are met, but the run has failed.
         check(Verdict::Fail, &[true], r#"tests="2" failures="1" errors="0" skipped="0""#);
         check(Verdict::Invalid, &[false, true], r#"tests="3" failures="0" errors="1" skipped="2""#);
         check(Verdict::Interrupted, &[], r#"tests="1" failures="0" errors="1" skipped="0""#);
@@ -239,7 +240,7 @@ mod tests {
         check(Verdict::Pass, [5, 4, 0, 0], passed);
     }
 
-    /// Those open at the end of the load are closed after it.
+    /// Connections that are open at the end of the load are closed after it.
     #[test]
     fn of_connections_that_arrive_those_that_came_are_to_be_completed() {
         let check = |finished: u64, expected: &str| {

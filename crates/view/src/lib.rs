@@ -1,4 +1,4 @@
-//! What people and programs are shown of a run: live, on a page, as a report, as text and JSON.
+//! Presentation of runs: the live view, web pages, reports, text and JSON.
 
 mod agents;
 mod calibration;

@@ -1,4 +1,4 @@
-//! Plain lines, one a second.
+//! The live view as plain lines, one per second.
 
 use std::io::Write;
 
@@ -10,13 +10,14 @@ use crate::{
     summary::{cores, time},
 };
 
-/// The shortest period with rates: those of a fraction of a second at the end would be noise.
+/// Minimum length of a tick for which rates are shown, in seconds: those of a fraction of a second at the end would be noise.
 pub(crate) const MIN_PERIOD: f64 = 0.5;
 
-/// The line of agents begins below the phase, which is after the time and a blank.
+/// Indentation of the line about agents, which aligns it with the phase.
 const INDENT: usize = 7;
 
-/// Everything at a glance: connections, rates, latency, faults, own cost; of a fleet, its agents in a second line.
+/// The sink that prints a line per second: connections, rates, latency, faults and throng's usage; on a fleet, a second line about
+/// its agents.
 #[derive(Default)]
 pub struct Line<W> {
     out: W,
@@ -25,8 +26,8 @@ pub struct Line<W> {
     start: Option<Nanos>,
 }
 
-/// The latency to show: of full load; of the ramp, where that has not begun. In a later ramp what is left over from full load
-/// may have had no response.
+/// The latency to show: that of full load, or that of the ramp before full load. In a later ramp, requests left over from full load
+/// may only be censored, so they are not shown.
 pub(crate) fn latency(tick: &Tick) -> &Latency {
     let is_ramp = tick.phase == Phase::Ramp && tick.latency.count() == 0;
     if tick.latency.is_empty() || is_ramp { &tick.ramp_latency } else { &tick.latency }
@@ -40,7 +41,7 @@ impl<W: Write> Line<W> {
 }
 
 impl Line<Vec<u8>> {
-    /// What was written since the last time.
+    /// Takes the text that was written since the last call.
     pub(crate) fn take(&mut self) -> String {
         String::from_utf8(std::mem::take(&mut self.out)).expect("it writes text")
     }
@@ -72,23 +73,23 @@ impl<W: Write> Sink for Line<W> {
         let start = *self.start.get_or_insert(tick.from);
         let per_s = |n: u64| Count((n as f64 / period).round() as u64);
         let latency = latency(tick);
-        // What the percentiles do not cover.
+        // The share that the percentiles do not cover.
         let without = match latency.censored() {
             0 => String::new(),
             _ => format!("  no response {}", percent(latency.censored_share())),
         };
-        // Of nothing there is no time, rather than one of 0.
+        // Without responses, there is no time to show.
         let at = |q| match latency.count() {
             0 => "-".to_owned(),
             _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
         };
         let phase = tick.phase.name();
-        // As the load is now: a user may have changed it. Of connections that come without end none are wanted.
+        // The present load, which a command may have changed. A load of connections that arrive without end has no wanted number.
         let of = match tick.wanted {
             0 => String::new(),
             wanted => format!(" of {}", Count(wanted)),
         };
-        // The samples are of this process.
+        // On a fleet, the samples are those of the coordinator.
         let whose = if self.agents.is_empty() { "" } else { "coordinator " };
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
@@ -113,7 +114,7 @@ impl<W: Write> Sink for Line<W> {
     }
 }
 
-/// The http-kit client's line, with its spelling: cumulative since the start, M is MiB, heads included.
+/// The sink that prints the lines of the http-kit client, with its spelling: cumulative since the start, M is MiB, heads included.
 pub struct Classic<W> {
     out: W,
     start: Option<Nanos>,

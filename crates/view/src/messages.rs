@@ -1,5 +1,5 @@
-//! Standard error: messages, the lines of a run and the ends of the live view. A reader that stops reading blocks nothing
-//! here ([`Background`]).
+//! Writes messages, the lines of a run and the output of the live view to standard error, through a queue ([`Background`]). A reader
+//! that stops reading does not block throng.
 
 use std::{
     io::{self, Write, stderr},
@@ -11,19 +11,19 @@ use std::{
 use exporters::background::{Background, Full};
 use units::Count;
 
-/// Bytes that may wait: an hour of lines and more.
+/// Capacity of the queue in bytes: more than an hour of lines.
 const LIMIT: usize = 1 << 20;
-/// Timeout of a standard error that accepts nothing.
+/// Maximum time without progress when the queue is flushed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// None where there is no thread for it.
+/// The queue; `None` if its thread could not be started.
 static QUEUE: OnceLock<Option<Background>> = OnceLock::new();
 
 fn queue() -> Option<&'static Background> {
     QUEUE.get_or_init(|| Background::start(stderr(), Full::DropsOldest, LIMIT).ok()).as_ref()
 }
 
-/// Queues bytes for standard error, to be written as one piece.
+/// Queues bytes that are written in one call.
 pub(crate) fn write(bytes: Vec<u8>) {
     match queue() {
         Some(queue) => queue.push(bytes),
@@ -33,18 +33,18 @@ pub(crate) fn write(bytes: Vec<u8>) {
     }
 }
 
-/// A message on standard error, a line or several. It is written at once where standard error takes it; it never waits.
+/// Prints a message of one or more lines to standard error. Never waits.
 pub fn message(text: &str) {
     write(format!("{text}\n").into_bytes());
 }
 
-/// Waits until the messages so far are written, for as long as standard error takes any. To be called before something is
-/// written to standard output, and at the end of the process. What was dropped is reported here.
+/// Waits until the messages so far are written, or until there is no progress. Must be called before something is written to standard
+/// output, and before the process exits. Reports dropped messages.
 pub fn flush_messages() {
     flush(PATIENCE);
 }
 
-/// The same with another patience.
+/// As [`flush_messages`], with another timeout.
 pub(crate) fn flush(patience: Duration) {
     let Some(queue) = queue() else { return };
     let flushed = queue.flush(patience);
@@ -57,7 +57,7 @@ pub(crate) fn flush(patience: Duration) {
     }
 }
 
-/// Standard error for the lines of a run: each goes out as a whole when it ends.
+/// Standard error for the lines of a run; each is written as a whole when it is complete.
 #[derive(Default)]
 pub struct Messages {
     line: Vec<u8>,

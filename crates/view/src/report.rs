@@ -1,4 +1,4 @@
-//! One file that explains a run: `throng.report/1` as JSON, as a page that needs no network, or as Markdown.
+//! The report: one file that explains a run, as JSON (`throng.report/1`), as a page that needs no network, or as Markdown.
 
 mod brief;
 mod format;
@@ -20,31 +20,31 @@ pub use format::ReportFormat;
 
 use crate::{compare, history::History};
 
-/// The page, with a place for what it shows.
+/// The page, with a placeholder for its data.
 const PAGE: &str = include_str!("../../../web/dist/report.html");
-/// That place.
+/// The placeholder.
 const PLACE: &str = "/*DATA*/";
 
-/// The sink that gathers what a report shows, in bounded room.
+/// The sink that collects the data of a report in bounded memory.
 #[derive(Clone)]
 pub struct Report {
     id: String,
     run: RunRecord,
     history: History,
     summary: Option<Summary>,
-    /// As it was written.
+    /// The summary as JSON, as written by the version that stored it.
     figures: Value,
 }
 
 impl Report {
-    /// Of a run that is about to begin.
+    /// The report of a run that is about to begin.
     pub fn new(run: RunRecord) -> Report {
-        // Until it is stored.
+        // The identifier in the API, until the run is stored.
         let (id, history) = (run.api_id.clone().unwrap_or_default(), History::default());
         Report { id, run, history, summary: None, figures: Value::Null }
     }
 
-    /// Of a stored one; its ticks are still to be replayed.
+    /// The report of a stored run, whose ticks must be replayed to it.
     pub fn of(stored: &StoredRun) -> Report {
         Report {
             id: stored.id.clone(),
@@ -54,17 +54,17 @@ impl Report {
         }
     }
 
-    /// By which the run is found in the store.
+    /// Sets the identifier of the run in the store.
     pub fn name(&mut self, id: String) {
         self.id = id;
     }
 
-    /// A tick, with its times to two digits already.
+    /// Adds a tick whose times have been rounded to two digits.
     pub(crate) fn add(&mut self, tick: TickRecord<'static>) {
         self.history.add(tick);
     }
 
-    /// What came late of a tick that was added; the same.
+    /// Adds late measurements, rounded in the same way.
     pub(crate) fn amend(&mut self, late: &TickRecord) {
         self.history.amend(&late.tick);
     }
@@ -74,7 +74,7 @@ impl Report {
         &self.run.header
     }
 
-    /// What the page is given of this run: `StoredRun` of `web/src/model/records.ts`.
+    /// The data of this run for the page: `StoredRun` in `web/src/model/records.ts`.
     pub(crate) fn run_json(&self) -> String {
         let ticks = self.history.to_json();
         let (id, run) = (json!(self.id), self.run.to_json());
@@ -84,13 +84,13 @@ impl Report {
         )
     }
 
-    /// As Markdown, for where a page cannot be: a ticket, a pull request.
+    /// The report in Markdown.
     pub fn markdown(&self) -> String {
         markdown::text(&self.id, &self.run, self.summary.as_ref(), || self.history.total())
     }
 }
 
-/// Runs as JSON, on one line; with their `comparison`.
+/// Runs as JSON on one line, with their comparison.
 pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
     let runs: Vec<String> = runs.iter().map(Report::run_json).collect();
     let comparison = json!(comparison.map(compare::as_text));
@@ -98,19 +98,19 @@ pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
     format!("{{\"schema\":\"throng.report/1\",\"runs\":[{runs}],\"comparison\":{comparison}}}\n")
 }
 
-/// The same as a page in one file. Its data is gzip (RFC 1952) in base64, a third of the room of what it is made of: and no
-/// text in it can end the element that holds it.
+/// Runs as a page in one file. Its data is compressed by gzip (RFC 1952) and encoded in base64. That takes a third of the space, and
+/// ensures that no text in the data ends the element that contains it.
 pub fn report_html(runs: &[Report], comparison: Option<&Comparison>) -> String {
     page(&report_json(runs, comparison))
 }
 
-/// A search that began then as JSON, on one line.
+/// A search as JSON on one line; `began` is the date of its start.
 pub fn search_report_json(found: &FindSummary, began: Date) -> String {
     let search = json!({ "began_ms": began, "sentence": crate::find::sentence(found), "found": found });
     format!("{{\"schema\":\"throng.report/1\",\"runs\":[],\"comparison\":null,\"search\":{search}}}\n")
 }
 
-/// The same as a page in one file.
+/// A search as a page in one file.
 pub fn search_report_html(found: &FindSummary, began: Date) -> String {
     page(&search_report_json(found, began))
 }

@@ -1,4 +1,4 @@
-//! The runs of a store, for people and for programs.
+//! The list of stored runs, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use store::StoredRun;
 use units::{Count, Nanos};
 
-/// The runs as one JSON array with a line end.
+/// The runs as a JSON array, followed by a line break.
 pub fn runs_json(runs: &[StoredRun]) -> String {
     let run = |run: &StoredRun| value(&run.id, &run.record, run.verdict(), run.held(), run.elapsed_s());
     let runs: Vec<Value> = runs.iter().map(run).collect();
     format!("{:#}\n", Value::Array(runs))
 }
 
-/// One run of a list.
+/// A run in such a list.
 pub(crate) fn value(id: &str, r: &RunRecord, verdict: Option<&str>, held: u64, elapsed_s: f64) -> Value {
     json!({
         "id": id,
@@ -33,7 +33,7 @@ pub(crate) fn value(id: &str, r: &RunRecord, verdict: Option<&str>, held: u64, e
     })
 }
 
-/// A line each, below a head.
+/// The runs as a table, one line each.
 pub fn runs_text(runs: &[StoredRun]) -> String {
     let mut out = String::new();
     let mut row = |cells: [&str; 6]| {

@@ -1,4 +1,4 @@
-//! The summary, for people and for programs.
+//! The summary of a run, as text and as JSON.
 
 mod agents;
 mod costs;
@@ -17,12 +17,12 @@ use units::{Bytes, Count, Nanos, Status, Unit, percent};
 
 pub(crate) use agents::generator;
 
-/// A summary, of a run or of a search, as one JSON document with a line end.
+/// The summary of a run or a search as JSON, followed by a line break.
 pub fn json(summary: &impl Serialize) -> String {
     serde_json::to_string_pretty(summary).expect("a summary has only plain fields") + "\n"
 }
 
-/// The summary that a tired person understands.
+/// The summary as text.
 pub fn text(s: &Summary) -> String {
     let mut out = String::new();
     connections(s, &mut out);
@@ -88,7 +88,7 @@ fn connections(s: &Summary, out: &mut String) {
     }
 }
 
-/// Connections held, of those wanted; where they arrive none is held, and those that were dialled count.
+/// Held and wanted connections; for connections that arrive, the number dialled, since they are not held.
 pub(crate) fn held(c: &Connections) -> String {
     let (held, wanted, dialled) = (Count(c.held), Count(c.wanted), Count(c.dialled()));
     match c.all_arrive() {
@@ -130,7 +130,7 @@ fn requests(s: &Summary, out: &mut String) {
     row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
 }
 
-/// What went in each direction: `36.7 MiB/s in, 7.5 KiB/s out (114 MiB received, 23.4 KiB sent)`.
+/// The throughput in both directions: `36.7 MiB/s in, 7.5 KiB/s out (114 MiB received, 23.4 KiB sent)`.
 pub(crate) fn throughput(r: &Requests) -> String {
     let per_s = |rate: f64| Unit::BytesPerSecond.brief(rate);
     let (inward, outward) = (per_s(r.bytes_in_per_s), per_s(r.bytes_out_per_s));
@@ -138,7 +138,7 @@ pub(crate) fn throughput(r: &Requests) -> String {
     format!("{inward} in, {outward} out ({received} received, {sent} sent)")
 }
 
-/// Of calls of gRPC whose responses have several, and those that servers sent by themselves.
+/// The rows about messages: of gRPC calls with several responses, and those that the server sent without a request.
 fn messages(s: &Summary, out: &mut String) {
     row(out, "messages", format!("{} received", Count(s.requests.messages)));
     if s.requests.due == 0 && is_there(&s.first_byte_us) {
@@ -149,7 +149,7 @@ fn messages(s: &Summary, out: &mut String) {
     }
 }
 
-/// Responses by status, the most frequent first.
+/// The row of responses by status, most frequent first.
 fn statuses(s: &Summary, out: &mut String) {
     let all = statuses_text(s);
     if !all.is_empty() {
@@ -157,7 +157,7 @@ fn statuses(s: &Summary, out: &mut String) {
     }
 }
 
-/// The same as text: `200 × 1,234  404 × 5`.
+/// Responses by status: `200 × 1,234  404 × 5`.
 pub(crate) fn statuses_text(s: &Summary) -> String {
     const MOST: usize = 8;
     let mut all: Vec<(u16, u64)> = s.requests.status.iter().map(|(status, n)| (*status, *n)).collect();
@@ -168,21 +168,21 @@ pub(crate) fn statuses_text(s: &Summary) -> String {
     shown.collect::<Vec<_>>().join("  ") + &more
 }
 
-/// The error rate, where there was an error.
+/// The row of the error rate, if there were errors.
 fn errors(s: &Summary, out: &mut String) {
     if let Some(rate) = error_rate(s).filter(|_| s.errors.count > 0) {
         row(out, "errors", rate);
     }
 }
 
-/// The same as text: `0.25 % (3 of 1,200 requests failed)`; none where nothing was attempted.
+/// The error rate: `0.25 % (3 of 1,200 requests failed)`; `None` if nothing was attempted.
 pub(crate) fn error_rate(s: &Summary) -> Option<String> {
     let e = s.errors;
     let share = e.share()?;
     let of = |n: u64, all: u64, what| format!("{} of {}", Count(n), Count(all).of(what));
     let failed = match s.requests.due {
         0 => of(e.count, e.of, "connection"),
-        // The rest are connections that failed while no request was under way, each an error.
+        // The others are connections that failed while no request was outstanding; each is an error.
         due if due < e.of => {
             let connections = e.of - due;
             let requests = of(e.count.saturating_sub(connections), due, "request");
@@ -193,7 +193,7 @@ pub(crate) fn error_rate(s: &Summary) -> Option<String> {
     Some(format!("{} ({failed} failed)", percent(share)))
 }
 
-/// What became of the requests that were due, which adds up to their number.
+/// The outcomes of all requests that were due; they add up to their number.
 fn outcomes(r: &Requests) -> String {
     let others = [
         (r.failed, "failed"),
@@ -213,7 +213,7 @@ fn unanswered(n: u64) -> String {
     if n > 0 { format!(", {} without a response at the end", Count(n)) } else { String::new() }
 }
 
-/// How many handshakes of a kind there were, and what they took; of a run with TLS, where none is also an answer.
+/// The number of handshakes of a kind and their percentiles. A run with TLS also shows if there were none.
 fn handshakes(q: &Quantiles, kind: &str) -> String {
     match q.count {
         0 => quantiles(q, "TLS handshake"),
@@ -225,12 +225,12 @@ fn is_there(q: &Quantiles) -> bool {
     q.count > 0 || q.censored.is_some()
 }
 
-/// Percentiles, and what they do not cover: those that had no `end`.
+/// Percentiles, with the number of those that never had an `end`.
 pub(crate) fn quantiles(q: &Quantiles, end: &str) -> String {
     quantiles_but(q, &format!("without a {end}"))
 }
 
-/// Percentiles, and what they do not cover, as `missing` says of it.
+/// Percentiles, with the number of those that they do not cover, described by `missing`.
 fn quantiles_but(q: &Quantiles, missing: &str) -> String {
     let without = q.censored.map(|c| format!("{} ({}) {missing}", Count(c.count), percent(c.share)));
     if q.count == 0 {
@@ -247,24 +247,24 @@ fn quantiles_but(q: &Quantiles, missing: &str) -> String {
     format!("p50 {p50}  p95 {p95}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")
 }
 
-/// CPU in processors that would be used up by it: `0.52 cores`.
+/// CPU usage as a number of cores: `0.52 cores`.
 pub(crate) fn cores(used: f64) -> String {
     format!("{used:.2} cores")
 }
 
-/// A time in microseconds, which may be a lower bound.
+/// A time in microseconds, marked if it is a lower bound.
 pub(crate) fn time(us: f64, is_at_least: bool) -> String {
     format!("{}{}", if is_at_least { "≥ " } else { "" }, Nanos((us * 1e3) as u64).brief())
 }
 
-/// The reasons that neither the thresholds nor the headline, which has the sentence of the limit, say already.
+/// The reasons that are not already part of the thresholds or the headline, which contains the sentence of the limit.
 pub(crate) fn reasons(s: &Summary) -> impl Iterator<Item = &String> {
-    // What a run that passed met on its way is not in its headline.
+    // The headline of a run that passed does not contain its limit.
     let said = s.limit.as_ref().filter(|_| s.verdict != Verdict::Pass).map(|limit| &limit.sentence);
     s.reasons.iter().filter(move |reason| !reason.starts_with("threshold ") && Some(*reason) != said)
 }
 
-/// The last lines: what was judged and how, and in one sentence what it means and what to do.
+/// The last lines: the judged thresholds, other reasons, the limit, and the headline.
 pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
     for t in &s.thresholds {
@@ -273,7 +273,7 @@ pub fn verdict(s: &Summary) -> String {
     for reason in reasons(s) {
         let _ = writeln!(out, "  {reason}");
     }
-    // Of throng's own limits a reason says the same.
+    // For throng's own limits there is a reason with the same text.
     if let Some(limit) = s.limit.as_ref().filter(|limit| !s.reasons.contains(&limit.detail)) {
         let _ = writeln!(out, "  {}", limit.detail);
     }
@@ -466,7 +466,7 @@ mod tests {
         (s.requests.due, s.errors) = (1_200, samples::Errors { count: 3, of: 1_200 });
         let expected = "  status        404 × 208,232  200 × 7  503 × 1\n  errors        0.25 % (3 of 1,200 requests failed)\n";
         assert_eq!(both(&s), expected);
-        // Connections that failed while no request was under way are among them.
+        // Connections that failed while no request was outstanding are included.
         (s.requests.due, s.requests.missed) = (1_205, 5);
         s.errors = samples::Errors { count: 9, of: 1_206 };
         assert!(
@@ -494,7 +494,7 @@ mod tests {
         requests(&s, &mut out);
         let line = "  throughput    1.5 MiB/s in, 256 B/s out (3.0 MiB received, 512 B sent)\n";
         assert!(out.contains(line), "{out}");
-        // Where nothing was sent in the ramp there is no time of it.
+        // If nothing was sent during the ramp, it has no latency.
         assert!(!out.contains("ramp latency"), "{out}");
     }
 }

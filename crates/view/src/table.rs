@@ -1,7 +1,6 @@
-//! Tables for a terminal. The first row is the head, if there is one.
+//! Tables for a terminal. If there are headings, they are the first row.
 
-/// Lines with columns as wide as they must be: those in `left` aligned to the left, the others, which are figures, to the
-/// right.
+/// Lines with aligned columns: those in `left` are aligned to the left, the others, which contain figures, to the right.
 pub fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> Vec<String> {
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();

@@ -1,4 +1,4 @@
-//! The live view: a separate thread that draws the last second and reads keys. The run never waits for it.
+//! The live view: a thread draws the latest second and reads keys. The run never waits for it.
 
 mod charts;
 mod compact;
@@ -36,19 +36,19 @@ use view::Scene;
 
 pub use screen::{keep_for_later, restore_terminal};
 
-/// Seconds that may wait to be drawn.
+/// Capacity of the queue of seconds to be drawn.
 const WAITING: usize = 60;
-/// Commands that may wait: more than can be typed in the tenth of a second between two polls.
+/// Maximum number of queued commands: more than can be typed between two polls.
 const MAX_COMMANDS: usize = 64;
-/// How soon a key, a second or another size is noticed.
+/// Interval between checks for keys, seconds and a new size.
 const GLANCE: Duration = Duration::from_millis(100);
-/// Timeout for the end of the thread.
+/// Maximum wait for the end of the thread.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A frame goes out as one write.
+/// Size of the buffer with which a frame is written in one call.
 const FRAME_BYTES: usize = 64 << 10;
 
-/// The full-screen sink; takes the terminal when the run begins. After the run only its first and its last plain line, and the
-/// messages of the run, remain.
+/// The full-screen sink, which takes the terminal when the run begins. After the run, only its first and last plain lines and the
+/// messages remain on the terminal.
 #[derive(Default)]
 pub struct Terminal {
     line: Line<Vec<u8>>,
@@ -56,7 +56,7 @@ pub struct Terminal {
     last_line: String,
     figures: Figures,
     thread: Option<Thread>,
-    /// Seconds that found the queue full.
+    /// Number of seconds dropped because the queue was full.
     missed: u64,
 }
 
@@ -67,15 +67,15 @@ struct Thread {
 }
 
 impl Terminal {
-    /// Whether there is a terminal for it.
+    /// Whether the terminal can be used for the view.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why it cannot.
     pub fn can_be_shown() -> Result<(), String> {
         screen::can_be_drawn_on()
     }
 
-    /// Whether there is one, and room in it, if only for the compact view.
+    /// Whether the terminal can be used and has room for at least the compact view.
     pub fn has_room() -> bool {
         screen::can_be_drawn_on().is_ok() && view::has_room(screen::size())
     }
@@ -88,7 +88,7 @@ impl Terminal {
         screen::enter()?;
         let work = move || {
             units::failpoint("terminal");
-            // A terminal that cannot be written to does not disturb the run. Earlier messages are above.
+            // Earlier messages are printed first. Errors of the terminal do not affect the run.
             messages::flush_messages();
             let _ = Watching::new(header, first, sender).and_then(|watching| watching.watch(&next_second));
             let _ = finished.send(());
@@ -98,7 +98,7 @@ impl Terminal {
         Ok(Thread { seconds, commands, done })
     }
 
-    /// Ends the view; the plain lines stay.
+    /// Ends the view; the plain lines remain.
     fn end(&mut self) {
         let Some(Thread { seconds, done, .. }) = self.thread.take() else { return };
         drop(seconds);
@@ -162,7 +162,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 struct Watching {
     terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stderr>>>,
     clock: Clock,
@@ -189,7 +189,7 @@ impl Watching {
         })
     }
 
-    /// Draws whenever there is something new, until there are no more seconds.
+    /// Draws whenever something has changed, until the channel of seconds is closed.
     fn watch(mut self, seconds: &Receiver<Second>) -> io::Result<()> {
         loop {
             let mut is_new = self.has_other_size() | self.hears_keys();
@@ -218,11 +218,11 @@ impl Watching {
         true
     }
 
-    /// Waits a moment for keys.
+    /// Waits briefly for keys; returns whether there were any.
     fn hears_keys(&mut self) -> bool {
         let mut bytes = [0; 64];
         let Ok(n) = screen::typed(GLANCE, &mut bytes) else {
-            // There is no more input.
+            // Standard input has ended.
             thread::sleep(GLANCE);
             return false;
         };

@@ -1,4 +1,4 @@
-//! The stored runs in a browser: a list, one run, two against each other, the trend of a tag.
+//! The stored runs in a browser: a list, a single run, the comparison of two groups, and the trend of a tag.
 //!
 //! | path | response |
 //! |---|---|
@@ -31,32 +31,31 @@ use tokio::{sync::Semaphore, task, time};
 
 use crate::dashboard::access;
 
-/// The page; it asks for `/api`.
+/// The page, which requests its data from `/api`.
 const PAGE: &str = include_str!("../../../web/dist/ui.html");
-/// Questions that are read from the store at the same time; others wait.
+/// Maximum number of simultaneous queries to the store; others wait.
 const MAX_QUERIES: usize = 2;
-/// Timeout of a question for its turn.
+/// Maximum time for which a query waits.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// After this long without a result its response begins, so that it is not taken for one that never comes: a run of a day takes
-/// longer to read.
+/// Time after which the response to an unfinished query begins, so that clients do not time out: a run of a day takes longer to read.
 const BEGIN: Duration = Duration::from_secs(1);
 
-/// What there is.
+/// The existing paths, for messages.
 const PATHS: &str = "/, /run/RUN, /compare/BASE/OTHER or /trend/TAG; their JSON is at /api/runs, /api/runs/RUN, \
                      /api/compare/BASE/OTHER and /api/trend/TAG";
 
-/// The arguments of a command line that define the load.
+/// Selects the arguments of a command line that define the load.
 pub type LoadArgs = fn(&[String]) -> Vec<String>;
 
-/// Shows a run store to browsers.
+/// A server that shows a run store to browsers.
 pub struct Ui(Web);
 
 impl Ui {
-    /// Serves the runs of this file; also returns its address, with the port. `opens`: the token for access; without it any peer
-    /// that reaches it has access.
+    /// Serves the runs in this file; also returns the actual address, with its port. `opens` is the token for access; without it, any
+    /// client that can reach the address has access.
     ///
     /// # Errors
-    /// Another one listens there, or another error of bind.
+    /// The address is in use, or another error of bind.
     pub fn start(
         at: SocketAddr,
         store: PathBuf,
@@ -68,7 +67,7 @@ impl Ui {
         Ok((Ui(web), at))
     }
 
-    /// Ends, within bounds.
+    /// Ends the server, within a bounded time.
     pub fn end(self) {
         self.0.end();
     }
@@ -94,7 +93,7 @@ fn routes(runs: Runs, opens: Option<Opens>) -> Router {
         .with_state(runs)
 }
 
-/// Where runs are read.
+/// The store, with the limit on simultaneous queries.
 #[derive(Clone)]
 struct Runs {
     store: Arc<std::path::Path>,
@@ -102,7 +101,7 @@ struct Runs {
     turns: Arc<Semaphore>,
 }
 
-/// Why there is no result.
+/// The status and message of a failed query.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal(StatusCode, String);
 
@@ -112,7 +111,7 @@ impl Refusal {
     }
 }
 
-/// JSON, or why there is none.
+/// The JSON of a response, or the reason for a failure.
 type Answer = Result<String, Refusal>;
 
 async fn list(State(runs): State<Runs>, uri: Uri) -> Response {
@@ -123,7 +122,7 @@ async fn list(State(runs): State<Runs>, uri: Uri) -> Response {
     runs.answer(move |store, _| answers::list(store, &filter, units::date().into())).await
 }
 
-/// What a path names; or that it is no text.
+/// A parameter in a path, or the error if it is not UTF-8.
 type Named<T> = Result<Path<T>, PathRejection>;
 
 async fn one(State(runs): State<Runs>, run: Named<String>) -> Response {
@@ -150,7 +149,7 @@ async fn trend(State(runs): State<Runs>, tag: Named<String>) -> Response {
 }
 
 impl Runs {
-    /// What is read from the store, on a thread of its own: the others go on.
+    /// Reads a response from the store, on a thread that may block.
     async fn answer(self, read: impl FnOnce(&Store, LoadArgs) -> Answer + Send + 'static) -> Response {
         let Ok(Ok(turn)) = time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await else {
             let why = "the store is busy with other queries; try again".to_owned();
@@ -171,7 +170,7 @@ impl Runs {
                 let later = async move {
                     let text = match reading.await {
                         Ok(Ok(text)) => text,
-                        // The status has been sent.
+                        // The status has been sent already.
                         Ok(Err(Refusal(_, why))) => problem(&why),
                         Err(panic) => problem(&panic.to_string()),
                     };

@@ -1,5 +1,5 @@
-//! One figure has one number, whatever shows it: a run in which each account has another number of entries goes through all that shows
-//! runs, on one machine and on a fleet that has lost an agent.
+//! Checks that all outputs show the same number for the same figure. A run in which each account has a different number of entries is
+//! passed to all outputs, both on one machine and on a fleet that has lost an agent.
 
 #![allow(clippy::unwrap_used, reason = "tests only")]
 
@@ -16,11 +16,11 @@ use stats::compare::{Comparison, EqualLoad, Figure, Group, Run};
 use units::{Count, Date};
 use view::{Report, ReportFormat, format::Whole};
 
-/// What the sinks see.
+/// The tick that the sinks get.
 fn ticks(s: &Summary) -> Tick {
     let mut tick = accounts();
     if s.agents.is_empty() {
-        // Nothing is lost on one machine.
+        // No requests are lost with an agent on one machine.
         let lost = fixtures::LOST[0];
         (tick.counts.due, tick.counts.sent) = (tick.counts.due - lost, tick.counts.sent - lost);
     }
@@ -31,7 +31,7 @@ fn alone() -> Header {
     Header { populations: vec!["load".to_owned()], destinations: Vec::new(), agents: Vec::new(), ..header() }
 }
 
-/// What is written can be read while it is.
+/// An output that can be read while it is written.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -45,7 +45,7 @@ impl Write for Shared {
     }
 }
 
-/// The metrics at the end of the run, as each exporter has them.
+/// The metrics at the end of the run, as the exporters write them.
 fn metrics(s: &Summary) -> Value {
     let written = Shared::default();
     let mut exporters = Exporters::patient(Date(0));
@@ -90,7 +90,7 @@ fn every_account_has_a_number_of_its_own_and_they_balance() {
     }
 }
 
-/// A counter with the name of an account of the summary has its number.
+/// A counter that is named like an account of the summary must have its value.
 #[test]
 fn metrics_have_the_numbers_of_the_summary() {
     for s in both() {
@@ -130,7 +130,7 @@ fn metrics_have_the_numbers_of_the_summary() {
     }
 }
 
-/// Each of these texts has the number that is the summary's.
+/// Checks that the text contains each number of the summary, in its pattern.
 fn check(what: &str, text: &str, expected: &[(&str, u64)]) {
     for (pattern, number) in expected {
         let pattern = pattern.replace("{}", &Count(*number).to_string());
@@ -197,7 +197,7 @@ fn markdown_has_the_numbers_of_the_summary() {
     }
 }
 
-/// A run that was cut off has no summary, and the accounts of its ticks under the same names.
+/// The report of a run without a summary must show the accounts of its ticks under the same names.
 #[test]
 fn a_report_without_a_summary_has_the_numbers_of_the_ticks() {
     for s in both() {
@@ -213,7 +213,7 @@ fn a_report_without_a_summary_has_the_numbers_of_the_ticks() {
     }
 }
 
-/// The page computes nothing that the summary has: it is given that, and the ticks, which add up to it.
+/// The page does not compute figures of the summary: it gets them, and ticks that add up to them.
 #[test]
 fn the_page_is_given_the_numbers_of_the_summary() {
     for s in both() {
@@ -244,7 +244,7 @@ fn the_formats_of_other_tools_have_the_numbers_of_the_summary() {
         whole.begin(&alone());
         whole.tick(&ticks(&s), &Samples::default());
         let (c, r) = (&s.connections, &s.requests);
-        // What ended without a response, after it was sent; what did so otherwise is a failed dial.
+        // Requests that ended without a response after they were sent; the others are failed dials.
         let lost = r.failed + r.unanswered;
         let wrk = [("  {} requests in", r.answered), ("timeout {}\n", lost), ("connect {},", c.failed)];
         check("wrk", &view::format::wrk(&s, &whole), &wrk);
@@ -312,7 +312,7 @@ fn a_comparison_has_the_numbers_of_the_summary() {
     }
 }
 
-/// Two loads that were tried, each figure of which has a number of its own.
+/// Two steps of a search in which each figure has a different number.
 fn search() -> FindSummary {
     let passed = Point {
         load: 1_100,
@@ -357,7 +357,7 @@ fn search() -> FindSummary {
     }
 }
 
-/// All numbers of a value, its texts' too, as words: of a time in milliseconds, of a share in percent.
+/// All numbers in a value, including those in texts, as words: times in milliseconds, shares in percent.
 fn numbers(value: &Value, name: &str) -> Vec<String> {
     match value {
         Value::Object(object) => object.iter().flat_map(|(name, value)| numbers(value, name)).collect(),
@@ -372,14 +372,14 @@ fn numbers(value: &Value, name: &str) -> Vec<String> {
     }
 }
 
-/// The numbers of a text.
+/// The numbers in a text.
 fn words(text: &str) -> Vec<String> {
     let words = text.replace(',', "");
     let words = words.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
     words.filter_map(|word| word.parse::<f64>().ok()).map(|number| number.to_string()).collect()
 }
 
-/// What a search shows of a load and of its result is what its JSON has, and the reverse.
+/// The text of a search must show the figures of its JSON, and no others.
 #[test]
 fn the_text_of_a_search_has_the_numbers_of_its_json() {
     let found = search();
@@ -388,8 +388,8 @@ fn the_text_of_a_search_has_the_numbers_of_its_json() {
         let line = view::find_line(point, unit).replace("p50 ", "").replace("p95 ", "").replace("p99 ", "");
         let json = numbers(&serde_json::to_value(point).unwrap(), "");
         assert!(words(&line).iter().all(|number| json.contains(number)), "{line}: {json:?}");
-        // Connections, and responses a second, of a load are in the report of it. Its place and its time are not for people; errors and the
-        // target's CPU are in the curve.
+        // A load's connections and responses per second are only in its report, errors and the target's CPU only in the curve, and
+        // the index and time of a step are not shown.
         let others = ["1101", "1102", "1104", "1105", "0", "4", "1.25", "64", "35"];
         let is_shown = |number: &String| words(&line).contains(number) || others.contains(&&**number);
         let unseen: Vec<&String> = json.iter().filter(|number| !is_shown(number)).collect();

@@ -1,6 +1,5 @@
-//! Parses a request body that is a JSON object. All mistakes are collected and reported at once, as messages for the
-//! author
-//! of the request.
+//! Parses a request body that is a JSON object. All mistakes are collected and reported at once, as messages for the author of the
+//! request.
 
 use serde_json::{Map, Value};
 

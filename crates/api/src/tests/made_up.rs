@@ -1,4 +1,4 @@
-//! A runner of made-up runs and searches.
+//! A runner of invented runs and searches, for tests.
 
 use std::{
     sync::{Arc, atomic::AtomicBool, atomic::AtomicU32, atomic::Ordering::Relaxed},
@@ -13,27 +13,27 @@ use serde_json::{Value, json};
 
 use crate::*;
 
-/// Runs and searches that do as their target says, and agents that do as their name says.
+/// Runs and searches that behave as their target says, and agents that behave as their name says.
 #[derive(Default)]
 pub(super) struct MadeUp {
     pub(super) is_cut_off: Arc<AtomicBool>,
-    /// Of all runs that were read.
+    /// The identifiers of all runs that were parsed.
     pub(super) ids: Arc<Mutex<Vec<String>>>,
-    /// Runs of an earlier process; another one leads `led`, until that has ended.
+    /// Runs of an earlier process; another process leads `led` until `has_ended` is set.
     pub(super) past: Arc<Mutex<Vec<&'static str>>>,
     pub(super) has_ended: Arc<AtomicBool>,
-    /// No agent is free; and it becomes so when it is asked this often.
+    /// Whether no agent is free; becomes true after `busy_after` queries.
     pub(super) is_busy: Arc<AtomicBool>,
     pub(super) busy_after: Arc<AtomicU32>,
-    /// How many runs there may be beside one.
+    /// Number of runs that are allowed beside one.
     pub(super) beside: usize,
-    /// Nothing that it is asked has a result, for as long as this is set, and for some seconds at most.
+    /// While this is set, at most for some seconds, no query returns.
     pub(super) is_stuck: Arc<AtomicBool>,
 }
 
 impl MadeUp {
     fn be_stuck(&self) {
-        // A test that fails meanwhile ends.
+        // Bounded, so that a failing test ends.
         for _ in (0..2_000).take_while(|_| self.is_stuck.load(Relaxed)) {
             thread::sleep(Duration::from_millis(5));
         }

@@ -1,4 +1,4 @@
-//! The API over a real connection; each response is as the description has it.
+//! Runs the API on a real connection, and checks each response against the description.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use crate::{Api, routes::DESCRIPTION};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What was asked, as the description has it, and what came.
+/// Method, path as in the description, and status of each response.
 pub(super) type Seen = BTreeSet<(String, String, u16)>;
 
 pub(super) struct Server {
@@ -42,7 +42,7 @@ impl Server {
         Server::start_within(PATIENCE, runner, opens)
     }
 
-    /// With this timeout of requests.
+    /// Starts a server with this timeout for requests.
     pub(super) fn start_within(patience: Duration, runner: MadeUp, opens: Option<Opens>) -> Server {
         let at = "127.0.0.1:0".parse().unwrap();
         let (api, at) = Api::start_within(patience, at, runner, opens).unwrap();
@@ -57,7 +57,7 @@ impl Server {
             "{method} {path} HTTP/1.1\r\nHost: {}\r\n{fields}Connection: close\r\nContent-Length: {length}\r\n\r\n",
             self.at
         );
-        // A body that is too long may be refused before it is read.
+        // The write may fail: a body that is too long can be refused before it is read.
         let _ = stream.write_all((head + body).as_bytes());
         stream
     }
@@ -92,12 +92,12 @@ impl Server {
         response
     }
 
-    /// Waits until a run has a state.
+    /// Waits until a run is in this state.
     pub(super) fn wait(&mut self, id: &str, state: &str) -> Value {
         self.wait_at("/runs/{id}", id, state)
     }
 
-    /// Waits until what is at a path has a state.
+    /// Waits until the resource at this path is in this state.
     pub(super) fn wait_at(&mut self, path: &str, id: &str, state: &str) -> Value {
         for _ in 0..2_000 {
             let run = self.check(("GET", path, id), "", 200, id).json();
@@ -113,7 +113,7 @@ impl Server {
         self.start_at("/runs", body)
     }
 
-    /// Starts what is at a path; its id.
+    /// Starts a run or a search; returns its identifier.
     pub(super) fn start_at(&mut self, path: &str, body: &str) -> String {
         let response = self.check(("POST", path, ""), body, 201, "\"state\":");
         let id = response.json()["id"].as_str().unwrap().to_owned();
@@ -132,7 +132,7 @@ fn description() -> Value {
     serde_json::from_str(DESCRIPTION).unwrap()
 }
 
-/// What `$ref` names, or the value itself.
+/// The target of `$ref`, or else the value itself.
 fn resolved<'a>(all: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => {
@@ -142,7 +142,7 @@ fn resolved<'a>(all: &'a Value, value: &'a Value) -> &'a Value {
     }
 }
 
-/// A response is as the description has it: its status, its media type, and what its schema requires.
+/// Checks that a response conforms to the description: status, media type and schema.
 fn conforms(method: &str, path: &str, response: &Response) {
     let all = description();
     let operation = &all["paths"][path][method.to_lowercase()];
@@ -167,7 +167,7 @@ fn conforms(method: &str, path: &str, response: &Response) {
     }
 }
 
-/// A value fits a schema, as far as the description uses JSON Schema.
+/// Checks that a value conforms to a schema, as far as the description uses JSON Schema.
 fn fits(all: &Value, schema: &Value, value: &Value, at: &str) {
     let schema = resolved(all, schema);
     let kind = match value {
@@ -201,7 +201,7 @@ fn fits(all: &Value, schema: &Value, value: &Value, at: &str) {
     }
 }
 
-/// All that the description has: method, path and status.
+/// Method, path and status of all documented responses.
 pub(super) fn documented() -> Seen {
     let all = description();
     let mut documented = Seen::new();

@@ -1,4 +1,5 @@
-//! The name of an agent: the same after a restart.
+//! The name of an agent, which stays the same after a restart. It is stored in a file that the agent keeps locked, so that other
+//! agents on the machine use other names.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,18 +11,17 @@ use std::{
 use host::Root;
 use rustix::fs::{FlockOperation, flock};
 
-/// The maximum number of agents of one user on one machine that have their own names.
+/// Maximum number of stored names, and so of agents per user and machine.
 const MOST: u32 = 1_000;
 
-/// A name, and what keeps it from other agents of this machine while this process lives.
+/// An agent's name, with the lock on its file.
 pub(super) struct Name {
     pub(super) name: String,
-    /// Locked.
+    /// The locked file; `None` if the name is not stored.
     pub(super) kept: Option<File>,
 }
 
-/// The name that was given, or one of this machine: the first that no other agent has now. Where none can be kept, a new
-/// one.
+/// The given name, or the first stored name that no other agent uses now. If no name can be stored, a new one.
 pub(super) fn of_this_agent(given: Option<String>) -> Name {
     if let Some(name) = given {
         return Name { name, kept: None };
@@ -40,7 +40,7 @@ fn kept_in(folder: &Path) -> Option<Name> {
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let mut name = text.trim().to_owned();
-        // Not one that came with the image of another machine.
+        // A name may come from the image of another machine; then it is replaced.
         if !fleet::is_agent_name_of(&Root::real(), &name) {
             name = fleet::new_agent_name(&Root::real());
             file.set_len(0).ok()?;
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!((one.name.clone(), other.name.clone()), names);
         drop(one);
         assert_eq!(kept_in(&folder).unwrap().name, names.0);
-        // The image of another machine.
+        // As left by the image of another machine.
         fs::write(folder.join("0"), "other-0123abcd-and-more").unwrap();
         let renewed = kept_in(&folder).unwrap().name;
         assert!(fleet::is_agent_name_of(&Root::real(), &renewed) && renewed != names.0, "{renewed}");

@@ -1,4 +1,4 @@
-//! `--fix` and `--undo`.
+//! `doctor --fix` and `--undo`: apply changes to the system, and revert them.
 
 use std::{
     env, io,
@@ -10,7 +10,7 @@ use host::{FixError, Repair, Root};
 
 use crate::{Failure, message, print_stderr};
 
-/// Makes the changes, with a message for each.
+/// Applies the changes, and reports each.
 pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     if repairs.iter().any(|repair| !matches!(repair, Repair::Setting { .. })) {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
@@ -33,7 +33,7 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Undoes the changes, with a message for each.
+/// Reverts the changes, and reports each.
 pub(super) fn undo(root: &Root) -> Result<(), Failure> {
     let file = state_file()?;
     if file.symlink_metadata().is_err() {
@@ -48,14 +48,14 @@ fn failure(why: FixError) -> Failure {
     if let FixError::Untrusted(..) = why { Failure::usage([why]) } else { Failure::machine(why) }
 }
 
-/// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.
+/// The file in which changes are recorded: `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.
 fn state_file() -> Result<PathBuf, Failure> {
     let state = store::folders::state()
         .ok_or_else(|| Failure::machine("no folder to record the changes in; set HOME or XDG_STATE_HOME"))?;
     Ok(state.join("doctor.state"))
 }
 
-/// ip(8), also where only an administrator's PATH has it.
+/// Runs ip(8), also from the folders that only an administrator has on PATH.
 fn ip(args: &[String]) -> io::Result<()> {
     let path = env::var("PATH").unwrap_or_default();
     let mut command = Command::new("ip");

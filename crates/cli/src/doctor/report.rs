@@ -1,4 +1,4 @@
-//! The output of `doctor`, as text and as JSON. Pure: findings in, text out.
+//! The output of `doctor`, as text and as JSON. Pure: formats findings without reading anything.
 
 use std::fmt::Write;
 
@@ -6,28 +6,30 @@ use host::{Capacity, Finding, Severity};
 use serde_json::json;
 use units::Count;
 
-/// Columns of a value. Beside a longer one what is needed begins further right: a finding is one line, for programs that look for words.
+/// Width of the column of values. A longer value shifts what follows instead of breaking the line, so that each finding is one line
+/// for grep.
 const WIDEST_VALUE: usize = 48;
 
-/// A finding of the target, of which a run warns: it may raise its limit while it runs.
+/// The finding about the target's limit of open files. For a run it is only a warning, since the target may raise its limit.
 const TARGETS_FILES: &str = "target's open files";
 
 /// The report.
 pub(super) struct Report {
-    /// As typed; `None` for this machine as such.
+    /// The target as typed; `None` if only this machine is checked.
     pub(super) target: Option<String>,
-    /// What the findings are about.
+    /// Number of connections that the findings refer to.
     pub(super) connections: u64,
-    /// Whether the user gave that number; else it is the capacity.
+    /// Whether the user gave that number; otherwise it is the capacity.
     pub(super) is_requested: bool,
     pub(super) capacity: Capacity,
-    /// The connections that the target's processes may still take, as they are set up; none where that is not known.
+    /// The number of further connections that the target's processes can hold under their present limits; `None` if unknown.
     pub(super) target_room: Option<u64>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Report {
-    /// The worst of the findings; what the target cannot hold does not fit, though a run could start.
+    /// The worst severity of the findings. If the target cannot hold the connections, that counts as a refusal, although a run could
+    /// start.
     pub(super) fn verdict(&self) -> Severity {
         match self.findings.iter().map(|finding| finding.severity).min() {
             Some(_) if self.findings.iter().any(|finding| self.does_not_fit(finding)) => Severity::Refuse,
@@ -40,7 +42,7 @@ impl Report {
         finding.severity == Severity::Refuse || is_short && self.is_requested
     }
 
-    /// A line for each finding, its fix below it, and whether it fits as the last line.
+    /// The text: one line per finding with its fix below, and finally whether the connections fit.
     pub(super) fn text(&self) -> String {
         let widest = |width: fn(&Finding) -> usize| self.findings.iter().map(width).max().unwrap_or(0);
         let what = widest(|finding| finding.what.chars().count());
@@ -58,12 +60,12 @@ impl Report {
         text
     }
 
-    /// The target's limit, where that is what limits until it is raised.
+    /// The target's room, if it is the lowest limit.
     fn least_room(&self) -> Option<u64> {
         self.target_room.filter(|room| *room < self.capacity.connections)
     }
 
-    /// How many connections fit, and why no more.
+    /// The sentence on the capacity and its limit.
     fn most(&self) -> String {
         let Capacity { connections, limited_by } = self.capacity;
         let is_unlimited = connections > u32::MAX.into();
@@ -109,7 +111,7 @@ impl Report {
         }
     }
 
-    /// Schema `throng.doctor/1`, one line.
+    /// The JSON of schema `throng.doctor/1`, on one line.
     pub(super) fn json(&self) -> String {
         let findings: Vec<serde_json::Value> = self
             .findings
@@ -148,7 +150,8 @@ fn mark(severity: Severity) -> &'static str {
     }
 }
 
-/// What could not be read needs no action from a program; its value says that it was not checked.
+/// The name of a severity in JSON. `Unknown` is `ok`, since programs need not act on it; the finding's value says that it was not
+/// checked.
 fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Refuse => "refuse",

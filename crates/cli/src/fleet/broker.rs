@@ -1,4 +1,4 @@
-//! A NATS server of throng's own: `throng fleet broker`, and `throng run --fleet own`.
+//! Runs a `nats-server` for a fleet: `throng fleet broker`, and `throng run --fleet own`.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -31,16 +31,16 @@ use units::{Clock, Nanos, shell_word};
 
 use crate::{Failure, args::BrokerArgs, message, mistakes::Mistakes, print_stdout, signals};
 
-/// A server is ready within this time.
+/// Maximum time until the server is ready.
 const READY_WITHIN: Nanos = Nanos::from_secs(15);
-/// It ends within this time of SIGTERM.
+/// Maximum time until the server ends after SIGTERM.
 const ENDS_WITHIN: Nanos = Nanos::from_secs(5);
 const LOOKS: Duration = Duration::from_millis(50);
-/// The longest message that it takes: throng reads no longer one.
+/// Maximum size of a message that the server accepts, in bytes; throng does not read longer ones.
 const MAX_PAYLOAD: usize = 8 << 20;
-/// What JetStream may keep of runs.
+/// Limit of JetStream's storage.
 const MAX_STORE: &str = "4GB";
-/// Last lines of the log in an error message.
+/// Number of the log's last lines in an error message.
 const LAST_LINES: usize = 5;
 
 /// Serves until a signal; returns the exit status.
@@ -72,19 +72,19 @@ pub(crate) fn broker(args: &BrokerArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A `nats-server` that runs, and what it takes to join it.
+/// A running `nats-server`, with what is needed to join it.
 struct Broker {
     child: Child,
     listen: SocketAddr,
     scheme: &'static str,
     token_file: PathBuf,
     log: PathBuf,
-    /// Held while it runs: a folder has one server.
+    /// A lock on the folder, which only one server may use.
     _lock: File,
 }
 
 impl Broker {
-    /// None where it is to stop before it is ready.
+    /// Starts the server; `None` if `stop` is set before it is ready.
     fn start(
         listen: SocketAddr,
         folder: &Path,
@@ -126,14 +126,14 @@ impl Broker {
         Ok(is_ready.then_some(broker))
     }
 
-    /// Until it takes our token at the port that it got; false: it is to stop.
+    /// Waits until the server accepts the token at its actual port; false if `stop` is set before.
     fn wait(&mut self, ports: &Path, token: &str, program: &str, stop: &AtomicBool) -> Result<bool, Failure> {
         let clock = Clock::start();
         let mut why = String::new();
         while !stop.load(Relaxed) {
             if let Some(status) = self.child.try_wait().map_err(Failure::machine)? {
                 let status = match status.code() {
-                    // setpriv(1): there is no such program.
+                    // setpriv(1) uses 127 if the program does not exist.
                     Some(127) => {
                         return Err(Failure::machine(format!(
                             "{program} is not on the path; install it (Debian: apt-get install nats-server), or use \
@@ -155,7 +155,7 @@ impl Broker {
             }
             if let Some(port) = port_in(ports, self.child.id()) {
                 self.listen.set_port(port);
-                // A certificate has a name that we do not know: that it listens has to do.
+                // The name in a certificate is not known here, so with TLS it is enough that the server listens.
                 match (self.scheme, connect(self.listen, token, stop)) {
                     ("tls", _) | (_, Ok(true)) => return Ok(true),
                     (_, Ok(false)) => break,
@@ -167,7 +167,7 @@ impl Broker {
         Ok(false)
     }
 
-    /// Where other machines find it.
+    /// The URL for other machines.
     fn url(&self) -> String {
         let ip = match self.listen.ip() {
             ip if !ip.is_unspecified() => ip,
@@ -224,17 +224,17 @@ impl Drop for Broker {
     }
 }
 
-/// The kernel kills it with this process, however that ends; a Ctrl-C is for us.
+/// A command whose process is killed by the kernel when this process ends for whatever reason, and that does not get Ctrl-C.
 fn bound(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", program]).process_group(0);
-    // Debian has it there, which is not on every user's path.
+    // Debian installs the server in a folder that is not on every user's PATH.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
     command
 }
 
-/// The token of this folder: 256 random bits, made when it is used first.
+/// The token in this file; if there is none, 256 random bits are written to it.
 fn token(file: &Path) -> std::io::Result<String> {
     if let Ok(text) = fs::read_to_string(file)
         && !text.trim().is_empty()
@@ -256,7 +256,7 @@ fn write_private(file: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// `-1`: a free port.
+/// The server's configuration; port -1 requests a free port.
 fn configuration(listen: SocketAddr, token: &str, folder: &Path, args: &BrokerArgs) -> String {
     let port = if listen.port() == 0 { -1 } else { i32::from(listen.port()) };
     let (store, ip) = (quoted(&folder.join("jetstream").display().to_string()), listen.ip());
@@ -277,14 +277,14 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What the server wrote of its ports: `{"nats":["nats://127.0.0.1:34567"],…}`.
+/// The port from the file that the server writes: `{"nats":["nats://127.0.0.1:34567"],…}`.
 fn port_in(folder: &Path, pid: u32) -> Option<u16> {
     let text = fs::read_to_string(folder.join(format!("nats-server_{pid}.ports"))).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     value["nats"][0].as_str()?.rsplit_once(':')?.1.parse().ok()
 }
 
-/// Whether it takes our token; not where it is to stop before.
+/// Whether the server accepts the token; false if `stop` is set before.
 fn connect(listen: SocketAddr, token: &str, stop: &AtomicBool) -> Result<bool, String> {
     let ip: IpAddr = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => [127, 0, 0, 1].into(),
@@ -297,14 +297,15 @@ fn connect(listen: SocketAddr, token: &str, stop: &AtomicBool) -> Result<bool, S
     link.map(|link| link.is_some()).map_err(|failed| failed.why)
 }
 
-/// `throng fleet broker` as another process, for a run: it ends with this one, and the server with it.
+/// `throng fleet broker` as a child process for a run. The broker and its server end with this process.
 pub(crate) struct OwnBroker {
     child: Child,
     pub(crate) server: Server,
 }
 
 impl OwnBroker {
-    /// Starts it, and says how agents join; `listen`: where, instead of everywhere at NATS's port. `interrupt` ends the wait for it.
+    /// Starts the broker, and prints how agents join. `listen` replaces the default, all addresses at NATS' port. `interrupt` ends
+    /// the wait for the broker.
     pub(crate) fn start(
         listen: Option<&str>,
         target: &str,
@@ -316,19 +317,19 @@ impl OwnBroker {
         let mut command = Command::new(std::env::current_exe().map_err(|e| failed(&e))?);
         command.args(["fleet", "broker", "--until-stdin-ends"]);
         command.args(listen.iter().flat_map(|listen| ["--listen", listen]));
-        // Its own process group: Ctrl-C is for us, and the server is needed until the agents are done.
+        // A separate process group: Ctrl-C must not end the server before the agents are done.
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn();
         let mut child = child.map_err(|e| failed(&e))?;
         let out = child.stdout.take().expect("standard output is piped");
         let Some(first) = first_line(out, interrupt) else {
-            // The kernel ends the server with it.
+            // The kernel then kills the server.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Failure::interrupted("--fleet own", "the broker was not ready yet"));
         };
         let found = first.strip_prefix("broker at ").and_then(|rest| rest.split_once(", token in "));
         let Some((url, file)) = found else {
-            // It has said why.
+            // The broker has printed the reason.
             let _ = child.wait();
             return Err(failed(&"see above"));
         };
@@ -345,7 +346,7 @@ impl OwnBroker {
     }
 }
 
-/// The first line of this, empty where there is none; `None`: interrupted before.
+/// The first line, empty if there is none; `None` if interrupted before.
 fn first_line(out: impl Read + Send + 'static, interrupt: &Interrupt) -> Option<String> {
     let (read, line) = mpsc::channel();
     thread::spawn(move || {
@@ -363,13 +364,13 @@ fn first_line(out: impl Read + Send + 'static, interrupt: &Interrupt) -> Option<
 
 impl Drop for OwnBroker {
     fn drop(&mut self) {
-        // Its standard input ends with this, and so does the server.
+        // The broker ends at the end of its standard input.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
 }
 
-/// ` --allow 10.0.0.7:8000` of a plain target that is not on loopback.
+/// The argument ` --allow 10.0.0.7:8000` for a plain target that is not on loopback; otherwise empty.
 fn allowed(target: &str) -> String {
     let authority =
         target.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());

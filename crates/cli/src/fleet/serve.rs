@@ -1,4 +1,4 @@
-//! `throng fleet serve`: runs and searches by HTTP, on a fleet or on this machine.
+//! `throng fleet serve`: serves the HTTP API for runs and searches, on a fleet or on this machine.
 
 mod request;
 
@@ -29,9 +29,10 @@ use crate::{
 };
 use request::{Described, SCENARIO, Wanted};
 
-/// Runs on a fleet at the same time: each takes the agents that are free.
+/// Maximum number of simultaneous runs on a fleet; each takes agents that are free.
 const MOST_ON_A_FLEET: usize = 16;
-/// An agent takes no run while it calibrates, and this cannot be stopped: each of the two measurements lasts at most this long.
+/// Maximum duration of each of a calibration's two measurements. During a calibration, which cannot be stopped, an agent accepts no
+/// run.
 const LONGEST_CALIBRATION: Nanos = Nanos::from_secs(60);
 
 /// Serves until a signal; returns the exit status.
@@ -50,7 +51,7 @@ pub(crate) fn serve(args: &FleetServeArgs, flags: &Flags) -> Result<u8, Failure>
     Ok(0)
 }
 
-/// Where to listen, the token that is required, and what carries out runs; all mistakes at once.
+/// The address to listen on, the required token, and where runs are performed; reports all mistakes at once.
 fn read_args(args: &FleetServeArgs, flags: &Flags) -> Result<(SocketAddr, Option<Opens>, Place), Failure> {
     let mut mistakes = Mistakes::default();
     let listen = mistakes.address("--listen", &args.listen, "127.0.0.1:9910");
@@ -77,11 +78,11 @@ fn read_args(args: &FleetServeArgs, flags: &Flags) -> Result<(SocketAddr, Option
     Ok((listen, opens, server.map_or(Place::Here(allow), Place::Fleet)))
 }
 
-/// Where runs take place.
+/// Where runs are performed.
 enum Place {
-    /// On the agents at this server.
+    /// On the agents at this NATS server.
     Fleet(Server),
-    /// On this machine, to these targets.
+    /// On this machine, against these targets.
     Here(Allow),
 }
 
@@ -108,7 +109,7 @@ impl Runner for Place {
         let work: Work = match self {
             Place::Here(_) => here(plan, record.clone()),
             Place::Fleet(server) => {
-                // Agents say in which run they take part: it is found here by that name.
+                // Agents report the identifier of their run, by which it is found in this API.
                 let job = Job { run: Some(id.to_owned()), ..job };
                 on_fleet(server.clone(), plan, job, record.clone(), interrupt)
             }
@@ -125,7 +126,7 @@ impl Runner for Place {
         };
         let interrupt = Interrupt::default();
         let order = interrupt.clone();
-        // As two signals: a search that is to end does not wait for outstanding responses.
+        // Interrupts twice, because a search that is deleted should not wait for outstanding responses.
         let stop: Stop = Box::new(move || {
             order.set();
             order.set();
@@ -136,11 +137,11 @@ impl Runner for Place {
 
     fn has_agents_for(&self, spec: &Spec) -> Option<bool> {
         let Place::Fleet(server) = self else { return None };
-        // It waits for as many.
+        // A run with `--agents` waits for that number of agents.
         if spec.flags.iter().any(|(name, _)| name == flag::AGENTS.name) {
             return None;
         }
-        // Where they cannot be asked, or there are none, the run says so.
+        // If agents cannot be reached, or there are none, the run itself reports it.
         let link = nats::link("--nats", server).ok()?;
         let agents = Operator::new(link).ask(&[], &Request::Status).unwrap_or_default();
         (!agents.is_empty()).then(|| agents.iter().any(AgentStatus::is_free))
@@ -183,7 +184,7 @@ impl Runner for Place {
     }
 
     fn forget(&self, stored: &str) -> Result<(), String> {
-        // One that was deleted from the store is forgotten, too.
+        // A run that was deleted from the store needs no change.
         let Ok((store, run)) = runs::find(stored) else { return Ok(()) };
         store.unlist(&run).map(|_| ()).map_err(|why| why.to_string())
     }
@@ -233,7 +234,7 @@ fn past_run(run: StoredRun) -> Option<Past> {
     let StoredRun { id: stored, record, figures, .. } = run;
     Some(Past {
         id: record.api_id?,
-        // As it was asked for.
+        // The target as it was requested.
         target: record.words.get(1).filter(|word| *word != SCENARIO).cloned().unwrap_or(record.header.target),
         began: record.began_ms,
         connections: record.header.connections,
@@ -243,10 +244,10 @@ fn past_run(run: StoredRun) -> Option<Past> {
     })
 }
 
-/// What an agent is asked, as over NATS.
+/// The corresponding request over NATS.
 ///
 /// # Errors
-/// The time of a calibration is none, or too long.
+/// The duration of a calibration is invalid or too long.
 fn request_of(request: &AgentRequest) -> Result<Request, String> {
     Ok(match request {
         AgentRequest::Doctor => Request::Doctor,
@@ -263,7 +264,7 @@ fn request_of(request: &AgentRequest) -> Result<Request, String> {
     })
 }
 
-/// As `throng run` would have been typed.
+/// The equivalent command line of `throng run`.
 fn words(flags: &Flags) -> Vec<String> {
     let target = flags.get(&flag::TARGET).unwrap_or_default().to_owned();
     let typed = flags.clone().without(&flag::TARGET).pairs().into_iter();
@@ -278,7 +279,7 @@ fn here(mut plan: Plan, record: RunRecord) -> Work {
     })
 }
 
-/// Searches on the agents at this server, or without one on this machine.
+/// Searches on the agents at this server, or on this machine if there is none.
 fn search_at(
     server: Option<Server>,
     wanted: Wanted,
@@ -310,14 +311,14 @@ fn search_at(
         .map_err(|failure| failure.lines)
 }
 
-/// `interrupt`: ends what it waits for before it begins; from then on it takes commands.
+/// The work of a run on a fleet. `interrupt` ends waits before the run begins; afterwards the run accepts commands.
 fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord, interrupt: Interrupt) -> Work {
     Box::new(move |sink| {
         let link = nats::link_unless(&interrupt, "--nats", &server).map_err(|failure| failure.lines)?;
         let mut waiting = Waiting { interrupt: &interrupt, say: &mut |line| message(line) };
         let mut fleet = Fleet::gather(link, &plan, &job, &mut waiting).map_err(|why| vec![why])?;
         plan.seed = fleet.seed();
-        // As of `throng fleet set`.
+        // Also accepts commands of `throng fleet set`.
         let mut commands = fleet.commands().map_err(|why| vec![why])?;
         applied(&plan, Some(&mut fleet), record, &interrupt, &mut [sink, &mut commands])
     })

@@ -1,4 +1,4 @@
-//! Agents, for people and for programs.
+//! Formats the agents of a fleet as a table and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use samples::Calibration;
 use serde_json::json;
 use units::{Bytes, Count, Nanos};
 
-/// A line for each agent, and the sums.
+/// A table with a line per agent, and the totals.
 pub(super) fn agents(agents: &[AgentStatus]) -> String {
     let head =
         ["agent", "state", "version", "cores", "memory", "cpu", "lag", "can hold", "ports", "addresses"];
@@ -31,7 +31,7 @@ pub(super) fn agents(agents: &[AgentStatus]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What agents have together: what is of one machine counts once.
+/// The totals of a fleet; resources that agents share are counted once.
 struct Together {
     agents: u64,
     machines: u64,
@@ -45,7 +45,7 @@ impl Together {
         let mut networks: BTreeMap<(&str, &str), Vec<&Identity>> = BTreeMap::new();
         for AgentStatus { identity: who, .. } in agents {
             machines.insert(who.machine());
-            // Containers on one machine have names of their own, and each its processors.
+            // Containers on one machine have their own host names, and each its processors.
             let of_host = cores.entry((who.machine(), who.host.as_str())).or_insert(0);
             *of_host = u64::from(who.cores).max(*of_host);
             networks.entry((who.machine(), who.network.as_str())).or_default().push(who);
@@ -58,7 +58,7 @@ impl Together {
         }
     }
 
-    /// `2 agents`, `3 agents on 1 machine`
+    /// `2 agents`, or `3 agents on 1 machine`.
     fn names(&self) -> String {
         let agents = Count(self.agents).of("agent");
         if self.machines == self.agents {
@@ -68,7 +68,8 @@ impl Together {
     }
 }
 
-/// What agents that share ports can hold, as in a run. One that is capped does not say what their machine can.
+/// Number of connections that agents with shared ports can hold, as computed for a run. Agents limited by a cap do not show what
+/// their machine can hold.
 fn held(sharing: &[&Identity]) -> u64 {
     let free = sharing.iter().filter(|who| who.max_connections != Some(who.connections));
     let fits = free.map(|who| who.connections).max().unwrap_or(u64::MAX);
@@ -96,13 +97,13 @@ fn row(agent: &AgentStatus) -> [String; 10] {
     ]
 }
 
-/// `vm17: draining`
+/// A line such as `vm17: draining`.
 pub(super) fn line_of(agent: &AgentStatus) -> String {
     let run = agent.run.as_ref().map(|run| format!(", takes part in run {run}"));
     format!("{}: {}{}", agent.identity.id, agent.state, run.unwrap_or_default())
 }
 
-/// `120,000 connects/s, 300,000 requests/s, 900,000 connections (2026-11-23T06:00:00Z, uring)`
+/// A line such as `120,000 connects/s, 300,000 requests/s, 900,000 connections (2026-11-23T06:00:00Z, uring)`.
 pub(super) fn calibration(c: &Calibration) -> String {
     let whole = |value: f64| Count(value.round() as u64);
     let (connects, requests, fit) =
@@ -111,12 +112,12 @@ pub(super) fn calibration(c: &Calibration) -> String {
     format!("{connects} connects/s, {requests} requests/s, {fit} ({}, {})", c.at_ms, c.io)
 }
 
-/// Whether it cannot hold what its machine is sized for.
+/// Whether the agent cannot hold the number of connections for which its machine is sized.
 pub(super) fn is_unfit(agent: &AgentStatus) -> bool {
     agent.identity.findings.iter().any(|finding| finding.severity == "refuse")
 }
 
-/// The findings of all agents, worst first; one that several have is listed once.
+/// The findings of all agents, worst first; equal findings are combined.
 pub(super) fn findings(agents: &[AgentStatus]) -> String {
     let mut found: Vec<(&AgentFinding, Vec<&str>)> = Vec::new();
     for agent in agents {
@@ -148,13 +149,13 @@ pub(super) fn findings(agents: &[AgentStatus]) -> String {
     text + &format!("{} can hold about {}\n", all.names(), Count(all.connections).of("connection"))
 }
 
-/// Schema `throng.fleet/1`.
+/// The JSON of schema `throng.fleet/1`.
 pub(super) fn json(agents: &[AgentStatus]) -> String {
     let agents: Vec<serde_json::Value> = agents.iter().map(agent_json).collect();
     format!("{:#}\n", json!({ "schema": "throng.fleet/1", "agents": agents }))
 }
 
-/// An agent of it.
+/// An agent in this JSON.
 pub(super) fn agent_json(agent: &AgentStatus) -> serde_json::Value {
     let mut value = serde_json::to_value(&agent.identity).expect("an identity is data");
     value["state"] = agent.state.clone().into();

@@ -1,6 +1,7 @@
-//! `--observe nats://…` and `--observe NAME`: the observer of a target's host that joined by NATS.
+//! `--observe nats://…` and `--observe NAME`: an observer on the target's host that joined through NATS.
 //!
-//! A run asks an observer over HTTP. Here one on loopback asks the other over NATS, so that nothing else of a run differs.
+//! A run requests samples from an observer over HTTP. This module starts a local observer that forwards each request over NATS, so
+//! that a run needs no second way.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,7 +21,7 @@ use plan::{
 
 use crate::{Failure, message, mistakes::Mistakes, nats};
 
-/// Asks on until it is dropped.
+/// The local observer, which runs until this is dropped.
 pub(crate) struct Asking {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -33,12 +34,12 @@ impl Drop for Asking {
     }
 }
 
-/// The flags with an observer that a run can ask; the same where none joined by NATS is wanted.
+/// The flags with `--observe` replaced by the local observer's URL; unchanged if no observer on NATS is requested.
 pub(crate) fn resolved(flags: &Flags) -> Result<(Flags, Option<Asking>), Failure> {
     let Some(wanted) = flags.get(&flag::OBSERVE) else { return Ok((flags.clone(), None)) };
     let (url, name) = match at(wanted) {
         None => return Ok((flags.clone(), None)),
-        // By its name, at the server of the fleet.
+        // An observer's name alone: it is at the fleet's server.
         Some((None, name)) => {
             (flags.get(&flag::FLEET).filter(|url| url.contains("://")).map(str::to_owned), name)
         }
@@ -59,20 +60,20 @@ pub(crate) fn resolved(flags: &Flags) -> Result<(Flags, Option<Asking>), Failure
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
     let body = move || {
-        // If it breaks, the run counts samples that did not come.
+        // If this fails, the run counts missing samples.
         let _ = local.serve(&order, |ports| observers.sample(ports));
     };
     let thread =
         thread::Builder::new().name("observe".to_owned()).spawn(body).map_err(|e| failed(e.to_string()))?;
     let flags = flags.clone().without(&flag::OBSERVE).with(&flag::OBSERVE, format!("http://{address}"));
-    // What logs in to the server has been used, and a run on this machine has no other.
+    // The credentials have been used, and a run on this machine accepts none.
     let is_used = |flag: &&&Flag| flag.name.starts_with("nats-") && flags.get(&flag::FLEET).is_none();
     let used: Vec<&Flag> = FLAGS.iter().filter(is_used).copied().collect();
     let flags = used.into_iter().fold(flags, Flags::without);
     Ok((flags, Some(Asking { stop, thread: Some(thread) })))
 }
 
-/// The URL of a NATS server, if one is named, and the observer's name, if one is; `None`: it is no such observer.
+/// The URL of the NATS server and the name of the observer, as far as given; `None` if this is not an observer on NATS.
 fn at(wanted: &str) -> Option<(Option<String>, Option<String>)> {
     let Some((scheme, rest)) = wanted.split_once("://") else {
         return fleet::agent_name(wanted).is_ok().then(|| (None, Some(wanted.to_owned())));

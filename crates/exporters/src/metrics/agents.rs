@@ -1,22 +1,23 @@
-//! The agents of a fleet, as labels of series.
+//! Series for each agent of a fleet, identified by a label.
 
 use samples::{AgentShare, AgentTicks};
 
 use super::Moment;
 
-/// The most agents with series of their own: the first of the header. Each has nine, so a scrape of Prometheus has 2,304 of them at
-/// most (about 160 kB each second, with names of 24 letters), a push as many points, and `--csv` as many columns. They are the first and
-/// not the worst, since the series of a run are to stay the same. `throng_agents` and the sums of the run include all agents.
+/// Maximum number of agents with their own series: the first ones in the header. With nine series each, that is at most 2,304 series
+/// in a scrape (about 160 kB per second if names have 24 letters), points in a push, or columns in CSV. They are the first agents
+/// rather than the slowest ones so that the set of series stays the same during a run. `throng_agents` and the sums of the run
+/// include all agents.
 pub(super) const MAX_AGENTS: usize = 256;
 
 impl Moment<'_> {
-    /// Those that have series of their own.
+    /// The agents that have series.
     pub(super) fn exported_agents(&self) -> &[AgentShare] {
         &self.header.agents[..self.header.agents.len().min(MAX_AGENTS)]
     }
 
-    /// Goes over the agents that have series of their own. `each` gets the name, what all agents have done since the run began, and in
-    /// the last period, and the place of this one.
+    /// Calls `each` for each agent that has series, with its name, the figures of all agents since the run began and in the last
+    /// period, and the agent's index in them.
     pub(super) fn agents(&self, mut each: impl FnMut(&str, &AgentTicks, &AgentTicks, usize)) {
         let none = AgentTicks::default();
         let [total, last] = [self.total, self.last].map(|tick| tick.agents.as_deref().unwrap_or(&none));
@@ -25,7 +26,7 @@ impl Moment<'_> {
         }
     }
 
-    /// How many of all agents are in each state, not only of those with series of their own; nothing on one machine.
+    /// The number of agents in each state, including those without series; empty if the run is on one machine.
     pub(super) fn agent_states(&self) -> Vec<(&'static str, usize)> {
         let all = self.header.agents.len();
         if all == 0 {

@@ -1,11 +1,11 @@
-//! What metrics make of a run that never was.
+//! Metrics of an invented run, for tests.
 
 use fixtures::{header, seen};
 use units::Date;
 
 use super::{MetricsState, Snapshot};
 
-/// Two seconds of two populations; the name of the second one needs escaping.
+/// Two seconds of a run with two populations; the name of the second population needs escaping.
 pub(crate) fn two_seconds() -> (Snapshot, [Snapshot; 2]) {
     let mut metrics_state = MetricsState::new(Date(1_700_000_000_250));
     metrics_state.begin(&header());

@@ -1,4 +1,4 @@
-//! Where the series of a metric come from.
+//! The ways in which a metric's series are read from ticks and samples; they determine the labels of the series.
 
 use samples::{
     AgentTicks, Destination, HostSample, JvmSample, Latency, Probe, ProcessSample, TargetSample, Tick,
@@ -11,36 +11,37 @@ pub(super) type Labels = &'static [&'static str];
 pub(super) const AT: Labels = &["destination"];
 pub(super) const AGENT: Labels = &["agent"];
 
-/// Where the series of a metric come from, and with it what they differ by.
+/// The source of a metric's series, which determines their labels.
 pub(super) enum Read {
-    /// For each population what it has counted since the run began.
+    /// For each population, a count since the run began.
     Sum(fn(&Tick) -> u64),
-    /// For each population its state at the end of the period.
+    /// For each population, a state at the end of the period.
     Now(fn(&Tick) -> u64),
-    /// For each population a distribution.
+    /// For each population, a distribution.
     Times(fn(&Tick) -> &Latency),
-    /// For each destination what was counted there since the run began.
+    /// For each destination, a count since the run began.
     At(fn(&Destination) -> u64),
-    /// For each agent of a fleet, by what all have done since the run began and in the last period, and by its place there.
+    /// For each agent of a fleet, a value computed from the figures of all agents since the run began, those of the last period, and
+    /// the agent's index in them.
     OfAgent(fn(&AgentTicks, &AgentTicks, usize) -> Option<f64>),
-    /// What the probe has counted since the run began.
+    /// A count of the probe since the run began.
     OfProbe(fn(&Probe) -> u64),
-    /// Of the target's processes.
+    /// A value of the target's processes.
     Target(fn(&TargetSample) -> Option<u64>),
-    /// Of the target's Java virtual machines.
+    /// A value of the target's Java virtual machines.
     Jvm(fn(&JvmSample) -> f64),
-    /// Of throng's own host, and of the target's where it is another one.
+    /// A value of throng's host, and of the target's host if it is another one.
     Host(fn(&HostSample) -> Option<u64>),
     /// A single series.
     One(fn(&Moment) -> Option<f64>),
-    /// Series by these labels, the population first.
+    /// Series with these labels after the population.
     Each(Labels, fn(&Moment, &mut Series)),
 }
 
 use Read::{At, Each, Host, Jvm, Now, OfAgent, OfProbe, One, Sum, Target, Times};
 
 impl Read {
-    /// By which the series differ.
+    /// The labels of the series.
     pub(super) const fn labels(&self) -> Labels {
         match self {
             Sum(_) | Now(_) | Times(_) => &[POPULATION],
@@ -52,7 +53,7 @@ impl Read {
         }
     }
 
-    /// Adds the series of this moment.
+    /// Adds the metric's series at this moment.
     pub(super) fn series(&self, m: &Moment, s: &mut Series) {
         let target = m.samples.target.as_ref();
         match self {
@@ -75,7 +76,7 @@ impl Read {
     }
 }
 
-/// The value of the agent at a place.
+/// The value of the agent at index `at`; see [`AgentTicks::value`].
 pub(super) fn value(column: &[u64], at: usize) -> u64 {
     AgentTicks::value(column, at)
 }
@@ -84,7 +85,7 @@ pub(super) fn reported(agents: &AgentTicks, at: usize) -> bool {
     value(&agents.reports, at) > 0
 }
 
-/// A time in microseconds; 0 is one that was not measured.
+/// Converts microseconds to seconds; 0 means not measured.
 pub(super) fn seconds(us: u64) -> Option<f64> {
     (us > 0).then_some(us as f64 / 1e6)
 }
@@ -96,13 +97,13 @@ pub(super) fn probe_times(m: &Moment, s: &mut Series, connection: &str, of: fn(&
     }
 }
 
-/// CPU time of some processes, by mode.
+/// Adds the CPU time of processes, by mode.
 pub(super) fn cpu(s: &mut Series, process: Option<&ProcessSample>) {
     s.number(&["user"], process.map(|process| process.cpu_user_ns as f64 / 1e9));
     s.number(&["system"], process.map(|process| process.cpu_system_ns as f64 / 1e9));
 }
 
-/// throng's own host, and the target's where it is another one.
+/// throng's host, and the target's host if it is another one, each with the value of its label.
 pub(super) fn hosts<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostSample>); 2] {
     [("generator", m.samples.host.as_ref()), ("target", m.samples.target_host.as_ref())]
 }

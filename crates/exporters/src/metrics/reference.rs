@@ -1,4 +1,4 @@
-//! The page of the documentation that lists the metrics, made of the table: `UPDATE_GOLDEN=1` writes it.
+//! Generates the page of the documentation that lists the metrics from the table; `UPDATE_GOLDEN=1` rewrites the page.
 
 use fixtures::check_golden;
 

@@ -1,4 +1,4 @@
-//! Every metric. A new figure is a row here, and every exporter has it.
+//! The table of all metrics. A new figure needs only a row here; then all exporters write it.
 
 use samples::{Fault, HostSample, Phase};
 use units::Status;
@@ -30,7 +30,7 @@ const fn open(metric: Metric) -> Metric {
 
 const MODE: Labels = &["mode"];
 
-/// In the order in which they are written.
+/// The metrics, in the order in which they are written.
 pub(crate) const TABLE: &[Metric] = &[
     gauge(
         "throng_run_info",

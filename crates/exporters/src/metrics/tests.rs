@@ -2,7 +2,7 @@ use samples::{AgentShare, AgentTicks};
 
 use super::{agents::MAX_AGENTS, made_up::two_seconds, *};
 
-/// The value of a series, as it is written; of a histogram a part of it.
+/// The value of a series; for a histogram, of a part of it.
 fn value(snapshot: &Snapshot, series: &str) -> Option<f64> {
     let parts = |sample: &Sample| {
         let named = |(ending, n): Part| (sample.series(ending), n);
@@ -93,7 +93,7 @@ fn times_have_their_buckets_and_the_quantiles_of_the_period() {
     let series = "throng_latency_seconds{population=\"idle\"}";
     let sample = second.samples.iter().find(|sample| sample.series("") == series).unwrap();
     let Value::Times(times) = &sample.value else { panic!("{sample:?}") };
-    // 1 to 1,000 ms, and the even ones up to 2,000 ms.
+    // Values from 1 to 1,000 ms, and the even ones up to 2,000 ms.
     let at = |ms: u64| times.up_to[BOUNDS.iter().position(|bound| *bound == Nanos::from_millis(ms)).unwrap()];
     assert_eq!([1, 10, 100, 500, 1000, 2500].map(at), [1, 15, 150, 750, 1500, 2000]);
     let part = |ending: &str| value(&second, &sample.series(ending)).unwrap();
@@ -112,7 +112,7 @@ fn one_population_needs_no_label() {
     assert_eq!(value(&snapshot, "throng_connections_open"), Some(5.0));
 }
 
-/// Agent a, which is lost in the second second, has used 0.5 and 1 s of CPU, and nothing was due for it; b has done all that was counted.
+/// Agent a is lost in the second second; it has used 0.5 and 1 s of CPU, and no request was due for it. Agent b has all other counts.
 #[test]
 fn each_agent_has_its_own_figures() {
     let (_, [first, second]) = two_seconds();
@@ -144,7 +144,7 @@ fn each_agent_has_its_own_figures() {
     assert_eq!(states(&second), [1.0, 0.0, 1.0].map(Some));
 }
 
-/// What comes late counts from the next second on.
+/// Late values are counted from the next second on.
 #[test]
 fn an_agent_that_is_silent_has_no_present_figures() {
     let mut state = MetricsState::new(Date(0));

@@ -1,4 +1,4 @@
-//! Read by the types that the protocol's own definition makes.
+//! Decodes the output with the types generated from the protocol's definition.
 
 use opentelemetry_proto::tonic::{
     collector::metrics::v1::ExportMetricsServiceRequest,
@@ -50,12 +50,12 @@ fn says(attributes: &[KeyValue], name: &str) -> Option<String> {
     }
 }
 
-/// Value and time of each point whose population is this.
+/// Value and times of each point of this population.
 fn numbers(metric: &Read, population: &str) -> Vec<(f64, u64, u64)> {
     numbers_of(metric, "population", population)
 }
 
-/// The same by another label.
+/// As [`numbers`], for another label.
 fn numbers_of(metric: &Read, label: &str, is: &str) -> Vec<(f64, u64, u64)> {
     let points = match metric.data.as_ref().expect("data") {
         Data::Gauge(gauge) => &gauge.data_points,
@@ -92,7 +92,7 @@ fn the_protocols_own_types_read_it() {
     assert_eq!(of_agent("throng_agent_up", "b"), [(1.0, first, 0), (1.0, last, 0)]);
     assert_eq!(of_agent("throng_agent_cpu_seconds_total", "a"), [(0.5, first, began), (1.5, last, began)]);
     assert_eq!(of_agent("throng_agent_requests_total", "b"), [(999.0, first, began), (2_997.0, last, began)]);
-    // The start of other counters is not known.
+    // The start of counters of other programs is not known.
     let drops = metric("throng_host_tcp_events_total");
     let drops = numbers(drops, "");
     assert!(!drops.is_empty() && drops.iter().all(|(_, _, start)| *start == 0));
@@ -114,7 +114,7 @@ fn buckets_count_each_time_once() {
         says(&point.attributes, "population").as_deref() == Some("idle")
     };
     let point = histogram.data_points.iter().rfind(own).expect("a point");
-    // 1 to 1,000 ms in the first second, and every second millisecond up to 2 s in the second.
+    // Values from 1 to 1,000 ms in the first second, and every second millisecond up to 2 s in the second.
     assert_eq!((point.count, point.bucket_counts.iter().sum()), (2_000, 2_000_u64));
     assert_eq!(point.bucket_counts.len(), point.explicit_bounds.len() + 1);
     assert_eq!(point.sum, Some(500.5 * 3.0));

@@ -1,4 +1,4 @@
-//! Against a server that accepts and rejects as configured.
+//! Pushes to a server that accepts and rejects as configured.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use units::Date;
 use super::*;
 use crate::{Exporters, metrics::made_up::two_seconds};
 
-/// Accepts points, or responds with the configured status; stores heads, and what it accepted.
+/// A server that accepts points or responds with the configured status. Keeps the heads, and the points that it accepted.
 #[derive(Default)]
 struct State {
     status: AtomicUsize,
@@ -33,7 +33,7 @@ struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether the head of a request is there, and all of its body.
+/// Whether a request has been received completely.
 fn is_whole(bytes: &[u8]) -> bool {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     end.is_some_and(|end| bytes.len() >= end + 4 + length(std::str::from_utf8(&bytes[..end + 4]).unwrap()))
@@ -76,7 +76,7 @@ impl Server {
         self.state.heads.lock().len()
     }
 
-    /// What it took, the last value of each series and time.
+    /// The accepted points: the last value of each series and time.
     fn points(&self) -> BTreeMap<String, String> {
         let taken = self.state.taken.lock();
         let points = taken.lines().map(|line| {
@@ -106,10 +106,10 @@ fn server(at: SocketAddr) -> PushServer {
     PushServer { form: Form::Influx, at, host: "influx:1".to_owned(), path: "/write?db=t".to_owned(), token }
 }
 
-/// The discard port: nothing is listening there.
+/// The discard port, on which nothing listens.
 const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
 
-/// The reported lines.
+/// Collects reported messages.
 #[derive(Clone, Default)]
 struct Messages(Arc<Mutex<Vec<String>>>);
 
@@ -193,7 +193,7 @@ fn an_unreachable_one_costs_a_line_and_never_the_run() {
     let remains = exporters.end();
     assert!(remains.troubles.is_empty(), "{:?}", remains.troubles);
     let behind = remains.behind.into_iter().next().expect("it has nothing");
-    // By its queue or by the thread: none is lost uncounted.
+    // Each dropped second is counted, either by the queue or by the thread.
     assert_eq!(behind.missed.seconds, 100);
     assert_eq!(behind.missed.range, Some((Nanos::from_secs(1), Nanos::from_secs(100))));
     assert_eq!(messages.lines().len(), 1, "{:?}", messages.lines());

@@ -1,5 +1,5 @@
-//! Metrics as Parquet: the columns of CSV, a row per second. Its index is at the end of the file: it cannot be read before
-//! the run has ended.
+//! Writes metrics as Parquet: the columns of the CSV file, one row per second. A Parquet file has its index at the end, so it cannot
+//! be read before the run has ended.
 
 use std::{
     io::{self, Write},
@@ -17,10 +17,10 @@ use parquet::{
 use super::columns;
 use crate::metrics::{Snapshot, plain};
 
-/// Rows that are written together: what may wait in memory.
+/// Number of rows per row group, which are buffered in memory.
 const GROUP: usize = 600;
 
-/// Writes until there are no more.
+/// Writes rows until the channel is closed.
 pub(crate) fn write(
     out: impl Write + Send,
     blank: &Snapshot,
@@ -77,7 +77,7 @@ fn group<W: Write + Send>(file: &mut SerializedFileWriter<W>, rows: &[Arc<Snapsh
             nth => {
                 let own: Vec<Option<f64>> = cells.iter().map(|row| row[nth - 2]).collect();
                 let known: Vec<f64> = own.iter().flatten().map(|n| plain(*n)).collect();
-                // A definition level of 0 is none (Parquet, "Nested Encoding").
+                // Definition level 0 means null (Parquet, "Nested Encoding").
                 let levels: Vec<i16> = own.iter().map(|n| i16::from(n.is_some())).collect();
                 column.typed::<DoubleType>().write_batch(&known, Some(&levels), None)?
             }
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// One without a name, gone with the test.
+    /// An unnamed temporary file.
     fn tempfile() -> std::fs::File {
         let path = std::env::temp_dir().join(format!("throng-{}.parquet", std::process::id()));
         let file =

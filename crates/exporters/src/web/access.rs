@@ -1,4 +1,4 @@
-//! Access to a server of ours: by a secret, or from this machine.
+//! Access control for throng's HTTP servers: by a token, or without one only from this machine.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -12,11 +12,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// Whether this is the secret.
+/// Checks a token.
 pub type Opens = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Whether what is requested was named by an address of this machine, or by its name. A name that only now leads here belongs
-/// to another page (DNS rebinding).
+/// Whether the request's host is a loopback address or `localhost`. Any other name may resolve to this machine on behalf of a foreign
+/// page (DNS rebinding).
 pub fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -27,21 +27,22 @@ pub fn is_local(headers: &HeaderMap) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-/// Whether a request shows the secret: `Authorization: Bearer …` (RFC 6750, section 2.1).
+/// Whether a request contains the token: `Authorization: Bearer …` (RFC 6750, section 2.1).
 pub fn shows_secret(headers: &HeaderMap, opens: &Opens) -> bool {
     let shown = headers.get(AUTHORIZATION).map(|value| value.as_bytes().split_at_checked("Bearer ".len()));
     shown.flatten().is_some_and(|(scheme, secret)| scheme.eq_ignore_ascii_case(b"Bearer ") && opens(secret))
 }
 
-/// Passes authorised requests of an API: with the token, or where there is none, from programs and own pages of this machine.
+/// Middleware for an API. With a token, requests must contain it; without one, they must come from this machine, from programs or
+/// from pages of this server.
 pub async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
     guard_with(opens, request, next, |refused| refused.into_response()).await
 }
 
-/// What is wrong with a request that is refused: the status, and a line with the fix.
+/// The response to a refused request: the status, and a line with the fix.
 pub type Refusal = (StatusCode, &'static str);
 
-/// The same, with responses as this API writes its errors.
+/// As [`guard`], with `written` to format a refusal.
 pub async fn guard_with(
     opens: Option<Opens>,
     request: Request,
@@ -64,7 +65,7 @@ fn refusal(opens: Option<&Opens>, headers: &HeaderMap) -> Option<Refusal> {
             StatusCode::UNAUTHORIZED,
             "missing or wrong token; use -H \"Authorization: Bearer $(cat TOKEN_FILE)\"\n",
         ),
-        // A form can be sent to this machine by any page that its browser shows.
+        // Any web page can send a form to this machine through the browser that shows it.
         None if !is_of_own_page(headers) => {
             refused(StatusCode::FORBIDDEN, "not from a web page without a token\n")
         }
@@ -73,7 +74,7 @@ fn refusal(opens: Option<&Opens>, headers: &HeaderMap) -> Option<Refusal> {
     }
 }
 
-/// Whether a request comes from no page of a browser, or from one that this server has sent (Fetch, section 3.2).
+/// Whether a request does not come from a web page, or comes from one of this server (Fetch, section 3.2).
 fn is_of_own_page(headers: &HeaderMap) -> bool {
     let own = headers.get(HOST).map(|host| [b"http://", host.as_bytes()].concat());
     headers.get(ORIGIN).is_none_or(|origin| own.is_some_and(|own| own == origin.as_bytes()))

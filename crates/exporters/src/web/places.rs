@@ -1,4 +1,7 @@
-//! Connection slots: a maximum in total, and per address.
+//! Connection slots of the web server, limited in total and per client address.
+//!
+//! When the slots are used up, the oldest connection that has not received an authorised response is evicted. Clients that only
+//! connect therefore cannot lock out those that use the server.
 
 use std::{
     net::IpAddr,
@@ -11,41 +14,41 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Peers at once.
+/// Maximum number of connections.
 pub(super) const MAX_PEERS: usize = 64;
-/// Those of one address among them: some pages, each with what it follows.
+/// Maximum number of connections from one address: a few pages, each with its event stream.
 pub(super) const MAX_OF_ONE: usize = 16;
 
-/// All places.
+/// All connection slots.
 #[derive(Default)]
 pub(super) struct Places {
     taken: Mutex<Vec<Taken>>,
-    /// The number of the next one.
+    /// The number of the next connection.
     next: AtomicU64,
 }
 
 struct Taken {
     from: IpAddr,
-    /// Those that came earlier have smaller ones.
+    /// Number of the connection, in the order of arrival.
     number: u64,
-    /// Whether it had a response that secures its slot.
+    /// Whether a response has secured the slot against eviction.
     secured: Arc<AtomicBool>,
-    /// Dropped, it lets its owner go.
+    /// Dropping this sender evicts the connection.
     _stays: oneshot::Sender<()>,
 }
 
-/// One's place: given back when this is dropped.
+/// The slot of a connection, released when this is dropped.
 pub(super) struct Place {
     all: Arc<Places>,
     number: u64,
-    /// Set by a response that secures the slot.
+    /// Set when a response has secured the slot.
     pub(super) secured: Arc<AtomicBool>,
     goes: oneshot::Receiver<()>,
 }
 
 impl Places {
-    /// A slot for a peer of this address. If there is none, the first peer without a request is evicted, of this address if
-    /// it has its share, else of the one with most; none, if all of those have requests.
+    /// A slot for a connection from this address. If none is free, the oldest connection that is not secured is evicted: one of this
+    /// address if it has used up its share, else one of an address with the most connections. `None` if all of these are secured.
     pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
         let mut taken = self.taken.lock();
         let of = |from: IpAddr| taken.iter().filter(|one| one.from == from).count();
@@ -63,7 +66,7 @@ impl Places {
             taken.remove(goes);
         }
         let (_stays, goes) = oneshot::channel();
-        // Never an earlier one: an evicted peer returns its own.
+        // Numbers are never reused, since an evicted connection releases its slot later.
         let (number, secured) = (self.next.fetch_add(1, Relaxed), Arc::<AtomicBool>::default());
         taken.push(Taken { from, number, secured: secured.clone(), _stays });
         Some(Place { all: self.clone(), number, secured, goes })
@@ -71,7 +74,7 @@ impl Places {
 }
 
 impl Place {
-    /// Completes when another peer needs the slot.
+    /// Completes when the connection is evicted.
     pub(super) async fn must_go(&mut self) {
         let _ = (&mut self.goes).await;
     }

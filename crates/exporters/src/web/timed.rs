@@ -1,4 +1,4 @@
-//! A connection whose peer has to take what it is sent.
+//! A connection with a timeout for writes: a peer that reads nothing for too long loses its connection.
 
 use std::{
     io,
@@ -12,12 +12,12 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Timeout of a peer that reads nothing.
+/// Maximum time for which a write may be blocked.
 const TAKEN: Duration = Duration::from_secs(20);
 
 pub(super) struct Timed<S> {
     stream: S,
-    /// While it does not take what it is to have.
+    /// The timer of a blocked write; `None` if the last write was not blocked.
     late: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,7 +1,9 @@
-//! A lab's `findings.md`: text with placeholders for measured figures: `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median
-//! of a figure of the summary over the stored outcomes, and `{{EXPERIMENT/SERVER[/VARIANT] PATH over
-//! EXPERIMENT/SERVER[/VARIANT]}}` is that divided by another's. The text between `{{if EXPERIMENT/SERVER[/VARIANT]}}` and
-//! `{{end}}` is included if that was run; the text after an `{{else}}`, if it was not.
+//! Replaces placeholders in a lab's `findings.md` with measured figures.
+//!
+//! `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median of a figure of the summary over the stored outcomes;
+//! `{{EXPERIMENT/SERVER[/VARIANT] PATH over EXPERIMENT/SERVER[/VARIANT]}}` is this median divided by that of another. The text
+//! between `{{if EXPERIMENT/SERVER[/VARIANT]}}` and `{{end}}` is included if there is such an outcome; the text after `{{else}}`, if
+//! there is none.
 
 use crate::{
     figure::{NONE, shown},
@@ -9,13 +11,13 @@ use crate::{
     outcome::Subject,
 };
 
-/// The text with all placeholders replaced; what was not measured is a dash.
+/// The text with its placeholders replaced; a figure that was not measured is a dash.
 ///
 /// # Errors
-/// A placeholder that is not closed, or names nothing.
+/// A placeholder is not terminated, or not known.
 pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
     let (mut filled, mut rest) = (String::new(), text);
-    // Of each condition around: whether it is met, and whether its `else` has come.
+    // For each open condition, outermost first: whether it is met, and whether its `else` has been passed.
     let mut around: Vec<(bool, bool)> = Vec::new();
     while let Some((before, after)) = rest.split_once("{{") {
         let line = text[..text.len() - after.len()].matches('\n').count() + 1;
@@ -47,7 +49,7 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
         return Err("{{if …}} without {{end}}".to_owned());
     }
     filled.push_str(rest);
-    // Paragraphs that were left out leave no gap.
+    // Removes the gaps of omitted paragraphs.
     while filled.contains("\n\n\n") {
         filled = filled.replace("\n\n\n", "\n\n");
     }
@@ -69,7 +71,7 @@ fn value(placeholder: &str, groups: &[Group]) -> Option<String> {
     Some(text.unwrap_or(NONE).to_owned())
 }
 
-/// `EXPERIMENT/SERVER[/VARIANT]`; where it was done at several scales, at the largest.
+/// The group of `EXPERIMENT/SERVER[/VARIANT]`; if there are several scales, that of the largest.
 fn group<'a>(subject: &str, groups: &'a [Group<'a>]) -> Option<&'a Group<'a>> {
     let is = |group: &&Group| {
         let Subject { experiment, server, variant, .. } = group.subject;

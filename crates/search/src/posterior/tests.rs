@@ -127,7 +127,7 @@ fn age_returns_a_share_to_the_prior_and_moves_a_share_by_a_cell() {
     posterior.normalise();
     let p = &posterior.marginal;
     assert!(is_near(p.iter().sum(), 1.0, 1e-12));
-    // Cells of five percent, of which the capacity drifts by one.
+    // Cells of width 5 %; the capacity drifts by one cell.
     let middles = posterior.grid.middles();
     let [below, above] =
         [(at - 1, at), (at, at + 1)].map(|(low, high)| DRIFT * 0.01 / (middles[high] - middles[low]));
@@ -148,7 +148,8 @@ fn a_quantile_is_the_cell_that_reaches_it() {
 }
 
 proptest! {
-    /// Whatever was observed before, a pass never makes such a capacity less probable, and a failure never more probable.
+    /// Whatever was observed before, a pass at a load never makes a capacity of at least this load less probable, and a failure never
+    /// more.
     #[test]
     fn evidence_moves_the_capacity_its_way(
         steps in proptest::collection::vec((90u64..210, any::<bool>()), 0..20),

@@ -66,7 +66,7 @@ fn a_certain_failure_ends_it() {
     let mut gone = search.clone();
     search.learn(5, certain);
     assert_eq!((search.propose(), search.answer()), (None, Answer::Impossible { least: 1 }));
-    // A load that passed stays passed.
+    // A load that passed remains so.
     gone.learn(5, Outcome::Passed);
     gone.learn(20_000, certain);
     let expected = (Some(5), Some(20_000));
@@ -139,7 +139,7 @@ fn a_first_failure_counts_when_no_more_is_sustained_the_next_time() {
     check(&[100, 105], false);
     check(&[100, 120, 140, 160], true);
     check(&[100, 120, 140, 160, 180], false);
-    // No measurement.
+    // Nothing was measured.
     check(&[0], false);
     // A limit on open files counts immediately.
     let seen = Outcome::Failed { sustained: Some(100), limit: SeenLimit::Fixed, is_certain: false };
@@ -169,7 +169,7 @@ fn of_a_first_failure_the_best_counts_that_lasts() {
     check(&[1_000, 1_400, 1_000], 1_000);
 }
 
-/// Connections stay in place, unless the target fails to recover that way.
+/// Existing connections are kept, unless the target fails to recover that way.
 #[test]
 fn a_failure_right_after_an_overload_is_repeated_from_below() {
     let holds = || Search::new(RANGE, 0.02).that_holds();
@@ -178,18 +178,18 @@ fn a_failure_right_after_an_overload_is_repeated_from_below() {
     assert_eq!(first.settle, Some((first.load as f64 * 0.9) as u64));
     let again = after(holds(), &[&overloads[..], &[fail(Some(700))]].concat());
     assert_eq!((again.load, again.settle), (first.load, Some((first.load as f64 * 0.4) as u64)));
-    // It had not recovered, and gets its pause from then on.
+    // The target had not recovered, so it gets a pause from then on.
     let rested = [&overloads[..], &[fail(Some(700)), Outcome::Passed, fail(Some(1_000))]].concat();
     let next = after(holds(), &rested);
     assert_eq!(next.settle, Some((next.load as f64 * 0.4) as u64));
-    // It had recovered: it holds as much as in the overload, or no more from below.
+    // The target had recovered: it sustains as much as in the overload, or no more from below.
     for outcomes in [&[fail(Some(1_000))][..], &[fail(Some(700)), fail(Some(700))]] {
         let next = after(holds(), &[&overloads[..], outcomes].concat());
         assert_eq!(next.settle, Some((next.load as f64 * 0.9) as u64), "{outcomes:?}");
     }
 }
 
-/// Even if the capacity was measured well.
+/// A load must have passed even if the capacity was measured well.
 #[test]
 fn a_result_was_seen_to_pass() {
     for capacity in (950..1_050).chain([49_999]) {
@@ -238,7 +238,7 @@ fn nearly_all_of_a_load_is_no_measurement() {
     assert_eq!(after(Some(9_960), SeenLimit::None), nothing);
     assert_eq!(after(Some(0), SeenLimit::None), nothing);
     assert_ne!(after(Some(9_900), SeenLimit::None), nothing);
-    // Unless that is all that the target takes.
+    // With a plateau, that part is all that the target accepts.
     assert_ne!(after(Some(9_999), SeenLimit::Plateau), nothing);
     assert_eq!(after(Some(10_000), SeenLimit::Plateau), nothing);
 }

@@ -5,7 +5,7 @@ fn share(id: &str, cores: u32) -> AgentShare {
     AgentShare { id: id.to_owned(), wanted: 9, cores }
 }
 
-/// What each agent did: reports, CPU time in milliseconds, and lag in microseconds. Two seconds.
+/// Two seconds of agents with these reports, CPU times in milliseconds and lags in microseconds.
 fn tick(agents: &[(u64, u64, u64)]) -> Tick {
     let mut columns = AgentTicks::default();
     for (reports, cpu_ms, lag_us) in agents {

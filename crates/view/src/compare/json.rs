@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stats::compare::{ComparedFigure, Comparison, Group, Judged, Run, Side, names};
 use units::Unit;
 
-/// One JSON document with a line end.
+/// The comparison as JSON, followed by a line break.
 pub fn json(comparison: &Comparison) -> String {
     let names = names(&comparison.groups);
     let document = json!({
@@ -55,7 +55,7 @@ fn judged(judged: &Judged) -> Value {
     })
 }
 
-/// As the summary's names end.
+/// A unit as in the suffixes of the summary's names.
 pub(crate) const fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Count => "count",

@@ -6,13 +6,13 @@ use units::Nanos;
 use super::*;
 use crate::format::made_up::check_golden;
 
-/// A run with these figures, and 5,000 responses at equal load.
+/// A run with these figures and 5,000 responses at equal load.
 fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
     let summary = Summary::from_json(&figures).unwrap();
     Run::new(id.to_owned(), record(), Some(summary), figures, &at_load(5_000, slowest_us))
 }
 
-/// Responses of one millisecond each, but the slowest 2 % of them.
+/// Responses of one millisecond each, except for the slowest 2 %.
 fn at_load(responses: u64, slowest_us: u64) -> Latency {
     let mut at_load = Latency::default();
     (0..responses).for_each(|n| {
@@ -45,7 +45,7 @@ fn group(name: &str, runs: Vec<Run>) -> Group {
     Group { name: name.to_owned(), runs }
 }
 
-/// Repetitions before and after, and a single run on another machine that was the limit itself.
+/// Repetitions before and after, and a single run on another machine that was itself the limit.
 fn groups() -> Vec<Group> {
     let before = [(1_010.0, 9_480.0), (1_000.0, 9_510.0), (990.0, 9_495.0)];
     let after = [(1_250.0, 9_470.0), (1_190.0, 9_500.0), (1_220.0, 9_505.0)];
@@ -151,7 +151,7 @@ fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
         ("latency_us.p99 +10%", "tag:after"),
         ("latency_us.p99 +10%", "latest"),
         ("latency_us.p99 +30%", "latest"),
-        // A little less, within the noise, is no failure of tag:after.
+        // Slightly less, but within the noise, so tag:after does not fail.
         ("requests.per_s -0%", "latest"),
         ("faults +0%", "tag:after"),
         ("faults +0%", "latest"),
@@ -161,7 +161,7 @@ fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
     assert_eq!(failed, expected);
 }
 
-/// By its figures, which are equal, each of these would pass.
+/// By its figures, which are equal, each group would pass.
 #[test]
 fn a_group_without_a_valid_run_cannot_be_judged() {
     let of = |name: &str, verdicts: [&str; 2]| {
@@ -188,10 +188,10 @@ fn a_group_without_a_valid_run_cannot_be_judged() {
     check(late, ended, Some("no valid run in a and b"));
 }
 
-/// Three runs, each with its verdict, p99 and faults.
+/// Three runs with verdict, p99 and faults.
 type Three = [(&'static str, f64, u64); 3];
 
-/// With the others, each of the first three would have the opposite result.
+/// If the other runs counted, each of the first three results would be the opposite.
 #[test]
 fn only_valid_runs_are_judged() {
     let of = |name: &str, runs: Three| {
@@ -234,7 +234,7 @@ fn the_same_run_twice_is_reported() {
     assert!(text.contains("p99 at equal load is not known: no load was held by every run\n"), "{text}");
 }
 
-/// Nine of ten requests got a fast response; the others none.
+/// Nine of ten requests get a fast response, the others none.
 fn survivors(id: &str, judged_p99: Value) -> Run {
     let mut figures = summary("fail", 200, 9_000.0, 900.0, 0);
     figures["latency_us"]["censored"] =
@@ -268,7 +268,7 @@ fn a_percentile_without_unanswered_requests_is_marked() {
     assert!(!shown.contains("run a0"), "{shown}");
     let row = shown.lines().find(|line| line.starts_with("no response")).expect("it is compared");
     assert!(row.contains("0.0 %") && row.contains("10.0 %") && row.ends_with("differs"), "{row}");
-    // By those alone it would have fallen by a tenth.
+    // Without the missing responses, the figure would have fallen by a tenth.
     let judged = &comparison.judged[0];
     let detail = "it falls among the requests without a response in run b0";
     assert_eq!((judged.failed, judged.detail.as_str()), (true, detail));

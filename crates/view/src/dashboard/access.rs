@@ -1,4 +1,4 @@
-//! Access to the page and to the run's commands.
+//! Access control for the page and for the commands to the run.
 
 use axum::{
     extract::{Request, State},
@@ -12,29 +12,29 @@ use axum::{
 
 use exporters::web::{Opens, Public, is_local, shows_secret};
 
-/// The page's own, which no other page may send without being allowed to (Fetch, CORS-preflight).
+/// A header that only throng's page sends: other origins cannot send it without permission (Fetch, CORS-preflight).
 const OWN: &str = "x-throng";
-/// Everything that the page needs is in it.
+/// The page contains everything that it needs, so nothing else may be loaded.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Who may have what.
+/// The rules for access.
 #[derive(Clone)]
 pub(crate) struct Access {
-    /// The token; none: this machine only.
+    /// The token; without it, only this machine has access.
     pub(crate) opens: Option<Opens>,
-    /// Whether the page itself is at a path: it is the same for everybody, and what it shows comes by the other paths.
+    /// Whether a path is that of the page, which contains no data and therefore needs no token.
     pub(crate) is_page: fn(&str) -> bool,
 }
 
-/// Passes authorised requests.
+/// Middleware that passes authorised requests.
 pub(crate) async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
     let Access { opens, is_page } = access;
     let is_page = is_page(request.uri().path());
     let refused = |status, why: &'static str| (status, why).into_response();
     let headers = request.headers();
     match &opens {
-        // Without a secret it is for this machine: a name that only now leads here belongs to another page.
+        // Without a token, only loopback names are accepted: any other name may have been pointed to this machine by a foreign page.
         None if is_local(headers) => {}
         None => return refused(StatusCode::FORBIDDEN, "use 127.0.0.1 or localhost as the host\n"),
         Some(opens) => match in_address(&request).filter(|_| is_page) {
@@ -56,7 +56,7 @@ pub(crate) async fn guard(State(access): State<Access>, request: Request, next: 
     response
 }
 
-/// Passes what the page itself sends.
+/// Middleware that passes requests from throng's page.
 pub(crate) async fn own(request: Request, next: Next) -> Response {
     if !request.headers().contains_key(OWN) {
         return (StatusCode::FORBIDDEN, "missing header X-Throng: 1\n").into_response();
@@ -64,7 +64,7 @@ pub(crate) async fn own(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// What a page of ours may do, and who may keep it.
+/// Sets the headers of a page: what it may load, and that it must not be cached.
 pub fn page_headers(headers: &mut HeaderMap) {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -72,13 +72,13 @@ pub fn page_headers(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// The secret, where a person typed it.
+/// The token in the query, if a user typed it there.
 fn in_address(request: &Request) -> Option<&str> {
     request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// In the fragment, which a browser does not send. A cookie would be sent to every port of this host, including the
-/// target's (RFC 6265 section 8.5).
+/// Redirects to the page with the token in the fragment, which a browser does not send. A cookie would be sent to every port of this
+/// host, including the target's (RFC 6265, section 8.5).
 fn moved(path: &str, secret: &str) -> Response {
     let headers = [(LOCATION, format!("{path}#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
     (StatusCode::SEE_OTHER, headers).into_response()

@@ -1,41 +1,41 @@
-//! A change of a run, as the page of a dashboard and clients of a coordinator's API send it.
+//! A change of a run in progress, as the live page and clients of the API send it.
 
 use samples::Command;
 use serde::Deserialize;
 use serde_json::Value;
 use units::Count;
 
-/// Millionths of a load.
+/// The full load, in millionths.
 const ALL: u32 = 1_000_000;
 
-/// What a request asks for: exactly one of these.
+/// The body of a request; exactly one of the fields must be set.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
-    /// `"pause"`, resume, up, down, drain or stop.
+    /// `"pause"`, `"resume"`, `"up"`, `"down"`, `"drain"` or `"stop"`.
     pub ask: Option<Value>,
-    /// A share of the plan's load: 0.5 or `"50%"`.
+    /// A share of the planned load: 0.5 or `"50%"`.
     pub load: Option<Value>,
-    /// A number of its connections: 20000 or `"20k"`.
+    /// A number of connections: 20000 or `"20k"`.
     pub connections: Option<Value>,
 }
 
 impl Change {
-    /// What to use instead of what is wrong.
+    /// The fix in messages.
     pub const FIX: &str = "use {\"ask\": \"pause\"}, resume, up, down, drain or stop; {\"load\": \"50%\"}; or {\"connections\": 20000}";
 
-    /// Reads the body of a request.
+    /// Parses the body of a request.
     ///
     /// # Errors
-    /// It is none; with the fix.
+    /// The body is not a change; the message contains the fix.
     pub fn read(body: &[u8]) -> Result<Change, String> {
         serde_json::from_slice(body).map_err(|_| format!("not a change of a run; {}", Change::FIX))
     }
 
-    /// The command that it is for a run of this many connections; 0: they come and go, or it has not begun.
+    /// The command for a run with `planned` connections; 0 if they come and go, or the run has not begun.
     ///
     /// # Errors
-    /// It is none, or beyond the plan's load; with the range, or the fix.
+    /// The change is invalid, or beyond the planned load; the message contains the range or the fix.
     pub fn command(self, planned: u64) -> Result<Command, String> {
         let Change { ask, load, connections } = self;
         match (ask, load, connections) {
@@ -56,14 +56,14 @@ fn wrong(why: &str) -> String {
     format!("{why}; {}", Change::FIX)
 }
 
-/// `"pause"`; also `{"load": 250000}`, the load in millionths, as dashboards once took it.
+/// Parses a command such as `"pause"`. Also accepts `{"load": 250000}`, a load in millionths, as earlier dashboards sent it.
 fn command(ask: &Value, planned: u64) -> Result<Command, String> {
     if let Some(load) = ask.get("load")
         && let Some(n) = load.as_f64()
     {
         return millionths(n, load, planned);
     }
-    // One with a value is not asked for by its name.
+    // Commands with a value cannot be requested by name.
     let command = Command::deserialize(ask).ok().filter(|_| ask.is_string());
     command.ok_or_else(|| wrong(&format!("ask: {ask} is not a command")))
 }
@@ -81,7 +81,7 @@ fn millionths(n: f64, typed: &Value, planned: u64) -> Result<Command, String> {
     ))
 }
 
-/// `"50%"`, or 0.5.
+/// Parses a share: `"50%"` or 0.5.
 fn share(value: &Value) -> Option<f64> {
     let share = match value {
         Value::String(text) => text.strip_suffix('%')?.parse::<f64>().ok()? / 100.0,

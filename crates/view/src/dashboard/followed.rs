@@ -1,4 +1,4 @@
-//! A run that others follow, from any point in time, and that takes their commands.
+//! A run that can be followed from any point in time, and accepts commands from its followers.
 
 use std::{
     borrow::Cow,
@@ -17,18 +17,19 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::report::Report;
 
-/// Seconds that may wait for the page's thread, and for a follower: then it starts again with the whole run so far.
+/// Capacity of the queues to the page's thread and to each follower, in seconds. A follower that falls behind reconnects and gets the
+/// whole run so far.
 const WAITING: usize = 60;
-/// An event without data is none (HTML, 9.2.6).
+/// The data of an event without content; browsers ignore events with empty data (HTML, 9.2.6).
 const NOTHING: &str = "null";
-/// Commands that may wait for the run, which checks many times a second.
+/// Maximum number of commands that wait for the run, which checks for them many times a second.
 pub(super) const MAX_COMMANDS: usize = 16;
 
-/// The run as its followers have it. Clones are the same one.
+/// The run as its followers receive it. Clones refer to the same run.
 #[derive(Clone)]
 pub struct Followed(Arc<Room>);
 
-/// The sink that feeds it. Its end is the end of the run.
+/// The sink that feeds it. Dropping it ends the run for all followers.
 pub struct Feed {
     events: mpsc::Sender<RunEvent>,
     commands: Receiver<Command>,
@@ -38,7 +39,7 @@ pub struct Feed {
 enum RunEvent {
     Begun(Box<Header>),
     Tick(Box<TickRecord<'static>>),
-    /// What came late of a tick.
+    /// Measurements of a tick that arrived late.
     Late(Box<TickRecord<'static>>),
     Over(Box<Summary>),
 }
@@ -48,7 +49,7 @@ type SseEvent = (&'static str, Arc<str>);
 
 /// State shared by all followers.
 struct Room {
-    /// The run so far, and its followers: under one lock, so that no event is missed or sent twice.
+    /// The run so far and its followers, under one lock, so that no event is missed or sent twice.
     stage: Mutex<Stage>,
     commands: SyncSender<Command>,
 }
@@ -60,7 +61,7 @@ struct Stage {
 }
 
 impl Followed {
-    /// A run that is about to start, the sink that feeds it, and what carries events from there: to be spawned.
+    /// A run that is about to start, the sink that feeds it, and the future that forwards its events, which the caller must spawn.
     pub fn new(run: RunRecord) -> (Followed, Feed, impl Future<Output = ()> + Send + 'static) {
         let (sender, commands) = sync_channel(MAX_COMMANDS);
         let (events, events_in) = mpsc::channel(WAITING);
@@ -76,12 +77,12 @@ impl Followed {
         Followed(Arc::new(Room { stage, commands: sync_channel(0).0 }))
     }
 
-    /// Sends the run a command; false if it has ended, or has many to look at.
+    /// Sends a command to the run; false if the run has ended, or too many commands are waiting.
     pub fn command(&self, command: Command) -> bool {
         self.0.commands.try_send(command).is_ok()
     }
 
-    /// What was known before its first tick; none before it has begun.
+    /// What was known before the first tick; `None` before the run has begun.
     pub fn header(&self) -> Option<Header> {
         let stage = self.0.stage.lock();
         stage.has_begun.then(|| stage.report.header().clone())
@@ -92,7 +93,7 @@ impl Followed {
         self.0.stage.lock().report.clone()
     }
 
-    /// All until now, and then whatever comes: `run`, `tick`, `late`, `summary`, `end`.
+    /// The run so far, followed by new events: `run`, `tick`, `late`, `summary`, `end`.
     pub fn events(&self) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
         let (now, receiver) = {
             let stage = self.0.stage.lock();
@@ -102,7 +103,7 @@ impl Followed {
         let over = stream::iter(receiver.is_none().then(|| ("end", NOTHING.into())));
         let later = stream::unfold(receiver, async |receiver| {
             let mut receiver = receiver?;
-            // A follower that is too slow is disconnected: the page reconnects, and gets the run so far.
+            // A follower that is too slow is disconnected; its page reconnects and gets the run so far.
             let next = receiver.recv().await.ok()?;
             Some((next, Some(receiver)))
         });
@@ -113,7 +114,7 @@ impl Followed {
 }
 
 impl Feed {
-    /// The page's thread has a minute to take it; what it does not, pages do not have, and the store does.
+    /// If the queue is full, the event is dropped: pages lack it, but the store does not.
     fn send(&self, event: RunEvent) {
         let _ = self.events.try_send(event);
     }
@@ -142,7 +143,7 @@ impl Sink for Feed {
     }
 }
 
-/// Takes events of the run until the end, and forwards them.
+/// Forwards the events of the run to its followers until the end.
 async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
     while let Some(event) = events.recv().await {
         let mut stage = room.stage.lock();
@@ -176,7 +177,7 @@ async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
 impl Stage {
     fn send(&self, (name, data): (&'static str, String)) {
         if let Some(followers) = &self.followers {
-            // Without followers it is not sent.
+            // Fails harmlessly if there are no followers.
             let _ = followers.send((name, data.into()));
         }
     }

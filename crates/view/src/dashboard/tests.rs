@@ -35,7 +35,7 @@ fn check(at: SocketAddr, (request, headers, body): (&str, &str, &str), status: u
     assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers} {body}: {response}");
 }
 
-/// A follower: reads event by event.
+/// A follower, which reads one event at a time.
 struct Follower(BufReader<TcpStream>);
 
 impl Follower {
@@ -62,7 +62,7 @@ impl Follower {
         }
     }
 
-    /// Responses in a run's ticks.
+    /// The number of responses in each tick of a run.
     fn responses(&mut self, event: &str) -> Vec<u64> {
         let (name, data) = self.next();
         assert_eq!(name, event);
@@ -92,7 +92,7 @@ fn a_new_follower_gets_the_run_so_far() {
         let [one, other] = [&mut first, &mut second].map(|follower| follower.responses("tick"));
         assert_eq!((one, vec![tick.counts.answered]), (other.clone(), other));
     }
-    // What comes late changes a second that was shown, for all, and for those that join later.
+    // Late values change a second that was shown, for all followers and for later ones.
     let (mut late, _) = seen(2);
     late.counts.answered = 70;
     feed.late(&late);
@@ -127,7 +127,7 @@ fn commands_reach_the_run_in_order() {
         check(at, ("POST /control", own, wrong), 400);
     }
     assert_eq!(feed.ask(), None);
-    // As the API of runs has it, once it is known how many connections there are.
+    // As in the API of runs, once the number of connections is known.
     check(at, ("POST /control", own, "{\"load\":0.25}"), 204);
     check(at, ("POST /control", own, "{\"connections\":1}"), 400);
     let mut follower = Follower::join(at);
@@ -189,10 +189,10 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     ] {
         check(at, (request, headers, "{\"ask\":\"stop\"}"), 401);
     }
-    // The address hands it to where the browser keeps it to itself.
+    // The token is moved from the query to the fragment, which the browser does not send.
     let shown = fetch(at, "GET /?a=b&token=secret", "Host: far.example\r\n", "").to_lowercase();
     assert!(shown.starts_with("http/1.1 303 ") && shown.contains("location: /#token=secret\r\n"), "{shown}");
-    // The page has nothing of the run in it.
+    // The page contains no data of the run.
     let page = fetch(at, "GET /", "Host: far.example\r\n", "");
     assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with(LIVE_PAGE), "{page}");
     let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
@@ -205,7 +205,7 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     }
 }
 
-/// The page is public: a peer that had nothing else has no slot that the owner of the token needs.
+/// The page is public, so a client that only got the page does not keep a slot from the token's owner.
 #[test]
 fn the_page_alone_is_worth_no_place() {
     let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
@@ -225,7 +225,7 @@ fn the_page_alone_is_worth_no_place() {
 #[test]
 fn an_end_does_not_wait_long_for_clients() {
     let (dashboard, feed, at) = start(None);
-    // A peer that does not read, and one that has not sent a request.
+    // Clients that do not read, or have not sent a request.
     let _silent = [TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap()];
     let (clock, follower) = (units::Clock::start(), Follower::join(at));
     dashboard.end(feed);

@@ -1,4 +1,5 @@
-//! The curve of a search in a terminal: latency over load in blocks, with the errors and the target's CPU of each load below.
+//! The curve of a search for a terminal: latency over load in block characters, with the errors and the target's CPU for each load
+//! below.
 
 use std::collections::BTreeSet;
 
@@ -10,28 +11,28 @@ use crate::{
     terminal::curve::{Column, lines},
 };
 
-/// Columns of a terminal that it fits in.
+/// Maximum width in columns.
 const WIDTH: usize = 80;
-/// Lines of blocks.
+/// Height of the curve in rows.
 const ROWS: u16 = 4;
-/// Between two loads.
+/// Columns between two loads.
 const GAP: usize = 2;
-/// Fewer loads with a latency are no curve.
+/// Minimum number of loads with a latency.
 const FEWEST: usize = 3;
-/// The longest unit that names the row of loads.
+/// Maximum length of a unit that names the row of loads.
 const LONGEST: usize = 14;
 
-/// A figure of a step; none where it was not measured.
+/// Reads a figure from a step; `None` if it was not measured.
 type Figure = fn(&Point) -> Option<f64>;
 
-/// The times that a step has, named like the figures of thresholds: the first of those that most loads have is drawn.
+/// The latencies of a step, named like the figures of thresholds. The first one that most loads have is drawn.
 const TIMES: [(&str, Figure); 3] = [
     ("latency p99", |point| point.latency_p99_us),
     ("probe.held p99", |point| point.probe_p99_us),
     ("connect p99", |point| point.connect_p99_us),
 ];
 
-/// A load: its last step, none where it is a result that was not tried; and how its steps ended.
+/// A load with its last step (`None` if it is a result that was not tried), and the outcome of its steps.
 struct Load<'a> {
     load: u64,
     step: Option<&'a Point>,
@@ -44,7 +45,7 @@ impl Load<'_> {
     }
 }
 
-/// Up to ten lines of up to 80 columns; empty where fewer than three loads have a latency.
+/// The curve, up to ten lines of 80 columns; empty if fewer than three loads have a latency.
 pub(super) fn curve(found: &FindSummary) -> String {
     let mut loads = loads(found);
     let count = |(_, of): &(&str, Figure)| loads.iter().filter(|load| load.figure(*of).is_some()).count();
@@ -61,7 +62,7 @@ pub(super) fn curve(found: &FindSummary) -> String {
     }
 }
 
-/// The loads that were tried, and the result, ascending.
+/// The loads that were tried and the result, ascending.
 fn loads(found: &FindSummary) -> Vec<Load<'_>> {
     let max = (found.outcome == FindOutcome::Found).then_some(found.max);
     let all: BTreeSet<u64> = found.curve.iter().map(|point| point.load).chain(max).collect();
@@ -79,7 +80,8 @@ fn loads(found: &FindSummary) -> Vec<Load<'_>> {
     all.into_iter().map(load).collect()
 }
 
-/// Leaves out the load that is closest to its neighbours, but neither an end of the curve nor one that the result names. False: there is none.
+/// Removes the load that is closest to its neighbours, but neither the first or last one nor one that the result names; returns false
+/// if there is none.
 fn has_thinned(loads: &mut Vec<Load>, found: &FindSummary) -> bool {
     let is_named = |load: u64| load == found.max || Some(load) == found.failed;
     let distance = |at: &usize| loads[at + 1].load as f64 / loads[at - 1].load.max(1) as f64;
@@ -88,7 +90,7 @@ fn has_thinned(loads: &mut Vec<Load>, found: &FindSummary) -> bool {
     closest.map(|at| loads.remove(at)).is_some()
 }
 
-/// Below the blocks: the name of each row, and its cells.
+/// The rows below the curve: name, and a cell for each load.
 fn rows(loads: &[Load], unit: &str, (name, of): (&'static str, Figure)) -> Vec<(String, Vec<String>)> {
     let each = |cell: &dyn Fn(&Load) -> String| loads.iter().map(cell).collect::<Vec<_>>();
     let figures = |shown: &dyn Fn(&Point) -> Option<String>| {
@@ -111,7 +113,7 @@ fn rows(loads: &[Load], unit: &str, (name, of): (&'static str, Figure)) -> Vec<(
     rows.into_iter().filter(is_known).map(|(name, cells)| (name.to_owned(), cells)).collect()
 }
 
-/// Those of the names, and of the cells with the gap before each.
+/// The width of the names, and of the cells with the gap before each.
 fn widths(rows: &[(String, Vec<String>)]) -> [usize; 2] {
     let most = |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| text.chars().count()).max();
     let name = most(&mut rows.iter().map(|(name, _)| name)).unwrap_or(0);

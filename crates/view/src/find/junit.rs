@@ -1,4 +1,4 @@
-//! A search as JUnit's XML: the search is a test case, and so is each step.
+//! A search in JUnit's XML format. The search is a test case, and so is each step.
 
 use samples::{FindOutcome, FindSummary, Point};
 use serde_json::json;
@@ -7,7 +7,7 @@ use units::{Count, Date};
 use super::{find_text, load_of, sentence};
 use crate::junit::{Case, Outcome, Suite};
 
-/// The document of a search that began then. The suite has its outcome and its bracket as properties.
+/// The document for a search; `began` is the date of its start. The outcome and the bracketing loads are properties of the suite.
 pub fn find_junit(found: &FindSummary, began: Date) -> String {
     let mut steps: Vec<&Point> = found.curve.iter().collect();
     steps.sort_by_key(|point| point.step);
@@ -22,7 +22,7 @@ pub fn find_junit(found: &FindSummary, began: Date) -> String {
     .document()
 }
 
-/// What was found: `max` passed, `failed` did not.
+/// The result as properties: `max` is the largest load that passed, `failed` the smallest that did not.
 fn properties(found: &FindSummary) -> Vec<(&'static str, String)> {
     let known = [
         ("by", Some(found.by.to_string())),
@@ -38,7 +38,8 @@ fn properties(found: &FindSummary) -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The whole search, as its exit status judges it; its time is that of its steps.
+/// The search as a test case, with the outcome that determines its exit status. Its duration is 0, because the suite adds up the
+/// steps' durations.
 fn search(found: &FindSummary) -> Case {
     let outcome = match found.outcome {
         _ if found.interrupted || found.invalid => Outcome::Error(sentence(found)),
@@ -48,7 +49,8 @@ fn search(found: &FindSummary) -> Case {
     Case { name: format!("search by {}", found.by), time_s: 0.0, outcome }
 }
 
-/// One step. That a load does not pass is what is searched for, and fails no test: such a step is skipped, with its reasons.
+/// A step as a test case. A load that does not pass is part of the search and not a failure, so its step is skipped, with the
+/// reasons.
 fn step(point: &Point, unit: &str) -> Case {
     let did_not = if point.invalid { "invalid" } else { "did not pass" };
     let outcome = match point.pass {

@@ -36,7 +36,7 @@ fn the_result_is_one_sentence() {
             "unsettled: 1,350 connections passed ± 850; 500 did not pass; the limit is not known{SETTLE}"
         ),
     );
-    // Nothing has failed, or nothing was measured at all, when the time was over.
+    // Nothing had failed, or nothing had been measured, when the time was over.
     for (max, passed) in [(0, "no load passed"), (2_000, "2,000 connections passed")] {
         let ended = Some("its time was over (--max-time)".to_owned());
         check(
@@ -116,7 +116,7 @@ fn each_figure_is_of_a_load_that_is_named() {
     let other = "580 of 600 requests/s answered";
     check(other, 600, &format!("{other}; {late}; {fix}"));
     check(other, 1_000, &format!("{other}; at 1,000: {late}; {fix}"));
-    // The same cause, with the figures of another load.
+    // The same cause with figures of another load.
     let later = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
     check(later, 1_000, &format!("{later}; at 1,000: {late}; {fix}"));
 }
@@ -136,7 +136,7 @@ fn the_baseline_is_shown_and_a_slow_one_is_warned_of() {
     let slow = text(300_000.0, 1_500_000.0);
     assert!(slow.contains("\nwarning: the target is already slow at the baseline; "), "{slow}");
     assert!(slow.ends_with(end), "{slow}");
-    // Of one load it is not known whether it is the load that makes the target slow.
+    // With only one load it is not known whether the load makes the target slow.
     let only = "only this load was measured, so there is no baseline for its latency";
     let slow = of(&[5, 5], 300_000.0, 1_500_000.0);
     assert!(slow.ends_with(&format!("\n{only}\n{end}")) && !slow.contains("warning"), "{slow}");
@@ -353,7 +353,7 @@ fn one_is_singular() {
     check(1, "population.chat.connections", "1 population.chat.connections");
 }
 
-/// A load that was tried, with this p99 in milliseconds and this share of errors.
+/// A step at a load, with this p99 in milliseconds and this share of errors.
 fn step(load: u64, pass: bool, p99_ms: f64, errors: f64) -> Point {
     let times = (Some(p99_ms * 1e3), Some(errors));
     Point { load, pass, latency_p99_us: times.0, errors: times.1, ..Point::default() }
@@ -370,7 +370,7 @@ fn the_curve_is_drawn_with_its_knee() {
     let curve = vec![
         cpu(0.02, 0.021, step(31, true, 2.0, 0.0)),
         Point { step: 4, ..cpu(0.5, 0.30, step(400, true, 2.4, 0.0)) },
-        // What was measured last is shown.
+        // The last measurement at a load is shown.
         Point { step: 2, ..cpu(0.6, 0.31, step(400, true, 9.9, 0.0)) },
         cpu(1.25, 0.64, step(800, true, 80.0, 0.0)),
         Point { invalid: true, ..step(810, false, 85.0, 0.0) },
@@ -423,7 +423,7 @@ fn a_result_that_was_not_tried_is_in_the_curve_and_no_curve_has_fewer_than_three
     assert_eq!(text(&steps[..2], 20), "max 20 ± 1 connections; the limit is not known\n");
     assert_eq!(row(text(&steps, 25), "result"), "pass pass max fail");
     assert_eq!(row(text(&steps, 25), "errors"), "0 % 0 % - 0 %");
-    // Connections that are only held have no latency but the probe's.
+    // Connections that are only held have no latency except that of the probe.
     let probed = |point: &Point| Point { latency_p99_us: None, probe_p99_us: Some(5e3), ..point.clone() };
     let curve: Vec<Point> = steps.iter().map(probed).chain([step(40, false, 9.0, 0.0)]).collect();
     assert_eq!(row(text(&curve, 20), "probe.held p99"), "p99 5.0 ms 5.0 ms 5.0 ms -");

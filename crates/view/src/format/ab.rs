@@ -1,4 +1,4 @@
-//! In the form of ApacheBench 2.3.
+//! The report of ApacheBench 2.3.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use samples::{Kind, Latency, Stage, Summary};
 
 use super::{Place, Whole, is_of_connect, per_s};
 
-/// The percentages that ab reports.
+/// The percentages for which ab reports times.
 const SHARES: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
-/// ab's report.
+/// Formats ab's report.
 pub fn ab(s: &Summary, whole: &Whole) -> String {
     let Place { host, port, path } = Place::of(&s.target);
     let counts = &whole.totals.counts;
@@ -108,20 +108,20 @@ fn whole_ms(s: f64) -> u64 {
     (s * 1e3).round() as u64
 }
 
-/// Minimum, mean, deviation, median, maximum; seconds.
+/// Minimum, mean, standard deviation, median and maximum, in seconds.
 fn figures(times: &Latency) -> [f64; 5] {
     let [min, median, max] = [times.min(), times.quantile(0.5), times.max()].map(|t| t.secs_f64());
     [min, times.mean_s(), times.stdev_s(), median, max]
 }
 
-/// ab has a connect time for each request: zero where the connection was kept.
+/// The connect times as ab counts them: one per request, which is 0 if the connection was reused.
 struct Connects<'a> {
     dials: &'a Latency,
     requests: u64,
 }
 
 impl Connects<'_> {
-    /// A connection may have opened and never got a response.
+    /// Limited, because a connection may have been opened without ever getting a response.
     fn dials(&self) -> f64 {
         self.dials.count().min(self.requests) as f64
     }
@@ -190,7 +190,7 @@ mod tests {
         for (q, ms) in [(0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.91, 1.0), (0.95, 5.0), (1.0, 10.0)] {
             close(kept.quantile_s(q) * 1e3, ms);
         }
-        // Of 90 zeros and 1 to 10: the mean is 0.55, that of the squares 3.85.
+        // For 90 zeros and the numbers 1 to 10, the mean is 0.55 and the mean of the squares 3.85.
         close(kept.mean_and_stdev_s().0, 0.55e-3);
         close(kept.mean_and_stdev_s().1, (3.85f64 - 0.3025).sqrt() * 1e-3);
         let new = Connects { dials: &dials, requests: 10 };

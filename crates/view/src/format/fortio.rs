@@ -1,4 +1,4 @@
-//! In the form of `fortio load` (1.60).
+//! The report of `fortio load` (1.60).
 
 use std::fmt::Write;
 
@@ -11,17 +11,18 @@ mod number;
 
 use number::{general, shortest, span};
 
-/// Ends of fortio's ranges, milliseconds, up to the last but one, which has no end.
+/// Upper ends of fortio's ranges in milliseconds, except for the last range, which has no end.
 const RANGES_MS: &[u64] = &[
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20, 25, 30, 35, 40, 45, 50, 60, 70, 80, 90, 100, 200,
     300, 400, 500, 750, 1_000, 2_000, 3_000, 4_000, 5_000, 7_500, 10_000, 20_000, 30_000, 40_000, 50_000,
     75_000, 100_000,
 ];
 
-/// fortio's report. A thread is a connection; the percentiles are those of our histogram, not interpolated in a range.
+/// Formats fortio's report. A connection counts as a thread. Percentiles are those of throng's histogram, not interpolated within a
+/// range.
 pub fn fortio(s: &Summary, whole: &Whole) -> String {
     let (connections, threads) = (s.connections.wanted, s.threads);
-    // As requested: the small excess is in the line after it.
+    // The requested duration; the next line contains the actual one, which is slightly longer.
     let wanted = span((s.duration_s * 10.0).floor() / 10.0);
     let counts = &whole.totals.counts;
     let lost = whole.faults(is_of_connect) + counts.failed_requests + counts.unanswered;
@@ -54,7 +55,7 @@ pub fn fortio(s: &Summary, whole: &Whole) -> String {
     out
 }
 
-/// The times of errors are not separate; their number is.
+/// The number of errors; their times are not known separately.
 fn errors(n: u64) -> String {
     if n == 0 {
         return "Error cases : no data\n".to_owned();
@@ -74,7 +75,7 @@ fn connects(s: &Summary, whole: &Whole) -> String {
     )
 }
 
-/// Responses by status, and requests without one as −1.
+/// Responses by status, with −1 for requests without a response.
 fn codes(s: &Summary, lost: u64, calls: u64) -> String {
     let lost = (lost > 0).then_some((-1, lost));
     let responses = s.requests.status.iter().map(|(code, n)| (i32::from(*code), *n));
@@ -85,7 +86,7 @@ fn codes(s: &Summary, lost: u64, calls: u64) -> String {
     lines.collect()
 }
 
-/// The figures of a line about times, seconds.
+/// The figures of a line about times, in seconds.
 fn times(times: &Latency) -> String {
     let second = |t: Nanos| shortest(t.secs_f64());
     figures(
@@ -97,7 +98,7 @@ fn times(times: &Latency) -> String {
     )
 }
 
-/// The same about sizes, bytes.
+/// The figures of a line about sizes, in bytes.
 fn sizes(sizes: &Moments) -> String {
     let extremes = (sizes.min().to_string(), sizes.max().to_string());
     figures(sizes.count(), sizes.mean(), sizes.stdev(), extremes, sizes.sum() as f64)
@@ -111,7 +112,7 @@ fn figures(count: u64, mean: f64, stdev: f64, (min, max): (String, String), sum:
     format!("count {count} avg {mean} +/- {stdev} min {min} max {max} sum {sum}")
 }
 
-/// Those ranges that anything lies in, and the percentiles.
+/// The ranges that contain values, and the percentiles.
 fn ranges(times: &Latency) -> String {
     if times.count() == 0 {
         return String::new();
@@ -183,7 +184,7 @@ mod tests {
     fn a_request_without_a_response_is_a_call_too() {
         let (summary, whole) = made_up::wrong();
         let out = fortio(&summary, &whole);
-        // 960 of 200, 40 of 500, and 45 without a response.
+        // 960 responses with status 200, 40 with 500, and 45 requests without a response.
         for line in [
             "Code  -1 : 45 (4.3 %)",
             "Code 200 : 960 (91.9 %)",

@@ -1,10 +1,10 @@
-//! In the form of httperf 0.9.
+//! The report of httperf 0.9.
 
 use samples::{Kind, Moments, Stage, Summary};
 
 use super::{Place, Whole, per_s, percent};
 
-/// httperf's report.
+/// Formats httperf's report.
 pub fn httperf(s: &Summary, whole: &Whole) -> String {
     let Place { host, port, path } = Place::of(&s.target);
     let counts = &whole.totals.counts;
@@ -26,7 +26,7 @@ pub fn httperf(s: &Summary, whole: &Whole) -> String {
         per_s(dialled as f64, s),
         ms_each(s, dialled),
         s.connections.peak,
-        // Little's law: what was open over time, by those that opened.
+        // Mean lifetime by Little's law: open connections integrated over time, divided by the number opened.
         whole.totals.open_ns as f64 / 1e6 / whole.opened().max(1) as f64,
         whole.totals.connect.mean_s() * 1e3,
     );
@@ -72,7 +72,7 @@ fn replies(s: &Summary, whole: &Whole) -> String {
     )
 }
 
-/// Of few samples, estimated for all that might have been taken: divided by n − 1.
+/// Standard deviation estimated from a sample, that is with n − 1 as the divisor.
 fn sample_stdev(m: &Moments) -> f64 {
     let n = m.count() as f64;
     if n < 2.0 { 0.0 } else { m.stdev() * (n / (n - 1.0)).sqrt() }
@@ -97,12 +97,12 @@ fn machine(s: &Summary, whole: &Whole) -> String {
 fn errors(whole: &Whole) -> String {
     let of = |kinds: &[Kind]| whole.faults(|f| kinds.contains(&f.kind));
     let timeouts = of(&[Kind::Timeout]) + whole.unanswered();
-    // A stream that the target refuses (REFUSED_STREAM) is of an open connection: none of httperf's kinds.
+    // A refused stream (REFUSED_STREAM) belongs to an open connection, for which httperf has no kind of error.
     let refused = whole.faults(|f| f.kind == Kind::Refused && f.stage == Stage::Dial);
     let lost = of(&[Kind::Reset, Kind::Closed, Kind::Truncated]);
     let files = of(&[Kind::OpenFiles]);
     let addresses = of(&[Kind::AddressInUse]);
-    // httperf does not judge responses.
+    // httperf does not check the contents of responses.
     let total = whole.faults(|f| !f.kind.is_wrong_response()) + whole.unanswered();
     let other = total - timeouts - refused - lost - files - addresses;
     format!(

@@ -1,11 +1,11 @@
-//! Runs that never were, for the tests of all forms.
+//! Invented runs for the tests of all formats.
 
 use samples::{Connections, Fault, Figures, Generator, Kind, Phase, Samples, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 use super::Whole;
 
-/// A run that did nothing, in no time.
+/// A run in which nothing happened, of duration 0.
 pub(crate) fn nothing() -> Summary {
     let figures = Figures {
         target: "http://127.0.0.1:8000/hello?length=12".to_owned(),
@@ -16,15 +16,15 @@ pub(crate) fn nothing() -> Summary {
     Summary { figures, ..Summary::default() }
 }
 
-/// At full load for this many seconds, after a ramp of as many.
+/// A run with this time at full load and in total, in seconds.
 fn lasted(duration_s: f64, elapsed_s: f64) -> Summary {
     let mut summary = nothing();
     (summary.duration_s, summary.elapsed_s) = (duration_s, elapsed_s);
     summary
 }
 
-/// Ten connections, 1,000 requests/s for 12 seconds, a response of 240 bytes each after 1.1 to 2.1 ms; the last one of each
-/// second after as many milliseconds.
+/// Ten connections with 1,000 requests/s for 12 seconds, and a response of 240 bytes to each after 1.1 to 2.1 ms. The last response
+/// of second n takes n milliseconds.
 pub(super) fn right() -> (Summary, Whole) {
     let mut whole = Whole::default();
     for second in 0..12 {
@@ -58,7 +58,7 @@ fn second_of_responses(second: u64) -> Tick {
         tick.answer_sizes.record(240);
     }
     for rate in [400.0, 480.0, 500.0, 520.0, 600.0] {
-        // Two shards; the second is a little slower.
+        // Two shards; the second is slightly slower.
         tick.shard_rates.record(rate);
         tick.shard_rates.record(rate - 5.0 * second as f64);
     }
@@ -69,7 +69,7 @@ fn second_of_responses(second: u64) -> Tick {
     tick
 }
 
-/// Many failures: 1,000 responses in ten seconds, 40 of them of status 500, 9 too short; 49 other faults.
+/// Many failures: 1,000 responses in ten seconds, among them 40 with status 500 and 9 that are too short; 49 other faults.
 pub(super) fn wrong() -> (Summary, Whole) {
     let mut tick = Tick { until: Nanos::from_secs(10), open: 5, ..Tick::default() };
     (tick.counts.opened, tick.counts.failed, tick.counts.answered) = (20, 7, 1000);
@@ -98,7 +98,7 @@ pub(super) fn wrong() -> (Summary, Whole) {
     (summary, whole)
 }
 
-/// Twelve requests, of which three had no response when it ended.
+/// Twelve requests, three of them without a response at the end.
 pub(super) fn unanswered() -> (Summary, Whole) {
     let mut tick = Tick { until: Nanos::from_secs(1), open: 1, ..Tick::default() };
     (tick.counts.opened, tick.counts.sent, tick.counts.answered, tick.counts.unanswered) = (1, 12, 9, 3);
@@ -109,7 +109,7 @@ pub(super) fn unanswered() -> (Summary, Whole) {
     (lasted(1.0, 1.0), whole)
 }
 
-/// Compares with the golden file of this name, whatever the version.
+/// Compares with a golden file, regardless of throng's version.
 pub(crate) fn check_golden(name: &str, text: &str) {
     let file = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     fixtures::check_golden(&file, &text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));

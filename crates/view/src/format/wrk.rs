@@ -1,4 +1,4 @@
-//! In the form of wrk 4.1 with `--latency`.
+//! The report of wrk 4.1 with `--latency`.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use samples::{Kind, Latency, Rates, Summary};
 
 use super::{Whole, is_of_connect, per_s, percent};
 
-/// wrk's report. A thread is a shard, a sample of its rate is one tick of 200 ms.
+/// Formats wrk's report. A shard counts as a thread, and a tick of 200 ms as a sample of its rate.
 pub fn wrk(s: &Summary, whole: &Whole) -> String {
     let mut out = format!(
         "Running {} test @ {}\n  {} threads and {} connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n",
@@ -37,14 +37,14 @@ pub fn wrk(s: &Summary, whole: &Whole) -> String {
     out
 }
 
-/// The lines that are there only when something went wrong.
+/// The lines that are present only if there were errors.
 fn errors(s: &Summary, whole: &Whole) -> String {
     let timeout = whole.faults(|f| f.kind == Kind::Timeout) + whole.unanswered();
     let connect = whole.faults(|f| is_of_connect(f) && f.kind != Kind::Timeout);
     let read = whole.faults(|f| !is_of_connect(f) && !f.kind.is_wrong_response() && f.kind != Kind::Timeout);
     let mut out = String::new();
     if connect + read + timeout > 0 {
-        // A send that fails is seen as the loss of its connection, which is of reading.
+        // A failed send is noticed as the loss of its connection, which is a read error.
         let _ = writeln!(out, "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}");
     }
     let refused: u64 = s.requests.status.range(400..).map(|(_, n)| n).sum();
@@ -54,7 +54,7 @@ fn errors(s: &Summary, whole: &Whole) -> String {
     out
 }
 
-/// Mean, deviation and extreme, and the share in hundredths that lies within one deviation of the mean.
+/// Mean, standard deviation, maximum, and the percentage within one standard deviation of the mean.
 struct Spread {
     mean: f64,
     stdev: f64,
@@ -91,14 +91,14 @@ fn row(name: &str, unit: fn(f64) -> String, spread: &Spread) -> String {
     format!("    {name:<10}{mean}{stdev}{max}{within:8.2}%\n")
 }
 
-/// Right-aligned so that a unit has two places, be it of two letters, one or none.
+/// Aligns to the right, with two columns for the unit whether it has two letters, one or none.
 fn column(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take_while(char::is_ascii_alphabetic).count().min(2);
     let behind = 2 - letters;
     format!("{text:>0$}{1:2$}", width - behind, "", behind)
 }
 
-/// wrk takes the next larger unit from this share of it on.
+/// Share of the next larger unit from which wrk uses that unit.
 const ENOUGH: f64 = 0.85;
 
 fn scaled(value: f64, step: f64, units: &[&str], digits: usize) -> String {

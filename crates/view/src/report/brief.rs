@@ -1,4 +1,4 @@
-//! A run in a few lines of Markdown: what a CI system shows of a job.
+//! A run in a few lines of Markdown, for the summary of a CI job.
 
 use samples::{RunRecord, Summary};
 use units::Count;
@@ -109,7 +109,7 @@ mod tests {
         assert!(text.contains("| errors | 0 % (0 of 17,757 requests failed) |"), "{text}");
     }
 
-    /// Also of a run that passed: the time may have been over before all of its connections came.
+    /// A run that passed may have such reasons, too: its time may have ended before all connections had arrived.
     #[test]
     fn reasons_that_are_no_thresholds_are_listed() {
         let reasons = ["threshold errors < 1% failed: 2 %", "ended after 2.0 s with 100 of 500 connections"];

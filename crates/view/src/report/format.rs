@@ -4,22 +4,22 @@ use std::slice;
 
 use super::{Report, report_html, report_json};
 
-/// What the report of a run is written as.
+/// The format of a report on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// One page that needs no network.
+    /// A page in one file that needs no network.
     Html,
-    /// For a ticket, or a pull request.
+    /// Markdown, for a ticket or a pull request.
     Markdown,
-    /// `throng.report/1`.
+    /// JSON of schema `throng.report/1`.
     Json,
 }
 
 impl ReportFormat {
-    /// By its name, which is the extension of its files: `html`, `md` or `json`.
+    /// The format with this name, which is also the extension of its files: `html`, `md` or `json`.
     ///
     /// # Errors
-    /// It is none of them; with the fix.
+    /// Another name; the message contains the fix.
     pub fn parse(text: &str) -> Result<ReportFormat, String> {
         match text {
             "html" => Ok(ReportFormat::Html),
@@ -38,7 +38,7 @@ impl ReportFormat {
         }
     }
 
-    /// The report of one run.
+    /// The report of one run in this format.
     pub fn text(self, report: &Report) -> String {
         let one = slice::from_ref(report);
         match self {

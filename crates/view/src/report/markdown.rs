@@ -1,4 +1,4 @@
-//! A run as Markdown: what a colleague reads in a ticket.
+//! The report of a run in Markdown, for a ticket or a pull request.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use crate::{
     summary::{error_rate, generator, reasons, statuses_text, throughput, time},
 };
 
-/// A table's cell if nothing was measured.
+/// The cell for a figure that was not measured.
 const NONE: &str = "–";
 
-/// Of a run without a summary: what its ticks have in all.
+/// The report. `total` returns the sum of the ticks, which is used if the run has no summary.
 pub(super) fn text(
     id: &str,
     run: &RunRecord,
@@ -37,7 +37,7 @@ pub(super) fn text(
     out
 }
 
-/// A run by its result and its target; without a verdict it has not come to its end.
+/// The title: result and target. Without a verdict, the run has not finished.
 pub(super) fn title(verdict: Option<Verdict>, target: &str) -> String {
     let how = match verdict {
         Some(Verdict::Pass) => "passed",
@@ -96,7 +96,7 @@ fn figures(s: &Summary, out: &mut String) {
     table("figure | value", "|---|---:|", rows, out);
 }
 
-/// A table; its head and its rows without the bars at their ends.
+/// Writes a table; heading and rows are given without the bars at their ends.
 pub(super) fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = String>, out: &mut String) {
     line(out, format_args!("| {head} |\n{rule}"));
     rows.into_iter().for_each(|row| line(out, format_args!("| {row} |")));
@@ -105,10 +105,10 @@ pub(super) fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = Strin
 
 /// The columns of a distribution.
 const TIMES: &str = "count | p50 | p90 | p95 | p99 | p99.9 | max | no response";
-/// How a name and a distribution are aligned.
+/// The alignment of a name and the columns of a distribution.
 const TIMES_RULE: &str = "|---|---:|---:|---:|---:|---:|---:|---:|---:|";
 
-/// Of a run that has not come to its end; nothing, where it has no tick.
+/// The figures of a run that has not finished; nothing if it has no tick.
 fn so_far(total: &Tick, out: &mut String) {
     if total.until <= total.from {
         return;
@@ -155,13 +155,13 @@ fn latencies(s: &Summary, out: &mut String) {
     distributions(&times, out);
 }
 
-/// Those of which anything had a time, or should have had one.
+/// The distributions that have values, or that lack some.
 fn distributions(times: &[(&str, Quantiles)], out: &mut String) {
     let seen = times.iter().filter(|(_, times)| times.count > 0 || times.censored.is_some());
     table(&format!("time | {TIMES}"), TIMES_RULE, seen.map(|(name, times)| times_row(name, times)), out);
 }
 
-/// A name, and a distribution: how many, the percentiles, and the share that these do not cover.
+/// The row of a distribution: name, number of values, percentiles, and the share that these do not cover.
 fn times_row(name: &str, times: &Quantiles) -> String {
     let at = |(us, share): (f64, f64)| match times.count {
         0 => NONE.to_owned(),
@@ -180,7 +180,7 @@ fn times_row(name: &str, times: &Quantiles) -> String {
     format!("{name} | {} | {p50} | {p90} | {p95} | {p99} | {p999} | {max} | {without}", Count(times.count))
 }
 
-/// Each population and each step separately, if there are several of either.
+/// The distributions of each population and each step, if there are several of either.
 fn populations(s: &Summary, out: &mut String) {
     if s.populations.len() < 2 && s.populations.values().all(|own| own.steps.is_empty()) {
         return;
@@ -257,7 +257,7 @@ fn plan(id: &str, run: &RunRecord, out: &mut String) {
     }
 }
 
-/// The command that repeats the run, its seed included.
+/// The command that repeats the run with the same seed.
 pub(super) fn command(run: &RunRecord, seed: u64) -> String {
     let args: Vec<String> = run.words.iter().map(|arg| units::shell_word(arg)).collect();
     let has_seed = run.words.iter().any(|arg| arg == "--seed" || arg.starts_with("--seed="));
@@ -265,12 +265,12 @@ pub(super) fn command(run: &RunRecord, seed: u64) -> String {
     format!("throng {}{seed}", args.join(" "))
 }
 
-/// As code, on one line.
+/// Inline code; line breaks are replaced.
 pub(super) fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'").replace('\n', " "))
 }
 
-/// In a fence that nothing in it can end (CommonMark, 4.5).
+/// A fenced code block whose fence is longer than any in the text (CommonMark, 4.5).
 pub(super) fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

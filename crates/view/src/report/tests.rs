@@ -5,7 +5,7 @@ use samples::{
 };
 use units::Date;
 
-/// What is in a page.
+/// The data inside a page.
 fn data_of(html: &str) -> Value {
     let (before, rest) =
         html.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
@@ -36,7 +36,7 @@ fn a_search_has_a_page_without_runs() {
     assert_eq!(serde_json::from_str::<Value>(&search_report_json(&found, began)).unwrap(), data);
 }
 
-/// A run of three seconds, as its report has gathered it.
+/// A report on a run of three seconds.
 fn report(target: &str) -> Report {
     let run = RunRecord {
         version: "1.2.3".to_owned(),
@@ -88,7 +88,7 @@ fn summary() -> Summary {
         censored: Some(Censored { count: 6, share: 0.001, p99: Some(2_991.0), ..Censored::default() }),
         ..Quantiles::default()
     };
-    // Not one dial of the ramp that had an end.
+    // Not one dial of the ramp was completed.
     s.connect_us.censored = Some(Censored { count: 3, share: 1.0, ..Censored::default() });
     let login = StepSummary { latency_us: s.latency_us, ..StepSummary::default() };
     let figures = Figures { latency_us: s.latency_us, ..Figures::default() };
@@ -138,7 +138,7 @@ fn a_run_without_an_end_is_announced() {
     let text = report("http://t/").markdown();
     assert!(text.starts_with("# Load test unfinished: `http://t/`\n"), "{text}");
     assert!(text.contains("throng run http://t/ --message 'it'\\''s <b>' --seed 7\n"), "{text}");
-    // As far as its ticks go.
+    // The figures of the ticks so far.
     for row in ["| responses | 5,994 |", "| connections open at the end | 33 |"] {
         assert!(text.contains(row), "{row}: {text}");
     }
@@ -159,7 +159,7 @@ fn a_fault_has_its_detail() {
     assert!(text.contains("| target | exchange | bad-answer (malformed chunk) | 1,200 |"), "{text}");
 }
 
-/// GitHub shows no table whose lines differ in how many cells they have.
+/// GitHub does not show a table whose lines have different numbers of cells.
 #[test]
 fn tables_have_as_many_cells_in_each_line() {
     let mut report = report("http://t/");
@@ -206,13 +206,13 @@ fn several_runs_are_one_report() {
     assert!(data["runs"][0]["summary"].is_null());
 }
 
-/// From 0 to 1.
+/// A uniform random number from 0 to 1.
 fn uniform(state: &mut u64) -> f64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Times as a busy server has them: log-normal about a median, by the twelve-numbers rule (Irwin-Hall).
+/// Latencies as of a busy server: log-normal around a median; the normal numbers are sums of twelve uniform ones (Irwin-Hall).
 fn busy(times: &mut samples::Latency, n: u64, median_us: f64, state: &mut u64) {
     for _ in 0..n {
         let normal = (0..12).map(|_| uniform(state)).sum::<f64>() - 6.0;
@@ -225,7 +225,7 @@ fn an_hour_of_a_million_connections_is_a_small_file() {
     let (_, samples) = seen(1);
     let mut report = report("http://t/");
     let mut state = 7;
-    // A second's times are two of these at random: no two seconds are alike.
+    // The times of a second are two of these parts at random, so that seconds differ.
     let parts = |median_us: f64, state: &mut u64| -> Vec<samples::Latency> {
         let mut part = || {
             let mut times = samples::Latency::default();
@@ -245,7 +245,7 @@ fn an_hour_of_a_million_connections_is_a_small_file() {
         let mut tick =
             samples::Tick { from, until, open: 1_000_000, wanted: 1_000_000, ..samples::Tick::default() };
         (tick.counts.answered, tick.open_ns) = (40_000, 1_000_000_000_000_000);
-        // Eight seconds of it, merged, have each place of the histograms that any number would fill.
+        // Eight such seconds fill every bucket of the histograms that any number would fill.
         picked(&latencies, &mut tick.latency, &mut state);
         tick.first_byte = tick.latency.clone();
         picked(&lags, &mut tick.lag, &mut state);

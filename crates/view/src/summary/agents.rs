@@ -5,15 +5,15 @@ use units::{Count, signed};
 
 use crate::table::aligned;
 
-/// All agents of a small fleet; of a larger one those that something is to be said of, and the busiest.
+/// Maximum number of agents shown. Of a larger fleet, the agents with problems and the busiest are shown.
 const MOST: usize = 12;
 
-/// The name of throng's own process, whose CPU and memory the summary has: on a fleet that of the coordinator.
+/// The name of the process whose CPU and memory the summary contains: throng, or on a fleet the coordinator.
 pub(crate) fn generator(s: &Summary) -> &'static str {
     if s.agents.is_empty() { "throng" } else { "coordinator" }
 }
 
-/// A line for each agent; nothing where there is none.
+/// A line for each agent; empty without a fleet.
 pub(super) fn table(s: &Summary) -> String {
     if s.agents.is_empty() {
         return String::new();
@@ -45,7 +45,7 @@ pub(super) fn table(s: &Summary) -> String {
     text
 }
 
-/// How many of its processors an agent used.
+/// CPU usage of an agent in cores.
 fn cpu(agent: &AgentSummary) -> String {
     let used = agent.cpu_share.map(|share| share * f64::from(agent.cores));
     used.filter(|_| agent.cores > 0).map_or("-".to_owned(), super::cores)

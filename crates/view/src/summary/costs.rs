@@ -1,4 +1,4 @@
-//! The rows of what it cost: CPU and memory of both ends and of the kernel.
+//! The rows of resource usage: CPU and memory of throng, the target and the kernel.
 
 use samples::{ProcessCost, Summary};
 use units::{Bytes, Count};
@@ -16,7 +16,7 @@ pub(super) fn rows(s: &Summary, out: &mut String) {
         let is_target_here = s.target_cost.is_some() && s.observed.target_host.is_none();
         let ends = match k.both_ends {
             true => "both ends",
-            // The kernel has no socket of ours.
+            // With `tun`, the kernel has no socket for throng's end.
             false if s.io == "tun" && is_target_here => "the target's end",
             false => "this end",
         };
@@ -45,10 +45,10 @@ fn others(t: &ProcessCost) -> String {
     }
 }
 
-/// CPU and memory, with the slope of the memory where there were enough connections for one.
+/// CPU and memory, with the memory per connection if it is known.
 fn use_of(cpu_s: f64, over_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
     let each = each.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"));
-    // Earlier versions stored no time.
+    // Earlier versions did not store the time.
     let cores = if over_s > 0.0 { format!(" ({})", cores(cpu_s / over_s)) } else { String::new() };
     format!("{cpu_s:.1} s of CPU{cores}, {} of memory{each}", Bytes(rss_bytes).brief())
 }

@@ -1,11 +1,11 @@
-//! Destinations at which something went wrong.
+//! The rows about destinations with failures.
 
 use samples::{DestinationSummary, Summary};
 use units::{Count, percent};
 
 use super::row;
 
-/// Of several destinations, those at which something went wrong: the worst ones.
+/// Writes a row for each of the worst destinations with failures, if there are several destinations.
 pub(super) fn rows(s: &Summary, out: &mut String) {
     const MOST: usize = 5;
     let is_bad = |own: &&DestinationSummary| !own.faults.is_empty() || own.latency_us.censored.is_some();

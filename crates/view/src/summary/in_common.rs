@@ -1,4 +1,4 @@
-//! What the slow, the wrong and the missing have in common: a sentence, and the buckets by which it is seen.
+//! What slow, wrong and missing responses have in common: a sentence, and a table of the buckets on which it is based.
 
 use samples::{InCommon, InCommonRow, Summary};
 use units::{Count, percent};
@@ -6,7 +6,7 @@ use units::{Count, percent};
 use super::row;
 use crate::table::aligned;
 
-/// Of more buckets the first are shown, which have the largest shares of bad ones.
+/// Maximum number of buckets shown; the first ones have the largest shares of bad requests.
 const MOST: usize = 5;
 
 pub(super) fn rows(s: &Summary, out: &mut String) {

@@ -1,11 +1,11 @@
-//! The populations of a run, and their steps, as a table.
+//! The table of populations and their steps.
 
 use samples::{FaultCount, Quantiles, Summary};
 use units::{Count, percent};
 
 use crate::table::aligned;
 
-/// A line for each population and each step; nothing where there is only one of both.
+/// A line for each population and each step; empty if there is only one population without steps.
 pub(super) fn table(s: &Summary) -> String {
     let is_plain = s.populations.len() < 2 && s.populations.values().all(|p| p.steps.is_empty());
     if is_plain {
@@ -63,7 +63,7 @@ pub(super) fn table(s: &Summary) -> String {
     aligned(&rows, &[0]).iter().map(|line| format!("  {line}\n")).collect()
 }
 
-/// p50, p95, p99, and the share that none of them covers.
+/// p50, p95, p99, and the share of values that they do not cover.
 fn times(q: &Quantiles) -> [String; 4] {
     let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
     let time = |us, share| if q.count == 0 { "-".to_owned() } else { super::time(us, q.is_at_least(share)) };

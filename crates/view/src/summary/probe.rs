@@ -5,7 +5,7 @@ use units::Count;
 
 use super::{quantiles, row, unanswered};
 
-/// What its times are of: a wrong response is a failure, and in none of them.
+/// The end of the probe's times. A wrong response counts as a failure and is not included in them.
 const END: &str = "correct response";
 
 pub(super) fn rows(s: &Summary, out: &mut String) {

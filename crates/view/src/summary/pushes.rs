@@ -1,11 +1,11 @@
-//! Messages that servers sent by themselves, as people read of them.
+//! The rows about messages that the server sent without a request.
 
 use samples::{PushFigures, Summary};
 use units::{Bytes, Count, Unit};
 
 use super::{is_there, quantiles, quantiles_but, row};
 
-/// The rows of the summary; none without such messages.
+/// Writes the rows, if there were such messages.
 pub(super) fn rows(s: &Summary, out: &mut String) {
     let p = &s.pushes;
     if p.count == 0 {
@@ -38,7 +38,7 @@ pub(super) fn rows(s: &Summary, out: &mut String) {
     }
 }
 
-/// What a delay is worth.
+/// The reference of the delays, which determines what they are worth.
 fn clock(p: &PushFigures) -> &'static str {
     match p.clock_offset_us {
         Some(_) => "from the message's timestamp; the target has this host's clock",

@@ -1,9 +1,9 @@
-//! How fast connections were opened, and from where on the target limited that.
+//! The row of the ramp: the connection rate, and where the target began to limit it.
 
 use samples::Summary;
 use units::Count;
 
-/// The row of the ramp: `5.1 s, 1,972 connects/s; limited by the target from 127 connections on, which accepts 1,998/s`.
+/// The text of the row: `5.1 s, 1,972 connects/s; limited by the target from 127 connections on, which accepts 1,998/s`.
 pub(super) fn text(s: &Summary) -> String {
     let c = &s.connections;
     let [opened, accepted] = [c.open_per_s, c.accept_per_s].map(|per_s| Count(per_s.round() as u64));

@@ -1,4 +1,4 @@
-//! Four curves over the time of the run: connections, requests, latency and errors.
+//! Four curves over the duration of the run: connections, requests, latency and errors.
 
 use ratatui::{
     buffer::Buffer,
@@ -16,31 +16,31 @@ use super::{
     view::Scene,
 };
 
-/// The least of rows for one, with its title.
+/// Minimum number of rows of a curve with its title.
 pub(crate) const MIN_ROWS: u16 = 3;
-/// From this many rows on the lowest have their times below.
+/// Minimum number of rows for a time axis below the lowest curves.
 const WITH_TIMES: u16 = 6;
-/// From this many columns on two are side by side.
+/// Minimum width for two curves side by side.
 const TWO: u16 = 72;
-/// Columns between them.
+/// Columns between two curves.
 const GAP: u16 = 2;
-/// Columns of a scale, at the least: with those of most figures a curve does not move when its scale changes.
+/// Minimum width of a scale in columns: most labels fit, so that a curve does not move when its scale changes.
 const MIN_SCALE: usize = 7;
 
-/// One of them.
+/// A curve, with how to draw it.
 pub(crate) struct Chart {
     pub(crate) title: &'static str,
-    /// The last second, as text, and how.
+    /// The value of the last second as text, and its style.
     pub(crate) now: String,
     pub(crate) now_style: Style,
     style: Style,
     figure: fn(&Point) -> Option<f64>,
     label: fn(f64) -> String,
-    /// The upper end of the scale.
+    /// The value at the upper end of the scale.
     top: f64,
 }
 
-/// All four, in the order of the screen.
+/// The four curves, in the order on the screen.
 pub(crate) fn all(scene: &Scene) -> [Chart; 4] {
     let second = scene.second;
     let colour = |colour| Style::new().fg(colour);
@@ -62,7 +62,7 @@ pub(crate) fn all(scene: &Scene) -> [Chart; 4] {
         chart("latency p99", p99, |p| p.p99.map(|p99| p99.0 as f64), nanos, Color::Magenta),
         chart("errors", rate(second.errors_per_s), |point| Some(point.errors_per_s), rate, Color::Red),
     ];
-    // Where the plan is at the top, that is its scale.
+    // The scale of connections ends at the plan.
     all[0].top = scene.history.top(|point| point.open.max(point.wanted) as f64);
     if is_short(scene) {
         all[0].now_style = STRONG.fg(Color::Red);
@@ -73,12 +73,12 @@ pub(crate) fn all(scene: &Scene) -> [Chart; 4] {
     all
 }
 
-/// Whether fewer connections are open than the plan wants while the load is held.
+/// Whether fewer connections are open than the plan requires at full load.
 pub(crate) fn is_short(scene: &Scene) -> bool {
     scene.second.phase == Phase::Hold && scene.second.open < scene.second.wanted
 }
 
-/// A rate with the digits that a low one needs.
+/// A rate; low ones with a decimal.
 fn rate(per_s: f64) -> String {
     if per_s > 0.0 && per_s < 9.95 { format!("{per_s:.1}/s") } else { super::text::per_s(per_s) }
 }
@@ -87,7 +87,7 @@ fn nanos(n: f64) -> String {
     Nanos(n.round() as u64).brief().to_string()
 }
 
-/// Fills the area with all of them, two side by side where there is room.
+/// Draws all curves, two side by side if there is room.
 pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let across = if area.width >= TWO { 2 } else { 1 };
     let down = 4 / across;
@@ -95,18 +95,18 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let charts = all(scene);
     let times = area.height / down >= WITH_TIMES;
     let rows = area.height - u16::from(times);
-    // Each as wide as the widest in its column, so that times are below one another.
+    // Scales in the same column of curves have the same width, so that their time axes are aligned.
     let margin = |column: u16| {
         let own = charts.iter().skip(usize::from(column)).step_by(usize::from(across));
         own.map(|chart| (chart.label)(chart.top).chars().count()).fold(MIN_SCALE, usize::max) as u16 + 1
     };
     let mut y = area.y;
     for (row, charts) in (0..down).zip(charts.chunks(usize::from(across))) {
-        // The upper ones have what is left over.
+        // Remaining rows go to the upper curves.
         let height = rows / down + u16::from(row < rows % down);
         for (column, chart) in (0..across).zip(charts) {
             let x = area.x + column * (width + GAP);
-            // The last one reaches the right edge.
+            // The last column of curves extends to the right edge.
             let width = if column + 1 == across { area.right() - x } else { width };
             let with_times = times && row + 1 == down;
             let height = height + u16::from(with_times);
@@ -116,7 +116,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A title, rows with the scale on the left, and times below.
+/// Draws a curve: its title, the scale on the left, and the time axis below.
 fn draw_one(scene: &Scene, chart: &Chart, margin: u16, with_times: bool, area: Rect, buffer: &mut Buffer) {
     buffer.set_line(area.x, area.y, &title(chart, usize::from(area.width)), area.width);
     let rows = (area.height - 1).saturating_sub(u16::from(with_times));
@@ -132,7 +132,7 @@ fn draw_one(scene: &Scene, chart: &Chart, margin: u16, with_times: bool, area: R
     if chart.top > 0.0 && rows > 1 {
         right(buffer, 0, &(chart.label)(chart.top));
     }
-    // Where half of the top is the lower edge of a row.
+    // Labels half of the scale, if that is at the edge of a row.
     if chart.top > 1.0 && rows >= 6 && rows.is_multiple_of(2) {
         right(buffer, rows / 2 - 1, &(chart.label)(chart.top / 2.0));
     }
@@ -150,7 +150,7 @@ fn draw_one(scene: &Scene, chart: &Chart, margin: u16, with_times: bool, area: R
     }
 }
 
-/// Its columns, in at most this many.
+/// The curve in at most `width` columns.
 pub(crate) fn columns(scene: &Scene, chart: &Chart, width: usize) -> Vec<Column> {
     let is_plan = chart.title == "connections";
     let column = |point: &Point| {
@@ -166,12 +166,12 @@ pub(crate) fn columns(scene: &Scene, chart: &Chart, width: usize) -> Vec<Column>
     scene.history.columns(width).iter().map(column).collect()
 }
 
-/// The curve in one row.
+/// Draws the curve in one row.
 pub(crate) fn spark(scene: &Scene, chart: &Chart, area: Rect, buffer: &mut Buffer) {
     curve::draw(&columns(scene, chart, usize::from(area.width)), chart.top, area, buffer);
 }
 
-/// `── requests ─────── 12,345/s ──`
+/// The title of a curve: `── requests ─────── 12,345/s ──`.
 fn title(chart: &Chart, width: usize) -> Line<'static> {
     // Two rules of two columns, and four blanks.
     let fixed = 8 + chart.title.len() + chart.now.chars().count();

@@ -1,4 +1,4 @@
-//! The view for small terminals: the most important first, a line each, with its curve beside it.
+//! The view for small terminals: a line for each figure, most important first, with its curve beside it.
 
 use ratatui::{
     buffer::Buffer,
@@ -13,15 +13,15 @@ use super::{
     view::{Scene, colour, keys, messages, open, progress, what_is_left},
 };
 
-/// Columns of a figure's name, and of the figure.
+/// Width of a figure's name, and of the figure, in columns.
 const NAME: usize = 12;
 const FIGURE: usize = 12;
-/// From this width on there is a bar for the progress.
+/// Minimum width for a progress bar.
 const WITH_BAR: usize = 72;
-/// Columns that a curve needs at the least.
+/// Minimum width of a curve in columns.
 const MIN_CURVE: u16 = 8;
 
-/// As many lines as there is room for.
+/// Draws as many lines as there is room for.
 pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 || area.width < 4 {
         return;
@@ -33,7 +33,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
             buffer.set_line(inner.x, y, line, inner.width);
         }
     };
-    // Keys in the last line, messages above it.
+    // The keys are in the last line, and messages above them.
     let last = inner.bottom() - 1;
     line(last, &keys(scene, width), buffer);
     let has_message = scene.message.is_some() || !scene.held_messages.is_empty();
@@ -50,7 +50,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
             y += 1;
         }
     }
-    // What the lines below the curves need, and the curves have the rest.
+    // The curves get the rows that the lines below them do not need.
     let below = below(scene, inner.width, end.saturating_sub(y + 4));
     let curves = Rect { y, height: end.saturating_sub(y + below.len() as u16), ..inner };
     draw_curves(scene, curves, buffer);
@@ -59,7 +59,7 @@ pub(crate) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// `hold  16 %  50s of 1m left         20s`
+/// The line of the phase: `hold  16 %  50s of 1m left         20s`.
 fn phase(scene: &Scene, width: usize) -> Line<'static> {
     let second = scene.second;
     let share = second.progress.map_or(String::new(), |share| format!(" {:.0} %", share * 100.0));
@@ -71,13 +71,13 @@ fn phase(scene: &Scene, width: usize) -> Line<'static> {
     Line::from(vec![name, plain(share), quiet(format!("  {left}")), plain(" ".repeat(blank)), quiet(elapsed)])
 }
 
-/// Each in as many rows as there are: with its curve at the right of its figure, or below its title.
+/// Draws the curves over the available rows: to the right of their figures, or below their titles.
 fn draw_curves(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     if area.height >= 4 * charts::MIN_ROWS {
         charts::draw(scene, area, buffer);
         return;
     }
-    // What is open has a line of its own already, and a curve where there are rows for four.
+    // Open connections have a line already, so they get a curve only if there are four rows.
     let charts = charts::all(scene);
     let skip = usize::from(area.height < 4);
     let shown = &charts[skip..];
@@ -104,7 +104,7 @@ fn draw_line(scene: &Scene, chart: &Chart, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Times, statuses, thresholds and faults: one line each, as many as there is room for.
+/// Percentiles, statuses, thresholds and faults, one line each, as many as there is room for.
 fn below(scene: &Scene, width: u16, room: u16) -> Vec<Line<'static>> {
     let columns = usize::from(width);
     let second = scene.second;
@@ -128,7 +128,7 @@ fn below(scene: &Scene, width: u16, room: u16) -> Vec<Line<'static>> {
     let statuses = has(List::Statuses).then(|| list(List::Statuses)).flatten();
     let times = times.is_some().then_some(line);
     let faults = list(List::Faults);
-    // The most important first, as far as there is room; then in the order of the large view.
+    // Selects by importance, then shows in the order of the full view.
     let all = [times, no_response, statuses, thresholds, faults];
     let by_need = [4, 3, 1, 2, 0];
     let mut taken: Vec<usize> =

@@ -1,4 +1,4 @@
-//! A curve in cells of text: one column for each time, in eighths of a row.
+//! Draws a curve with block characters: a column per point in time, with a resolution of an eighth of a row.
 
 use ratatui::{
     buffer::Buffer,
@@ -8,30 +8,30 @@ use ratatui::{
 
 use super::text::QUIET;
 
-/// Eighths of a row, from nothing to all of it.
+/// Blocks from 0 to 8 eighths of a row.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Upper ends of scales between two powers of ten.
+/// Upper ends of scales, relative to a power of ten.
 const STEPS: [f64; 11] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
 
-/// One column.
+/// A column of the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Column {
-    /// None where there was nothing to measure.
+    /// `None` if nothing was measured.
     pub(crate) value: Option<f64>,
-    /// Where a thin line goes, of what was planned.
+    /// Height of a thin line for the planned value.
     pub(crate) line: Option<f64>,
-    /// Its colour.
+    /// Colour of the value.
     pub(crate) style: Style,
 }
 
-/// Draws columns from the left into all rows of the area; `top` is at its upper edge.
+/// Draws columns from the left over the full height of the area; `top` is the value at its upper edge.
 pub(crate) fn draw(columns: &[Column], top: f64, area: Rect, buffer: &mut Buffer) {
     for (x, column) in (area.x..area.right()).zip(columns) {
         draw_column(column, top, Rect { x, width: 1, ..area }, buffer);
     }
 }
 
-/// The same as text, the upper line first.
+/// The curve as text, upper line first.
 pub(crate) fn lines(columns: &[Column], top: f64, rows: u16) -> Vec<String> {
     let area = Rect::new(0, 0, columns.len() as u16, rows);
     let mut buffer = Buffer::empty(area);
@@ -40,10 +40,10 @@ pub(crate) fn lines(columns: &[Column], top: f64, rows: u16) -> Vec<String> {
     (0..rows).map(line).collect()
 }
 
-/// From below: the value, and a line where the plan is.
+/// Draws a column from below: the value, and a line for the plan.
 fn draw_column(column: &Column, top: f64, area: Rect, buffer: &mut Buffer) {
     let whole = f64::from(area.height) * 8.0;
-    // Something is never shown as nothing.
+    // A value above 0 is always visible.
     let eighths =
         |n: f64| if n > 0.0 && top > 0.0 { (n / top * whole).min(whole).max(1.0) as u32 } else { 0 };
     let (value, line) = (eighths(column.value.unwrap_or(0.0)), eighths(column.line.unwrap_or(0.0)));
@@ -59,7 +59,7 @@ fn draw_column(column: &Column, top: f64, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A line this many eighths above the lower edge of a cell.
+/// The character for a line this many eighths above the lower edge of a cell.
 fn line_at(eighths: u32) -> &'static str {
     match eighths {
         0..=2 => "▁",
@@ -68,7 +68,7 @@ fn line_at(eighths: u32) -> &'static str {
     }
 }
 
-/// The end of a scale that shows values up to this one, so that it rarely changes: 12,345 is shown up to 15,000.
+/// A round upper end for a scale that must include `most`. It rarely changes: 12,345 is shown on a scale up to 15,000.
 pub(crate) fn scale(most: f64) -> f64 {
     if most <= 0.0 {
         return 0.0;
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// (values, top, rows) as drawn, the upper row first.
+    /// Compares the drawn rows, upper row first.
     fn check(columns: &[(Option<f64>, Option<f64>)], top: f64, rows: u16, expected: &[&str]) {
         let columns: Vec<Column> =
             columns.iter().map(|&(value, line)| Column { value, line, style: Style::new() }).collect();
@@ -110,7 +110,7 @@ mod tests {
         let full = [0.0, 25.0, 50.0, 75.0, 100.0].map(|n| (Some(n), None));
         check(&full, 100.0, 1, &[" ▂▄▆█"]);
         check(&full, 100.0, 2, &["   ▄█", " ▄███"]);
-        // What is small is not nothing, and what is beyond the top ends there.
+        // Small values are visible, and values above the top are cut off.
         check(&[(Some(0.01), None), (None, None), (Some(300.0), None)], 100.0, 1, &["▁ █"]);
         check(&[(Some(5.0), None)], 0.0, 1, &[" "]);
         check(

@@ -1,4 +1,4 @@
-//! How the latencies of full load are distributed: a bar for each class of times.
+//! The distribution of latencies at full load, as a bar for each class of times.
 
 use ratatui::{
     style::Color,
@@ -9,15 +9,15 @@ use units::{Count, Nanos, percent as exactly};
 
 use super::text::{NOTHING, plain, quiet};
 
-/// Upper ends of the classes: 1, 2 and 5 of each power of ten. What took longer than the last is in a class of its own.
+/// Upper ends of the classes: 1, 2 and 5 times each power of ten. Longer times are in a further class.
 const ENDS: [Nanos; 24] = ends();
-/// Classes of a coarser scale are three of these: one for each power of ten.
+/// Number of classes that form one of the coarse scale, which has one per power of ten.
 const COARSE: usize = 3;
-/// Columns of a time, a count, and a share.
+/// Width of a time, a count and a share in columns.
 const COLUMNS: (usize, usize, usize) = (10, 12, 8);
-/// The fewest rows that say anything: a head and two bars.
+/// Minimum number of rows: a heading and two bars.
 const MIN_ROWS: usize = 3;
-/// The most columns of a bar.
+/// Maximum width of a bar in columns.
 const BAR: usize = 40;
 
 const fn ends() -> [Nanos; 24] {
@@ -32,12 +32,12 @@ const fn ends() -> [Nanos; 24] {
     ends
 }
 
-/// How many responses there were of each class.
+/// The number of responses in each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Distribution([u64; 25]);
 
 impl Distribution {
-    /// Adds those of another second.
+    /// Adds the responses of a second.
     pub(crate) fn add(&mut self, latency: &Latency) {
         let up_to = latency.counts_up_to(&ENDS);
         let mut before = 0;
@@ -47,9 +47,10 @@ impl Distribution {
         }
     }
 
-    /// From the first class to the last that any response is in; their upper ends, none of the last of all.
+    /// The classes from the first to the last that contains a response: upper end (`None` for the last class of all) and number of
+    /// responses.
     fn classes(&self, coarse: usize) -> Vec<(Option<Nanos>, u64)> {
-        // The coarse classes end at a power of ten: 1, then 2 to 10, and so on.
+        // Coarse classes end at a power of ten: up to 1, from 2 to 10, and so on.
         let begins = |at: usize| at == 0 || at % coarse == 1 % coarse;
         let mut classes: Vec<(Option<Nanos>, u64)> = Vec::new();
         for (at, n) in self.0.iter().enumerate() {
@@ -65,12 +66,12 @@ impl Distribution {
         classes[first..=last].to_vec()
     }
 
-    /// The rows that it makes use of, of this many.
+    /// The number of rows that the distribution uses, given this many.
     pub(crate) fn rows(&self, rows: u16) -> u16 {
         self.lines(0, usize::from(rows)).len() as u16
     }
 
-    /// A head and a line for each class, in at most this many rows; nothing where there are too few.
+    /// A heading and a line per class, on the finest scale that fits into `rows`; empty if none does.
     pub(crate) fn lines(&self, width: usize, rows: usize) -> Vec<Line<'static>> {
         let scales = [1, COARSE].map(|coarse| self.classes(coarse));
         let Some(classes) = scales.into_iter().find(|own| !own.is_empty() && own.len() < rows) else {
@@ -90,7 +91,7 @@ impl Distribution {
                 None => format!("> {}", ENDS[ENDS.len() - 1].brief()),
             };
             let share = if *n > 0 { exactly(*n as f64 / all as f64) } else { NOTHING.to_owned() };
-            // Something is never shown as nothing.
+            // A class that is not empty always has a bar.
             let filled =
                 if *n > 0 { ((n * bar as u64) as f64 / most as f64).round().max(1.0) as usize } else { 0 };
             Line::from(vec![
@@ -115,7 +116,7 @@ mod tests {
         let mut latency = Latency::default();
         times.iter().for_each(|(us, n)| latency.record_n(Nanos::from_micros(*us), *n));
         let mut distribution = Distribution::default();
-        // Two seconds.
+        // Two equal seconds.
         distribution.add(&latency);
         distribution.add(&latency);
         distribution
@@ -135,7 +136,7 @@ mod tests {
                 "≤ 5.0 ms            20    10 %  ■■",
             ]
         );
-        // In fewer rows a class for each power of ten; in too few none.
+        // With fewer rows, there is a class per power of ten; with too few, none.
         assert_eq!(
             text(&some, 42, 4)[1..],
             ["≤ 1.0 ms           180    90 %  ■■■■■■■■■■", "≤ 10 ms             20    10 %  ■"]

@@ -1,4 +1,5 @@
-//! What is shown of a second, copied out of its tick: small, so that the run does not wait while a terminal is slow.
+//! The figures of a second for the live view, copied from its tick. They are small, so that they can be queued while a terminal is
+//! slow.
 
 use std::borrow::Cow;
 
@@ -14,67 +15,67 @@ use crate::{
     line::{MIN_PERIOD, latency},
 };
 
-/// All that is shown of one second.
+/// The figures of one second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Second {
-    /// The phase at its end.
+    /// Phase at the end of the second.
     pub(crate) phase: Phase,
-    /// Since the first dial.
+    /// Time since the first dial.
     pub(crate) elapsed: Nanos,
-    /// How far the ramp, or full load, has come, 0..=1; none, where it has no end.
+    /// Progress of the ramp or of full load, from 0 to 1; `None` if it has no end.
     pub(crate) progress: Option<f64>,
-    /// Of full load; none, where it has no end.
+    /// Remaining time at full load; `None` if it has no end.
     pub(crate) left: Option<Nanos>,
-    /// Connections.
+    /// Open connections.
     pub(crate) open: u64,
     /// Connections that the plan requires now.
     pub(crate) wanted: u64,
-    /// Dials that succeeded, in a second.
+    /// Successful dials per second.
     pub(crate) opens_per_s: f64,
     /// Responses per second.
     pub(crate) requests_per_s: f64,
-    /// Bytes received in a second.
+    /// Bytes received per second.
     pub(crate) bytes_in_per_s: f64,
-    /// Outstanding requests.
+    /// Number of outstanding requests.
     pub(crate) waiting: u64,
-    /// From due to the response; in the ramp, of the ramp.
+    /// Time from due to the complete response; during the ramp, of the ramp's requests.
     pub(crate) latency: Option<Percentiles>,
-    /// The share of those that had no response, which the percentiles do not cover; none if each had one.
+    /// Share of requests without a response, which the percentiles do not cover; `None` if each had one.
     pub(crate) no_response: Option<f64>,
-    /// Those of full load since the beginning.
+    /// Latencies at full load since the run began.
     pub(crate) distribution: Distribution,
-    /// From due to connected.
+    /// Time from due to connected.
     pub(crate) connect: Option<Percentiles>,
-    /// The share of dials that led to no connection.
+    /// Share of dials that failed, which the percentiles do not cover.
     pub(crate) no_connection: Option<f64>,
-    /// TLS handshakes, full and resumed; and whether there were any since the beginning.
+    /// Duration of TLS handshakes, full and resumed.
     pub(crate) tls: Option<Percentiles>,
     pub(crate) has_tls: bool,
-    /// From due to sent.
+    /// Time from due to sent.
     pub(crate) lag: Option<Percentiles>,
-    /// CPU time of this process, on a fleet the coordinator, as a share of one core.
+    /// CPU usage of this process (on a fleet, of the coordinator), as a share of one core.
     pub(crate) own_cpu: f64,
-    /// Its memory, bytes.
+    /// Memory of this process in bytes.
     pub(crate) own_memory: u64,
-    /// The target's process, where it can be seen.
+    /// The target's processes, if they can be observed.
     pub(crate) target: Option<TargetSample>,
-    /// Errors as the summary counts them, in a second.
+    /// Errors per second, as the summary counts them.
     pub(crate) errors_per_s: f64,
-    /// Since the beginning, in their order.
+    /// Responses by status since the run began, in the order of status.
     pub(crate) statuses: Vec<StatusFigures>,
-    /// The stage that the load is in, where the plan has several.
+    /// The current stage, if the plan has several.
     pub(crate) stage: Option<String>,
-    /// Each threshold against what was measured so far.
+    /// The state of each threshold so far.
     pub(crate) thresholds: Vec<ThresholdResult>,
-    /// The agents of a fleet.
+    /// The agents, on a fleet.
     pub(crate) agents: Option<Agents>,
-    /// Each separately, if there are several.
+    /// The populations, if there are several.
     pub(crate) populations: Vec<PopulationFigures>,
-    /// Since the beginning, the most frequent first.
+    /// Faults since the run began, most frequent first.
     pub(crate) faults: Vec<FaultFigures>,
 }
 
-/// A time of the last second.
+/// Percentiles of the last second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Percentiles {
     pub(crate) p50: Nanos,
@@ -85,7 +86,7 @@ pub(crate) struct Percentiles {
 }
 
 impl Percentiles {
-    /// None, where there was nothing to measure.
+    /// `None` if there were no values.
     fn of(latency: &Latency) -> Option<Percentiles> {
         let at = |q| latency.quantile(q);
         (latency.count() > 0).then(|| Percentiles {
@@ -98,48 +99,48 @@ impl Percentiles {
     }
 }
 
-/// One population.
+/// The figures of one population.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PopulationFigures {
     pub(crate) open: u64,
     pub(crate) wanted: u64,
     pub(crate) requests_per_s: f64,
     pub(crate) latency_p99: Option<Nanos>,
-    /// The share of requests without a response, as of the whole.
+    /// Share of requests without a response, as in [`Second::no_response`].
     pub(crate) no_response: Option<f64>,
-    /// Since the beginning.
+    /// Faults since the run began.
     pub(crate) faults: u64,
 }
 
-/// Responses with one status.
+/// The responses with one status.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StatusFigures {
     pub(crate) status: u16,
-    /// Since the beginning.
+    /// Number since the run began.
     pub(crate) count: u64,
-    /// In the last second, per second.
+    /// Number per second in the last second.
     pub(crate) per_s: f64,
 }
 
-/// One kind of failure.
+/// The faults of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FaultFigures {
     pub(crate) fault: Fault,
-    /// Since the beginning.
+    /// Number since the run began.
     pub(crate) count: u64,
-    /// In the last second.
+    /// Number in the last second.
     pub(crate) recent: u64,
 }
 
-/// What must be remembered from tick to tick.
+/// The state from which the figures of each tick are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     hold: Option<Nanos>,
     agents: Vec<AgentShare>,
     start: Option<Nanos>,
-    /// At full load until now.
+    /// Time at full load so far.
     held: Nanos,
-    /// Connections that were open when the load began to move.
+    /// Open connections when the present ramp began.
     moved_from: u64,
     cpu_s: f64,
     has_tls: bool,
@@ -148,12 +149,12 @@ pub(crate) struct Figures {
     statuses: Vec<u64>,
     distribution: Distribution,
     stage: Option<String>,
-    /// Before the first tick: nothing is measured.
+    /// The thresholds of the plan, as not yet measured.
     pub(crate) thresholds: Vec<ThresholdResult>,
 }
 
 impl Figures {
-    /// Of a run that has not begun.
+    /// The state of a run that has not begun.
     pub(crate) fn of(header: &Header) -> Figures {
         let hold = header.hold_s.map(|hold| Nanos((hold * 1e9) as u64));
         let agents = header.agents.clone();
@@ -164,7 +165,7 @@ impl Figures {
         Figures { hold, agents, faults_of, thresholds, ..Figures::default() }
     }
 
-    /// The figures of a tick; none if it is too short.
+    /// The figures of a tick; `None` if it is too short for rates.
     pub(crate) fn tick(&mut self, tick: &Tick, samples: &Samples) -> Option<Second> {
         let start = *self.start.get_or_insert(tick.from);
         let stages = tick.marks.iter().filter(|mark| mark.kind == MarkKind::Stage);
@@ -177,7 +178,7 @@ impl Figures {
             *sum += population.faults.total();
         }
         if tick.phase == Phase::Hold {
-            // Where the ramp ended within it, full load is the rest.
+            // In the tick in which the ramp ended, only the rest is at full load.
             let since = if tick.ramped_at == Nanos::NEVER { tick.from } else { tick.ramped_at };
             self.held = self.held + tick.until.since(tick.from.max(since));
         }
@@ -223,7 +224,7 @@ impl Figures {
         })
     }
 
-    /// All thresholds, those that stand already as they do.
+    /// All thresholds, with their state if they have been measured.
     fn thresholds(&self, samples: &Samples) -> Vec<ThresholdResult> {
         let standing = |own: &ThresholdResult| {
             samples.thresholds.iter().find(|standing| standing.expr == own.expr).cloned()
@@ -231,7 +232,7 @@ impl Figures {
         self.thresholds.iter().map(|own| standing(own).unwrap_or_else(|| own.clone())).collect()
     }
 
-    /// In the ramp by connections, from where it began; else by time.
+    /// Progress of a ramp by connections, from their number at its beginning; otherwise by time.
     fn progress(&mut self, tick: &Tick) -> Option<f64> {
         let share = |part: f64, whole: f64| if whole == 0.0 { 1.0 } else { (part / whole).clamp(0.0, 1.0) };
         if tick.phase == Phase::Ramp {
@@ -274,7 +275,7 @@ impl Figures {
     }
 }
 
-/// All TLS handshakes of a tick.
+/// All TLS handshakes of a tick, full and resumed.
 fn tls(tick: &Tick) -> Cow<'_, Latency> {
     match (tick.tls.is_empty(), tick.tls_resumed.is_empty()) {
         (_, true) => Cow::Borrowed(&tick.tls),
@@ -287,12 +288,12 @@ fn tls(tick: &Tick) -> Cow<'_, Latency> {
     }
 }
 
-/// Requests without a right response, and connections that failed where none was due.
+/// Requests without a correct response, and connections that failed while no request was outstanding.
 fn errors_of(tick: &Tick) -> u64 {
     Errors::new(&tick.counts).count
 }
 
-/// The share that has no time; none where each has one.
+/// The share of values that were never completed; `None` if all were.
 fn without(latency: &Latency) -> Option<f64> {
     (latency.censored() > 0).then(|| latency.censored_share())
 }

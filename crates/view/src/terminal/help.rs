@@ -1,4 +1,4 @@
-//! What keys and figures mean, over the view.
+//! The help for keys and figures, drawn over the view.
 
 use ratatui::{
     buffer::Buffer,
@@ -9,7 +9,7 @@ use ratatui::{
 
 use super::text::{QUIET, STRONG, plain};
 
-/// A key or a figure, its meaning, and the same in few words; a blank line between groups.
+/// A key or figure, its explanation, and a short explanation; an empty entry separates groups.
 type Entry = (&'static str, &'static str, &'static str);
 
 const LINES: [Entry; 20] = [
@@ -34,14 +34,15 @@ const LINES: [Entry; 20] = [
     ("▔", "in the curve of connections: what the plan wants", "connections wanted"),
     ("curves", "whole run: minimum of open, mean of requests, else maximum", "the whole run"),
 ];
-/// Columns of the first words.
+/// Width of the names in columns.
 const NAME: usize = 13;
-/// Columns of the meanings.
+/// Width of the explanations in columns.
 const MEANING: usize = 61;
-/// Columns and rows of all of it, with the frame.
+/// Width and height of the help with its frame.
 const SIZE: (u16, u16) = ((NAME + MEANING) as u16 + 4, LINES.len() as u16 + 2);
 
-/// In the middle of the screen where that has room for it, else over the screen in running lines. The keys' line stays.
+/// Draws the help in the middle of the screen, or as running text if there is not enough room. The last line with the keys stays
+/// visible.
 pub(crate) fn draw(area: Rect, buffer: &mut Buffer) {
     let (width, height) = SIZE;
     if area.width < width || area.height <= height {
@@ -73,7 +74,7 @@ pub(crate) fn draw(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// In few words where there is not even room for all of it in running lines; keys first, so that figures are cut.
+/// Draws the help as running text, with short explanations if the long ones do not fit. Keys come first, so that figures are cut off.
 fn draw_compact(area: Rect, buffer: &mut Buffer) {
     let (width, rows) = (area.width.saturating_sub(2), area.height.saturating_sub(1));
     if width < 10 || rows < 2 {
@@ -90,7 +91,7 @@ fn draw_compact(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// All names, each with this meaning, as many in a line as fit.
+/// All entries as running text, filling each line.
 fn running(width: usize, meaning: impl Fn(&Entry) -> &'static str) -> Vec<Line<'static>> {
     const GAP: &str = "   ";
     let mut lines: Vec<Line> = Vec::new();

@@ -1,37 +1,37 @@
-//! The curves of a run, however long it lasts, in memory that does not grow.
+//! The points of the curves of a run. Their number is bounded: when it is reached, neighbouring points are merged.
 
 use samples::Phase;
 use units::Nanos;
 
 use super::figures::Second;
 
-/// Maximum of points. A full history merges pairs: its resolution is at least half of the maximum, and higher than the
-/// width of a terminal.
+/// Maximum number of points. Since pairs are merged when it is reached, there are always at least half as many, which is more than a
+/// terminal has columns.
 const MOST: usize = 1024;
-/// A run that has just started fills this part of the width per second, so that its first second is no picture of its own.
+/// At the start of a run, a second fills one part in this many of the width, so that a single second does not fill all of it.
 const FIRST: usize = 4;
 
-/// What the curves show of a second, or of several.
+/// The figures of one or more seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
-    /// Seconds in it.
+    /// Number of seconds.
     seconds: u32,
-    /// Connections open: the minimum, to show dips.
+    /// Open connections: the minimum, so that dips are visible.
     pub(crate) open: u64,
-    /// Wanted by the plan, at its end.
+    /// Connections that the plan requires at the end.
     pub(crate) wanted: u64,
-    /// Whether fewer were open than wanted while the load was held.
+    /// Whether fewer connections than required were open at full load.
     pub(crate) is_short: bool,
-    /// The sum of the rates of its seconds.
+    /// Sum of the seconds' rates.
     requests: f64,
-    /// The highest of its seconds; none without a response.
+    /// Highest 99th percentile of its seconds; `None` without responses.
     pub(crate) p99: Option<Nanos>,
-    /// The highest of its seconds.
+    /// Highest error rate of its seconds.
     pub(crate) errors_per_s: f64,
 }
 
 impl Point {
-    /// Of one second.
+    /// The point of one second.
     pub(crate) fn of(second: &Second) -> Point {
         Point {
             seconds: 1,
@@ -62,22 +62,22 @@ impl Point {
     }
 }
 
-/// All points of a run.
+/// The points of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     points: Vec<Point>,
-    /// Seconds per point, and in the last one.
+    /// Number of seconds per point, and in the last point.
     each: usize,
     last: usize,
 }
 
 impl History {
-    /// Of a run that has not begun.
+    /// The history of a run that has not begun.
     pub(crate) fn new() -> History {
         History { points: Vec::with_capacity(MOST), each: 1, last: 1 }
     }
 
-    /// A second more.
+    /// Adds a second.
     pub(crate) fn push(&mut self, point: Point) {
         if let Some(last) = self.points.last_mut().filter(|_| self.last < self.each) {
             *last = last.and(point);
@@ -92,8 +92,8 @@ impl History {
         self.last = 1;
     }
 
-    /// The whole run in just this many columns once it has lasted for some seconds: each point takes some columns, or each
-    /// column some points.
+    /// The whole run in `width` columns, or fewer in its first seconds. A point is drawn in several columns, or several points in one
+    /// column.
     pub(crate) fn columns(&self, width: usize) -> Vec<Point> {
         let points = self.points.len();
         let filled = width * points / points.max(FIRST);
@@ -104,7 +104,7 @@ impl History {
         (0..filled).filter_map(column).collect()
     }
 
-    /// The highest of a figure, over all of it.
+    /// The maximum of a figure over the whole run.
     pub(crate) fn top(&self, figure: impl Fn(&Point) -> f64) -> f64 {
         self.points.iter().map(figure).fold(0.0, f64::max)
     }
@@ -132,7 +132,7 @@ mod tests {
         history
     }
 
-    /// (what was open in each second, width, what is open in each column)
+    /// Compares the open connections of each column; `open` contains those of each second.
     fn check(open: impl IntoIterator<Item = u64>, width: usize, expected: &[u64]) {
         let columns = of(open).columns(width);
         assert_eq!(columns.iter().map(|point| point.open).collect::<Vec<_>>(), expected);
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// (seconds, width, the mean rate and the highest of each column)
+    /// Compares the mean rate of requests and the highest rate of errors in each column.
     fn check_rates(open: &[u64], width: usize, expected: &[(f64, f64)]) {
         let columns = of(open.iter().copied()).columns(width);
         let rates: Vec<_> = columns.iter().map(|own| (own.requests_per_s(), own.errors_per_s)).collect();
@@ -165,7 +165,7 @@ mod tests {
     fn a_column_has_the_mean_of_requests_and_the_most_of_errors() {
         check_rates(&[1, 2, 6, 3, 5, 10], 2, &[(3.0, 6.0), (6.0, 10.0)]);
         check_rates(&[4, 8, 4, 8], 4, &[(4.0, 4.0), (8.0, 8.0), (4.0, 4.0), (8.0, 8.0)]);
-        // Pairs that were merged before weigh as much as their seconds.
+        // Points are weighted by their number of seconds.
         let mut history = of([2; MOST]);
         (0..MOST).for_each(|_| history.push(Point::of(&Second { requests_per_s: 4.0, ..Second::default() })));
         let mean = history.columns(1)[0].requests_per_s();

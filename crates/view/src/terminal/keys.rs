@@ -1,12 +1,12 @@
-//! What keys mean.
+//! The keys of the live view and the commands that they send.
 
 use samples::{Command, Phase};
 use units::Nanos;
 
-/// A second press must follow within this, and the effect of a press is shown this long.
+/// Maximum time between the two presses of `d` or `q`, and the time for which the effect of a key is shown.
 const WHILE: Nanos = Nanos::from_secs(3);
 
-/// A key that means something here.
+/// A key with a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     /// `p`
@@ -21,15 +21,15 @@ pub(crate) enum Key {
     Quit,
     /// `?`
     Help,
-    /// Ctrl-C: in raw mode a key as any other
+    /// Ctrl-C, which in raw mode is a key like any other.
     Interrupt,
 }
 
-/// The keys of what was read at once.
+/// The keys in the bytes of one read.
 pub(crate) fn read(bytes: &[u8]) -> Vec<Key> {
     match bytes {
         [ESCAPE] => vec![Key::Quit],
-        // An arrow, a function key, a paste: Esc itself comes alone.
+        // An escape sequence, as sent by an arrow or function key. Esc itself is sent alone.
         [ESCAPE, ..] => Vec::new(),
         _ => bytes.iter().copied().filter_map(key).collect(),
     }
@@ -51,7 +51,7 @@ fn key(byte: u8) -> Option<Key> {
     }
 }
 
-/// What was pressed so far, as far as it changes what comes next.
+/// The effects of earlier keys on the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
     is_paused: bool,
@@ -65,7 +65,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The run's own end disables keys too; and others may pause it, after the last command from here is done.
+    /// Updates the state from the phase of the run: the run may end by itself, or be paused by others. The phase of a pause is
+    /// ignored while the last command from here is shown, since it may not have been executed yet.
     pub(crate) fn see(&mut self, phase: Phase, now: Nanos) {
         self.is_ending |= phase == Phase::Drain;
         if self.last.is_none_or(|(_, until)| now >= until) {
@@ -88,7 +89,7 @@ impl Keys {
         self.is_help
     }
 
-    /// The commands to send.
+    /// The command that a key sends, if any.
     pub(crate) fn press(&mut self, key: Key, now: Nanos) -> Option<Command> {
         let is_second = self.armed.take().is_some_and(|(armed, until)| armed == key && now < until);
         if key == Key::Help || self.is_help && key == Key::Quit {
@@ -96,7 +97,7 @@ impl Keys {
             return None;
         }
         let command = match key {
-            // Above.
+            // Handled above.
             Key::Help => None,
             _ if self.is_stopping => None,
             Key::Interrupt if self.is_ending => Some(Command::Stop),
@@ -125,7 +126,7 @@ impl Keys {
         None
     }
 
-    /// What the screen shows about it.
+    /// The text about the last key, for the screen.
     pub(crate) fn notice(&self, now: Nanos) -> Option<&'static str> {
         match (self.armed, self.last) {
             (Some((Key::Drain, until)), _) if now < until => Some("press d again to drain"),
@@ -141,7 +142,7 @@ impl Keys {
                 Command::Down => "decreasing the load by a tenth",
                 Command::Drain => "draining: waiting for outstanding responses; Ctrl-C stops immediately",
                 Command::Stop => "stopping",
-                // No key does that.
+                // No key sends these.
                 Command::Load(_) | Command::Connections(_) => return None,
             }),
             _ => None,
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Each key with the second in which it was pressed, and its command.
+    /// Checks the command of each key; also given is the second in which it was pressed.
     fn check(pressed: &[(&[u8], u64, Option<Command>)]) -> Keys {
         let mut keys = Keys::default();
         for (nth, (bytes, second, expected)) in pressed.iter().enumerate() {
@@ -186,7 +187,7 @@ mod tests {
     fn p_pauses_and_resumes() {
         let keys = check(&[(b"p", 1, Some(Command::Pause))]);
         assert!(keys.is_paused());
-        // A step in a pause is taken when that is over.
+        // A load step during a pause applies when the pause ends.
         let pressed: [(&[u8], _, _); 4] = [
             (b"p", 1, Some(Command::Pause)),
             (b"+", 1, Some(Command::Up)),
@@ -210,7 +211,7 @@ mod tests {
         check(&[(b"d", 1, None), (b"d", 3, Some(Command::Drain)), (b"d", 3, None), (b"-", 3, None)]);
         check(&[(b"q", 1, None), (b"q", 3, Some(Command::Stop)), (b"q", 3, None), (b"q", 3, None)]);
         check(&[(b"q", 1, None), (b"\x1b", 3, Some(Command::Stop))]);
-        // Too late, or another key between: from the beginning.
+        // A late second press, or another key in between, starts again.
         check(&[(b"d", 1, None), (b"d", 4, None), (b"d", 6, Some(Command::Drain))]);
         check(&[
             (b"d", 1, None),
@@ -226,11 +227,11 @@ mod tests {
         let keys = check(&[(b"?", 1, None)]);
         assert!(keys.is_help());
         assert!(!check(&[(b"?", 1, None), (b"?", 2, None)]).is_help());
-        // What closes the help does not arm the end of the run.
+        // A key that closes the help does not count as a first press.
         let keys =
             check(&[(b"?", 1, None), (b"\x1b", 2, None), (b"q", 2, None), (b"q", 2, Some(Command::Stop))]);
         assert!(!keys.is_help());
-        // All other keys mean what they always do.
+        // All other keys keep their function.
         let keys =
             check(&[(b"?", 1, None), (b"p", 2, Some(Command::Pause)), (b"\x03", 3, Some(Command::Drain))]);
         assert!(keys.is_help() && keys.is_ending());
@@ -283,7 +284,7 @@ mod tests {
         let (mut keys, later) = (Keys::default(), Nanos::from_secs(60));
         keys.see(Phase::Pause, Nanos::ZERO);
         assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Command::Resume));
-        // The last second still shows the pause, and the pressed key counts.
+        // The figures still show the pause, but the key that was pressed counts.
         keys.see(Phase::Pause, Nanos::ZERO);
         assert!(!keys.is_paused());
         keys.see(Phase::Pause, later);

@@ -1,4 +1,4 @@
-//! Lists below the curves: statuses, thresholds, populations and faults, each in the rows that there are.
+//! The lists below the curves: statuses, thresholds, populations and faults. Each gets as many rows as there is room for.
 
 use ratatui::{
     style::{Color, Style},
@@ -14,18 +14,18 @@ use super::{
     view::Scene,
 };
 
-/// The minimum columns of a fault: its count, side, stage and kind.
+/// Minimum width of a fault in columns: count, side, stage and kind.
 const FAULT: usize = 39;
-/// Columns of a population's figures, and of its name at the least and at the most.
+/// Width of a population's figures, and minimum and maximum width of its name, in columns.
 const POPULATION: usize = 56;
 const POPULATION_NAME: (usize, usize) = (16, 40);
-/// Its name's line, and fewer than two below it, would show nothing.
+/// Minimum rows of populations: a heading and two lines below it; fewer would show nothing.
 const MIN_POPULATIONS: u16 = 3;
-/// The most columns of a status's bar, and the fewest.
+/// Maximum and minimum width of a status' bar in columns.
 const BAR: usize = 40;
 const MIN_BAR: usize = 6;
 
-/// One of the lists.
+/// A kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
     Statuses,
@@ -35,7 +35,7 @@ pub(crate) enum List {
 }
 
 impl List {
-    /// The rows that it makes use of, in this many columns.
+    /// The number of rows that the list can use at this width.
     pub(crate) fn rows(self, second: &Second, width: u16) -> u16 {
         let below_a_head = |n: usize| if n > 0 { n as u16 + 1 } else { 0 };
         match self {
@@ -47,7 +47,7 @@ impl List {
         }
     }
 
-    /// Its lines, no more than that.
+    /// The list as at most `rows` lines.
     pub(crate) fn lines(self, scene: &Scene, width: u16, rows: u16) -> Vec<Line<'static>> {
         let (second, width, rows) = (scene.second, usize::from(width), usize::from(rows));
         match self {
@@ -60,13 +60,13 @@ impl List {
     }
 }
 
-/// The rows of each of these lists, one below the other: first one for each that has anything, then what they want, in [`ORDER`].
+/// Divides `room` rows among lists that are stacked: first one row for each that is not empty, then the rest in [`ORDER`].
 pub(crate) fn share(lists: &[List], second: &Second, width: u16, room: u16) -> Vec<u16> {
     let wanted: Vec<u16> = lists.iter().map(|list| list.rows(second, width)).collect();
     let mut left = room;
     let mut rows: Vec<u16> = vec![0; lists.len()];
     let least = |list: &List| if *list == List::Populations { MIN_POPULATIONS } else { 1 };
-    // Populations last: without their three rows they show nothing.
+    // Populations are served last, because they need at least three rows.
     for is_last in [false, true] {
         for (n, list) in lists.iter().enumerate().filter(|(_, own)| (**own == List::Populations) == is_last) {
             if wanted[n] > 0 && least(list) <= left {
@@ -88,7 +88,7 @@ pub(crate) fn share(lists: &[List], second: &Second, width: u16, room: u16) -> V
     rows
 }
 
-/// Who has what is left over: statuses say nearly all in one line.
+/// The order in which lists get remaining rows. Statuses are last, because one line shows nearly all of them.
 const ORDER: [&[List]; 3] = [&[List::Thresholds], &[List::Populations, List::Faults], &[List::Statuses]];
 
 /// The colour of a status.
@@ -140,7 +140,7 @@ fn statuses(statuses: &[StatusFigures], width: usize, rows: usize) -> Vec<Line<'
     [Line::from(head)].into_iter().chain(statuses[..shown].iter().map(line)).chain(more).collect()
 }
 
-/// A threshold's sign and colour; before there is anything to measure it is neither met nor failed.
+/// The symbol and colour of a threshold. Before anything was measured, it is neither met nor failed.
 fn standing(own: &ThresholdResult) -> (&'static str, Style) {
     match own {
         _ if own.pass => ("✓ ", GOOD),
@@ -153,7 +153,7 @@ fn shown_value(own: &ThresholdResult) -> &str {
     if own.shown.is_empty() { NOTHING } else { &own.shown }
 }
 
-/// How each stands by what was measured so far. Where there is no room for all, those that fail come first.
+/// The state of each threshold so far. If not all fit, those that fail come first.
 fn thresholds(thresholds: &[ThresholdResult], width: usize, rows: usize) -> Vec<Line<'static>> {
     let met = thresholds.iter().filter(|own| own.pass).count();
     let fails = thresholds.iter().any(|own| !own.pass && !own.shown.is_empty());
@@ -166,7 +166,7 @@ fn thresholds(thresholds: &[ThresholdResult], width: usize, rows: usize) -> Vec<
     ];
     let mut by_need: Vec<&ThresholdResult> = thresholds.iter().collect();
     by_need.sort_by_key(|own| (own.pass, own.shown.is_empty()));
-    // A head and the number of the others would say less.
+    // With so few rows, the thresholds share one line instead of a heading with the number of hidden ones.
     if rows <= 2 && rows <= thresholds.len() {
         let mut line = Line::from(head);
         for own in by_need {
@@ -181,7 +181,7 @@ fn thresholds(thresholds: &[ThresholdResult], width: usize, rows: usize) -> Vec<
         return vec![line];
     }
     let widest = |of: &dyn Fn(&ThresholdResult) -> usize| thresholds.iter().map(of).max().unwrap_or(0);
-    // Why there is no value may take longer than its text has room for.
+    // Limited, because the reason for a missing value may be long.
     let of_value = widest(&|own| shown_value(own).chars().count()).min(width / 2);
     let of_text = widest(&|own| own.expr.chars().count()).min(width.saturating_sub(of_value + 4));
     let line = |own: &ThresholdResult| {
@@ -204,7 +204,7 @@ fn faults_in_a_row(width: u16) -> usize {
     (usize::from(width) / FAULT).max(1)
 }
 
-/// How many of these are shown, if the last row has the number of the others.
+/// The number of items that are shown, if the last row is needed for the number of the others.
 fn shown(all: usize, rows: usize, in_a_row: usize) -> usize {
     if all <= rows * in_a_row { all } else { rows.saturating_sub(1) * in_a_row }
 }
@@ -227,7 +227,7 @@ fn populations(names: &[String], second: &Second, width: usize, rows: usize) -> 
         let requests = per_s(own.requests_per_s);
         let faults = Count(own.faults).to_string();
         let share = own.no_response.map_or(String::new(), exactly);
-        // Without room for the share: what had no response took longer than what had one.
+        // Without room for the share of missing responses, the percentile is marked as a lower bound.
         let at_least = if own.no_response.is_some() && of_share == 0 { "≥ " } else { "" };
         let p99 = own.latency_p99.map_or_else(|| time(None), |p99| at_least.to_owned() + &time(Some(p99)));
         let is_short = second.phase == Phase::Hold && own.open < own.wanted;
@@ -324,7 +324,7 @@ mod tests {
         check(&second, 9, [1, 4, 3, 1]);
         check(&second, 11, [1, 4, 4, 2]);
         check(&second, 100, [3, 4, 5, 4]);
-        // What there is not takes no row; one population is the whole.
+        // Empty lists use no row, and a single population is not listed.
         check(&many(0, 0, 1, 0), 100, [0, 0, 0, 1]);
     }
 

@@ -1,4 +1,5 @@
-//! Ownership of the terminal: the live view has it from [`enter`] to [`restore_terminal`], which any code may call.
+//! Ownership of the terminal. The live view owns it from [`enter`] to [`restore_terminal`], which any code may call, such as a signal
+//! handler.
 
 use std::{
     env,
@@ -20,16 +21,16 @@ use units::Count;
 
 use crate::messages;
 
-/// Maximum of messages stored for the end; further ones are counted.
+/// Maximum number of held messages; further ones are only counted.
 const MAX_HELD_MESSAGES: usize = 100;
-/// Time to complete a frame before the terminal is restored in the middle of it.
+/// Maximum wait for a frame in progress before the terminal is restored.
 const FRAME: Duration = Duration::from_millis(200);
 
-/// Messages while the view has the terminal.
+/// Messages that are held back while the view owns the terminal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeldMessages {
     pub(crate) lines: Vec<String>,
-    /// Further ones.
+    /// Number of further messages.
     more: u64,
 }
 
@@ -48,15 +49,15 @@ impl HeldMessages {
     }
 }
 
-/// There while the view has the terminal.
+/// `Some` while the view owns the terminal.
 static HELD_MESSAGES: Mutex<Option<HeldMessages>> = Mutex::new(None);
-/// Held while writing to the terminal.
+/// Held while a frame is written to the terminal.
 static PEN: Mutex<()> = Mutex::new(());
 
-/// Whether there is a terminal for a view.
+/// Whether a view can use the terminal.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why it cannot.
 pub(crate) fn can_be_drawn_on() -> Result<(), String> {
     if !stderr().is_terminal() {
         return Err("standard error is not a terminal".to_owned());
@@ -67,19 +68,19 @@ pub(crate) fn can_be_drawn_on() -> Result<(), String> {
     if env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
         return Err("this terminal is not supported (TERM)".to_owned());
     }
-    // A background process that changes or reads a terminal is stopped.
+    // The kernel stops a background process that changes or reads a terminal.
     if tcgetpgrp(stdin()).ok() != Some(getpgrp()) {
         return Err("throng is running in the background".to_owned());
     }
     Ok(())
 }
 
-/// How wide and high it is now; nothing, where that is not known.
+/// The size of the terminal in columns and rows; (0, 0) if unknown.
 pub(crate) fn size() -> (u16, u16) {
     tcgetwinsize(stderr()).map_or((0, 0), |size| (size.ws_col, size.ws_row))
 }
 
-/// Takes the terminal, until [`restore_terminal`].
+/// Takes ownership of the terminal until [`restore_terminal`].
 pub(crate) fn enter() -> io::Result<()> {
     terminal::enable_raw_mode()?;
     *HELD_MESSAGES.lock() = Some(HeldMessages::default());
@@ -87,21 +88,21 @@ pub(crate) fn enter() -> io::Result<()> {
     Ok(())
 }
 
-/// Restores the terminal, if the live view has it, and prints the messages. To be called before the process exits early.
+/// Restores the terminal if the live view owns it, and prints the held messages. Must be called before the process exits early.
 pub fn restore_terminal() {
     give_back(&[]);
 }
 
-/// What is written to a buffer, which takes everything.
+/// Collects terminal sequences in a buffer, so that they are written at once.
 fn sequence(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Vec<u8> {
     let mut out = Vec::new();
     let _ = write(&mut out);
     out
 }
 
-/// The same; these lines come first. A terminal that takes nothing is not waited for.
+/// As [`restore_terminal`], but prints the lines of `first` before the messages. Does not wait for a blocked terminal.
 pub(crate) fn give_back(first: &[&str]) {
-    // A second call has nothing to do.
+    // Does nothing on a second call.
     let Some(kept) = HELD_MESSAGES.lock().take() else { return };
     let pen = PEN.try_lock_for(FRAME);
     let _ = terminal::disable_raw_mode();
@@ -114,29 +115,29 @@ pub(crate) fn give_back(first: &[&str]) {
     drop(pen);
 }
 
-/// Keeps a line for the end while the live view has the terminal; otherwise returns false, and the line is to be printed.
+/// Holds a message back while the live view owns the terminal; otherwise returns false, and the caller must print it.
 #[must_use]
 pub fn keep_for_later(line: &str) -> bool {
     let mut held_messages = HELD_MESSAGES.lock();
     held_messages.as_mut().map(|held_messages| held_messages.add(line)).is_some()
 }
 
-/// Draws with the messages meanwhile, while the view has the terminal.
+/// Draws a frame with the held messages, if the view owns the terminal.
 pub(crate) fn with_pen(draw: impl FnOnce(&HeldMessages) -> io::Result<()>) -> io::Result<()> {
     let _pen = PEN.lock();
     let said = HELD_MESSAGES.lock().clone();
     said.map_or(Ok(()), |said| draw(&said))
 }
 
-/// What was typed, within this time; nothing more will come where it is an error. Read here, for crossterm's reader goes
-/// round in circles at the end of input, and waits in the middle of an escape sequence.
+/// Reads typed bytes; waits at most `within`. After an error no more input can follow. crossterm's reader is not used, because it
+/// loops at the end of input, and blocks within escape sequences.
 pub(crate) fn typed(within: Duration, bytes: &mut [u8]) -> io::Result<usize> {
     let (stdin, wait) = (stdin(), Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) });
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut ready, Some(&wait)) {
         Ok(0) => return Ok(0),
         Ok(_) => {}
-        // A signal, which others handle.
+        // A signal, which is handled elsewhere.
         Err(rustix::io::Errno::INTR) => return Ok(0),
         Err(e) => return Err(e.into()),
     }

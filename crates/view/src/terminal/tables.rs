@@ -1,4 +1,4 @@
-//! The tables below the curves that are always there: times, and what throng and the target use.
+//! The tables below the curves that are always shown: latencies, and the resource usage of throng and the target.
 
 use ratatui::text::{Line, Span};
 use units::percent as exactly;
@@ -9,19 +9,20 @@ use super::{
     view::Scene,
 };
 
-/// Columns of a time.
+/// Width of a time in columns.
 const TIME: usize = 9;
-/// Columns of the share that has no time.
+/// Width of the share of missing responses in columns.
 pub(crate) const WITHOUT: usize = 13;
-/// What has no time, and so is in no percentile.
+/// The heading for requests without a response, which the percentiles do not cover.
 pub(crate) const NO_RESPONSE: &str = "no response";
-/// Columns of both tables.
+/// Width of both tables in columns.
 pub(crate) const WIDTH: u16 = 71;
 
-/// Lines of what throng and the target use.
+/// Number of lines of [`costs`].
 pub(crate) const COSTS: u16 = 3;
 
-/// Times of the last second, four lines, and one where TLS handshakes were made. Besides them, requests that they do not cover, if any.
+/// Percentiles of the last second: four lines, and one for TLS handshakes if there were any. If values are missing from the
+/// percentiles, their share is shown beside them.
 pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
     let head: String = ["p50", "p90", "p95", "p99", "max"].map(|name| format!("{name:>TIME$}")).concat();
     let is_any = second.no_response.or(second.no_connection).is_some();
@@ -42,7 +43,7 @@ pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
     lines
 }
 
-/// What throng and the target use, three lines. On a fleet throng is the coordinator.
+/// The resource usage of throng (on a fleet, of the coordinator) and the target, in three lines.
 pub(crate) fn costs(scene: &Scene) -> Vec<Line<'static>> {
     let second = scene.second;
     let throng = if scene.header.agents.is_empty() { "throng" } else { "coordinator" };
@@ -50,7 +51,7 @@ pub(crate) fn costs(scene: &Scene) -> Vec<Line<'static>> {
         format!("{cpu:>8}{memory:>11}{files:>25}{queue:>18}")
     };
     let line = |name: &str, figures: String| {
-        // A longer name takes blanks of the first figure.
+        // A long name extends into the padding of the first figure.
         let blanks = figures.len() - figures.trim_start().len();
         let taken = name.len().saturating_sub(NAME).min(blanks);
         Line::from(vec![quiet(format!("{name:<NAME$}")), plain(figures[taken..].to_owned())])
@@ -78,7 +79,7 @@ pub(crate) fn costs(scene: &Scene) -> Vec<Line<'static>> {
     ]
 }
 
-/// Whether a target, as typed, is on this machine's loopback.
+/// Whether a target, as typed, is a loopback address of this machine.
 fn is_loopback(target: &str) -> bool {
     let host = target.split_once("://").map_or(target, |(_, rest)| rest);
     ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))

@@ -1,4 +1,4 @@
-//! The view of a made-up run: whole frames against golden files, and each figure separately.
+//! The live view of an invented run: whole frames against golden files, and single figures.
 
 mod sizes;
 
@@ -11,7 +11,7 @@ use units::Nanos;
 
 use super::{figures::Percentiles, *};
 
-/// What it shows in a terminal of this size.
+/// The text of a frame at this terminal size.
 fn frame(scene: &Scene, width: u16, height: u16) -> String {
     let mut terminal = ratatui::Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| view::draw(scene, frame.buffer_mut())).unwrap();
@@ -20,12 +20,12 @@ fn frame(scene: &Scene, width: u16, height: u16) -> String {
     rows.collect()
 }
 
-/// Compares with the golden file of this name.
+/// Compares with a golden file.
 fn check(name: &str, text: &str) {
     fixtures::check_golden(&format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR")), text);
 }
 
-/// A run as the thread sees it.
+/// The state of the view's thread for a run.
 struct Run {
     header: Header,
     figures: Figures,
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// A second more; throng used 0.4 s of it.
+    /// Adds a second, in which throng used 0.4 s of CPU.
     fn tick(&mut self, tick: &Tick) {
         self.cpu_s += 0.4;
         let samples = Samples { own: own(self.cpu_s, 12_163_482), ..self.samples.clone() };
@@ -96,7 +96,7 @@ fn header() -> Header {
     }
 }
 
-/// The `n`th second, of this many populations.
+/// The `n`th second of a run with this many populations.
 fn second(n: u64, phase: Phase, open: u64, populations: u64) -> Tick {
     let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
     let mut tick = Tick { from, until, phase, open, wanted: 100_000, waiting: 42, ..Tick::default() };
@@ -131,7 +131,7 @@ fn samples() -> Samples {
     Samples { target: Some(target), ..Samples::default() }
 }
 
-/// Ten seconds of ramp, ten of full load, with a dip and with faults.
+/// Ten seconds of ramp and ten of full load, with a dip and with faults.
 fn in_trouble(populations: u64) -> Run {
     let mut run = Run::of(header());
     run.samples = samples();
@@ -220,7 +220,7 @@ fn requests_without_a_response_are_beside_the_percentiles() {
     (0..32).for_each(|_| tick.latency.censor());
     tick.connect.censor();
     (0..5).for_each(|_| tick.populations[1].latency.censor());
-    // Nothing else than that in this second.
+    // This population has no other request in this second.
     tick.populations[0].latency.censor();
     run.tick(&tick);
     assert_eq!(run.second.no_response, Some(32.0 / 1_032.0));
@@ -230,7 +230,7 @@ fn requests_without_a_response_are_beside_the_percentiles() {
     check("terminal-no-response-160x30", &frame(&run.scene(None), 160, 30));
     let small = frame(&run.scene(None), 60, 15);
     assert!(small.contains("\n no response 3.1 %\n"), "{small}");
-    // A second without responses does not show the ramp's times.
+    // A second without responses does not show the latencies of the ramp.
     let mut tick = Tick { latency: Default::default(), ..second(21, Phase::Hold, 100_000, 0) };
     tick.ramp_latency.record(Nanos::from_secs(9));
     tick.latency.censor();
@@ -251,10 +251,10 @@ fn errors_and_statuses_are_counted() {
     (0..300).for_each(|_| tick.count_status(200));
     (0..3).for_each(|_| tick.count_status(503));
     (0..3).for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongStatus)));
-    // Their connections ended with it: that is no further error.
+    // Their connections ended with the response, which is no further error.
     (0..3).for_each(|_| tick.faults.count(Fault::target(Stage::Hold, Kind::MissingValue)));
     (tick.counts.wrong, tick.counts.missed) = (3, 4);
-    // Two seconds in one.
+    // A tick that covers two seconds.
     tick.until = Nanos::from_secs(2);
     let seen = figures.tick(&tick, &Samples::default()).unwrap();
     assert_eq!(seen.errors_per_s, 3.5);
@@ -262,7 +262,7 @@ fn errors_and_statuses_are_counted() {
         seen.statuses.iter().map(|own| (own.status, own.count, own.per_s)).collect()
     };
     assert_eq!(statuses(&seen), [(200, 300, 150.0), (503, 3, 1.5)]);
-    // What does not come any more was there.
+    // A status is still shown when it no longer occurs.
     let seen = figures.tick(&second(2, Phase::Hold, 5, 0), &Samples::default()).unwrap();
     assert_eq!(statuses(&seen), [(200, 300, 0.0), (503, 3, 0.0)]);
     assert_eq!(seen.errors_per_s, 0.0);
@@ -310,7 +310,7 @@ fn rates_are_of_a_second_whatever_the_period() {
     assert!(seen.populations[0].latency_p99.is_none());
     let p99 = seen.populations[1].latency_p99.unwrap();
     assert!((990_000..1_010_000).contains(&p99.0), "{p99:?}");
-    // A rest is too short for rates, and its CPU time is the next one's.
+    // A short tick has no rates, and its CPU time counts for the next one.
     let rest = Tick { from: tick.until, until: Nanos::from_millis(5_400), ..Tick::default() };
     assert_eq!(figures.tick(&rest, &own(9.0)), None);
 }
@@ -350,7 +350,7 @@ fn percentiles_are_of_the_last_second() {
     let mut figures = Figures::of(&header());
     figures.tick(&second(1, Phase::Hold, 5, 0), &Samples::default());
     let mut tick = second(2, Phase::Hold, 5, 0);
-    // What came in the ramp does not count beside full load.
+    // Late requests of the ramp do not count at full load.
     tick.ramp_latency.record(Nanos::from_secs(9));
     let seen = figures.tick(&tick, &Samples::default()).unwrap();
     let close = |seen: Option<Percentiles>, us: [u64; 5]| {
@@ -369,7 +369,7 @@ fn percentiles_are_of_the_last_second() {
     assert_eq!((seen.latency, seen.connect, seen.lag), (None, None, None));
 }
 
-/// (phase, connections open, connections wanted) of each second; then progress and time left
+/// Phase, open and wanted connections of each second, and the expected progress and remaining time.
 type Seconds<'a> = &'a [(Phase, u64, u64, Option<f64>, Option<u64>)];
 
 fn check_progress(hold_s: Option<f64>, seconds: Seconds) {
@@ -389,7 +389,7 @@ fn the_stage_has_its_name_where_there_is_room() {
     let named = |what: &str| Mark { at: Nanos::ZERO, kind: MarkKind::Stage, what: what.to_owned() };
     tick.marks = Marks::from(vec![named("peak")]);
     assert_eq!(figures.tick(&tick, &Samples::default()).unwrap().stage.as_deref(), Some("peak"));
-    // It goes on until the next one.
+    // The stage continues until the next one.
     let later = figures.tick(&second(1, Phase::Ramp, 20, 1), &Samples::default()).unwrap();
     assert_eq!(later.stage.as_deref(), Some("peak"));
     let mut run = in_trouble(1);
@@ -409,7 +409,7 @@ fn progress_is_of_connections_and_then_of_time() {
             (ramp, 75, 100, Some(0.75), Some(4)),
             (hold, 100, 100, Some(0.25), Some(3)),
             (pause, 100, 100, Some(0.25), Some(3)),
-            // On the way down, from where it was.
+            // On the way down, progress starts from the previous number of connections.
             (ramp, 80, 60, Some(0.5), Some(3)),
             (hold, 60, 60, Some(0.5), Some(2)),
             (hold, 60, 60, Some(0.75), Some(1)),
@@ -418,7 +418,7 @@ fn progress_is_of_connections_and_then_of_time() {
         ],
     );
     check_progress(None, &[(ramp, 1, 2, Some(0.5), None), (hold, 2, 2, None, None)]);
-    // Nothing to wait for, and nothing to come.
+    // There is nothing to wait for.
     check_progress(Some(0.0), &[(ramp, 0, 0, Some(1.0), Some(0)), (hold, 0, 0, Some(1.0), Some(0))]);
 }
 

@@ -1,4 +1,4 @@
-//! The format of figures in columns.
+//! Styles of the live view, and the formatting of figures for its columns.
 
 use ratatui::{
     style::{Color, Modifier, Style},
@@ -6,18 +6,18 @@ use ratatui::{
 };
 use units::{Bytes, Count, Nanos, Unit};
 
-/// What is the same all the time.
+/// Labels, which do not change.
 pub(crate) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
-/// What is to be seen first.
+/// The most important text.
 pub(crate) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// What ought not to be.
+/// Errors.
 pub(crate) const BAD: Style = Style::new().fg(Color::Red);
-/// What is as it ought to be.
+/// Good results.
 pub(crate) const GOOD: Style = Style::new().fg(Color::Green);
-/// What deserves a look.
+/// Warnings.
 pub(crate) const DOUBT: Style = Style::new().fg(Color::Yellow);
-/// Columns of the first word of each line.
+/// Width of the name at the beginning of each line, in columns.
 pub(crate) const NAME: usize = 9;
 
 pub(crate) fn quiet(text: impl Into<String>) -> Span<'static> {
@@ -28,9 +28,9 @@ pub(crate) fn plain(text: impl Into<String>) -> Span<'static> {
     Span::raw(text.into())
 }
 
-/// In at most this many columns; what does not fit ends with `…`.
+/// Shortens a text to this many columns, with `…` at the end.
 pub(crate) fn fit(text: &str, width: usize) -> String {
-    // What is no letter, and would move the cursor, is not drawn.
+    // Control characters are replaced, because they would move the cursor.
     let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if Span::raw(&*text).width() <= width {
         return text;
@@ -39,7 +39,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     if width > 0 { text + "…" } else { text }
 }
 
-/// `1m5s`, without fractions.
+/// A time rounded to seconds: `1m5s`.
 pub(crate) fn whole_seconds(time: Nanos) -> String {
     Nanos(time.0.saturating_add(500_000_000) / 1_000_000_000 * 1_000_000_000).to_string()
 }
@@ -56,12 +56,12 @@ pub(crate) fn bytes(n: u64) -> String {
     Bytes(n).brief().to_string()
 }
 
-/// A share as `45 %`.
+/// A share as a whole percentage: `45 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// `5 of 20`; what is not known is left out.
+/// A value with its maximum, as far as known: `5 of 20`.
 pub(crate) fn of(now: Option<u64>, most: Option<u64>) -> String {
     match (now, most) {
         (Some(now), Some(most)) => format!("{} of {}", Count(now), Count(most)),
@@ -70,7 +70,7 @@ pub(crate) fn of(now: Option<u64>, most: Option<u64>) -> String {
     }
 }
 
-/// In place of a figure that there is not.
+/// The text for a missing figure.
 pub(crate) const NOTHING: &str = "–";
 
 pub(crate) fn time(time: Option<Nanos>) -> String {
@@ -89,7 +89,7 @@ mod tests {
             ("abcd", 1, "…"),
             ("abcd", 0, ""),
             ("", 0, ""),
-            // Each takes two columns.
+            // Each of these characters is two columns wide.
             ("日本語", 6, "日本語"),
             ("日本語", 5, "日本…"),
             ("日本語", 4, "日…"),

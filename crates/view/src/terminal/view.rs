@@ -1,4 +1,4 @@
-//! The view: what is seen of a second, and where.
+//! The layout of the live view: which parts are shown at a given size of the terminal, and where.
 
 use ratatui::{
     buffer::Buffer,
@@ -19,43 +19,43 @@ use super::{
     text::{DOUBT, QUIET, STRONG, bytes_per_s, fit, per_s, percent, plain, quiet, whole_seconds},
 };
 
-/// The least in which everything has its place; smaller ones have the compact view.
+/// Minimum size of the full view, columns and rows; smaller terminals get the compact view.
 const FULL: (u16, u16) = (80, 24);
-/// The least for the compact view.
+/// Minimum size of the compact view.
 const LEAST: (u16, u16) = (24, 6);
-/// From this width on lists are beside the tables.
+/// Minimum width for lists beside the tables.
 const WIDE: u16 = 118;
-/// From this width on they are in two columns.
+/// Minimum width for two columns of lists.
 const TWO_LISTS: u16 = 100;
-/// From here on a title may have what is of less interest.
+/// Minimum width for less important parts of the title.
 const ROOMY: usize = 100;
-/// From here on there is room for blank lines.
+/// Minimum height for blank lines.
 const HIGH: u16 = 30;
 /// Columns between tables and lists.
 const GAP: u16 = 4;
 
-/// All that is drawn.
+/// The data for one frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene<'a> {
     pub(crate) header: &'a Header,
     pub(crate) second: &'a Second,
     pub(crate) history: &'a History,
-    /// What the keys led to.
+    /// The effect of the last key, if it is still to be shown.
     pub(crate) message: Option<&'a str>,
-    /// The messages meanwhile, oldest first.
+    /// Messages since the view began, oldest first.
     pub(crate) held_messages: &'a [String],
     pub(crate) is_paused: bool,
     pub(crate) is_ending: bool,
-    /// Whether the help covers the rest.
+    /// Whether the help is shown over the view.
     pub(crate) is_help: bool,
 }
 
-/// Whether the view has its place there, if only the compact one.
+/// Whether a terminal of this size has room for at least the compact view.
 pub(crate) fn has_room((width, height): (u16, u16)) -> bool {
     width >= LEAST.0 && height >= LEAST.1
 }
 
-/// Fills the buffer.
+/// Draws the view into the buffer.
 pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
     let area = buffer.area;
     if area.width < FULL.0 || area.height < FULL.1 {
@@ -80,7 +80,7 @@ fn full(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     }
     page.skip(gap);
     let said = 1 + gap;
-    // Curves have what the rest does not need, and two fifths in any case.
+    // The curves get the rows that the other parts do not need, and at least two fifths.
     let room = page.left.height.saturating_sub(gap + said + 1);
     let least = (charts::MIN_ROWS * 2).max(if gap > 0 { room * 2 / 5 } else { 0 });
     let below = Below::arrange(scene, page.left.width, room.saturating_sub(least), room, gap);
@@ -92,21 +92,21 @@ fn full(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     page.lines(1, |width| vec![keys(scene, width)]);
 }
 
-/// What is below the curves: tables, and lists beside them or below.
+/// The parts below the curves: tables, and lists beside or below them.
 struct Below {
     gap: u16,
     tables: u16,
-    /// Beside the tables, in one or two columns: the first with this many lists.
+    /// Lists beside the tables, with their rows, in one or two columns; the first column contains `first` lists.
     beside: Vec<(List, u16)>,
     first: usize,
     beside_height: u16,
-    /// Rows of the distribution of latency, below the last list beside the tables.
+    /// Rows of the latency distribution below the last list beside the tables.
     distribution: u16,
     below: Vec<(List, u16)>,
 }
 
 impl Below {
-    /// In at most this many rows, of those that curves have a part of too.
+    /// Arranges the parts in at most `room` rows, plus what the distribution may take of the curves' share of `room_of_all`.
     fn arrange(scene: &Scene, width: u16, room: u16, room_of_all: u16, gap: u16) -> Below {
         let second = scene.second;
         let tables = tables::latency(second).len() as u16 + gap + tables::COSTS;
@@ -139,7 +139,7 @@ impl Below {
             lists.iter().map(|(_, rows)| rows + gap).sum::<u16>().saturating_sub(gap)
         };
         let others = given(other, column, high);
-        // The distribution has what is blank, and of the curves as much as leaves them half of the screen.
+        // The distribution gets blank rows, and as many of the curves' rows as leave them half of the screen.
         let column = if two { height(&others) } else { height(&beside) } + gap;
         let most = tables.max(height(&beside)).max((room_of_all / 2).min(high));
         let distribution = second.distribution.rows(most.saturating_sub(column));
@@ -156,7 +156,7 @@ impl Below {
         upper + below + if self.beside.is_empty() { self.gap * u16::from(!self.below.is_empty()) } else { 0 }
     }
 
-    /// Blank lines between what is below.
+    /// Blank rows between the tables and the parts below them.
     fn separation(&self) -> u16 {
         if self.beside.is_empty() { 0 } else { self.gap }
     }
@@ -195,7 +195,7 @@ impl Below {
     }
 }
 
-/// What is left of the screen, from above.
+/// The part of the screen that is still free, filled from the top.
 struct Page<'a> {
     left: Rect,
     buffer: &'a mut Buffer,
@@ -225,7 +225,7 @@ impl Page<'_> {
     }
 }
 
-/// The target on the left, what repeats the run on the right.
+/// The title: the target on the left, and what is needed to repeat the run on the right.
 fn title(scene: &Scene, width: usize) -> Line<'static> {
     let Header { target, seed, io, threads, .. } = scene.header;
     let right = match width < ROOMY {
@@ -236,10 +236,10 @@ fn title(scene: &Scene, width: usize) -> Line<'static> {
     spread(vec![Span::styled("throng", STRONG), plain("  "), plain(target)], vec![quiet(right)], width)
 }
 
-/// The least width at which the stage has a name: what is left of the longest name is a short bar.
+/// Minimum width for the name of the stage; with the longest names, only a short bar is left.
 const WITH_STAGE: usize = 100;
 
-/// The phase, the stage, how far it is, what is left.
+/// The line of the phase: stage, progress and remaining time.
 pub(crate) fn progress(scene: &Scene, width: usize) -> Line<'static> {
     let Second { phase, progress, elapsed, .. } = scene.second;
     let share = progress.map_or(String::new(), percent);
@@ -280,12 +280,12 @@ pub(crate) fn colour(phase: Phase) -> Color {
     }
 }
 
-/// Connections and rates; the less important ones only where they fit.
+/// Open connections and rates; less important ones are omitted if they do not fit.
 fn rates(scene: &Scene, width: usize) -> Line<'static> {
     let second = scene.second;
     let mut spans = open(scene);
     let connects = format!("{:>7}", per_s(second.opens_per_s));
-    // Each as wide as it usually becomes, so that what follows does not move.
+    // Padded to its usual width, so that the following figures do not move.
     let more = [
         ("connects", connects),
         ("requests", format!("{:>10}", per_s(second.requests_per_s))),
@@ -293,7 +293,7 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
         ("waiting", format!("{:>7}", Count(second.waiting).to_string())),
     ];
     for (name, figure) in more {
-        // A figure wider than usual still has a blank before it.
+        // A figure that is wider than usual needs a separating blank.
         let blank = if figure.starts_with(' ') { "" } else { " " };
         let piece = [plain("   "), quiet(name), plain(blank), plain(figure)];
         let taken = Line::from([spans.clone(), piece.to_vec()].concat());
@@ -305,7 +305,7 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Connections open, of those wanted; in red, and with how many are missing, where they ought to be there.
+/// Open and wanted connections; in red with the number of missing ones if fewer than wanted are open at full load.
 pub(crate) fn open(scene: &Scene) -> Vec<Span<'static>> {
     let second = scene.second;
     let wanted = Count(second.wanted).to_string();
@@ -313,7 +313,7 @@ pub(crate) fn open(scene: &Scene) -> Vec<Span<'static>> {
     let is_short = charts::is_short(scene);
     let style = if is_short { STRONG.fg(Color::Red) } else { STRONG };
     let mut spans = vec![quiet("open "), Span::styled(open, style)];
-    // Of connections that come without end none are wanted.
+    // A load of connections that arrive without end has no wanted number.
     if second.wanted > 0 {
         spans.push(plain(format!(" of {wanted}")));
     }
@@ -324,7 +324,7 @@ pub(crate) fn open(scene: &Scene) -> Vec<Span<'static>> {
     spans
 }
 
-/// The last messages, and in the last line the effect of keys.
+/// The latest messages, and the effect of the last key in the last line.
 pub(crate) fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'static>> {
     let message = scene.message.map(|message| Line::styled(fit(message, width), STRONG.patch(DOUBT)));
     let held_messages = scene.held_messages.iter().rev().take(rows - usize::from(message.is_some())).rev();
@@ -334,7 +334,7 @@ pub(crate) fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'st
     vec![Line::default(); blank].into_iter().chain(held_messages).chain(message).collect()
 }
 
-/// The keys that mean something now; the names only where they fit.
+/// The keys that have an effect now; their explanations are omitted if they do not fit.
 pub(crate) fn keys(scene: &Scene, width: usize) -> Line<'static> {
     let pause = if scene.is_paused { "resume" } else { "pause" };
     let keys: &[(&str, &str)] = match (scene.is_help, scene.is_ending) {
@@ -360,7 +360,7 @@ pub(crate) fn keys(scene: &Scene, width: usize) -> Line<'static> {
     all.iter().find(|line| line.width() <= width + 4).unwrap_or(&all[2]).clone()
 }
 
-/// One part on the left, one on the right.
+/// A line with one part aligned to the left and one to the right.
 fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -> Line<'static> {
     let taken: usize = left.iter().chain(&right).map(Span::width).sum();
     let blank = plain(" ".repeat(width.saturating_sub(taken)));

@@ -1,4 +1,4 @@
-//! What is read from the store for each question, in bounded room.
+//! Reads the response to each query from the store, with limits on the number of runs.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -15,22 +15,22 @@ use crate::{
     runs,
 };
 
-/// Runs in a list; the next ones are asked for by the id of the last.
+/// Maximum number of runs in a list; the next ones are requested with the identifier of the last.
 pub(super) const MAX_LISTED: u32 = 100;
-/// Tags that may be chosen.
+/// Maximum number of tags that are listed.
 const MAX_TAGS: u32 = 200;
-/// Runs of one group: each has its latencies at equal load added up.
+/// Maximum number of runs in a group that is compared, because the latencies at equal load of each have to be summed.
 const MAX_COMPARED: u32 = 64;
-/// Runs whose curves are drawn over one another.
+/// Maximum number of runs whose curves are overlaid.
 const MAX_DRAWN: usize = 16;
-/// Runs of a trend, the latest.
+/// Maximum number of runs in a trend; the latest are used.
 const MAX_TREND: u32 = 500;
-/// Fewer runs have no significant trend, even if each is above the one before: of four p is 0.09.
+/// Minimum number of runs for a trend. With fewer, no trend is significant: four runs that each exceed the one before have p = 0.09.
 const MIN_TREND: usize = 5;
-/// A trend is one if runs without it are that ordered in fewer than one of twenty cases.
+/// Significance level of a trend.
 const SIGNIFICANT: f64 = 0.05;
 
-/// The latest runs, and which tags there are.
+/// The latest runs, and the existing tags.
 pub(super) fn list(store: &Store, filter: &RunFilter, now: Date) -> Answer {
     let mut found = store.latest(filter, MAX_LISTED + 1).map_err(Refusal::store)?;
     let more = found.len() > MAX_LISTED as usize;
@@ -41,7 +41,7 @@ pub(super) fn list(store: &Store, filter: &RunFilter, now: Date) -> Answer {
     Ok(json!({ "schema": "throng.runs/1", "runs": runs, "more": more, "tags": tags }).to_string())
 }
 
-/// As `throng runs --json` has it, and what a line of the list shows besides.
+/// A run as in `throng runs --json`, with further figures for the list.
 fn listed(run: &ListedRun, now: Date) -> Value {
     let mut json = runs::value(&run.id, &run.record, run.verdict(), run.held, run.elapsed_s);
     let figure = |path: &str| samples::measured(&run.figures, path);
@@ -54,13 +54,13 @@ fn listed(run: &ListedRun, now: Date) -> Value {
     json
 }
 
-/// A run, whole.
+/// A complete run.
 pub(super) fn one(store: &Store, id: &str) -> Answer {
     let run = store.run(id).map_err(Refusal::store)?.ok_or_else(|| unknown(id))?;
     Ok(report_json(&[report(store, &run)?], None))
 }
 
-/// Two groups, each a run or the runs of a tag, and what differs.
+/// The comparison of two groups, each being a run or the runs of a tag.
 pub(super) fn compare(store: &Store, names: &[String], load_args: LoadArgs) -> Answer {
     let groups = names.iter().map(|name| group(store, name)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
@@ -93,7 +93,7 @@ fn unknown(name: &str) -> Refusal {
     Refusal(StatusCode::NOT_FOUND, store::missing(name))
 }
 
-/// What a comparison has of each run, of the runs of a tag that came to their end, the oldest first.
+/// The figures of comparisons for each finished run of a tag, oldest first.
 pub(super) fn trend(store: &Store, tag: &str) -> Answer {
     let filter = RunFilter { tag: Some(tag.to_owned()), ..RunFilter::default() };
     let mut runs = store.latest(&filter, MAX_TREND).map_err(Refusal::store)?;
@@ -123,7 +123,7 @@ pub(super) fn trend(store: &Store, tag: &str) -> Answer {
     Ok(json.to_string())
 }
 
-/// A figure of each run; none that no run has.
+/// The values of a figure in each run; `None` if no run has it.
 fn over_runs(figure: &Figure, runs: &[ListedRun]) -> Option<Value> {
     let values: Vec<Option<f64>> = runs.iter().map(|run| figure.of(&run.figures)).collect();
     let points: Vec<(f64, f64)> =
@@ -143,7 +143,7 @@ fn over_runs(figure: &Figure, runs: &[ListedRun]) -> Option<Value> {
     }))
 }
 
-/// Whether it rises or falls, by how much, and how sure that is.
+/// A sentence about the trend: its direction, its slope and its p-value.
 fn in_words(trend: Option<Trend>, unit: Unit, runs: usize) -> String {
     let Some(Trend { slope, p }) = trend else {
         let (runs, have) = (Count(runs as u64).of("run"), Count(runs as u64).one_or("has", "have"));

@@ -1,15 +1,15 @@
-//! The filter of a list, from the query of its address.
+//! Parses the filter of a list from a query string.
 
 use exporters::web;
 use store::{RunFilter, VERDICTS};
 
-/// Bytes of a query.
+/// Maximum length of a query string, in bytes.
 const MAX_QUERY: usize = 2_000;
 
-/// Reads `target=&verdict=&tag=&before=`; what is empty is no condition.
+/// Parses `target=&verdict=&tag=&before=`; empty values are ignored.
 ///
 /// # Errors
-/// What is not known, with the fix.
+/// An unknown parameter or value; the message contains the fix.
 pub(super) fn filter(query: &str) -> Result<RunFilter, String> {
     if query.len() > MAX_QUERY {
         return Err(format!("the query is too long, at most {MAX_QUERY} bytes"));
@@ -33,7 +33,7 @@ pub(super) fn filter(query: &str) -> Result<RunFilter, String> {
     }
 }
 
-/// `application/x-www-form-urlencoded` (URL, 5.1): `+` is a blank.
+/// Decodes `application/x-www-form-urlencoded` (URL, 5.1), in which `+` is a space.
 fn decoded(text: &str) -> Result<String, String> {
     let wrong = || format!("not percent-encoded UTF-8: {text:?}");
     let mut bytes = Vec::with_capacity(text.len());

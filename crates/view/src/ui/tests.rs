@@ -15,7 +15,7 @@ use units::{Date, Nanos};
 
 use super::*;
 
-/// A store of a test's own, and what serves it; both are removed with it.
+/// The store of a test and the server that shows it; both are removed when this is dropped.
 struct Served {
     folder: PathBuf,
     at: SocketAddr,
@@ -23,21 +23,21 @@ struct Served {
 }
 
 impl Served {
-    /// A second from one to the next.
+    /// Stores runs that begin a second apart, and serves them.
     fn start(runs: &[StoredAs], opens: Option<Opens>) -> Served {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("throng-ui-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let folder = std::env::temp_dir().join(name);
         let file = folder.join("runs.db");
         (0..).zip(runs).for_each(|(nth, run)| run.keep(&file, 1_700_000_000_000 + 1_000 * nth));
-        // There is a store, if one of no run.
+        // Creates the store even if there are no runs.
         drop(Store::open(&file).unwrap());
         let none = |_: &[String]| Vec::new();
         let (ui, at) = Ui::start("127.0.0.1:0".parse().unwrap(), file, none, opens).unwrap();
         Served { folder, at, ui: Some(ui) }
     }
 
-    /// Status and body.
+    /// Sends a GET; returns status and body.
     fn get(&self, path: &str, headers: &str) -> (u16, String) {
         self.send("GET", path, headers)
     }
@@ -61,7 +61,7 @@ impl Served {
         serde_json::from_str(&body).unwrap_or_else(|e| panic!("{path}: {e}: {body}"))
     }
 
-    /// A refusal says why.
+    /// Checks that a refusal contains the reason.
     fn check_refused(&self, path: &str, status: u16, why: &str) {
         let (seen, body) = self.get(path, "");
         assert_eq!(seen, status, "{path}: {body}");
@@ -69,7 +69,7 @@ impl Served {
         assert!(body["error"].as_str().is_some_and(|text| text.contains(why)), "{path}: {body}");
     }
 
-    /// The ids of a list, as places in the order in which the runs began.
+    /// The runs of a list, as indices in the order in which they began.
     fn listed(&self, query: &str) -> Vec<usize> {
         let all = self.json("/api/runs");
         let ids = |json: &Value| -> Vec<String> {
@@ -102,12 +102,12 @@ impl Drop for Served {
     }
 }
 
-/// A run that is stored before.
+/// A run to store before the server starts.
 #[derive(Clone, Default)]
 struct StoredAs {
     target: &'static str,
     tags: &'static [&'static str],
-    /// None: it did not come to its end.
+    /// `None` if the run has not finished.
     verdict: Option<Verdict>,
     per_s: f64,
 }
@@ -162,14 +162,14 @@ fn runs_are_listed_latest_first_and_narrowed_down() {
         ("?tag=old", &[1, 0]),
         ("?tag=old&verdict=pass", &[0]),
         ("?tag=ol", &[]),
-        // It is a value, never a part of the question.
+        // A value is never part of the SQL query.
         ("?tag=%27+OR+1%3D1+--", &[]),
         ("?target=%25", &[]),
     ] {
         assert_eq!(served.listed(query), expected, "{query}");
     }
     assert_eq!(served.listed(&format!("?before={}", served.id(1))), [0]);
-    // A list goes on where its last run has been deleted meanwhile: ids are in the order of time.
+    // A list can be continued after its last run has been deleted, because identifiers are in the order of time.
     assert_eq!(served.listed(&format!("?before={}0", served.id(1))), [1, 0]);
     let list = served.json("/api/runs");
     assert_eq!(list["more"], false);
@@ -178,7 +178,7 @@ fn runs_are_listed_latest_first_and_narrowed_down() {
     assert_eq!((&failed["verdict"], &failed["held"]), (&"fail".into(), &49.into()));
     assert_eq!((&failed["elapsed_s"], &failed["requests_per_s"]), (&2.5.into(), &200.0.into()));
     assert_eq!((&failed["errors"], &failed["is_under_way"]), (&3.0.into(), &false.into()));
-    // As last seen, from the beginning of its first tick.
+    // The last tick, with the time since the beginning of the first.
     assert_eq!((&unfinished["held"], &unfinished["elapsed_s"]), (&42.into(), &3.0.into()));
     assert_eq!((&unfinished["verdict"], &unfinished["errors"]), (&Value::Null, &Value::Null));
 }
@@ -212,7 +212,7 @@ fn a_run_and_a_comparison_are_what_reports_are_made_of() {
     let rows = report["comparison"]["tables"][0]["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row[0] == "response rate").expect("it was measured");
     assert_eq!((&row[1], &row[2], &row[3]), (&"100/s".into(), &"200/s".into(), &"+100.0 %".into()));
-    // Of a tag, all its runs.
+    // For a tag, all its runs are compared.
     let report = served.json(&format!("/api/compare/tag:old/{id}"));
     assert_eq!(report["runs"].as_array().unwrap().len(), 3);
     assert_eq!(report["comparison"]["tables"][0]["head"][1], "tag:old");
@@ -320,7 +320,7 @@ fn without_a_token_it_is_for_this_machine_and_with_one_for_who_has_it() {
         assert_eq!(served.get(path, "").0, 401, "{path}");
         assert_eq!(served.get(path, "Authorization: Bearer wrong\r\n").0, 401, "{path}");
     }
-    // The page is the same for everybody, at each of its addresses.
+    // The page is public at each of its addresses.
     assert_eq!((served.get("/", "").0, served.get("/run/latest", "").0), (200, 200));
     assert_eq!(served.get("/api/runs", "Authorization: Bearer s3cret\r\n").0, 200);
     assert_eq!(served.get("/run/latest?token=s3cret", "").0, 303);

@@ -1,4 +1,5 @@
-//! What a request describes: a plan that reads no file and no variable of this machine, and calls no other host.
+//! Parses what a request to the API describes. The resulting plan reads no file or environment variable of this machine, and dials
+//! only allowed targets.
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -20,41 +21,41 @@ use crate::{
     search::{Asked, How},
 };
 
-/// What the scenario of a request is called.
+/// The name of a request's scenario.
 pub(super) const SCENARIO: &str = "scenario.toml";
-/// The flags of a search that are not of its plan.
+/// The flags of a search that are not flags of its plan.
 const OF_SEARCH: [&str; 3] = ["by", "max", "max-time"];
 
-/// A run, or each step of a search.
+/// A parsed run, or each step of a search.
 pub(super) struct Described {
     pub(super) flags: Flags,
     pub(super) plan: Plan,
-    /// The same as agents are given it.
+    /// The job for agents.
     pub(super) job: Job,
-    /// Of the stored run.
+    /// The tags of the stored run.
     pub(super) tags: Vec<String>,
 }
 
-/// A search.
+/// A parsed search.
 pub(super) struct Wanted {
     pub(super) how: How,
     pub(super) of_step: Described,
 }
 
 impl Place {
-    /// Reads a run.
+    /// Parses a run.
     ///
     /// # Errors
-    /// All mistakes, a line each.
+    /// All mistakes, one per line.
     pub(super) fn read_run(&self, spec: &Spec) -> Result<Described, Vec<String>> {
         let (flags, mistakes) = self.read_flags(spec, spec.flags.iter(), |flag, _| self.refuses(flag));
         self.described(spec, flags, mistakes)
     }
 
-    /// Reads a search.
+    /// Parses a search.
     ///
     /// # Errors
-    /// All mistakes, a line each.
+    /// All mistakes, one per line.
     pub(super) fn read_wanted(&self, spec: &Spec) -> Result<Wanted, Vec<String>> {
         let is_own = |name: &str| OF_SEARCH.contains(&name);
         let mut mistakes = Mistakes::default();
@@ -77,7 +78,7 @@ impl Place {
         if mistakes.is_empty() { Ok(Wanted { how, of_step }) } else { Err(mistakes) }
     }
 
-    /// Makes the plans of a search by a number.
+    /// The plans of a search by a number.
     fn plans_of(&self, spec: &Spec) -> Requested {
         let allow = match self {
             Place::Here(allow) => Some(allow.clone()),
@@ -86,8 +87,8 @@ impl Place {
         Requested { spec: spec.clone(), allow }
     }
 
-    /// The flags of a plan; and what is wrong with those that there are not, that have no such values, or that would read or write
-    /// files here, call another host, or choose another place. `refuses`: why a flag is not taken with a value.
+    /// The flags of a plan, and the mistakes: unknown flags, wrong values, and flags that would read or write files here, connect to
+    /// another host, or choose another place. `refuses` returns the reason if a flag is not accepted with a value.
     fn read_flags<'s>(
         &self,
         spec: &Spec,
@@ -114,7 +115,7 @@ impl Place {
         (flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes)
     }
 
-    /// Why a flag is not for those who send requests, if so.
+    /// The reason if a flag is not accepted in requests.
     fn refuses(&self, flag: &Flag) -> Option<&'static str> {
         if flag.name == flag::OBSERVE.name {
             return Some(
@@ -128,7 +129,7 @@ impl Place {
         (!is_taken && (!flag.role.is_of_plan() || is_file)).then_some("not supported by this API; remove it")
     }
 
-    /// The plan of these flags and of the request's scenario, to a target that is allowed. `refused`: what is known to be wrong.
+    /// The plan of these flags and the request's scenario; its targets must be allowed. `refused` are mistakes found before.
     fn described(&self, spec: &Spec, flags: Flags, refused: Vec<String>) -> Result<Described, Vec<String>> {
         let whole = spec.scenario.clone().map(|text| Scenario { text });
         let mut mistakes = Mistakes::default();
@@ -139,7 +140,7 @@ impl Place {
         let (plan, tags) = match (plan, tags) {
             (Ok(plan), Ok(tags)) if refused.is_empty() => (plan, tags),
             (plan, tags) => {
-                // One line for each: what is refused is not read.
+                // Each flag gets at most one message: a refused flag is not parsed.
                 let is_new = |line: &String| refused.iter().all(|other| place_of(other) != place_of(line));
                 let others = [plan.err(), tags.err()].into_iter().flatten().flat_map(|failure| failure.lines);
                 let others: Vec<String> = others.filter(is_new).collect();
@@ -153,15 +154,15 @@ impl Place {
     }
 }
 
-/// Whether all that a plan dials is allowed on this machine.
+/// Checks that this machine may dial the plan's targets.
 fn check(allow: &Allow, plan: &Plan) -> Result<(), String> {
     allow.check(plan).map_err(|why| why.replace("start the agent with", "start throng fleet serve with"))
 }
 
-/// What the plans of a search by a number are made of.
+/// The source of the plans of a search by a number.
 struct Requested {
     spec: Spec,
-    /// The targets of this machine; none on a fleet, where each agent has its own.
+    /// The targets that this machine may dial; `None` on a fleet, where each agent has its own list.
     allow: Option<Allow>,
 }
 
@@ -179,7 +180,7 @@ impl Plans for Requested {
     }
 }
 
-/// The plan of these flags and of this text, with the files of the request.
+/// The plan of these flags and this text of the scenario, with the files of the request.
 fn plan_of(spec: &Spec, scenario: Option<&str>, flags: &Flags) -> Result<Plan, Failure> {
     let read = RefCell::new(BTreeSet::new());
     let text = |name: &str| -> Result<String, String> {
@@ -201,7 +202,7 @@ fn plan_of(spec: &Spec, scenario: Option<&str>, flags: &Flags) -> Result<Plan, F
     if unread.is_empty() { Ok(plan) } else { Err(Failure::usage(unread)) }
 }
 
-/// The values of a flag, as they would be typed; or why these are none.
+/// The values of a flag as they would be typed, or why they are wrong.
 fn values(takes: Takes, given: &Given) -> Result<Vec<String>, &'static str> {
     match (takes, given) {
         (Takes::Nothing, Given::Alone) => Ok(vec![String::new()]),
@@ -214,7 +215,7 @@ fn values(takes: Takes, given: &Given) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// What a request loads: its target, or the first of its scenario.
+/// The target of a request, or the first one of its scenario.
 pub(super) fn target(spec: &Spec, plan: &Plan) -> String {
     spec.target.clone().unwrap_or_else(|| plan.populations[0].target.text.clone())
 }
@@ -223,7 +224,7 @@ fn lines(mistakes: Mistakes) -> Vec<String> {
     mistakes.end(()).err().map(|failure| failure.lines).unwrap_or_default()
 }
 
-/// The flag, or key of a scenario, that a mistake is about: both have one name.
+/// The flag or the scenario's key that a mistake refers to; both have the same name.
 fn place_of(mistake: &str) -> &str {
     mistake.split(": ").next().unwrap_or_default().trim_start_matches("--")
 }
@@ -244,7 +245,7 @@ mod tests {
         Place::Here(Allow::parse(&[], &plans::resolve).unwrap()).read_run(spec)
     }
 
-    /// A run of a target with these flags.
+    /// Parses a run with these flags.
     fn read_flags(flags: &[(&str, Given)]) -> Result<Described, Vec<String>> {
         let flags = flags.iter().map(|(name, given)| ((*name).to_owned(), given.clone())).collect();
         read(&Spec { target: Some("http://127.0.0.1:1/".to_owned()), flags, ..Spec::default() })
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(why, [wrong("a b"), wrong("d/e")]);
     }
 
-    /// A search by this, up to this load.
+    /// Parses a search with this `by` and `max`.
     fn search(spec: Spec, by: &str, max: &str) -> Result<Wanted, Vec<String>> {
         let own = [("by", by), ("max", max)].map(|(name, value)| (name.to_owned(), text(value)));
         let spec = Spec { flags: [spec.flags, own.into()].concat(), ..spec };

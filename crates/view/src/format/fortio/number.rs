@@ -1,6 +1,6 @@
-//! Numbers as Go prints them (package fmt: `%g` and `%v`; package time: Duration).
+//! Numbers and durations in Go's notation (package fmt: `%g` and `%v`; package time: Duration).
 
-/// `%.Ng`: N significant digits, no trailing zeros, an exponent if that is shorter.
+/// A number as `%.Ng`: N significant digits, no trailing zeros, and an exponent if that is shorter.
 pub(super) fn general(x: f64, digits: usize) -> String {
     if x == 0.0 {
         return "0".to_owned();
@@ -15,7 +15,7 @@ pub(super) fn general(x: f64, digits: usize) -> String {
     without_zeros(&format!("{x:.places$}")).to_owned()
 }
 
-/// `%v`: the shortest digits that identify it.
+/// A number as `%v`: the shortest digits that identify it.
 pub(super) fn shortest(x: f64) -> String {
     let (mantissa, exponent) = {
         let text = format!("{x:e}");
@@ -34,7 +34,7 @@ fn without_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
-/// `1m0.147414s`, `27.000998ms`.
+/// A Duration: `1m0.147414s`, `27.000998ms`.
 pub(super) fn span(s: f64) -> String {
     let ns = (s * 1e9).round() as u64;
     let fraction = |ns: u64, unit: u64| shortest(ns as f64 / unit as f64);

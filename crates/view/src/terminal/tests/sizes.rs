@@ -1,4 +1,4 @@
-//! Terminals of all sizes, and colours.
+//! Terminals of all sizes, and the use of colours.
 
 use ratatui::style::Color;
 use samples::ThresholdResult;
@@ -52,7 +52,7 @@ fn the_least_room_has_all_curves_the_sums_and_the_keys() {
     }
 }
 
-/// One met, one not, one of which nothing was measured.
+/// One threshold that is met, one that is not, and one without a measurement.
 fn thresholds() -> Vec<ThresholdResult> {
     let own = |expr: &str, value, shown: &str, pass| ThresholdResult {
         expr: expr.to_owned(),
@@ -108,7 +108,7 @@ fn help_has_all_that_fits() {
     assert_eq!(lines[9], " ? close the help", "{text}");
 }
 
-/// Colours of the cells of this text, which is there once.
+/// The colours of a text that occurs once.
 fn colours(scene: &Scene, text: &str) -> Vec<Color> {
     let mut terminal = ratatui::Terminal::new(TestBackend::new(120, 40)).unwrap();
     terminal.draw(|frame| view::draw(scene, frame.buffer_mut())).unwrap();
@@ -129,7 +129,7 @@ fn what_is_missing_at_full_load_is_red() {
     let missing = "61,250 of 100,000  38,750 missing";
     assert_eq!(colours(&run.scene(None), missing)[..6], [Color::Red; 6]);
     assert_eq!(colours(&run.scene(None), "38,750 missing"), [Color::Red; 14]);
-    // Without colour the words say it. In a ramp it is as it should be.
+    // Without colours, the text says the same. During a ramp, missing connections are normal.
     assert!(frame(&run.scene(None), 44, 10).contains("38,750 missing"));
     for phase in [Phase::Ramp, Phase::Pause, Phase::Drain] {
         run.tick(&second(21, phase, 61_250, 0));
