@@ -26,6 +26,7 @@ merged! {
         buckets: Buckets = Buckets::new(DIGITS),
         /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
         #[serde(with = "encode::wide", skip_serializing_if = "encode::is_zero")]
+        #[cfg_attr(test, ts(type = "number"))]
         sum: u128,
         /// Exact, and `u64::MAX` where nothing is recorded.
         #[serde(skip_serializing_if = "encode::is_most")]

@@ -17,6 +17,7 @@ merged! {
         count: u64,
         sum: u64,
         #[serde(with = "encode::wide")]
+        #[cfg_attr(test, ts(type = "number"))]
         squares: u128,
         /// `u64::MAX` where nothing is recorded.
         #[serde(skip_serializing_if = "encode::is_most")]

@@ -80,6 +80,7 @@ merged! {
         pub ramped_at: Nanos => most,
         /// Connections times the nanoseconds that they were open in it.
         #[serde(with = "encode::wide")]
+        #[cfg_attr(test, ts(type = "number"))]
         pub open_ns: u128,
         /// What was counted.
         pub counts: Counts,
