@@ -92,8 +92,7 @@ pub(crate) fn build_first() -> Result<Built> {
     let messages = compile(
         &["test", "--no-run", "--workspace", "--lib", "--bins"].into_iter().chain(names).collect::<Vec<_>>(),
     )?;
-    let throng = messages.iter().find_map(throng).context("cargo built no throng")?;
-    Ok(Built { throng, tests: executables(&messages)? })
+    Ok(Built { throng: build_throng()?, tests: executables(&messages)? })
 }
 
 /// Compiles what [`run_rest`] runs, with all features; then `throng` without them, as users build it: little of the workspace depends on a
@@ -103,7 +102,7 @@ pub(crate) fn build_first() -> Result<Built> {
 /// As [`build_first`].
 pub(crate) fn build_rest() -> Result<Built> {
     let names = lanes().filter_map(|lane| lane.split_once('/')).flat_map(|(_, name)| ["--test", name]);
-    let words = ["test", "--no-run", "--workspace", "--features", "throng-cli/parquet", "--lib"];
+    let words = ["test", "--no-run", "--workspace", "--features", "throng-cli/parquet"];
     let tests = executables(&compile(&words.into_iter().chain(names).collect::<Vec<_>>())?)?;
     Ok(Built { throng: build_throng()?, tests })
 }

@@ -43,3 +43,4 @@ pub use soak::Soak;
 pub use source::to_clone;
 pub use template::Environment;
 pub use trial::{Elsewhere, REPEATS, Runner};
+pub use workspace::throng;

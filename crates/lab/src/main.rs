@@ -41,6 +41,13 @@ fn main() -> ExitCode {
 
 /// Executes the command and returns the exit status.
 fn lab(args: &LabArgs) -> Result<u8, Error> {
+    let throng = lab::throng().map_err(|e| Error::Machine(e.to_string()))?;
+    if !throng.is_file() {
+        return Err(Error::Machine(format!(
+            "no such program: {}; start this one as `throng lab`",
+            throng.display()
+        )));
+    }
     let labs = labs()?;
     match &args.verb {
         LabVerb::List => list(&labs),

@@ -31,17 +31,6 @@ pub(crate) struct Workspace<'a> {
     pub(crate) throng: PathBuf,
 }
 
-/// The `throng` program that generates the load: the one that started this program, or the one in the same folder.
-fn throng() -> Result<PathBuf, Error> {
-    if let Some(throng) = env::var_os("THRONG") {
-        return Ok(throng.into());
-    }
-    let own = env::current_exe().map_err(|e| Error::Machine(e.to_string()))?;
-    let throng = own.with_file_name("throng");
-    let none = || Error::Machine(format!("no throng beside {}; start it as `throng lab`", own.display()));
-    throng.exists().then_some(throng.clone()).ok_or_else(none)
-}
-
 impl<'a> Workspace<'a> {
     /// Determines the folders, with the lab's folder in `root`, and adds them to the values. `purpose` becomes part of the log
     /// folder's name.
@@ -63,7 +52,7 @@ impl<'a> Workspace<'a> {
             ("source", path(&source::source_folder(&work))),
             ("cores", thread::available_parallelism().map_or(1, usize::from).to_string()),
         ]);
-        let throng = throng()?;
+        let throng = throng().map_err(|e| Error::Machine(e.to_string()))?;
         Ok(Workspace { lab, values, work, log, throng })
     }
 
@@ -140,6 +129,17 @@ fn is_in_use(log: &Path) -> bool {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let pid = name.split('-').nth(2).and_then(|pid| pid.parse::<u32>().ok());
     pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+}
+
+/// The `throng` that loads the servers: the one that started this program, or the one beside it.
+///
+/// # Errors
+/// This program's own path is not known.
+pub fn throng() -> std::io::Result<PathBuf> {
+    match env::var_os("THRONG") {
+        Some(throng) => Ok(throng.into()),
+        None => Ok(env::current_exe()?.with_file_name("throng")),
+    }
 }
 
 #[cfg(test)]
