@@ -1,6 +1,6 @@
 //! Experiments: where two causes look alike in the evidence from the load, throng tests the target after the load. [`PAIRS`] lists the
 //! pairs of causes that each experiment distinguishes, [`asks`] selects the experiments whose pair is undecided after a run, and
-//! [`answers`](crate::answers) holds the outcomes. Pure: `run` performs the experiments.
+//! [`answers`](record::answers) holds the outcomes. Pure: `run` performs the experiments.
 
 use plan::Plan;
 use samples::{Cause, Certainty, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
