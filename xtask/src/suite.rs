@@ -18,7 +18,7 @@ use network::Network;
 /// Jobs of a lane, and how many of them run at once at most, on two processors. Lanes run side by side: what mostly waits for sockets, timers
 /// and other processes. Of all lanes a job starts only where there is [`room::Room`] for it, so that targets get their processor time.
 const LANES: &[(&[&str], usize)] = &[
-    (&["labs", "web"], 1),
+    (&["labs", "web", "exporters"], 1),
     (&["cli/audit", "net/peers", "net/relay", "cli/fleet"], 3),
     (&["cli/interop"], 3),
     (&["cli/black_box"], 3),
@@ -103,7 +103,10 @@ pub(crate) fn build_first() -> Result<Built> {
 pub(crate) fn build_rest() -> Result<Built> {
     let names = lanes().filter_map(|lane| lane.split_once('/')).flat_map(|(_, name)| ["--test", name]);
     let words = ["test", "--no-run", "--workspace", "--features", "throng-cli/parquet"];
-    let tests = executables(&compile(&words.into_iter().chain(names).collect::<Vec<_>>())?)?;
+    let mut tests = executables(&compile(&words.into_iter().chain(names).collect::<Vec<_>>())?)?;
+    // Unit tests that only a feature has.
+    let words = ["test", "--no-run", "--package", "exporters", "--features", "parquet", "--lib"];
+    tests.extend(executables(&compile(&words)?)?);
     Ok(Built { throng: build_throng()?, tests })
 }
 
@@ -324,6 +327,15 @@ mod tests {
         assert_eq!(name(&message("bin", "throng", false)), None);
         assert_eq!(throng(&message("bin", "throng", false)).as_deref(), Some(Path::new("/t/x")));
         assert_eq!(throng(&message("bin", "throng", true)), None);
+    }
+
+    #[test]
+    fn the_first_black_box_tests_exist() {
+        let folder = root().unwrap().join("crates/cli/tests/black_box");
+        for module in FIRST {
+            let text = std::fs::read_to_string(folder.join(format!("{module}.rs"))).unwrap_or_default();
+            assert!(text.contains("#[test]"), "{module} has no tests");
+        }
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub(crate) fn place(
 /// The agents of a run, and the broker that was started for them.
 pub(crate) struct Members {
     pub(crate) fleet: Fleet,
-    /// Dropped last, because it tells agents that the run is over.
+    /// Dropped last: its end is how agents learn that the run is over.
     _broker: Option<OwnBroker>,
 }
 

@@ -56,19 +56,18 @@ pub(crate) struct Refused {
 ///
 /// # Errors
 /// Clap refuses a part of it.
-pub(crate) fn read(args: &[OsString]) -> Result<(Verb, Flags), Box<Refused>> {
-    let is_brief = args.iter().any(|arg| arg == "-h");
-    let command = command_with(if is_brief { Help::Brief } else { Help::Full });
-    let typos::Read { matches, mistakes } = typos::read(&command, args).unwrap_or_else(|error| error.exit());
+pub(crate) fn read(command: &clap::Command, args: &[OsString]) -> Result<(Verb, Flags), Box<Refused>> {
+    let typos::Read { matches, mistakes } = typos::read(command, args).unwrap_or_else(|error| error.exit());
     match matches.map(|matches| of_matches(&matches)) {
         Some(read) if mistakes.is_empty() => Ok(read),
-        rest => Err(Box::new(Refused { mistakes, rest, help: typos::help_of(&command, args) })),
+        rest => Err(Box::new(Refused { mistakes, rest, help: typos::help_of(command, args) })),
     }
 }
 
-/// Whether it is one of throng's own commands.
-pub(crate) fn is_verb(name: &str) -> bool {
-    name == "help" || Args::command().get_subcommands().any(|verb| verb.get_name() == name)
+/// All verbs with all flags, with the help that these arguments request.
+pub(crate) fn command_for(args: &[OsString]) -> clap::Command {
+    let is_brief = args.iter().any(|arg| arg == "-h");
+    command_with(if is_brief { Help::Brief } else { Help::Full })
 }
 
 /// The flags of a stored command line; `None`: this version does not read it.

@@ -13,15 +13,14 @@ use crate::Failure;
 /// Extensions that belong to throng's repository but are built separately.
 const OWN: [&str; 1] = ["lab"];
 
-/// Replaces this process by the extension that the command names, if throng has no such command (`is_known`) and there is such an
-/// extension.
+/// Replaces this process by the extension that the first argument names, if throng has no such command and there is such an extension.
 ///
 /// # Errors
 /// The extension cannot be started, or is one of [`OWN`] that has not been built.
-pub(crate) fn execute(args: &[OsString], is_known: impl Fn(&str) -> bool) -> Result<(), Failure> {
+pub(crate) fn execute(args: &[OsString], throng: &clap::Command) -> Result<(), Failure> {
     let Some(name) = args.first().and_then(|name| name.to_str()) else { return Ok(()) };
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && !name.contains(['/', '.', ':']);
-    if !is_name || is_known(name) {
+    if !is_name || name == "help" || throng.find_subcommand(name).is_some() {
         return Ok(());
     }
     let own = env::current_exe().map_err(Failure::machine)?;
@@ -43,7 +42,7 @@ pub(crate) fn execute(args: &[OsString], is_known: impl Fn(&str) -> bool) -> Res
             )]));
         }
     };
-    // The variable tells the extension which `throng` to start.
+    // The extension starts the `throng` that the variable names.
     let error = command.args(&args[1..]).env("THRONG", &own).exec();
     Err(Failure::machine(format!("{}: {error}", command.get_program().to_string_lossy())))
 }

@@ -38,7 +38,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
         Some(most) => Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?,
     };
     let place = agent::place(&flags, scenario.as_ref(), cluster.as_ref(), &interrupt)?;
-    // The broker is dropped last, because it tells agents that the search is over.
+    // The broker is dropped last, because its end is how agents learn that the search is over.
     let (_broker, mut agents) = place.map_or((None, None), |Place { link, job, broker }| {
         (broker, Some(Agents::new(link, job, interrupt.clone())))
     });

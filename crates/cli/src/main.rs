@@ -66,8 +66,9 @@ fn main() -> ExitCode {
     });
     let read = || {
         let args: Vec<_> = env::args_os().skip(1).collect();
-        extension::execute(&args, args::is_verb)?;
-        args::read(&args).map_err(|refused| usage(*refused))
+        let command = args::command_for(&args);
+        extension::execute(&args, &command)?;
+        args::read(&command, &args).map_err(|refused| usage(*refused))
     };
     let result = units::caught(|| read().and_then(|(verb, flags)| carry_out(verb, flags)));
     let status = result.unwrap_or(Ok(EXIT_FAILED)).unwrap_or_else(|failure| {

@@ -41,13 +41,6 @@ fn main() -> ExitCode {
 
 /// Executes the command and returns the exit status.
 fn lab(args: &LabArgs) -> Result<u8, Error> {
-    let throng = lab::throng().map_err(|e| Error::Machine(e.to_string()))?;
-    if !throng.is_file() {
-        return Err(Error::Machine(format!(
-            "no such program: {}; start this one as `throng lab`",
-            throng.display()
-        )));
-    }
     let labs = labs()?;
     match &args.verb {
         LabVerb::List => list(&labs),
@@ -83,6 +76,13 @@ fn folder() -> Result<PathBuf, Error> {
 
 /// A runner with the defaults: each experiment at its own scale.
 fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Error> {
+    let throng = lab::throng().map_err(|e| Error::Machine(e.to_string()))?;
+    if !throng.is_file() {
+        return Err(Error::Machine(format!(
+            "no such program: {}; start this one as `throng lab`",
+            throng.display()
+        )));
+    }
     let store = folders::runs().ok();
     let (folder, repeats) = (folder()?, lab::REPEATS);
     Ok(Runner { folder, store, scale: None, time: None, at: None, repeats, stop, progress: &message })

@@ -96,7 +96,7 @@ impl Dials {
         self.routes[route].next_to(nth)
     }
 
-    /// Another source after one was in use: a further one, if there are any.
+    /// Picks another source after one was found in use: an additional one, if there are any.
     pub fn next_further_to(&mut self, destination: u32) -> SocketAddr {
         let (route, nth) = self.place(destination);
         self.further[route].as_mut().unwrap_or(&mut self.routes[route]).next_to(nth)

@@ -149,7 +149,7 @@ fn rows_of(part: &Part, rows: u32) -> impl Iterator<Item = u32> {
     let is_one_turn = last < width || part.slice == Slice::WHOLE;
     let span = if is_one_turn { rows } else { rows.saturating_mul(width) };
     let turn = (span / greatest_common_divisor(span, shards)).min(connections);
-    // With so long a period, every row may be used.
+    // The rows of a longer period are not computed: any of them may be used.
     let (slice, all) = (part.slice, (turn > MOST_NUMBERS).then_some(0..rows as u32));
     let own = (0..if all.is_some() { 0 } else { turn })
         .map(move |nth| (slice.number(nth * shards + shard) % rows) as u32);

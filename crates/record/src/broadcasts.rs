@@ -98,7 +98,7 @@ impl Broadcasts {
         self.give_up(self.patience, surplus, now, line);
     }
 
-    /// Ends all broadcasts at the end of the load. A broadcast without a further receipt for longer than any complete one took counts as
+    /// Ends all broadcasts at the end of the load. A broadcast without another receipt for longer than any complete one took counts as
     /// incomplete; the outcome of more recent ones is unknown, and they are not counted.
     pub fn end(&mut self, ended: Nanos, line: &mut Tick) {
         self.settle(ended, line);

@@ -413,7 +413,7 @@ impl Tcp {
         }
     }
 
-    /// Updates whether `id` is blocked, and reports `Drained` if it no longer is.
+    /// Updates whether `id` is blocked, and reports `Drained` when it becomes unblocked.
     fn note_blocked(&mut self, id: u32) {
         let connection = *self.table.get(id);
         let Some(number) = connection.flight() else { return };

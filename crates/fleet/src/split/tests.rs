@@ -387,7 +387,7 @@ proptest! {
         }
     }
 
-    /// What a lost agent had sent is done, in whichever of its parts; the others send the rest, whoever is lost afterwards.
+    /// What a lost agent had sent is done, in whichever of its parts; the others send the rest, whichever agent is lost afterwards.
     #[test]
     fn a_number_of_requests_is_handed_over_as_far_as_it_is_left(
         n in 1u64..1 << 40, widths in vec(1u32..5_000, 2..6), sent in vec(0.0f64..1.2, 2), has_rate: bool

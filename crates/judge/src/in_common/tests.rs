@@ -179,7 +179,7 @@ fn connections_that_are_open_and_local_addresses_are_named() {
     let full = |one: One, _: &mut Random| if one.tick % 8 > 5 { SLOW } else { QUICK };
     let open = "all of the 24 % that took 301 ms ended with more than 6/8 of the connections open";
     check(40, full, &[("open", open)]);
-    // A source address belongs to certain connections: only if there are enough of them can it be told from chance.
+    // A source address belongs to certain connections: only if there are enough of them can it be distinguished from chance.
     let one_of_five =
         |one: One, _: &mut Random| if one.connection % 5 == 3 { Err(Bad::Wrong) } else { QUICK };
     let source = "all of the 20 % that failed came from local addresses whose last byte is 5 modulo 16";
@@ -220,7 +220,7 @@ fn slow_ones_need_not_take_the_same_time() {
     };
     let sentence = "all of the 33 % that took 135 ms to 900 ms went to 127.0.0.3:80";
     check(64, spread, &[("destination", sentence)]);
-    // If slow responses occur in every octave, they cannot be told apart.
+    // If slow responses occur in every octave, they cannot be distinguished.
     let even =
         |one: One, random: &mut Random| Ok(MS(if one.destination == 2 { 2 << random.below(9) } else { 2 }));
     check(64, even, &[]);

@@ -9,7 +9,7 @@ use units::{Count, Nanos, percent as exactly};
 
 use super::text::{NOTHING, plain, quiet};
 
-/// Upper ends of the classes: 1, 2 and 5 times each power of ten. Longer times are in a further class.
+/// Upper ends of the classes: 1, 2 and 5 times each power of ten. Longer times have a class of their own.
 const ENDS: [Nanos; 24] = ends();
 /// Number of classes that form one of the coarse scale, which has one per power of ten.
 const COARSE: usize = 3;
