@@ -2,7 +2,7 @@
 
 use plan::Tolerance;
 use samples::Verdict;
-use stats::compare::{Comparison, Figure, FigureTolerance};
+use stats::compare::{Comparison, FigureTolerance, Named};
 use store::{Store, StoredRun};
 use view::Report;
 
@@ -100,6 +100,5 @@ fn group(store: Option<&Store>, name: &str) -> Result<Vec<StoredRun>, Failure> {
 
 fn of_figure(tolerance: Tolerance) -> FigureTolerance {
     let Tolerance { text, name, figure, grows, share } = tolerance;
-    let figure = Figure { name, path: figure.path, unit: figure.unit };
-    FigureTolerance { text, figure, grows, share }
+    FigureTolerance { text, named: Named { name, figure }, grows, share }
 }

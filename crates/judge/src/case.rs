@@ -42,7 +42,7 @@ impl Scope<'_> {
         let failed = thresholds.iter().zip(results).filter(|(_, result)| counts(result));
         let each = failed.map(|(threshold, _)| {
             let figure = &threshold.figure;
-            Scope { population: figure.population(), step: figure.step(), is_latency: figure.is_latency }
+            Scope { population: figure.population(), step: figure.step(), is_latency: figure.is_latency() }
         });
         let scope = each.reduce(|all, own| {
             let population = all.population.filter(|_| all.population == own.population);

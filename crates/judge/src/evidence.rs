@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use plan::Plan;
+use plan::{Plan, Threshold};
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart};
 use units::Nanos;
 
@@ -40,6 +40,8 @@ pub enum By {
 pub(crate) struct Evidence {
     /// What the plan does to the target.
     pub(crate) subject: Subject,
+    /// The plan's conditions, in the order of the summary's results.
+    pub(crate) thresholds: Vec<Threshold>,
     /// The quantity that the search increases, if this is a step of a search.
     pub(crate) search: Option<By>,
     /// Whether a smaller load passed in that search.

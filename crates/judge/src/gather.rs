@@ -95,6 +95,7 @@ pub(super) fn gather(plan: &Plan, r: &Record, subject: Subject) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
     let mut evidence = Evidence {
         subject,
+        thresholds: plan.thresholds.clone(),
         both_sides: r.both_sides,
         answers: r.answers.clone(),
         losses: Pattern::of(r, plan.populations.iter().any(|population| population.load.is_paced())),

@@ -1,8 +1,9 @@
 //! Whether the figures can be trusted: was throng itself slow, and do the counts agree with each other and with the target's host?
 
-use plan::{DEFAULT_MAX_LAG, Figure, Plan, Population, Threshold};
-use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
-use serde_json::Value;
+use plan::{DEFAULT_MAX_LAG, Plan, Population, Threshold};
+use samples::{
+    AgentState, AgentSummary, Figure, Kind, Quantiles, Side, Stage, Statistic, Summary, ThresholdResult,
+};
 use units::{Count, Nanos};
 
 use super::{
@@ -28,15 +29,19 @@ pub(super) fn undialled(s: &Summary) -> Option<String> {
 
 /// Reports lag: requests that were sent, or responses that were read, too late for their latency to be the target's. Checked at p99, and at
 /// the higher percentiles that thresholds judge.
-pub(super) fn late(s: &Summary, judged: &[&str], max_lag: Nanos) -> Option<String> {
+pub(super) fn late(s: &Summary, judged: &[Statistic], max_lag: Nanos) -> Option<String> {
     type Of = fn(&Quantiles) -> f64;
-    const AT: [(&str, Of); 4] =
-        [("p99", |q| q.p99), ("p999", |q| q.p999), ("p9999", |q| q.p9999), ("max", |q| q.max)];
-    let late =
-        AT.iter().filter(|(name, _)| *name == "p99" || judged.contains(name)).find_map(|(name, of)| {
-            let (lag, allowed) = (of(&s.lag_us), allowed(max_lag, of(&s.latency_us)));
-            (lag > allowed).then_some((name, lag, allowed))
-        });
+    const AT: [(&str, Statistic, Of); 4] = [
+        ("p99", Statistic::P99, |q| q.p99),
+        ("p999", Statistic::P999, |q| q.p999),
+        ("p9999", Statistic::P9999, |q| q.p9999),
+        ("max", Statistic::Max, |q| q.max),
+    ];
+    let is_judged = |own: &Statistic| *own == Statistic::P99 || judged.contains(own);
+    let late = AT.iter().filter(|(_, own, _)| is_judged(own)).find_map(|(name, _, of)| {
+        let (lag, allowed) = (of(&s.lag_us), allowed(max_lag, of(&s.latency_us)));
+        (lag > allowed).then_some((name, lag, allowed))
+    });
     late.map(|(name, lag, allowed)| format!("throng was late: lag {name} {}", beyond(lag, max_lag, allowed)))
 }
 
@@ -69,7 +74,7 @@ pub(super) fn name_own_lag(plan: &Plan, s: &mut Summary) {
         return;
     }
     for (threshold, result) in plan.thresholds.iter().zip(&mut s.thresholds) {
-        let Some(value) = result.value.filter(|_| threshold.figure.is_latency && !result.pass) else {
+        let Some(value) = result.value.filter(|_| threshold.figure.is_latency() && !result.pass) else {
             continue;
         };
         let so = match threshold.is_met_by(value - lag) {
@@ -102,14 +107,15 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
 /// the resulting range of the value.
 pub(crate) fn unsure(
     facts: &Facts,
+    s: &Summary,
     threshold: &Threshold,
     result: &ThresholdResult,
-    json: &Value,
 ) -> Option<String> {
-    let (value, path) = (result.value?, &threshold.figure.path);
-    let (late, delay) = late_dials(facts, &threshold.figure);
-    let least = samples::at_least(json, path, late, delay.0 as f64 / 1e3).unwrap_or(value);
-    let most = samples::at_most(json, path).unwrap_or(value);
+    let (value, figure) = (result.value?, &threshold.figure);
+    let (times, statistic) = figure.distribution(s).zip(figure.statistic())?;
+    let (late, delay) = late_dials(facts, figure);
+    let least = times.at_least(statistic, late, delay.0 as f64 / 1e3).unwrap_or(value);
+    let most = times.at_most(statistic).unwrap_or(value);
     (threshold.is_met_by(least) != threshold.is_met_by(most)).then(|| {
         let (least, most) = (Nanos((least * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
         let expr = &threshold.text;
@@ -123,8 +129,7 @@ pub(crate) fn unsure(
 /// when the dial was due, and the lag of requests does not include it.
 fn late_dials(facts: &Facts, figure: &Figure) -> (u64, Nanos) {
     let of = figure.population();
-    let path = figure.of_population().map_or(figure.path.as_str(), |(_, below)| below);
-    if !path.starts_with("connect_us.") {
+    if figure.times() != Some("connect_us") {
         return (0, Nanos::ZERO);
     }
     let all = facts.plan.populations.iter().zip(facts.populations);
@@ -252,11 +257,11 @@ mod tests {
         let mut s = Summary::default();
         (s.lag_us.max, s.latency_us.max) = (1e6, 2e6);
         assert_eq!(
-            [late(&s, &[], DEFAULT_MAX_LAG), late(&s, &["p999", "p50"], DEFAULT_MAX_LAG)],
+            [late(&s, &[], DEFAULT_MAX_LAG), late(&s, &[Statistic::P999, Statistic::P50], DEFAULT_MAX_LAG)],
             [None, None]
         );
         let seen = "throng was late: lag max 1000.0 ms > 100.0 ms (5 % of the latency, more than --max-lag)";
-        assert_eq!(late(&s, &["max"], DEFAULT_MAX_LAG).as_deref(), Some(seen));
+        assert_eq!(late(&s, &[Statistic::Max], DEFAULT_MAX_LAG).as_deref(), Some(seen));
         // A limit set by the user.
         let mut s = Summary::default();
         s.lag_us.p99 = 40_000.0;

@@ -137,7 +137,7 @@ const AT_END: [&str; 6] =
 /// are left out.
 pub fn thresholds_so_far(plan: &Plan, r: &Record, ended: Nanos) -> Vec<ThresholdResult> {
     let is_known = |threshold: &&Threshold| {
-        let first = threshold.figure.path.split('.').next();
+        let first = threshold.figure.key.split('.').next();
         !AT_END.iter().any(|name| first == Some(*name))
     };
     let known: Vec<Threshold> = plan.thresholds.iter().filter(is_known).cloned().collect();

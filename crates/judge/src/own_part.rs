@@ -1,8 +1,7 @@
 //! throng's own part in the result: deviations that throng may have caused, so that the target is not judged by them.
 
 use plan::Threshold;
-use samples::{FaultCount, Kind, Side, Summary, ThresholdResult};
-use serde_json::Value;
+use samples::{FaultCount, Figure, Kind, Side, Statistic, Summary, ThresholdResult};
 use units::Unit;
 
 use crate::{
@@ -36,25 +35,21 @@ impl OwnPart {
 
     /// Whether the result of a failed threshold would change if everything attributed to throng had succeeded (or failed, for thresholds
     /// that require failures).
-    fn decides(&self, threshold: &Threshold, result: &ThresholdResult, json: &Value) -> bool {
+    fn decides(&self, threshold: &Threshold, result: &ThresholdResult, s: &Summary) -> bool {
         let figure = &threshold.figure;
-        let is_of_connections = figure.path.contains("connections.");
+        let is_of_connections = figure.key.starts_with("connections.");
         let own = if is_of_connections { self.connections } else { self.requests } as f64;
-        let whole = figure.whole.as_ref().filter(|_| threshold.is_share);
-        let own = match whole.and_then(|path| samples::measured(json, path)) {
-            Some(whole) if whole > 0.0 => own * 100.0 / whole,
-            _ => own,
-        };
+        let whole = figure.whole_value(s).filter(|_| threshold.is_share);
+        let own = whole.map_or(own, |whole| own * 100.0 / whole);
         result.value.is_some_and(|value| threshold.is_met_by(value - own) || threshold.is_met_by(value + own))
     }
 }
 
 /// Determines throng's own part in the results.
 pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
-    let json = serde_json::to_value(s).expect("a summary has only plain fields");
     let results = || facts.plan.thresholds.iter().zip(&s.thresholds);
     let unsure: Vec<Option<String>> =
-        results().map(|(threshold, result)| unsure(facts, threshold, result, &json)).collect();
+        results().map(|(threshold, result)| unsure(facts, s, threshold, result)).collect();
     let not_dialled = undialled(s).or_else(|| sent::undialled(facts)).or_else(|| late_handshakes(s));
     let is_late = not_dialled.is_none().then(|| too_late(facts, s)).flatten();
     // Whether all times are affected, or only some.
@@ -70,9 +65,9 @@ pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
     own.requests = faults + s.requests.missed + if is_slow { s.requests.unanswered } else { 0 };
     let thresholds = results().zip(&unsure).map(|((threshold, result), unsure)| {
         // If too many requests have no time at all, the times of the others do not matter.
-        let lacks = !result.pass && samples::lacks(&json, &threshold.figure.path, own.requests);
+        let lacks = !result.pass && lacks(&threshold.figure, s, own.requests);
         let is_void = is_all && is_timed(threshold) && !lacks;
-        unsure.is_some() || is_void || !result.pass && own.decides(threshold, result, &json)
+        unsure.is_some() || is_void || !result.pass && own.decides(threshold, result, s)
     });
     own.thresholds = thresholds.collect();
     own
@@ -81,18 +76,24 @@ pub(crate) fn own_part(facts: &Facts, s: &Summary) -> OwnPart {
 /// Whether a figure is a time or a rate.
 fn is_timed(threshold: &Threshold) -> bool {
     let is_rate = matches!(threshold.figure.unit, Unit::Seconds | Unit::PerSecond | Unit::BytesPerSecond);
-    is_rate || threshold.figure.is_latency
+    is_rate || threshold.figure.is_latency()
+}
+
+/// Whether a figure lies among events without an end, even if `without` of them are left out.
+fn lacks(figure: &Figure, s: &Summary, without: u64) -> bool {
+    let times = figure.distribution(s).zip(figure.statistic());
+    times.is_some_and(|(times, statistic)| times.lacks(statistic, without))
 }
 
 /// Why throng was too late, or short of CPU, for the figures that are judged.
 fn too_late(facts: &Facts, s: &Summary) -> Option<String> {
     let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
-    let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
+    let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency());
     // A rate that was reached counts; if it was not, the cause is ambiguous.
-    let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
-    let percentiles: Vec<&str> = judged()
-        .filter(|(threshold, _)| threshold.figure.is_latency)
-        .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
+    let misses_rate = judged().any(|(t, result)| t.figure.is_any(&["requests.per_s"]) && !result.pass);
+    let percentiles: Vec<Statistic> = judged()
+        .filter(|(threshold, _)| threshold.figure.is_latency())
+        .filter_map(|(threshold, _)| threshold.figure.statistic())
         .collect();
     // A closed loop without spare CPU is necessarily late: its rate is reported as a lower bound.
     let judges_all = s.thresholds.is_empty() && !s.requests.lower_bound;

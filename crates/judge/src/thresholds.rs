@@ -1,21 +1,16 @@
-//! Judges thresholds against the summary's JSON.
+//! Judges thresholds against the summary.
 
 use plan::Threshold;
-use samples::{Summary, ThresholdResult};
-use serde_json::Value;
+use samples::{Figure, Place, Summary, ThresholdResult};
 use units::{Count, percent};
 
 /// The result of each threshold, in order.
-pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<ThresholdResult> {
-    if thresholds.is_empty() {
-        return Vec::new();
-    }
-    let json = &serde_json::to_value(summary).expect("a summary has only plain fields");
+pub(super) fn judge(thresholds: &[Threshold], s: &Summary) -> Vec<ThresholdResult> {
     let judged = thresholds.iter().map(|threshold| {
-        let value = measured(threshold, json);
+        let value = measured(threshold, s);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));
-        let why = || missing(threshold, json).or_else(|| in_the_ramp(threshold, json));
-        let shown = value.map(|value| threshold.shown(value) + &among(threshold, json)).or_else(why);
+        let why = || missing(&threshold.figure, s).or_else(|| in_the_ramp(&threshold.figure, s));
+        let shown = value.map(|value| threshold.shown(value) + &among(&threshold.figure, s)).or_else(why);
         let shown = shown.unwrap_or_default();
         ThresholdResult { expr: threshold.text.clone(), value, shown, pass, unreliable: false }
     });
@@ -23,36 +18,28 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
 }
 
 /// The measured value in the bound's unit; `None` if nothing was measured.
-fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
-    let figure = &threshold.figure;
-    let value = samples::judged(json, &figure.path)?;
-    let is_there = |of: &String| samples::measured(json, of).filter(|n| *n > 0.0);
-    if let Some(about) = &figure.about {
-        is_there(about)?;
-    }
+fn measured(threshold: &Threshold, s: &Summary) -> Option<f64> {
+    let value = threshold.figure.judged(s)?;
     match threshold.is_share {
-        true => figure.whole.as_ref().and_then(is_there).map(|whole| value * 100.0 / whole),
+        true => threshold.figure.whole_value(s).map(|whole| value * 100.0 / whole),
         false => Some(value),
     }
 }
 
 /// The composition of a number of faults: ` (3 and 4 requests without a response)`.
-fn among(threshold: &Threshold, json: &Value) -> String {
-    let path = &threshold.figure.path;
-    let without = samples::without_fault(json, path).filter(|n| *n > 0.0);
-    let parts = samples::measured(json, path).zip(without);
+fn among(figure: &Figure, s: &Summary) -> String {
+    let without = figure.without_fault(s).filter(|n| *n > 0);
+    let parts = figure.value(s).zip(without);
     parts.map_or(String::new(), |(faults, without)| {
-        let without = Count(without as u64).of("request");
-        format!(" ({} and {without} without a response)", Count(faults as u64))
+        format!(" ({} and {} without a response)", Count(faults as u64), Count(without).of("request"))
     })
 }
 
 /// Leaves thresholds on the held connections of one population undecided, if `unattributed` connections may belong to any population.
 pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [ThresholdResult], unattributed: u64) {
-    let are_of_one =
-        |Threshold { figure, .. }: &Threshold| figure.is_of_held() && figure.population().is_some();
     for (threshold, result) in thresholds.iter().zip(results) {
-        if unattributed > 0 && are_of_one(threshold) {
+        let is_of_one = threshold.is_of_held() && threshold.figure.population().is_some();
+        if unattributed > 0 && is_of_one {
             (result.value, result.pass) = (None, false);
             let waiting = Count(unattributed).of("connection");
             result.shown =
@@ -62,35 +49,32 @@ pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [Threshold
 }
 
 /// Why a time has no value: the share of events that never ended, which count as longer than any bound.
-fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
-    let path = &threshold.figure.path;
-    let share = percent(samples::censored_share(json, path)?);
-    let is_of = |times: &[&str]| times.iter().any(|times| path.contains(times));
-    if is_of(&["spread_us."]) {
-        return Some(format!("{share} not received by all"));
-    }
-    let missing = match path.starts_with("probe.") {
+fn missing(figure: &Figure, s: &Summary) -> Option<String> {
+    let share = percent(figure.censored_share(s)?);
+    let missing = match figure.times()? {
+        "spread_us" => return Some(format!("{share} not received by all")),
         // Refused dials end immediately.
-        _ if is_of(&["connect_us."]) => "connection",
-        _ if is_of(&["tls_us.", "tls_resumed_us.", "handshake_us."]) => "handshake",
+        "connect_us" | "probe.connect_us" => "connection",
+        "tls_us" | "tls_resumed_us" | "handshake_us" => "handshake",
         // A wrong response to the probe counts as none.
-        true => "correct response in time",
-        false => "response in time",
+        of if of.starts_with("probe.") => "correct response in time",
+        _ => "response in time",
     };
     Some(format!("{share} had no {missing}"))
 }
 
 /// Why a step has no time: all of its requests were due in the ramp.
-fn in_the_ramp(threshold: &Threshold, json: &Value) -> Option<String> {
-    let (of, quantile) = threshold.figure.path.split_once(".latency_us.")?;
-    let (_, step) = of.split_once(".steps.")?;
-    let count = samples::measured(json, &format!("{of}.ramp_latency_us.count")).filter(|n| *n > 0.0)?;
-    let population = of.strip_prefix("populations.")?.strip_suffix(&format!(".steps.{step}"))?;
-    let ramp = Count(count as u64);
-    Some(format!(
-        "nothing was measured at full load: all {ramp} requests of the step were due in the ramp; use \
-         {population}.{step}.ramp_latency.{quantile}"
-    ))
+fn in_the_ramp(figure: &Figure, s: &Summary) -> Option<String> {
+    let Place::Step(population, step) = &figure.place else { return None };
+    let statistic = figure.key.strip_prefix("latency_us.")?;
+    let count = s.populations.get(population)?.steps.get(step)?.ramp_latency_us.count;
+    (count > 0).then(|| {
+        format!(
+            "nothing was measured at full load: all {} requests of the step were due in the ramp; use \
+             {population}.{step}.ramp_latency.{statistic}",
+            Count(count)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +82,7 @@ mod tests {
     use super::*;
     use record::fixture::fault;
     use samples::{Kind, Stage};
+    use serde_json::Value;
 
     /// Checks (measured value, pass).
     fn check(expr: &str, expected: (Option<f64>, bool)) {
@@ -317,7 +302,7 @@ mod tests {
                 unnamed.push(path.to_owned());
             }
         });
-        assert!(unnamed.is_empty(), "not in plan::threshold's figures: {unnamed:?}");
+        assert!(unnamed.is_empty(), "not in samples::NUMBERS: {unnamed:?}");
     }
 
     fn numbers(value: &Value, path: &str, take: &mut dyn FnMut(&str)) {

@@ -1,7 +1,7 @@
 //! Thresholds that require more throughput than the load offers.
 
 use plan::Threshold;
-use samples::Summary;
+use samples::Place;
 
 use crate::{case::Case, trouble::Trouble};
 use record::tolerances::NEARLY_ALL;
@@ -10,12 +10,12 @@ use record::tolerances::NEARLY_ALL;
 const THROUGHPUT: [&str; 3] = ["requests.per_s", "requests.bytes_in_per_s", "requests.bytes_out_per_s"];
 
 /// By which factor the failed thresholds exceed the run's throughput, and the first of them; `None` if any requires something else.
-pub(crate) fn wanted(s: &Summary) -> Option<(f64, Threshold)> {
-    let failed = s.thresholds.iter().filter(|result| !result.pass);
-    let wanted: Option<Vec<(f64, Threshold)>> = failed
-        .map(|result| {
-            let threshold = Threshold::parse(&result.expr, &[]).ok()?;
-            let is_throughput = THROUGHPUT.contains(&threshold.figure.path.as_str());
+pub(crate) fn wanted<'a>(case: &Case<'a>) -> Option<(f64, &'a Threshold)> {
+    let all = case.evidence.thresholds.iter().zip(&case.summary.thresholds);
+    let wanted: Option<Vec<(f64, &Threshold)>> = all
+        .filter(|(_, result)| !result.pass)
+        .map(|(threshold, result)| {
+            let is_throughput = threshold.figure.place == Place::Run && threshold.figure.is_any(&THROUGHPUT);
             let value =
                 result.value.filter(|value| threshold.is_lower_bound() && is_throughput && *value > 0.0)?;
             Some((threshold.bound / value, threshold))
@@ -27,11 +27,11 @@ pub(crate) fn wanted(s: &Summary) -> Option<(f64, Threshold)> {
 }
 
 /// The same if everything due was answered and nothing else failed: the rate is too low for the thresholds.
-pub(crate) fn too_little(case: &Case) -> Option<(f64, Threshold)> {
+pub(crate) fn too_little<'a>(case: &Case<'a>) -> Option<(f64, &'a Threshold)> {
     let (r, subject) = (case.requests(), &case.evidence.subject);
     let rate = subject.rate.filter(|_| case.trouble == Trouble::None && case.evidence.search.is_none())?;
     // Each arriving connection may send several requests.
     let is_reached = subject.arrives || r.per_s >= rate.per_s_f64() * NEARLY_ALL;
     let is_all = r.sent > 0 && r.answered >= r.sent && r.missed == 0;
-    wanted(case.summary).filter(|_| is_reached && is_all)
+    wanted(case).filter(|_| is_reached && is_all)
 }

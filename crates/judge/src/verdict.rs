@@ -193,8 +193,7 @@ fn thresholds_of<'a>(
 
 /// Whether one of these thresholds is on one of these figures.
 fn judges(facts: &Facts, figures: &[&str], of: Option<&Population>) -> bool {
-    let is_one = |path: &str| figures.iter().any(|figure| path.ends_with(*figure));
-    thresholds_of(facts, of).any(|threshold| is_one(&threshold.figure.path))
+    thresholds_of(facts, of).any(|threshold| threshold.figure.is_any(figures))
 }
 
 /// Whether a population lost all of its connections, or never opened one, and no threshold allows it: then the figures describe another
@@ -242,7 +241,7 @@ fn asks_for_failure(threshold: &Threshold, opened: u64) -> bool {
     ];
     let right: &[&str] =
         if opened == 0 { &["requests.answered", "connections.opened"] } else { &["requests.answered"] };
-    let is_of = |figures: &[&str]| figures.iter().any(|figure| threshold.figure.path.ends_with(*figure));
+    let is_of = |figures: &[&str]| threshold.figure.is_any(figures);
     match threshold.is_met_by(0.0) {
         true => is_of(right),
         false => is_of(&WRONG),

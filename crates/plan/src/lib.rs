@@ -79,7 +79,7 @@ pub use sources::{Network, Sources};
 pub use stage::{Hold, Ramp, Stage};
 pub use target::{Target, addresses_meant};
 pub use text::{Cookies, MAX_NUMBERS, Segment, Text, Values, Variable};
-pub use threshold::{Comparison, Figure, Threshold};
+pub use threshold::{Comparison, Threshold};
 pub use tls::{Pem, Tls, TlsVersions};
 pub use tolerance::Tolerance;
 pub use value::{DEFAULT_MAX_LAG, a_rate, rate_per_s, threads};

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use crate::Population;
+use samples::Figure;
 use units::{Bytes, Count, Nanos, ParseError, Rate, Unit};
 
-mod figures;
 mod meant;
+mod names;
 
-pub use figures::Figure;
-pub(crate) use figures::{Names, list_once};
+pub(crate) use names::{Names, list_once};
 
 /// Completes the message "… is not" for a condition on held connections, if all of them come and go, or a step closes them.
 pub(crate) const NEVER_HELD: &str =
@@ -22,12 +22,14 @@ pub struct Threshold {
     pub text: String,
     /// Figure that is judged.
     pub figure: Figure,
-    /// Whether the bound is a percentage of [`Figure::whole`].
+    /// Whether the bound is a percentage of the figure's whole.
     pub is_share: bool,
     /// How the figure is compared with the bound.
     pub comparison: Comparison,
     /// The bound, in the unit of the summary's figure (microseconds, seconds, bytes, a number), or percent.
     pub bound: f64,
+    /// Whether the bound is written in a decimal unit of bytes.
+    pub is_decimal: bool,
 }
 
 impl Threshold {
@@ -44,7 +46,7 @@ impl Threshold {
     pub fn parse(text: &str, populations: &[Population]) -> Result<Threshold, ParseError> {
         let threshold = Threshold::named(text, &Names::of(populations))?;
         let fix = "errors < 1%, answered >= 99% or finished >= 99%";
-        match threshold.figure.is_never_held(populations) {
+        match threshold.is_never_held(populations) {
             true => Err(ParseError::new(text, NEVER_HELD, fix)),
             false => Ok(threshold),
         }
@@ -58,12 +60,15 @@ impl Threshold {
             let fix = "one for each condition: --threshold 'latency.p95 < 200ms' --threshold 'errors < 1%'";
             return Err(ParseError::new(text, "a threshold", fix));
         }
-        let figure = Figure::named(name, names)?;
-        if figure.is_error_rate() && !bound.ends_with('%') && bound.parse::<f64>() != Ok(0.0) {
+        let figure = names.figure(name)?;
+        let is_path = name.ends_with(&figure.key);
+        let is_error_rate = figure.is_any(&["errors.count"]) && !is_path;
+        if is_error_rate && !bound.ends_with('%') && bound.parse::<f64>() != Ok(0.0) {
             return Err(share_or_number(name, comparison, bound));
         }
-        let (bound, is_share) = figure.read(bound)?;
-        let threshold = Threshold { text: text.to_owned(), figure, is_share, comparison, bound };
+        let is_decimal = Bytes::is_decimal(amount(bound));
+        let (bound, is_share) = read(bound, &figure, is_path)?;
+        let threshold = Threshold { text: text.to_owned(), figure, is_share, comparison, bound, is_decimal };
         threshold.beyond_the_whole(name).map_or(Ok(threshold), Err)
     }
 
@@ -94,15 +99,23 @@ impl Threshold {
             let digits = (value * 1e3).round() / 1e3;
             return format!("{digits} %");
         }
-        match self.is_decimal() {
+        match self.is_decimal {
             true => self.figure.unit.brief_decimal(value),
             false => self.figure.unit.brief(value),
         }
     }
 
-    /// Whether the bound is written in a decimal unit of bytes.
-    pub fn is_decimal(&self) -> bool {
-        Comparison::split(&self.text).is_some_and(|(_, _, bound)| Bytes::is_decimal(amount(bound)))
+    /// Whether it is on the number of held connections.
+    pub fn is_of_held(&self) -> bool {
+        self.figure.is_any(&["connections.held"])
+    }
+
+    /// Whether it is on the number of held connections, although all connections that it counts come and go.
+    fn is_never_held(&self, populations: &[Population]) -> bool {
+        let of = self.figure.population();
+        let is_counted = |own: &&Population| of.is_none_or(|name| own.name == name);
+        let mut counted = populations.iter().filter(is_counted).peekable();
+        self.is_of_held() && counted.peek().is_some() && counted.all(Population::closes_its_connections)
     }
 
     /// Whether a value in the bound's unit meets the condition.
@@ -195,57 +208,51 @@ impl Comparison {
     }
 }
 
-impl Figure {
-    /// Parses a bound in this figure's unit; also returns whether it is a percentage of the whole.
-    fn read(&self, text: &str) -> Result<(f64, bool), ParseError> {
-        if let Some(percent) = text.strip_suffix('%') {
-            let number = percent.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-            return match (number, &self.whole, self.unit) {
-                (Some(number), _, Unit::Share) => Ok((number / 100.0, false)),
-                (Some(number), Some(_), _) => Ok((number, true)),
-                (None, Some(_), _) | (None, _, Unit::Share) => Err(ParseError::new(text, "a share", "99.9%")),
-                _ => Err(self.misread(text)),
-            };
-        }
-        let plain = || text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-        let micros = || Nanos::parse(text).ok().map(|time| time.0 as f64 / 1e3);
-        // A path names the unit, so a plain number is accepted; the short name of a time implies no unit.
-        let bare = || if self.is_path { plain() } else { None };
-        let read = match self.unit {
-            Unit::Count => Count::parse(text).ok().map(|n| n.0 as f64),
-            Unit::Micros => bare().or_else(micros),
-            Unit::Seconds => bare().or_else(|| micros().map(|us| us / 1e6)),
-            Unit::PerSecond => {
-                let rate = Rate::parse(text).ok().map(Rate::per_s_f64);
-                rate.or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)).or_else(plain)
-            }
-            Unit::Bytes => Bytes::parse(text).ok().map(|bytes| bytes.0 as f64).or_else(plain),
-            Unit::BytesPerSecond => {
-                Bytes::parse(amount(text)).ok().map(|bytes| bytes.0 as f64).or_else(plain)
-            }
-            Unit::Share => plain(),
-            Unit::Number => plain().or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)),
+/// Parses a bound in this figure's unit; also returns whether it is a percentage of the whole. `is_path`: the figure was named by its path.
+fn read(text: &str, figure: &Figure, is_path: bool) -> Result<(f64, bool), ParseError> {
+    if let Some(percent) = text.strip_suffix('%') {
+        let number = percent.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+        return match (number, figure.whole().is_some(), figure.unit) {
+            (Some(number), _, Unit::Share) => Ok((number / 100.0, false)),
+            (Some(number), true, _) => Ok((number, true)),
+            (None, true, _) | (None, _, Unit::Share) => Err(ParseError::new(text, "a share", "99.9%")),
+            _ => Err(misread(text, figure.unit)),
         };
-        read.map(|bound| (bound, false)).ok_or_else(|| self.misread(text))
     }
-
-    fn misread(&self, text: &str) -> ParseError {
-        let bare = text.parse::<f64>().is_ok();
-        let (wanted, fix) = match self.unit {
-            Unit::Count => ("a count", "10 or 100k".to_owned()),
-            Unit::Micros if bare => ("a time", format!("{text}ms")),
-            Unit::Micros => ("a time", "200ms".to_owned()),
-            Unit::Seconds if bare => ("a time", format!("{text}s")),
-            Unit::Seconds => ("a time", "30s".to_owned()),
-            Unit::PerSecond => ("a rate", "20k/s".to_owned()),
-            Unit::Bytes => ("a number of bytes", "512, 64KiB or 10MB".to_owned()),
-            Unit::BytesPerSecond => ("a number of bytes per second", "64KiB/s or 10MB/s".to_owned()),
-            Unit::Share => ("a share", "95% or 0.95".to_owned()),
-            Unit::Number => ("a number", "0.5 or 100k".to_owned()),
-        };
-        ParseError::new(text, wanted, fix)
-    }
+    let plain = || text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let count = || Count::parse(text).ok().map(|n| n.0 as f64);
+    let bytes = |text| Bytes::parse(text).ok().map(|bytes| bytes.0 as f64).or_else(plain);
+    let micros = || Nanos::parse(text).ok().map(|time| time.0 as f64 / 1e3);
+    // A path names the unit, so a plain number is accepted; the short name of a time implies no unit.
+    let bare = || if is_path { plain() } else { None };
+    let read = match figure.unit {
+        Unit::Count => count(),
+        Unit::Micros => bare().or_else(micros),
+        Unit::Seconds => bare().or_else(|| micros().map(|us| us / 1e6)),
+        Unit::PerSecond => Rate::parse(text).ok().map(Rate::per_s_f64).or_else(count).or_else(plain),
+        Unit::Bytes => bytes(text).or_else(count),
+        Unit::BytesPerSecond => bytes(amount(text)),
+        Unit::Share => plain(),
+        Unit::Number => plain().or_else(count),
+    };
+    read.map(|bound| (bound, false)).ok_or_else(|| misread(text, figure.unit))
 }
 
+fn misread(text: &str, unit: Unit) -> ParseError {
+    let bare = text.parse::<f64>().is_ok();
+    let (wanted, fix) = match unit {
+        Unit::Count => ("a count", "10 or 100k".to_owned()),
+        Unit::Micros if bare => ("a time", format!("{text}ms")),
+        Unit::Micros => ("a time", "200ms".to_owned()),
+        Unit::Seconds if bare => ("a time", format!("{text}s")),
+        Unit::Seconds => ("a time", "30s".to_owned()),
+        Unit::PerSecond => ("a rate", "20k/s".to_owned()),
+        Unit::Bytes => ("a number of bytes", "512, 64KiB or 10MB".to_owned()),
+        Unit::BytesPerSecond => ("a number of bytes per second", "64KiB/s or 10MB/s".to_owned()),
+        Unit::Share => ("a share", "95% or 0.95".to_owned()),
+        Unit::Number => ("a number", "0.5 or 100k".to_owned()),
+    };
+    ParseError::new(text, wanted, fix)
+}
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! Tolerances: how far a figure may differ between two groups of runs, such as `latency.p99 +10%`.
 
-use units::{ParseError, Unit};
+use samples::Figure;
+use units::ParseError;
 
-use crate::threshold::{Figure, Names};
+use crate::threshold::Names;
 
 /// A limit on the change of a figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +41,7 @@ impl Tolerance {
         }
         let figure = match at_equal_load(name) {
             Some(figure) => figure,
-            None => Figure::named(name, &Names::listed(populations, steps))?,
+            None => Names::listed(populations, steps).figure(name)?,
         };
         let (text, name) = (text.to_owned(), name.to_owned());
         Ok(Tolerance { text, name, figure, grows, share: percent / 100.0 })
@@ -49,9 +50,7 @@ impl Tolerance {
 
 fn at_equal_load(name: &str) -> Option<Figure> {
     let quantile = ["equal_load.", "equal_load_us."].iter().find_map(|of| name.strip_prefix(of))?;
-    let path = format!("equal_load_us.{quantile}");
-    let is_known = AT_EQUAL_LOAD.contains(&quantile);
-    is_known.then(|| Figure { is_latency: true, ..Figure::new(path, Unit::Micros) })
+    AT_EQUAL_LOAD.contains(&quantile).then(|| Figure::of_comparison(&format!("equal_load_us.{quantile}")))?
 }
 
 #[cfg(test)]
@@ -71,8 +70,8 @@ mod tests {
     fn reads_what_people_write() {
         let check = |text: &str, name: &str, path: &str, grows, share| {
             let read = read(text).unwrap_or_else(|e| panic!("{e}"));
-            let found = (read.name.as_str(), read.figure.path.as_str(), read.grows, read.share);
-            assert_eq!(found, (name, path, grows, share), "{text}");
+            let found = (read.name.as_str(), read.figure.path(), read.grows, read.share);
+            assert_eq!(found, (name, path.to_owned(), grows, share), "{text}");
         };
         check("latency.p99 +10%", "latency.p99", "latency_us.p99", GROWS, 0.1);
         check("requests.per_s -2.5%", "requests.per_s", "requests.per_s", FALLS, 0.025);

@@ -212,5 +212,5 @@ impl Record {
 /// A threshold as sinks show it before it is judged.
 fn bound(threshold: &Threshold) -> ThresholdBound {
     let Threshold { text, figure, is_share, bound, .. } = threshold;
-    ThresholdBound { expr: text.clone(), figure: figure.path.clone(), bound: *bound, is_share: *is_share }
+    ThresholdBound { expr: text.clone(), figure: figure.path(), bound: *bound, is_share: *is_share }
 }

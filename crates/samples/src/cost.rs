@@ -1,6 +1,7 @@
 //! What a connection and a request cost in memory and CPU time: the slopes of lines fitted by least squares.
 
 use serde::{Deserialize, Serialize};
+use units::Unit;
 
 /// The slope of a line through what was measured, by least squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,25 +83,40 @@ pub struct Cost {
     pub discarded: Vec<Discarded>,
 }
 
+/// A fit among the costs: the name of its field, the unit of its slope, and the field.
+pub(crate) struct Slope {
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) get: fn(&Cost) -> Option<Fit>,
+}
+
+macro_rules! slopes {
+    ($($name:ident: $unit:ident),+ $(,)?) => {
+        &[$(Slope { name: stringify!($name), unit: Unit::$unit, get: |cost| cost.$name }),+]
+    };
+}
+
+/// All fits of [`Cost`].
+pub(crate) static SLOPES: &[Slope] = slopes![
+    generator_bytes: Bytes,
+    generator_cpu_us_per_handshake: Micros,
+    generator_cpu_us_per_idle_second: Micros,
+    generator_cpu_us_per_open: Micros,
+    generator_cpu_us_per_request: Micros,
+    kernel_bytes: Bytes,
+    target_bytes: Bytes,
+    target_cpu_us_per_handshake: Micros,
+    target_cpu_us_per_idle_second: Micros,
+    target_cpu_us_per_open: Micros,
+    target_cpu_us_per_request: Micros,
+    target_kernel_bytes: Bytes,
+    target_live_fit: Bytes,
+];
+
 impl Cost {
     /// The costs that are known, by the names of their fields.
-    pub fn fits(&self) -> impl Iterator<Item = (&'static str, Fit)> + use<> {
-        let all = [
-            ("generator_bytes", self.generator_bytes),
-            ("generator_cpu_us_per_handshake", self.generator_cpu_us_per_handshake),
-            ("generator_cpu_us_per_idle_second", self.generator_cpu_us_per_idle_second),
-            ("generator_cpu_us_per_open", self.generator_cpu_us_per_open),
-            ("generator_cpu_us_per_request", self.generator_cpu_us_per_request),
-            ("kernel_bytes", self.kernel_bytes),
-            ("target_bytes", self.target_bytes),
-            ("target_cpu_us_per_handshake", self.target_cpu_us_per_handshake),
-            ("target_cpu_us_per_idle_second", self.target_cpu_us_per_idle_second),
-            ("target_cpu_us_per_open", self.target_cpu_us_per_open),
-            ("target_cpu_us_per_request", self.target_cpu_us_per_request),
-            ("target_kernel_bytes", self.target_kernel_bytes),
-            ("target_live_fit", self.target_live_fit),
-        ];
-        all.into_iter().filter_map(|(name, fit)| Some((name, fit?)))
+    pub fn fits(&self) -> impl Iterator<Item = (&'static str, Fit)> + use<'_> {
+        SLOPES.iter().filter_map(|slope| Some((slope.name, (slope.get)(self)?)))
     }
 }
 

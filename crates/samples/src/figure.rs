@@ -1,234 +1,404 @@
-//! Figures of a summary by their path in its JSON, for thresholds and comparisons. Judged figures treat requests without a response as
+//! Figures: the numbers of a summary by name. A figure is a row of the [table](NUMBERS) for a [`Place`]: the whole run, a population, or a
+//! step. Thresholds, comparisons, searches and labs read numbers only through it, so a name means the same number everywhere.
+//!
+//! A figure has two values: as [measured](Figure::value), and as it is [judged](Figure::judged), where requests without a response are
 //! longer than all others.
 
 use serde_json::Value;
+use units::{Status, Unit};
 
-use crate::quantiles::Stalled;
+use crate::{
+    Cost, Figures, Fit, PopulationSummary, Quantiles, Statistic, StepSummary, Summary,
+    cost::{SLOPES, Slope},
+};
 
-/// The value at a path in a summary's JSON, such as `latency_us.censored`.
-pub fn at<'a>(summary: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').filter(|key| !key.is_empty()).try_fold(summary, |value, key| value.get(key))
+mod table;
+
+use table::{AT_EQUAL_LOAD, FAULTS, Get, GetTimes};
+pub use table::{GROUPS, NUMBERS, Number, TIMES, Times};
+
+/// The part of a run that a figure is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// All of it.
+    #[default]
+    Run,
+    /// A population, by its name.
+    Population(String),
+    /// A step of a population, by their names.
+    Step(String, String),
 }
 
-/// The number at a path in a summary's JSON, such as `latency_us.p99`; `None` if nothing was measured. For a list of counts it is their
-/// sum; a status without responses counts 0.
-pub fn measured(summary: &Value, path: &str) -> Option<f64> {
-    let (of, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let within = at(summary, of);
-    // An empty distribution has no other figures. `of` is known even if nothing was counted: no errors among 1,000 requests.
-    if !["count", "of"].contains(&name) && within.is_some_and(|within| within["count"].as_u64() == Some(0)) {
-        return None;
+/// One number of a summary.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// The part of the run that it is of.
+    pub place: Place,
+    /// Path in the summary's JSON below its place: `latency_us.p99`.
+    pub key: String,
+    /// Its unit.
+    pub unit: Unit,
+    row: Row,
+}
+
+/// What a figure is.
+#[derive(Clone, Copy)]
+enum Row {
+    Number(&'static Number),
+    Time(&'static Times, Statistic),
+    /// The share of a distribution that has no end.
+    NoResponse(&'static Times),
+    /// Responses with a status.
+    Status(u16),
+    /// A part of a cost by regression.
+    Fit(&'static Slope, fn(&Fit) -> f64),
+    /// Another cost.
+    Cost(fn(&Cost) -> Option<f64>),
+    /// Anything that the hosts showed: what exists depends on them.
+    Observed,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Row::Number(_) => "number",
+            Row::Time(..) => "time",
+            Row::NoResponse(_) => "share",
+            Row::Status(_) => "status",
+            Row::Fit(..) | Row::Cost(_) => "cost",
+            Row::Observed => "observed",
+        })
     }
-    match within.and_then(|within| within.get(name)) {
-        // Starts at 0.0, because an empty sum of floats is -0.0.
-        Some(Value::Array(counts)) => {
-            Some(counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n))
+}
+
+impl PartialEq for Figure {
+    fn eq(&self, other: &Figure) -> bool {
+        (&self.place, &self.key) == (&other.place, &other.key)
+    }
+}
+
+impl Eq for Figure {}
+
+/// Prefix of the number of responses with one status: `requests.status.404`.
+pub const STATUS: &str = "requests.status.";
+/// Suffix of a distribution's share without an end.
+const NO_RESPONSE: &str = ".censored.share";
+
+impl Figure {
+    /// The figure of a whole run by its path or short name; `None`: there is none of that name.
+    pub fn of_run(name: &str) -> Option<Figure> {
+        time(name)
+            .or_else(|| number(name))
+            .or_else(|| status(name))
+            .or_else(|| cost(name))
+            .or_else(|| observed(name))
+    }
+
+    /// The figure of this name that each population has.
+    pub fn of_population(population: &str, name: &str) -> Option<Figure> {
+        let figure = Figure::of_run(name).filter(|figure| !figure.row.is_of_run_only())?;
+        Some(Figure { place: Place::Population(population.to_owned()), ..figure })
+    }
+
+    /// The figure of this name that each step has.
+    pub fn of_step(population: &str, step: &str, name: &str) -> Option<Figure> {
+        let figure = Figure::of_run(name).filter(|figure| figure.row.is_of_steps())?;
+        Some(Figure { place: Place::Step(population.to_owned(), step.to_owned()), ..figure })
+    }
+
+    /// The figure of a comparison by its path: besides those of a run the latency at a load that all runs had (`equal_load_us.p99`), and
+    /// the share of a distribution's events without an end (`latency_us.censored.share`).
+    pub fn of_comparison(path: &str) -> Option<Figure> {
+        let no_response = || {
+            let times = path.strip_suffix(NO_RESPONSE)?;
+            let times = TIMES.iter().find(|own| own.path == times)?;
+            Some(Figure::new(path.to_owned(), Unit::Share, Row::NoResponse(times)))
+        };
+        let at_equal_load = || {
+            let name = path.strip_prefix(AT_EQUAL_LOAD.path)?.strip_prefix('.')?;
+            Some(Figure::time(&AT_EQUAL_LOAD, name, Statistic::named(name)?))
+        };
+        Figure::of_run(path).or_else(no_response).or_else(at_equal_load)
+    }
+
+    /// Every figure of a whole run; one status stands for all.
+    pub fn all() -> Vec<Figure> {
+        let times =
+            TIMES.iter().flat_map(|times| Statistic::ALL.map(|(name, own)| Figure::time(times, name, own)));
+        let numbers = NUMBERS.iter().map(Figure::number);
+        times.chain(numbers).chain(status("status.200")).collect()
+    }
+
+    fn new(key: String, unit: Unit, row: Row) -> Figure {
+        Figure { place: Place::Run, key, unit, row }
+    }
+
+    fn number(row: &'static Number) -> Figure {
+        Figure::new(row.path.to_owned(), row.unit, Row::Number(row))
+    }
+
+    fn time(times: &'static Times, name: &str, statistic: Statistic) -> Figure {
+        let unit = if statistic == Statistic::Count { Unit::Count } else { Unit::Micros };
+        Figure::new(format!("{}.{name}", times.path), unit, Row::Time(times, statistic))
+    }
+
+    /// Path in the summary's JSON: `populations.users.latency_us.p99`.
+    pub fn path(&self) -> String {
+        match &self.place {
+            Place::Run => self.key.clone(),
+            Place::Population(name) => format!("populations.{name}.{}", self.key),
+            Place::Step(name, step) => format!("populations.{name}.steps.{step}.{}", self.key),
         }
-        Some(value) => value.as_f64(),
-        None => is_zero_where_absent(path).then_some(0.0),
+    }
+
+    /// Its population; `None` for the whole run.
+    pub fn population(&self) -> Option<&str> {
+        match &self.place {
+            Place::Run => None,
+            Place::Population(name) | Place::Step(name, _) => Some(name),
+        }
+    }
+
+    /// Its step; `None` for a population or the whole run.
+    pub fn step(&self) -> Option<&str> {
+        match &self.place {
+            Place::Step(_, step) => Some(step),
+            Place::Run | Place::Population(_) => None,
+        }
+    }
+
+    /// Its distribution's path: `latency_us`; `None` if it is of none.
+    pub fn times(&self) -> Option<&'static str> {
+        match self.row {
+            Row::Time(times, _) | Row::NoResponse(times) => Some(times.path),
+            _ => None,
+        }
+    }
+
+    /// Its statistic, if it is of a distribution.
+    pub fn statistic(&self) -> Option<Statistic> {
+        match self.row {
+            Row::Time(_, statistic) => Some(statistic),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a time that includes time of the target, which cannot be judged if the generator was late.
+    pub fn is_latency(&self) -> bool {
+        matches!(self.row, Row::Time(times, statistic) if times.is_of_target && statistic != Statistic::Count)
+    }
+
+    /// Whether it is one of these, by their paths below a place.
+    pub fn is_any(&self, keys: &[&str]) -> bool {
+        keys.contains(&self.key.as_str())
+    }
+
+    /// Whether it is the number of faults, which includes requests without a response when it is [judged](Figure::judged).
+    pub fn is_faults(&self) -> bool {
+        self.key == FAULTS
+    }
+
+    /// Whether it is a slope of a regression, which is zero if it is unknown.
+    pub fn is_slope(&self) -> bool {
+        matches!(self.row, Row::Fit(..)) || self.key.ends_with("user_bytes_per_connection")
+    }
+
+    /// The standard error of a slope; otherwise 0.
+    pub fn error(&self, s: &Summary) -> f64 {
+        match self.row {
+            Row::Fit(slope, _) => (slope.get)(&s.cost).map_or(0.0, |fit| fit.error),
+            _ => 0.0,
+        }
+    }
+
+    /// Whether it never exceeds its whole.
+    pub fn is_part(&self) -> bool {
+        matches!(self.row, Row::Number(Number { is_part: true, .. }) | Row::Status(_))
+    }
+
+    /// Its value as measured; `None` if nothing was measured.
+    pub fn value(&self, s: &Summary) -> Option<f64> {
+        self.is_measured(s).then(|| self.raw(s))?
+    }
+
+    /// Its value as it is judged: requests without a response (or dials without a connection) are longer than every measured time. `None`
+    /// if it lies among them, and for mean, deviation and maximum, which then have no bound. Faults include requests without a
+    /// response that no fault ended.
+    pub fn judged(&self, s: &Summary) -> Option<f64> {
+        match self.row {
+            Row::Time(_, statistic) => self.distribution(s)?.judged(statistic),
+            _ => Some(self.value(s)? + self.without_fault(s).unwrap_or(0) as f64),
+        }
+    }
+
+    /// The value of its whole, which percentages refer to; `None` if that is zero.
+    pub fn whole_value(&self, s: &Summary) -> Option<f64> {
+        positive(self.load(s)?, self.whole()?, s)
+    }
+
+    /// Requests without a response that no fault ended (not sent, or outstanding at the end), if it is the faults of a load.
+    pub fn without_fault(&self, s: &Summary) -> Option<u64> {
+        let requests = &self.load(s).filter(|_| self.is_faults() && self.step().is_none())?.requests;
+        Some(requests.unanswered + requests.missed)
+    }
+
+    /// The share (0..=1) of its distribution's events without an end; `None` if all have one.
+    pub fn censored_share(&self, s: &Summary) -> Option<f64> {
+        Some(self.distribution(s)?.censored?.share)
+    }
+
+    /// Its distribution in a summary.
+    pub fn distribution<'s>(&self, s: &'s Summary) -> Option<&'s Quantiles> {
+        let (Row::Time(times, _) | Row::NoResponse(times)) = self.row else { return None };
+        match (&times.get, &self.place) {
+            (GetTimes::Run(get), _) => get(s),
+            (GetTimes::Load(get), _) => Some(get(self.load(s)?)),
+            (GetTimes::Step(_, get), Place::Step(..)) => Some(get(self.of_steps(s)?)),
+            (GetTimes::Step(get, _), _) => Some(get(self.load(s)?)),
+        }
+    }
+
+    /// The load that it is of; for a step, its population's.
+    fn load<'s>(&self, s: &'s Summary) -> Option<&'s Figures> {
+        match self.population() {
+            None => Some(&s.figures),
+            Some(_) => Some(&self.own_population(s)?.figures),
+        }
+    }
+
+    fn own_population<'s>(&self, s: &'s Summary) -> Option<&'s PopulationSummary> {
+        s.populations.get(self.population()?)
+    }
+
+    fn of_steps<'s>(&self, s: &'s Summary) -> Option<&'s StepSummary> {
+        self.own_population(s)?.steps.get(self.step()?)
+    }
+
+    fn raw(&self, s: &Summary) -> Option<f64> {
+        match self.row {
+            Row::Number(number) => match (&number.get, &self.place) {
+                (Get::Run(get), _) => get(s),
+                (Get::Step(_, get), Place::Step(..)) => get(self.of_steps(s)?),
+                (Get::Load(get) | Get::Step(get, _), _) => get(self.load(s)?),
+            },
+            Row::Time(_, statistic) => self.distribution(s)?.get(statistic),
+            Row::NoResponse(_) => {
+                let times = self.distribution(s)?;
+                let none = || (times.count > 0).then_some(0.0);
+                times.censored.map(|censored| censored.share).or_else(none)
+            }
+            Row::Status(code) => Some(self.load(s)?.requests.status.get(&code).copied().unwrap_or(0) as f64),
+            Row::Fit(slope, part) => Some(part(&(slope.get)(&s.cost)?)),
+            Row::Cost(get) => get(&s.cost),
+            Row::Observed => {
+                at(&serde_json::to_value(&s.observed).ok()?, self.key.split_once('.')?.1)?.as_f64()
+            }
+        }
+    }
+
+    /// Path of the number that its percentages refer to; `None`: a percentage of it means nothing.
+    pub fn whole(&self) -> Option<&'static str> {
+        match self.row {
+            Row::Number(number) => number.whole,
+            Row::Status(_) => Some(table::DUE),
+            _ => None,
+        }
+    }
+
+    /// Whether the count that it depends on is there.
+    fn is_measured(&self, s: &Summary) -> bool {
+        let about = match self.row {
+            Row::Number(number) => number.about,
+            // Without responses, their statuses are unknown.
+            Row::Status(_) => Some(table::ANSWERED),
+            _ => None,
+        };
+        // A step that never began has no figures, so the requests due are those of the population.
+        let about = if self.step().is_some() { about.map(|_| table::DUE) } else { about };
+        about.is_none_or(|about| self.load(s).and_then(|load| positive(load, about, s)).is_some())
     }
 }
 
-/// Whether a summary omits this figure if it is zero.
-fn is_zero_where_absent(path: &str) -> bool {
-    const ACCOUNTS: [&str; 4] =
-        ["connections.arriving", "connections.given_up", "connections.lost", "requests.lost"];
-    path.contains("requests.status.") || ACCOUNTS.iter().any(|account| path.ends_with(account))
-}
-
-/// The number at a path as it is judged: requests without a response (or dials without a connection) count as longer than every measured
-/// time. `None` if the figure lies among them, and for mean, deviation and maximum, which then have no bound. Among faults they count as
-/// such, whether a fault ended them or not.
-pub fn judged(summary: &Value, path: &str) -> Option<f64> {
-    const UNAFFECTED: [&str; 2] = ["count", "min"];
-    if let Some(without) = without_fault(summary, path) {
-        return Some(measured(summary, path)? + without);
-    }
-    match censored(summary, path).filter(|(_, name)| !UNAFFECTED.contains(name)) {
-        Some((censored, name)) => censored[name].as_f64(),
-        None => measured(summary, path),
-    }
-}
-
-/// Requests without a response that no fault ended (not sent, or outstanding at the end), given the path of the faults; `None` for other
-/// figures.
-pub fn without_fault(summary: &Value, path: &str) -> Option<f64> {
-    let requests = &at(summary, path.strip_suffix("faults")?)?["requests"];
-    let of = |account: &str| requests[account].as_f64().unwrap_or(0.0);
-    Some(of("unanswered") + of("missed"))
-}
-
-/// The share (0..=1) of a distribution without a time, given the path of any of its figures; `None` if all events have a time.
-pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
-    censored(summary, path)?.0["share"].as_f64()
-}
-
-/// Whether a figure lies among events without a time, even if `without` of them are left out.
-pub fn lacks(summary: &Value, path: &str, without: u64) -> bool {
-    let lacks = || {
-        let (censored, name) = censored(summary, path)?;
-        let (never, share) = (censored["count"].as_u64()?, share(name)?);
-        let ended = at(summary, path.rsplit_once('.')?.0)?["count"].as_u64()?;
-        Some(never > without && Stalled::reaches(never - without, ended + never - without, share))
+/// The value of a number of this load, if it is more than zero.
+fn positive(load: &Figures, path: &str, s: &Summary) -> Option<f64> {
+    let row = NUMBERS.iter().find(|row| row.path == path)?;
+    let value = match row.get {
+        Get::Run(get) => get(s),
+        Get::Load(get) | Get::Step(get, _) => get(load),
     };
-    lacks().unwrap_or(false)
+    value.filter(|n| *n > 0.0)
 }
 
-/// The upper bound of a time as it is [judged], in microseconds: if throng stalled, the longest stall that was subtracted is added again.
-/// `None` if the time is exact.
-pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
-    let (of, name) = path.rsplit_once('.')?;
-    let times = at(summary, of)?;
-    let (stalled, count) = (times["stalled"]["count"].as_u64()?, times["count"].as_u64()?);
-    let censored = times["censored"]["count"].as_u64().unwrap_or(0);
-    let share = share(name)?;
-    // Events without an end are longer than all others, so they precede the stalled times in rank.
-    let is_reached = Stalled::reaches(stalled + censored, count + censored, share);
-    is_reached.then(|| Some(judged(summary, path)? + times["stalled"]["most"].as_f64()?))?
-}
-
-/// The lower bound of a time as it is [judged], in microseconds, if `late` of the times may include a delay by throng of at most `most`.
-/// `None` if the figure includes none of them.
-pub fn at_least(summary: &Value, path: &str, late: u64, most: f64) -> Option<f64> {
-    let (of, name) = path.rsplit_once('.')?;
-    let (times, share) = (at(summary, of)?, share(name)?);
-    let count = times["count"].as_u64()?;
-    let censored = times["censored"]["count"].as_u64().unwrap_or(0);
-    if late == 0 || !Stalled::reaches(late + censored, count + censored, share) {
-        return None;
+impl Row {
+    fn is_of_run_only(self) -> bool {
+        match self {
+            Row::Number(number) => matches!(number.get, Get::Run(_)),
+            Row::Time(times, _) | Row::NoResponse(times) => matches!(times.get, GetTimes::Run(_)),
+            Row::Status(_) => false,
+            Row::Fit(..) | Row::Cost(_) | Row::Observed => true,
+        }
     }
-    // Without the delay they may be the shortest times, which moves the others up in rank.
-    let below = share - late as f64 / (count + censored) as f64;
-    let others = QUANTILES.iter().rev().find(|(_, share)| *share <= below).map_or("min", |(name, _)| *name);
-    Some((judged(summary, path)? - most).max(times[others].as_f64()?))
-}
 
-const QUANTILES: [(&str, f64); 7] = [
-    ("p50", 0.5),
-    ("p75", 0.75),
-    ("p90", 0.9),
-    ("p95", 0.95),
-    ("p99", 0.99),
-    ("p999", 0.999),
-    ("p9999", 0.9999),
-];
-
-/// The share of the times that a figure depends on.
-fn share(name: &str) -> Option<f64> {
-    if matches!(name, "max" | "mean") {
-        return Some(1.0);
+    fn is_of_steps(self) -> bool {
+        match self {
+            Row::Number(number) => matches!(number.get, Get::Step(..)),
+            Row::Time(times, _) => matches!(times.get, GetTimes::Step(..)),
+            Row::NoResponse(_) | Row::Status(_) | Row::Fit(..) | Row::Cost(_) | Row::Observed => false,
+        }
     }
-    QUANTILES.iter().find(|(own, _)| *own == name).map(|(_, share)| *share)
 }
 
-fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str)> {
-    let (of, name) = path.rsplit_once('.')?;
-    let censored = at(summary, of)?.get("censored")?;
-    (!censored.is_null()).then_some((censored, name))
+fn time(name: &str) -> Option<Figure> {
+    let (of, statistic) = name.rsplit_once('.')?;
+    let times = TIMES.iter().find(|times| [times.path, times.short].contains(&of))?;
+    Some(Figure::time(times, statistic, Statistic::named(statistic)?))
+}
+
+fn number(name: &str) -> Option<Figure> {
+    let is_it = |row: &&Number| row.path == name || !row.short.is_empty() && row.short == name;
+    NUMBERS.iter().find(is_it).map(Figure::number)
+}
+
+fn status(name: &str) -> Option<Figure> {
+    let code = name.strip_prefix(STATUS).or_else(|| name.strip_prefix("status."))?;
+    let code = Status::parse(code).filter(|code| code.is_grpc() || (100..1000).contains(&code.0))?;
+    Some(Figure::new(format!("{STATUS}{code}"), Unit::Count, Row::Status(code.0)))
+}
+
+/// A cost, by its path only: `cost.target_bytes.value`, its `error`, and `r2`.
+fn cost(name: &str) -> Option<Figure> {
+    let below = name.strip_prefix("cost.")?;
+    let figure = |unit, row| Some(Figure::new(name.to_owned(), unit, row));
+    match below {
+        "ceiling_connections" => {
+            return figure(Unit::Count, Row::Cost(|cost| cost.ceiling_connections.map(|n| n as f64)));
+        }
+        "target_live_bytes" => return figure(Unit::Bytes, Row::Cost(|cost| cost.target_live_bytes)),
+        _ => {}
+    }
+    let (of, part) = below.split_once('.')?;
+    let slope = SLOPES.iter().find(|slope| slope.name == of)?;
+    match part {
+        "value" => figure(slope.unit, Row::Fit(slope, |fit| fit.value)),
+        "error" => figure(slope.unit, Row::Fit(slope, |fit| fit.error)),
+        "r2" => figure(Unit::Number, Row::Fit(slope, |fit| fit.r2)),
+        _ => None,
+    }
+}
+
+/// A figure about hosts, by its path only. A missing one is reported as not measured.
+fn observed(name: &str) -> Option<Figure> {
+    let is_key = |key: &str| {
+        !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let is_path = name.strip_prefix("observed.")?.split('.').all(is_key);
+    is_path.then(|| Figure::new(name.to_owned(), Unit::Number, Row::Observed))
+}
+
+/// The value at a path in JSON, such as `latency_us.censored`.
+pub fn at<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').filter(|key| !key.is_empty()).try_fold(json, |value, key| value.get(key))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn subtracted_stalls_may_belong_to_the_figure() {
-        let stalled = json!({ "count": 20, "share": 0.02, "most": 40.0 });
-        let times = json!({ "count": 1_000, "mean": 3.0, "p90": 4.0, "p99": 5.0, "max": 9.0, "stalled": stalled.clone() });
-        let summary = json!({ "a": { "connect_us": times }, "latency_us": { "count": 9, "p99": 1.0, "stalled": null } });
-        let check = |path, expected| assert_eq!(at_most(&summary, path), expected, "{path}");
-        check("a.connect_us.p90", None);
-        check("a.connect_us.p99", Some(45.0));
-        check("a.connect_us.max", Some(49.0));
-        check("a.connect_us.mean", Some(43.0));
-        check("a.connect_us.count", None);
-        check("latency_us.p99", None);
-        check("seed", None);
-        // If some events never ended, another time is judged.
-        let censored = json!({ "count": 90, "share": 0.08, "p90": 9.0, "p99": null });
-        let times =
-            json!({ "count": 1_000, "p90": 4.0, "p99": 5.0, "stalled": stalled, "censored": censored });
-        let summary = json!({ "connect_us": times });
-        assert_eq!(
-            ["connect_us.p90", "connect_us.p99"].map(|path| at_most(&summary, path)),
-            [Some(49.0), None]
-        );
-    }
-
-    #[test]
-    fn delays_of_our_own_may_belong_to_the_figure() {
-        let times = json!({ "count": 1_000, "min": 2.0, "p50": 3.0, "p75": 3.5, "p90": 4.0, "p95": 5.0, "p99": 900.0, "max": 990.0 });
-        let summary = json!({ "connect_us": times });
-        let check = |name, late, most, expected| {
-            assert_eq!(
-                at_least(&summary, &format!("connect_us.{name}"), late, most),
-                expected,
-                "{name} {late}"
-            );
-        };
-        check("p99", 20, 800.0, Some(100.0));
-        // Not shorter than 95 % of the others, which were not delayed.
-        check("p99", 20, 1_000.0, Some(5.0));
-        check("p99", 100, 1_000.0, Some(3.5));
-        check("p99", 900, 1_000.0, Some(2.0));
-        check("max", 2, 980.0, Some(900.0));
-        check("p99", 10, 1_000.0, None);
-        check("p90", 20, 1_000.0, None);
-        check("max", 0, 1_000.0, None);
-        check("count", 20, 1_000.0, None);
-    }
-
-    #[test]
-    fn requests_without_a_response_count_in_judged_figures() {
-        let censored = json!({ "count": 5, "share": 0.5, "p50": 9.0, "p99": null });
-        let summary = json!({
-            "latency_us": { "count": 5, "mean": 3.0, "min": 1.0, "p50": 3.0, "p99": 8.0, "max": 9.0, "censored": censored },
-            "connect_us": { "count": 2, "p99": 5.0, "max": 6.0, "censored": null },
-            "populations": { "a": { "latency_us": { "count": 0, "p50": 0.0, "censored": { "count": 1, "p50": null } } } },
-            "requests": { "per_s": 7.0 },
-        });
-        let check = |path, expected| assert_eq!(judged(&summary, path), expected, "{path}");
-        check("latency_us.p50", Some(9.0));
-        check("latency_us.p99", None);
-        check("latency_us.mean", None);
-        check("latency_us.max", None);
-        check("latency_us.count", Some(5.0));
-        check("latency_us.min", Some(1.0));
-        check("connect_us.p99", Some(5.0));
-        check("connect_us.max", Some(6.0));
-        check("populations.a.latency_us.p50", None);
-        check("requests.per_s", Some(7.0));
-        let share = |path| censored_share(&summary, path);
-        assert_eq!(
-            [share("latency_us.p99"), share("connect_us.p99"), share("seed")],
-            [Some(0.5), None, None]
-        );
-    }
-
-    #[test]
-    fn figures_are_found_by_their_paths() {
-        let summary = json!({
-            "ramp_s": 1.5,
-            "faults": [{ "kind": "reset", "count": 3 }, { "kind": "timeout", "count": 4 }],
-            "requests": { "status": { "200": 7 }, "unanswered": 5, "missed": 2 },
-            "latency_us": { "count": 2, "p99": 5.0 },
-            "connect_us": { "count": 0, "p99": 0.0 },
-            "probe": null,
-        });
-        let check = |path, expected| assert_eq!(measured(&summary, path), expected, "{path}");
-        check("ramp_s", Some(1.5));
-        check("faults", Some(7.0));
-        assert_eq!(judged(&summary, "faults"), Some(14.0));
-        check("requests.status.200", Some(7.0));
-        check("requests.status.404", Some(0.0));
-        check("connections.given_up", Some(0.0));
-        check("populations.a.requests.lost", Some(0.0));
-        check("latency_us.p99", Some(5.0));
-        check("connect_us.p99", None);
-        check("connect_us.count", Some(0.0));
-        check("probe.latency_us.p99", None);
-        check("weather", None);
-        assert_eq!(measured(&json!({ "faults": [] }), "faults").map(f64::is_sign_positive), Some(true));
-    }
-}
+mod tests;

@@ -53,7 +53,7 @@ pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of
 pub use detail::Detail;
 pub use error_sample::{ErrorSample, ErrorSamples};
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
-pub use figure::{at, at_least, at_most, censored_share, judged, lacks, measured, without_fault};
+pub use figure::{Figure, GROUPS, NUMBERS, Number, Place, STATUS, TIMES, Times, at};
 pub use find::{Baseline, FindOutcome, FindSummary, IdleTimeout, Point};
 pub use gauge::{Gauge, Growth};
 pub use headline::FAILED;
@@ -64,7 +64,7 @@ pub use moments::{Moments, Rates};
 pub use observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen};
 pub use probe::{Probe, ProbeFailure, ProbePoint, ProbeSummary};
 pub use pushes::{PushFigures, Pushes, Receipt, Receipts};
-pub use quantiles::{Censored, Quantiles, Stalled};
+pub use quantiles::{Censored, Quantiles, Stalled, Statistic};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use rule::Rule;
 pub use sample::{

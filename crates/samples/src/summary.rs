@@ -344,6 +344,9 @@ pub struct Summary {
     /// step with one short burst once more.
     #[serde(skip)]
     pub failing_s: Option<f64>,
+    /// Latency in the seconds in which all runs of a comparison had the same load: for the comparison.
+    #[serde(skip)]
+    pub equal_load_us: Option<Quantiles>,
     /// The seed of the random numbers: `--seed` with it repeats the run.
     pub seed: u64,
     /// The I/O backend: `uring`, `epoll` or `tun`.

@@ -11,11 +11,10 @@ mod tolerance;
 use std::iter;
 
 use samples::{Latency, RunRecord, Summary, Verdict};
-use serde_json::{Value, json};
 use units::Count;
 
 pub use change::{Change, Standing, interval, percent};
-pub use figure::Figure;
+pub use figure::Named;
 pub use load::EqualLoad;
 pub use tolerance::{FigureTolerance, Judged};
 
@@ -34,10 +33,10 @@ pub struct Run {
     /// Id in the store.
     pub id: String,
     record: RunRecord,
-    /// Its summary as JSON, if it has one, and `equal_load_us`, if there were enough responses.
-    pub figures: Value,
-    /// `None` if the run is unfinished.
-    pub summary: Option<Summary>,
+    /// Its summary, with the latencies at equal load if there were enough responses.
+    pub summary: Summary,
+    /// Whether it has ended; otherwise its summary is empty.
+    pub is_finished: bool,
     /// Responses at equal load.
     responses: u64,
 }
@@ -47,27 +46,21 @@ pub struct Run {
 const MIN_RESPONSES: u64 = 1_000;
 
 impl Run {
-    /// A stored run: its summary, and the summary's JSON as it was written. `at_load`: latencies at equal load.
-    pub fn new(
-        id: String,
-        record: RunRecord,
-        summary: Option<Summary>,
-        mut figures: Value,
-        at_load: &Latency,
-    ) -> Run {
-        if at_load.count() >= MIN_RESPONSES {
-            let q = at_load.quantiles();
-            figures["equal_load_us"] = json!({
-                "count": q.count, "p50": q.p50, "p90": q.p90, "p95": q.p95, "p99": q.p99, "censored": q.censored,
-            });
-        }
-        Run { id, record, figures, summary, responses: at_load.count() }
+    /// A stored run; `summary`: `None` if it is unfinished. `at_load`: latencies at equal load.
+    pub fn new(id: String, record: RunRecord, summary: Option<Summary>, at_load: &Latency) -> Run {
+        let (is_finished, mut summary) = (summary.is_some(), summary.unwrap_or_default());
+        summary.equal_load_us = (at_load.count() >= MIN_RESPONSES).then(|| at_load.quantiles());
+        Run { id, record, summary, is_finished, responses: at_load.count() }
+    }
+
+    /// The verdict; `None` if it is unfinished.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.is_finished.then_some(self.summary.verdict)
     }
 
     /// Whether the run ended normally and its figures are the target's: the verdict is pass or fail.
     fn is_valid(&self) -> bool {
-        let verdict = self.summary.as_ref().map(|summary| summary.verdict);
-        matches!(verdict, Some(Verdict::Pass | Verdict::Fail))
+        matches!(self.verdict(), Some(Verdict::Pass | Verdict::Fail))
     }
 }
 
@@ -92,7 +85,7 @@ pub struct Comparison {
 #[derive(Clone, Debug)]
 pub struct ComparedFigure {
     /// The figure.
-    pub figure: Figure,
+    pub named: Named,
     /// In the order of the groups; the first is the base.
     pub sides: Vec<Side>,
 }
@@ -117,13 +110,13 @@ impl Comparison {
         tolerances: &[FigureTolerance],
         load_args: &dyn Fn(&[String]) -> Vec<String>,
     ) -> Comparison {
-        let mut wanted = Figure::usual();
+        let mut wanted = Named::usual();
         for tolerance in tolerances {
-            if !wanted.iter().any(|figure| figure.path == tolerance.figure.path) {
-                wanted.push(tolerance.figure.clone());
+            if !wanted.iter().any(|own| own.figure == tolerance.named.figure) {
+                wanted.push(tolerance.named.clone());
             }
         }
-        let compared = |figure| compared(figure, &groups, Figure::of);
+        let compared = |named| compared(named, &groups, Named::of);
         let figures: Vec<_> = wanted.into_iter().map(compared).collect();
         let judged = tolerance::judge(tolerances, &groups);
         let mut warnings = alike::warnings(&groups, load_args);
@@ -133,23 +126,23 @@ impl Comparison {
     }
 }
 
-fn compared(figure: Figure, groups: &[Group], value: fn(&Figure, &Value) -> Option<f64>) -> ComparedFigure {
-    let of = |group: &Group| group.runs.iter().map(|run| value(&figure, &run.figures)).collect();
+fn compared(named: Named, groups: &[Group], value: fn(&Named, &Summary) -> Option<f64>) -> ComparedFigure {
+    let of = |group: &Group| group.runs.iter().map(|run| value(&named, &run.summary)).collect();
     let values: Vec<Vec<Option<f64>>> = groups.iter().map(of).collect();
     let known = |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();
-    let as_such = figure.is_as_such(&known(&values.concat()));
+    let as_such = named.is_as_such(&known(&values.concat()));
     let base = known(&values[0]);
     let side = |(nth, values): (usize, Vec<Option<f64>>)| {
         let own = known(&values);
         let change = match as_such {
             true => Change::as_such(&base, &own),
-            false => Change::between(&base, &own, figure.grain(&base)),
+            false => Change::between(&base, &own, named.grain(&base)),
         };
         let mean = if as_such { change::mean(&own) } else { change::geometric_mean(&own) };
         Side { values, mean, change: change.filter(|_| nth > 0) }
     };
     let sides = values.into_iter().enumerate().map(side).collect();
-    ComparedFigure { figure, sides }
+    ComparedFigure { named, sides }
 }
 
 fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {

@@ -19,7 +19,7 @@ impl Store {
         let load = EqualLoad::of(ids.collect::<StoreResult<Vec<u64>>>()?);
         let run = |run: StoredRun| {
             let at_load = self.latency_at(&run.id, load)?;
-            Ok(Run::new(run.id, run.record, run.summary, run.figures, &at_load))
+            Ok(Run::new(run.id, run.record, run.summary, &at_load))
         };
         let group = |(name, runs): (String, Vec<StoredRun>)| {
             Ok(Group { name, runs: runs.into_iter().map(run).collect::<StoreResult<_>>()? })

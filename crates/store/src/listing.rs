@@ -1,8 +1,7 @@
 //! Lists of stored runs, filtered and of bounded length. SQLite extracts the few figures that a line needs, so no tick is read whole.
 
 use rusqlite::{OptionalExtension, Row, params};
-use samples::{RunRecord, Verdict};
-use serde_json::Value;
+use samples::{RunRecord, Summary, Verdict};
 use units::Date;
 
 use crate::{Store, StoreResult, StoredRun, stored::is_recent};
@@ -41,8 +40,8 @@ pub struct ListedRun {
     pub id: String,
     /// What was known before the first tick.
     pub record: RunRecord,
-    /// The summary as stored; null if the run has not finished.
-    pub figures: Value,
+    /// `None` if the run has not finished.
+    pub summary: Option<Summary>,
     /// Connections at the end of the hold, or in the last tick if the run has not finished.
     pub held: u64,
     /// As [`StoredRun::elapsed_s`].
@@ -76,13 +75,13 @@ pub fn missing(name: &str) -> String {
 
 impl ListedRun {
     /// `pass`, `fail`, …; `None` if the run has not finished.
-    pub fn verdict(&self) -> Option<&str> {
-        self.figures["verdict"].as_str()
+    pub fn verdict(&self) -> Option<&'static str> {
+        self.summary.as_ref().map(|summary| summary.verdict.name())
     }
 
     /// Whether the run appears to be in progress.
     pub fn is_under_way(&self, now: Date) -> bool {
-        self.figures.is_null() && is_recent(self.record.began_ms, self.elapsed_s, now)
+        self.summary.is_none() && is_recent(self.record.began_ms, self.elapsed_s, now)
     }
 }
 
@@ -124,16 +123,16 @@ impl Store {
 
     fn listed_run(&self, (id, record, summary): (String, String, Option<String>)) -> StoreResult<ListedRun> {
         let record = self.read(RunRecord::from_json(&record))?;
-        let figures = serde_json::from_str(summary.as_deref().unwrap_or("null")).map_err(|e| e.to_string());
-        let figures: Value = self.read(figures)?;
-        let (held, elapsed_s) = match figures.is_null() {
-            false => (
-                figures["connections"]["held"].as_u64().unwrap_or(0),
-                figures["elapsed_s"].as_f64().unwrap_or(0.0),
-            ),
-            true => self.last_seen(&id)?,
+        let read = |text: String| {
+            let json = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+            Summary::from_json(&json)
         };
-        Ok(ListedRun { id, record, figures, held, elapsed_s })
+        let summary = self.read(summary.map(read).transpose())?;
+        let (held, elapsed_s) = match &summary {
+            Some(summary) => (summary.connections.held, summary.elapsed_s),
+            None => self.last_seen(&id)?,
+        };
+        Ok(ListedRun { id, record, summary, held, elapsed_s })
     }
 
     /// Open connections at the end of the last tick, and seconds from the start of the first tick to the end of the last.

@@ -335,7 +335,7 @@ fn runs_are_compared_where_their_loads_were_equal() {
     let (groups, load) = store.compared(groups).unwrap();
     assert_eq!(load.map(EqualLoad::connections), Some(100));
     let figures = Comparison::new(groups, load, &[], &<[String]>::to_vec).figures;
-    let p99 = figures.iter().find(|compared| compared.figure.path == "equal_load_us.p99").unwrap();
+    let p99 = figures.iter().find(|compared| compared.named.figure.key == "equal_load_us.p99").unwrap();
     let values: Vec<Option<u64>> =
         p99.sides[0].values.iter().map(|us| us.map(|us| us.round() as u64)).collect();
     // Seconds of the ramp count while it stalls, but the first one, in which it rises, does not.

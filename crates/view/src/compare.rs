@@ -95,13 +95,13 @@ fn page(facts: Vec<String>, tables: impl Iterator<Item = Vec<String>>, remarks: 
 fn row(compared: &ComparedFigure, nth: usize) -> Option<Row> {
     let (base, side) = (&compared.sides[0], &compared.sides[nth]);
     (base.mean.is_some() || side.mean.is_some()).then(|| {
-        let unit = compared.figure.unit;
+        let unit = compared.named.figure.unit;
         let value = |side: &Side| side.mean.map_or(NONE.to_owned(), |mean| unit.brief(mean));
         let none = || NONE.to_owned();
         let ratio = side.change.and_then(|change| change.ratio);
         let within = side.change.and_then(|change| change.interval);
         [
-            compared.figure.name.clone(),
+            compared.named.name.clone(),
             value(base),
             value(side),
             ratio.map_or_else(none, percent),

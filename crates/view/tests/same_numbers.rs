@@ -10,9 +10,11 @@ use std::{
 
 use exporters::Exporters;
 use fixtures::{accounts, header, summary_of_accounts};
-use samples::{Baseline, FindOutcome, FindSummary, Header, Point, RunRecord, Samples, Sink, Summary, Tick};
+use samples::{
+    Baseline, Figure, FindOutcome, FindSummary, Header, Point, RunRecord, Samples, Sink, Summary, Tick,
+};
 use serde_json::Value;
-use stats::compare::{Comparison, EqualLoad, Figure, Group, Run};
+use stats::compare::{Comparison, EqualLoad, Group, Run};
 use units::{Count, Date};
 use view::{Report, ReportFormat, format::Whole};
 
@@ -125,7 +127,7 @@ fn metrics_have_the_numbers_of_the_summary() {
             let all = metrics.as_object().unwrap().iter().filter(|(name, _)| name.starts_with(prefix));
             all.filter_map(|(_, n)| n.as_u64()).sum()
         };
-        assert_eq!(Some(of("throng_faults_total") as f64), samples::measured(&json, "faults"));
+        assert_eq!(Some(of("throng_faults_total") as f64), Figure::of_run("faults").unwrap().value(&s));
         assert_eq!(of("throng_statuses_total"), r.status.values().sum::<u64>());
     }
 }
@@ -276,10 +278,7 @@ fn the_formats_of_other_tools_have_the_numbers_of_the_summary() {
 #[test]
 fn a_comparison_has_the_numbers_of_the_summary() {
     for s in both() {
-        let json = serde_json::to_value(&s).unwrap();
-        let figure =
-            |path: &str| Figure { name: String::new(), path: path.to_owned(), unit: units::Unit::Count };
-        let of = |path: &str| figure(path).of(&json).map(|n| n as u64);
+        let of = |path: &str| Figure::of_run(path).unwrap().value(&s).map(|n| n as u64);
         let r = &s.requests;
         for (path, number) in [
             ("requests.due", r.due),
@@ -293,9 +292,7 @@ fn a_comparison_has_the_numbers_of_the_summary() {
             assert_eq!(of(path), Some(number), "{path}");
         }
         let run = |id: &str| {
-            let figures = serde_json::to_value(&s).unwrap();
-            let at_load = samples::Latency::default();
-            Run::new(id.to_owned(), RunRecord::default(), Some(s.clone()), figures, &at_load)
+            Run::new(id.to_owned(), RunRecord::default(), Some(s.clone()), &samples::Latency::default())
         };
         let groups = ["a", "b"].map(|id| Group { name: id.to_owned(), runs: vec![run(id)] }).to_vec();
         let text = view::compare::text(&Comparison::new(groups, None::<EqualLoad>, &[], &|_| Vec::new()));

@@ -10,7 +10,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tcp", &["units"]),
     ("net", &["tcp", "units"]),
     ("tls", &["net"]),
-    ("plan", &["units"]),
+    ("plan", &["samples", "units"]),
     ("samples", &["units"]),
     ("stats", &["samples", "units"]),
     // A strategy without clock, sockets or numbers of its own.

@@ -14,14 +14,14 @@ pub(super) fn too_little(case: &Case) -> Option<Seen> {
     let (times, threshold) = throughput::too_little(case)?;
     let (r, subject) = (case.requests(), &case.evidence.subject);
     let rate = subject.rate?;
-    let bytes = match threshold.figure.path.as_str() {
+    let bytes = match threshold.figure.key.as_str() {
         "requests.bytes_in_per_s" => Some(r.bytes_in),
         "requests.bytes_out_per_s" => Some(r.bytes_out),
         _ => None,
     };
     let each = bytes.map_or(String::new(), |bytes| {
         let each = bytes as f64 / r.answered as f64;
-        let is_decimal = threshold.is_decimal();
+        let is_decimal = threshold.is_decimal;
         let each = if is_decimal { Unit::Bytes.brief_decimal(each) } else { Unit::Bytes.brief(each) };
         format!(", with {each} each")
     });

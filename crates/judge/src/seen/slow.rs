@@ -100,7 +100,7 @@ fn look_into(case: &Case) -> String {
             "the target waits for something else (its CPU was idle): look at what it calls".to_owned()
         }
         (Some(_), Trouble::None) if case.evidence.search.is_some() => "profile the target".to_owned(),
-        (Some(_), Trouble::None) if wanted(s).is_some() => load::more_throughput(case),
+        (Some(_), Trouble::None) if wanted(case).is_some() => load::more_throughput(case),
         (Some(failed), Trouble::None) => match case.evidence.subject.search(&failed.expr) {
             Some(command) => {
                 format!("search the highest load that meets it ({command}), or profile the target")

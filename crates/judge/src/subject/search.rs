@@ -37,7 +37,7 @@ pub fn find_command(target: &str) -> String {
 /// The flags for the quantity to increase. In a search by connections most of them pause, so requests without pauses are searched by rate.
 fn by(plan: &Plan, threshold: &Threshold) -> String {
     let all = || plan.populations.iter();
-    let is_of_opening = OF_OPENING.iter().any(|figure| threshold.figure.path.contains(figure));
+    let is_of_opening = OF_OPENING.iter().any(|figure| threshold.figure.key.contains(figure));
     let pauses = |own: &Population| own.activity == Activity::Idle || longest_pause(own) > Nanos::ZERO;
     match &plan.populations[..] {
         _ if all().all(Population::comes_and_goes) => " --by arrival".to_owned(),

@@ -1,6 +1,6 @@
 //! Guesses the figure that was meant: from a quantile alone, a distribution alone, or another tool's name.
 
-use super::figures::{DISTRIBUTIONS, QUANTILES};
+use samples::{Statistic, TIMES};
 
 /// Names used by k6 and by most people, and throng's figure for each.
 const ELSEWHERE: [(&str, &str); 25] = [
@@ -73,17 +73,17 @@ fn quantile(text: &str) -> Option<String> {
     let plain = text.replace('.', "");
     let ours = QUANTILES_ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == plain).map(|(_, ours)| *ours);
     let ours = ours.unwrap_or(&plain);
-    (QUANTILES.contains(&ours) && ours != "count").then(|| ours.to_owned())
+    Statistic::named(ours).is_some_and(|own| own != Statistic::Count).then(|| ours.to_owned())
 }
 
 fn is_distribution(name: &str) -> bool {
-    DISTRIBUTIONS.iter().any(|(path, short, _)| [*path, *short].contains(&name))
+    TIMES.iter().any(|times| [times.path, times.short].contains(&name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threshold::{Figure, Names};
+    use crate::threshold::Names;
 
     #[test]
     fn what_was_meant_exists() {
@@ -113,8 +113,8 @@ mod tests {
             assert_eq!(meant(name).as_deref(), expected, "{name}");
         }
         for (elsewhere, ours) in ELSEWHERE {
-            assert!(Figure::named(ours, &Names::made_up(&[])).is_ok(), "{ours}");
-            assert!(Figure::named(elsewhere, &Names::made_up(&[])).is_err(), "{elsewhere} is a figure");
+            assert!(Names::made_up(&[]).figure(ours).is_ok(), "{ours}");
+            assert!(Names::made_up(&[]).figure(elsewhere).is_err(), "{elsewhere} is a figure");
         }
     }
 }

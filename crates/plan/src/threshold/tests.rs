@@ -10,7 +10,8 @@ fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
         let list = ["; all figures:", " one of:"].iter().find_map(|list| said.find(list));
         said[..list.unwrap_or(said.len())].to_owned()
     });
-    let read = read.as_ref().map(|t| (t.figure.path.as_str(), t.bound, t.is_share)).map_err(String::as_str);
+    let read = read.as_ref().map(|t| (t.figure.path(), t.bound, t.is_share)).map_err(String::as_str);
+    let expected = expected.map(|(path, bound, is_share)| (path.to_owned(), bound, is_share));
     assert_eq!(read, expected, "{text}");
 }
 
@@ -101,7 +102,7 @@ fn a_mistake_has_its_fix() {
     check("ramp < 30", Err("\"30\" is not a time; use 30s"));
     check("faults == few", Err("\"few\" is not a count; use 10 or 100k"));
     check("faults < 1%", Err("\"1%\" is not a count; use 10 or 100k"));
-    check("cost.x < much", Err("\"much\" is not a number; use 0.5 or 100k"));
+    check("observed.x < much", Err("\"much\" is not a number; use 0.5 or 100k"));
     for name in ["cost.", "cost.a..b", "observed.A", "costs.a"] {
         assert!(Threshold::parse(&format!("{name} < 1"), &[]).is_err(), "{name}");
     }
@@ -229,7 +230,7 @@ fn times_of_the_target_are_known_from_others() {
         ("lag.p99", false),
         ("latency.count", false),
     ] {
-        assert_eq!(Figure::named(name, &Names::of(&[])).unwrap().is_latency, expected, "{name}");
+        assert_eq!(Names::of(&[]).figure(name).unwrap().is_latency(), expected, "{name}");
     }
 }
 

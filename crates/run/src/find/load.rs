@@ -57,7 +57,7 @@ impl By {
             By::Arrival if !all().all(has_steps) => {
                 "a connection that arrives is closed after its requests, and there are none; use connections or burst"
             }
-            By::Arrival if plan.thresholds.iter().any(|threshold| threshold.figure.is_of_held()) => {
+            By::Arrival if plan.thresholds.iter().any(|threshold| threshold.is_of_held()) => {
                 "a threshold is on connections held, and those that arrive are closed after their requests; use errors < 1%, answered >= 99% or finished >= 99%, or connections"
             }
             By::Rate if all().any(is_silent) => {

@@ -64,16 +64,14 @@ fn against(base: &Run, run: &Run, load_args: &dyn Fn(&[String]) -> Vec<String>) 
 
 /// Reasons to doubt the run's figures.
 fn of(run: &Run) -> Vec<String> {
-    let Some(summary) = &run.summary else {
-        return vec!["unfinished, so it has few figures".to_owned()];
-    };
     let mut found = Vec::new();
-    match summary.verdict {
-        Verdict::Invalid => found.push("verdict invalid, throng itself was the limit".to_owned()),
-        Verdict::Interrupted => found.push("verdict interrupted, it ended early".to_owned()),
-        Verdict::Pass | Verdict::Fail => {}
+    match run.verdict() {
+        None => found.push("unfinished, so it has few figures".to_owned()),
+        Some(Verdict::Invalid) => found.push("verdict invalid, throng itself was the limit".to_owned()),
+        Some(Verdict::Interrupted) => found.push("verdict interrupted, it ended early".to_owned()),
+        Some(Verdict::Pass | Verdict::Fail) => {}
     }
-    if !summary.asks.is_empty() {
+    if !run.summary.asks.is_empty() {
         found.push("controlled manually".to_owned());
     }
     found

@@ -1,86 +1,64 @@
 //! The figures that are compared.
 
-use samples::{Latency, at, censored_share, judged, measured};
-use serde_json::Value;
+use samples::{Figure, Latency, Statistic, Summary};
 use units::Unit;
 
-/// A figure of a run.
+/// A figure with its name in reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// Its name in reports.
+pub struct Named {
+    /// The name.
     pub name: String,
-    /// Path in the summary's JSON, or below `equal_load_us`.
-    pub path: String,
-    /// Its unit.
-    pub unit: Unit,
+    /// The figure.
+    pub figure: Figure,
 }
 
-/// Figures of every comparison: name, JSON path and unit.
-const USUAL: &[(&str, &str, Unit)] = &[
-    ("connections held", "connections.held", Unit::Count),
-    ("peak connections", "connections.peak", Unit::Count),
-    ("memory per connection, throng", "generator.user_bytes_per_connection", Unit::Bytes),
-    ("memory per connection, target", "target_cost.user_bytes_per_connection", Unit::Bytes),
-    ("memory per connection, kernel", "kernel_bytes_per_connection.value", Unit::Bytes),
-    ("connection rate", "connections.open_per_s", Unit::PerSecond),
-    ("response rate", "requests.per_s", Unit::PerSecond),
-    ("latency p99 at equal load", "equal_load_us.p99", Unit::Micros),
-    ("latency p50", "latency_us.p50", Unit::Micros),
-    ("latency p95", "latency_us.p95", Unit::Micros),
-    ("latency p99", "latency_us.p99", Unit::Micros),
-    ("no response", "latency_us.censored.share", Unit::Share),
-    ("connect p99", "connect_us.p99", Unit::Micros),
-    ("probe p99", "probe.latency_us.p99", Unit::Micros),
-    ("faults", FAULTS, Unit::Count),
-    ("CPU per request, throng", "cost.generator_cpu_us_per_request.value", Unit::Micros),
-    ("CPU per request, target", "cost.target_cpu_us_per_request.value", Unit::Micros),
+/// Figures of every comparison: name, and path in the summary.
+const USUAL: &[(&str, &str)] = &[
+    ("connections held", "connections.held"),
+    ("peak connections", "connections.peak"),
+    ("memory per connection, throng", "generator.user_bytes_per_connection"),
+    ("memory per connection, target", "target_cost.user_bytes_per_connection"),
+    ("memory per connection, kernel", "kernel_bytes_per_connection.value"),
+    ("connection rate", "connections.open_per_s"),
+    ("response rate", "requests.per_s"),
+    ("latency p99 at equal load", "equal_load_us.p99"),
+    ("latency p50", "latency_us.p50"),
+    ("latency p95", "latency_us.p95"),
+    ("latency p99", "latency_us.p99"),
+    ("no response", "latency_us.censored.share"),
+    ("connect p99", "connect_us.p99"),
+    ("probe p99", "probe.latency_us.p99"),
+    ("faults", "faults"),
+    ("CPU per request, throng", "cost.generator_cpu_us_per_request.value"),
+    ("CPU per request, target", "cost.target_cpu_us_per_request.value"),
 ];
 
-const FAULTS: &str = "faults";
-/// Path below a distribution: the share of it without a time.
-const NO_RESPONSE: &str = ".censored.share";
-
-impl Figure {
+impl Named {
     /// The figures of every comparison.
-    pub fn usual() -> Vec<Figure> {
-        let figure = |(name, path, unit): &(&str, &str, Unit)| Figure {
-            name: (*name).to_owned(),
-            path: (*path).to_owned(),
-            unit: *unit,
+    pub fn usual() -> Vec<Named> {
+        let named = |(name, path): &(&str, &str)| {
+            let figure = Figure::of_comparison(path).expect("a figure of the table");
+            Named { name: (*name).to_owned(), figure }
         };
-        USUAL.iter().map(figure).collect()
+        USUAL.iter().map(named).collect()
     }
 
     /// The figure of a run; `None` if it was not measured, or is within its noise.
-    pub fn of(&self, figures: &Value) -> Option<f64> {
-        if let Some(times) = self.path.strip_suffix(NO_RESPONSE) {
-            return no_response(figures, times);
-        }
-        let value = measured(figures, &self.path)?;
-        // The same rule as `samples::Fit::is_known`.
-        let fit = self.path.strip_suffix(".value");
-        let error = fit.and_then(|fit| measured(figures, &format!("{fit}.error"))).unwrap_or(0.0);
-        // For a slope, 0 means that it is not known.
-        let is_slope = fit.is_some() || self.path.ends_with("user_bytes_per_connection");
-        (!is_slope || value > 2.0 * error).then_some(value)
+    pub fn of(&self, s: &Summary) -> Option<f64> {
+        self.figure.value(s).filter(|value| !self.figure.is_slope() || *value > 2.0 * self.figure.error(s))
     }
 
     /// The figure as thresholds judge it: requests without a response count as slower than all others. `None` if that places the
-    /// figure among
-    /// them.
-    pub(super) fn judged(&self, figures: &Value) -> Option<f64> {
-        let value = self.of(figures)?;
-        match censored_share(figures, &self.path) {
-            None if !self.is_faults() => Some(value),
-            _ => judged(figures, &self.path),
-        }
+    /// figure among them.
+    pub(super) fn judged(&self, s: &Summary) -> Option<f64> {
+        self.of(s).and_then(|_| self.figure.judged(s))
     }
 
     /// The reported percentile, with its value if requests without a response count as slower than all others (`None` if it lies
     /// among them). `None` if that makes no difference.
-    pub(super) fn survivors_only(&self, figures: &Value) -> Option<(f64, Option<f64>)> {
-        let value = self.of(figures).filter(|_| self.path.contains("_us.p"))?;
-        let judged = self.judged(figures);
+    pub(super) fn survivors_only(&self, s: &Summary) -> Option<(f64, Option<f64>)> {
+        let value = self.of(s).filter(|_| self.figure.statistic().is_some_and(Statistic::is_percentile))?;
+        let judged = self.judged(s);
         let is_same = judged.is_some_and(|judged| judged <= value * (1.0 + self.grain(&[value])));
         (!is_same).then_some((value, judged))
     }
@@ -88,54 +66,37 @@ impl Figure {
     /// Whether values are compared exactly instead of by logarithms: if some are not positive, or if they count faults, which are not
     /// expected at all.
     pub(super) fn is_as_such(&self, values: &[f64]) -> bool {
-        self.is_faults() || values.iter().any(|value| *value <= 0.0)
-    }
-
-    fn is_faults(&self) -> bool {
-        self.path == FAULTS || self.path.ends_with(".faults")
+        self.figure.is_faults() || values.iter().any(|value| *value <= 0.0)
     }
 
     /// Resolution of values of this size that results from their measurement, as a share.
     pub(super) fn grain(&self, values: &[f64]) -> f64 {
-        // CPU times do not come from a histogram.
-        let is_time = self.unit == Unit::Micros && !self.path.ends_with(".value");
+        let is_time = self.figure.statistic().is_some() && self.figure.unit == Unit::Micros;
         values.iter().filter(|_| is_time).map(|us| Latency::grain(*us)).fold(0.0, f64::max)
-    }
-}
-
-/// The share of a distribution's requests without a response: 0 if all have one; `None` for an empty distribution, and for versions
-/// that did not record it.
-fn no_response(figures: &Value, times: &str) -> Option<f64> {
-    let times = at(figures, times)?;
-    match times.get("censored")? {
-        Value::Null => times["count"].as_u64().filter(|count| *count > 0).map(|_| 0.0),
-        censored => censored["share"].as_f64(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use samples::{Censored, Fit, Generator, KernelCost, Quantiles};
+
+    fn figure(path: &str) -> Named {
+        Named::usual().into_iter().find(|own| own.figure.key == path).unwrap()
+    }
 
     #[test]
     fn unknown_figures_of_a_run_are_none() {
-        let figures = json!({
-            "latency_us": { "count": 5, "p99": 7.0 },
-            "connect_us": { "count": 0, "p99": 0.0 },
-            "generator": { "user_bytes_per_connection": 0.0 },
-            "kernel_bytes_per_connection": { "value": 8_000.5, "both_ends": true },
-            "cost": {
-                "target_cpu_us_per_request": { "value": 10.0, "error": 6.0, "r2": 0.1 },
-                "generator_cpu_us_per_request": { "value": 10.0, "error": 1.0, "r2": 0.9 },
-            },
-            "faults": [],
-        });
-        let check = |path: &str, expected| {
-            let figure = Figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
-            assert_eq!(figure.of(&figures), expected, "{path}");
-        };
+        let mut s = Summary::default();
+        s.latency_us = Quantiles { count: 5, p99: 7.0, ..Quantiles::default() };
+        s.generator = Generator { user_bytes_per_connection: Some(0.0), ..Generator::default() };
+        s.kernel_bytes_per_connection = Some(KernelCost { value: 8_000.5, both_ends: true });
+        s.cost.target_cpu_us_per_request = Some(Fit { value: 10.0, error: 6.0, r2: 0.1 });
+        s.cost.generator_cpu_us_per_request = Some(Fit { value: 10.0, error: 1.0, r2: 0.9 });
+        s.errors.of = 5;
+        let check = |path: &str, expected| assert_eq!(figure(path).of(&s), expected, "{path}");
         check("latency_us.p99", Some(7.0));
+        check("equal_load_us.p99", None);
         check("connect_us.p99", None);
         check("probe.latency_us.p99", None);
         check("generator.user_bytes_per_connection", None);
@@ -146,40 +107,26 @@ mod tests {
     }
 
     #[test]
-    fn the_share_without_a_response_is_known_or_zero_or_not_known() {
-        let check = |latency, expected: Option<f64>| {
-            let figure = Figure::usual().into_iter().find(|figure| figure.name == "no response").unwrap();
-            assert_eq!(figure.of(&json!({ "latency_us": latency })), expected);
-        };
-        check(json!({ "count": 9, "p99": 7.0, "censored": { "count": 1, "share": 0.1 } }), Some(0.1));
-        check(json!({ "count": 0, "p99": 0.0, "censored": { "count": 1, "share": 1.0 } }), Some(1.0));
-        check(json!({ "count": 9, "p99": 7.0, "censored": null }), Some(0.0));
-        check(json!({ "count": 0, "p99": 0.0, "censored": null }), None);
-        // From a version that did not count missing responses.
-        check(json!({ "count": 9, "p99": 7.0 }), None);
-    }
-
-    #[test]
     fn a_percentile_of_survivors_is_one_that_the_others_would_change() {
-        let check = |censored, expected: Option<(f64, Option<f64>)>| {
-            let figure = Figure::usual().into_iter().find(|figure| figure.path == "latency_us.p99").unwrap();
-            let figures = json!({ "latency_us": { "count": 9, "p99": 700.0, "censored": censored } });
-            assert_eq!(figure.survivors_only(&figures), expected);
+        let check = |censored: Option<(f64, Option<f64>)>, expected: Option<(f64, Option<f64>)>| {
+            let censored = censored.map(|(share, p99)| Censored { share, p99, ..Censored::default() });
+            let mut s = Summary::default();
+            s.latency_us = Quantiles { count: 9, p99: 700.0, censored, ..Quantiles::default() };
+            assert_eq!(figure("latency_us.p99").survivors_only(&s), expected);
         };
-        check(Value::Null, None);
-        check(json!({ "share": 0.1, "p99": null }), Some((700.0, None)));
-        check(json!({ "share": 0.1, "p99": 800.0 }), Some((700.0, Some(800.0))));
+        check(None, None);
+        check(Some((0.1, None)), Some((700.0, None)));
+        check(Some((0.1, Some(800.0))), Some((700.0, Some(800.0))));
         // Within the resolution of the histogram.
-        check(json!({ "share": 0.000_1, "p99": 700.5 }), None);
-        let held = Figure::usual().into_iter().find(|figure| figure.path == "connections.held").unwrap();
-        assert_eq!(held.survivors_only(&json!({ "connections": { "held": 5 } })), None);
+        check(Some((0.000_1, Some(700.5))), None);
+        let mut s = Summary::default();
+        (s.connections.wanted, s.connections.held) = (5, 5);
+        assert_eq!(figure("connections.held").survivors_only(&s), None);
     }
 
     #[test]
     fn only_times_of_histograms_have_a_grain() {
-        let grain = |path: &str, value| {
-            Figure::usual().into_iter().find(|figure| figure.path == path).unwrap().grain(&[value, value])
-        };
+        let grain = |path: &str, value| figure(path).grain(&[value, value]);
         assert_eq!(grain("latency_us.p99", 1_000.0), 0.001);
         assert_eq!(grain("latency_us.p50", 6.4), 0.01);
         assert_eq!(grain("cost.target_cpu_us_per_request.value", 6.4), 0.0);

@@ -1,9 +1,7 @@
 //! `--fail-if`: whether a group is worse than the base beyond a tolerance.
 
-use samples::censored_share;
-
 use super::{
-    Change, Figure, Group, Run, Side, Standing,
+    Change, Group, Named, Run, Side, Standing,
     change::{self, ROUNDING},
     compared, names,
 };
@@ -14,7 +12,7 @@ pub struct FigureTolerance {
     /// As the user wrote it.
     pub text: String,
     /// The figure.
-    pub figure: Figure,
+    pub named: Named,
     /// Whether growth is limited; otherwise the decrease is.
     pub grows: bool,
     /// The maximum change, as a share.
@@ -44,12 +42,11 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
     let valid: Vec<Group> = groups.iter().map(valid_runs).collect();
     let mut judged = Vec::new();
     for tolerance in tolerances {
-        let compared = compared(tolerance.figure.clone(), &valid, Figure::judged);
+        let compared = compared(tolerance.named.clone(), &valid, Named::judged);
         for nth in 1..groups.len() {
             let [base, own] = [0, nth].map(|at| (names[at].as_str(), &valid[at], &compared.sides[at]));
             let void = without_valid([(base.0, base.1), (own.0, own.1)]);
-            let unbound =
-                [base, own].iter().find_map(|(_, group, _)| without_bound(&tolerance.figure, group));
+            let unbound = [base, own].iter().find_map(|(_, group, _)| without_bound(&tolerance.named, group));
             let is_void = void.is_some();
             let (failed, mut detail) = match (void.or(unbound), base.2.mean, own.2.mean, own.2.change) {
                 (Some(why), ..) => (true, why),
@@ -96,9 +93,9 @@ fn without_valid(groups: [(&str, &Group); 2]) -> Option<String> {
 
 /// The reason if a run's figure lies among requests without a response: then the mean of the other runs would not represent the
 /// group.
-fn without_bound(figure: &Figure, group: &Group) -> Option<String> {
+fn without_bound(named: &Named, group: &Group) -> Option<String> {
     let lacks = |run: &&Run| {
-        censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
+        named.figure.censored_share(&run.summary).is_some() && named.judged(&run.summary).is_none()
     };
     let run = group.runs.iter().find(lacks)?;
     Some(format!("it falls among the requests without a response in run {}", run.id))
@@ -148,7 +145,7 @@ fn detail(
     change: &Change,
     why: &str,
 ) -> String {
-    let unit = tolerance.figure.unit;
+    let unit = tolerance.named.figure.unit;
     let changed = change.ratio.map(|ratio| format!(", {}", change::percent(ratio))).unwrap_or_default();
     let interval = change.interval.map(|interval| format!(" ({})", change::interval(interval)));
     format!(
@@ -162,20 +159,20 @@ fn detail(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Unit;
+
+    fn named() -> Named {
+        Named::usual().remove(0)
+    }
 
     fn check(grows: bool, share: f64, values: [f64; 2], expected: bool) {
-        let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
-        let tolerance = FigureTolerance { text: "f".to_owned(), figure, grows, share };
+        let tolerance = FigureTolerance { text: "f".to_owned(), named: named(), grows, share };
         assert_eq!(is_beyond(&tolerance, values[0], values[1]), expected, "{grows} {share} {values:?}");
     }
 
     #[test]
     fn two_runs_with_a_wide_interval_show_nothing() {
-        let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
         let check = |share, interval, runs, expected: Option<&str>| {
-            let tolerance =
-                FigureTolerance { text: "f".to_owned(), figure: figure.clone(), grows: true, share };
+            let tolerance = FigureTolerance { text: "f".to_owned(), named: named(), grows: true, share };
             let change = Change { ratio: Some(1.0), interval, standing: Standing::Within };
             assert_eq!(
                 too_few(&tolerance, &change, runs).as_deref(),

@@ -21,8 +21,7 @@ pub fn json(comparison: &Comparison) -> String {
 }
 
 fn group((name, group): (&String, &Group)) -> Value {
-    let run =
-        |run: &Run| json!({ "id": run.id, "verdict": run.summary.as_ref().map(|summary| summary.verdict) });
+    let run = |run: &Run| json!({ "id": run.id, "verdict": run.verdict() });
     json!({ "name": name, "runs": group.runs.iter().map(run).collect::<Vec<_>>() })
 }
 
@@ -36,11 +35,11 @@ fn figure(compared: &ComparedFigure) -> Value {
             "difference": side.change.map(|change| change.standing.name()),
         })
     };
-    let figure = &compared.figure;
+    let named = &compared.named;
     json!({
-        "figure": figure.path,
-        "name": figure.name,
-        "unit": unit(figure.unit),
+        "figure": named.figure.path(),
+        "name": named.name,
+        "unit": unit(named.figure.unit),
         "groups": compared.sides.iter().map(side).collect::<Vec<_>>(),
     })
 }

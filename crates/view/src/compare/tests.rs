@@ -1,6 +1,6 @@
 use samples::{HostFacts, Latency, RunRecord, Summary};
 use serde_json::{Value, json};
-use stats::compare::{EqualLoad, Figure, FigureTolerance, Run};
+use stats::compare::{EqualLoad, FigureTolerance, Named, Run};
 use units::Nanos;
 
 use super::*;
@@ -9,7 +9,7 @@ use crate::format::made_up::check_golden;
 /// A run with these figures and 5,000 responses at equal load.
 fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
     let summary = Summary::from_json(&figures).unwrap();
-    Run::new(id.to_owned(), record(), Some(summary), figures, &at_load(5_000, slowest_us))
+    Run::new(id.to_owned(), record(), Some(summary), &at_load(5_000, slowest_us))
 }
 
 /// Responses of one millisecond each, except for the slowest 2 %.
@@ -31,9 +31,10 @@ fn summary(verdict: &str, held: u64, per_s: f64, p99: f64, faults: u64) -> Value
     let fault = json!({ "side": "target", "stage": "hold", "kind": "reset", "count": faults });
     json!({
         "verdict": verdict,
-        "connections": { "held": held, "peak": 200, "open_per_s": 48_000.0 },
-        "requests": { "per_s": per_s, "status": {} },
-        "latency_us": { "count": 9_000, "p50": 500.0, "p99": p99 },
+        "errors": { "of": 9_000 },
+        "connections": { "wanted": 200, "held": held, "peak": 200, "open_per_s": 48_000.0 },
+        "requests": { "due": 9_000, "per_s": per_s, "status": {} },
+        "latency_us": { "count": 9_000, "p50": 500.0, "p95": 600.0, "p99": p99 },
         "connect_us": { "count": 200, "p99": 800.0 },
         "kernel_bytes_per_connection": { "value": 8_349.0 + p99 / 100.0 },
         "generator": { "user_bytes_per_connection": 0.0 },
@@ -60,15 +61,15 @@ fn groups() -> Vec<Group> {
     elsewhere.words.extend(["--think", "1s"].map(str::to_owned));
     let figures = summary("invalid", 180, 4_000.0, 5_000.0, 0);
     let invalid = Summary::from_json(&figures).ok();
-    let other = Run::new("0000007".to_owned(), elsewhere, invalid, figures, &at_load(5_000, 9_000));
-    let unfinished = Run::new("0000008".to_owned(), record(), None, Value::Null, &at_load(12, 9_000));
+    let other = Run::new("0000007".to_owned(), elsewhere, invalid, &at_load(5_000, 9_000));
+    let unfinished = Run::new("0000008".to_owned(), record(), None, &at_load(12, 9_000));
     vec![of("before", before, 0), of("after", after, 1), group("latest", vec![other, unfinished])]
 }
 
 fn tolerance(text: &str, grows: bool, share: f64) -> FigureTolerance {
     let path = text.split(' ').next().unwrap();
-    let figure = Figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
-    FigureTolerance { text: text.to_owned(), figure, grows, share }
+    let named = Named::usual().into_iter().find(|own| own.figure.key == path).unwrap();
+    FigureTolerance { text: text.to_owned(), named, grows, share }
 }
 
 fn comparison() -> Comparison {

@@ -1,10 +1,11 @@
 //! Reads the response to each query from the store, with limits on the number of runs.
 
 use axum::http::StatusCode;
+use samples::Figure;
 use serde_json::{Value, json};
 use stats::{
     Trend,
-    compare::{Comparison, Figure},
+    compare::{Comparison, Named},
 };
 use store::{ListedRun, RunFilter, Store, StoredRun};
 use units::{Count, Date, Unit};
@@ -44,13 +45,14 @@ pub(super) fn list(store: &Store, filter: &RunFilter, now: Date) -> Answer {
 /// A run as in `throng runs --json`, with further figures for the list.
 fn listed(run: &ListedRun, now: Date) -> Value {
     let mut json = runs::value(&run.id, &run.record, run.verdict(), run.held, run.elapsed_s);
-    let figure = |path: &str| samples::measured(&run.figures, path);
+    let summary = run.summary.as_ref();
+    let figure = |path: &str| Figure::of_run(path)?.value(summary?);
     json["began_ms"] = json!(run.record.began_ms);
     json["is_under_way"] = json!(run.is_under_way(now));
     json["requests_per_s"] = json!(figure("requests.per_s"));
     json["latency_p99_us"] = json!(figure("latency_us.p99"));
     json["errors"] = json!(figure("errors.count"));
-    json["headline"] = run.figures["headline"].clone();
+    json["headline"] = json!(summary.map(|summary| &summary.headline));
     json
 }
 
@@ -101,9 +103,9 @@ pub(super) fn trend(store: &Store, tag: &str) -> Answer {
         return Err(unknown(&format!("{}{tag}", store::TAG)));
     }
     let all = runs.len();
-    runs.retain(|run| !run.figures.is_null());
+    runs.retain(|run| run.summary.is_some());
     runs.reverse();
-    let figures: Vec<Value> = Figure::usual().iter().filter_map(|figure| over_runs(figure, &runs)).collect();
+    let figures: Vec<Value> = Named::usual().iter().filter_map(|own| over_runs(own, &runs)).collect();
     let shown = |run: &ListedRun| {
         json!({
             "id": run.id,
@@ -124,22 +126,23 @@ pub(super) fn trend(store: &Store, tag: &str) -> Answer {
 }
 
 /// The values of a figure in each run; `None` if no run has it.
-fn over_runs(figure: &Figure, runs: &[ListedRun]) -> Option<Value> {
-    let values: Vec<Option<f64>> = runs.iter().map(|run| figure.of(&run.figures)).collect();
+fn over_runs(named: &Named, runs: &[ListedRun]) -> Option<Value> {
+    let values: Vec<Option<f64>> = runs.iter().map(|run| named.of(run.summary.as_ref()?)).collect();
     let points: Vec<(f64, f64)> =
         (1..).zip(&values).filter_map(|(nth, value)| Some((f64::from(nth), (*value)?))).collect();
     if points.is_empty() {
         return None;
     }
+    let unit = named.figure.unit;
     let trend = Trend::of(&points).filter(|_| points.len() >= MIN_TREND);
     Some(json!({
-        "figure": figure.path,
-        "name": figure.name,
-        "unit": crate::compare::unit(figure.unit),
+        "figure": named.figure.path(),
+        "name": named.name,
+        "unit": crate::compare::unit(unit),
         "values": values,
         "slope_per_run": trend.map(|trend| trend.slope),
         "p": trend.map(|trend| trend.p),
-        "trend": in_words(trend, figure.unit, points.len()),
+        "trend": in_words(trend, unit, points.len()),
     }))
 }
 

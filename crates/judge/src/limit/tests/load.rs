@@ -45,6 +45,12 @@ fn answered(failed: &[(&str, f64)]) -> Summary {
     s
 }
 
+/// The same evidence, with the thresholds of this summary.
+fn with_thresholds(s: &Summary, e: &Evidence) -> Evidence {
+    let threshold = |result: &ThresholdResult| plan::Threshold::parse(&result.expr, &[]).unwrap();
+    Evidence { thresholds: s.thresholds.iter().map(threshold).collect(), ..e.clone() }
+}
+
 /// The evidence of a run with `--rate 200/s`.
 fn at_a_rate() -> Evidence {
     let mut evidence = Evidence::default();
@@ -55,7 +61,8 @@ fn at_a_rate() -> Evidence {
 #[test]
 fn a_rate_that_was_met_is_raised_for_more_throughput() {
     let check = |failed: &[(&str, f64)], e: &Evidence, expected: &str| {
-        let found = limit(&answered(failed), e).expect("a threshold failed");
+        let s = answered(failed);
+        let found = limit(&s, &with_thresholds(&s, e)).expect("a threshold failed");
         assert_eq!((found.sentence_with_fix().as_str(), found.cause), (expected, Cause::Unknown));
     };
     let (bytes, value) = ("bytes_in_per_s > 100 MB/s", 38_448_245.5);
@@ -76,7 +83,7 @@ fn a_rate_that_was_met_is_raised_for_more_throughput() {
 #[test]
 fn a_rate_is_not_raised_where_that_would_not_help() {
     let check = |s: &Summary, e: &Evidence, expected: &str| {
-        let found = limit(s, e).expect("a threshold failed");
+        let found = limit(s, &with_thresholds(s, e)).expect("a threshold failed");
         assert_eq!((found.fix.as_str(), found.certainty), (expected, Certainty::Guess), "{found:?}");
     };
     let fast = ("per_s > 1000", 150.0);

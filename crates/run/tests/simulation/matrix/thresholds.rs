@@ -2,9 +2,8 @@
 //! shards meet it, including what never happened; and no run passes by thresholds that miss what went wrong.
 
 use net::{Cx, Gone, Io, Key, Program};
-use plan::{Figure, Plan, Threshold};
-use samples::{Summary, Verdict};
-use serde_json::Value;
+use plan::{Plan, Threshold};
+use samples::{Figure, Summary, Verdict};
 use stage::{Direction, RunResult, plan, scenario};
 use units::{Nanos, Unit};
 
@@ -150,9 +149,9 @@ impl Cell<'_> {
             }
         };
         let shares = ["0%", "1%", "50%", "99%", "100%"].map(str::to_owned);
-        let shares = shares.into_iter().filter(|_| figure.whole.is_some());
+        let shares = shares.into_iter().filter(|_| figure.whole().is_some());
         let texts = bounds.into_iter().chain(shares).flat_map(|bound| {
-            ["<", "<=", ">", ">=", "==", "!="].map(|sign| format!("{} {sign} {bound}", figure.path))
+            ["<", "<=", ">", ">=", "==", "!="].map(|sign| format!("{} {sign} {bound}", figure.key))
         });
         // Percentages without a meaning are rejected by the parser.
         texts.filter_map(|text| Threshold::parse(&text, &[]).ok()).collect()
@@ -161,7 +160,7 @@ impl Cell<'_> {
     /// Checks each threshold on each figure against the ticks of the shards.
     fn check_figures(&mut self, all: &[Figure]) -> usize {
         let known: Vec<Truth> =
-            all.iter().map(|figure| truth(&figure.path, self.plan, self.result, &self.summary)).collect();
+            all.iter().map(|figure| truth(&figure.key, self.plan, self.result, &self.summary)).collect();
         let thresholds: Vec<(usize, Threshold)> = all
             .iter()
             .enumerate()
@@ -171,20 +170,16 @@ impl Cell<'_> {
             })
             .collect();
         let judged = self.judge(thresholds.iter().map(|(_, threshold)| threshold.clone()).collect());
-        let json = serde_json::to_value(&judged).unwrap();
         for ((nth, threshold), result) in thresholds.iter().zip(&judged.thresholds) {
             let figure = &all[*nth];
             let is_met = match &known[*nth] {
-                Truth::Times(times) => meets(threshold, *times, &json),
+                Truth::Times(times) => meets(threshold, *times, &judged),
                 Truth::Number(number) => {
-                    let whole = figure.whole.as_ref().map(|path| {
-                        assert!(
-                            WHOLES.contains(&path.as_str()),
-                            "{path} is no account of what was to happen"
-                        );
-                        value_of(truth(path, self.plan, self.result, &judged), path, &json)
+                    let whole = figure.whole().map(|path| {
+                        assert!(WHOLES.contains(&path), "{path} is no account of what was to happen");
+                        value_of(truth(path, self.plan, self.result, &judged), path, &judged)
                     });
-                    number_meets(threshold, *number, whole.flatten(), &json)
+                    number_meets(threshold, *number, whole.flatten(), &judged)
                 }
             };
             if result.pass != is_met {
@@ -200,7 +195,7 @@ impl Cell<'_> {
     fn check_verdicts(&mut self, all: &[Figure]) {
         let mild = |figure: &Figure| {
             let bounds = ["<= 1000000000000", "<= 100h", ">= 0", "<= 100000TB"];
-            let mut texts = bounds.iter().map(|bound| format!("{} {bound}", figure.path));
+            let mut texts = bounds.iter().map(|bound| format!("{} {bound}", figure.key));
             texts.find_map(|text| Threshold::parse(&text, &[]).ok()).expect("one of these is a bound")
         };
         let milds: Vec<Threshold> = all.iter().map(mild).collect();
@@ -209,9 +204,9 @@ impl Cell<'_> {
             milds.into_iter().zip(&judged.thresholds).partition(|(_, result)| result.pass);
         // Thresholds on the same distribution are met for the same reason.
         let is_one_of_many = |path: &str| path.contains("_us.p") && !path.ends_with("p99");
-        let met = met.into_iter().filter(|(threshold, _)| !is_one_of_many(&threshold.figure.path));
+        let met = met.into_iter().filter(|(threshold, _)| !is_one_of_many(&threshold.figure.key));
         for (threshold, _) in met.chain(failed.into_iter().take(3)) {
-            let path = threshold.figure.path.clone();
+            let path = threshold.figure.key.clone();
             let s = self.judge(vec![threshold]);
             if s.verdict != Verdict::Fail && (!s.thresholds[0].pass || self.misses(&path)) {
                 let (verdict, reasons) = (s.verdict, s.reasons);
@@ -237,15 +232,14 @@ const LOSSES: [&str; 5] =
     ["faults", "errors.count", "connections.held", "connections.dropped", "connections.closed"];
 
 /// The value of the figure at this path.
-fn value_of(truth: Truth, path: &str, json: &Value) -> Option<f64> {
+fn value_of(truth: Truth, path: &str, s: &Summary) -> Option<f64> {
     let Truth::Number(number) = truth else { panic!("{path} is a time") };
-    number.value.map(|n| n as f64).or_else(|| samples::measured(json, path))
+    number.value.map(|n| n as f64).or_else(|| Figure::of_run(path)?.value(s))
 }
 
 /// Whether a number meets a threshold. If its account is 0, nothing was measured, and no threshold is met.
-fn number_meets(threshold: &Threshold, number: Number, whole: Option<f64>, json: &Value) -> bool {
-    let path = &threshold.figure.path;
-    let value = value_of(Truth::Number(number), path, json);
+fn number_meets(threshold: &Threshold, number: Number, whole: Option<f64>, s: &Summary) -> bool {
+    let value = value_of(Truth::Number(number), &threshold.figure.key, s);
     let Some(value) = value.filter(|_| number.about != Some(0)) else { return false };
     match whole {
         _ if !threshold.is_share => threshold.is_met_by(value),
@@ -255,15 +249,15 @@ fn number_meets(threshold: &Threshold, number: Number, whole: Option<f64>, json:
 }
 
 /// Whether a time meets a threshold: what never ended exceeds every bound.
-fn meets(threshold: &Threshold, Times { ended, never }: Times, json: &Value) -> bool {
-    let path = &threshold.figure.path;
+fn meets(threshold: &Threshold, Times { ended, never }: Times, s: &Summary) -> bool {
+    let (figure, path) = (&threshold.figure, &threshold.figure.key);
     let (_, name) = path.rsplit_once('.').unwrap();
     let all = ended + never;
     // How many of the times may be longer.
     let may_be_longer = |of_ten_thousand: u64| all * (10_000 - of_ten_thousand) / 10_000;
     let is_known = match name {
         "count" => {
-            let count = samples::measured(json, path);
+            let count = figure.value(s);
             assert!(count.is_none_or(|n| n == ended as f64), "{path}: {count:?} instead of {ended}");
             return count.is_some_and(|n| threshold.is_met_by(n));
         }
@@ -278,7 +272,7 @@ fn meets(threshold: &Threshold, Times { ended, never }: Times, json: &Value) -> 
         "p9999" => never <= may_be_longer(9_999),
         _ => panic!("{name} is new: what makes it unknown?"),
     };
-    is_known && ended > 0 && samples::judged(json, path).is_some_and(|value| threshold.is_met_by(value))
+    is_known && ended > 0 && figure.judged(s).is_some_and(|value| threshold.is_met_by(value))
 }
 
 /// With a fixed number of requests, those not due before the load ended on its own are missed. No shard knows of them.
