@@ -84,6 +84,7 @@ pub struct Cost {
 }
 
 /// A fit among the costs: the name of its field, the unit of its slope, and the field.
+#[derive(Debug)]
 pub(crate) struct Slope {
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,

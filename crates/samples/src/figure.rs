@@ -42,7 +42,7 @@ pub struct Figure {
 }
 
 /// What a figure is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Row {
     Number(&'static Number),
     Time(&'static Times, Statistic),
@@ -56,19 +56,6 @@ enum Row {
     Cost(fn(&Cost) -> Option<f64>),
     /// Anything that the hosts showed: what exists depends on them.
     Observed,
-}
-
-impl std::fmt::Debug for Row {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Row::Number(_) => "number",
-            Row::Time(..) => "time",
-            Row::NoResponse(_) => "share",
-            Row::Status(_) => "status",
-            Row::Fit(..) | Row::Cost(_) => "cost",
-            Row::Observed => "observed",
-        })
-    }
 }
 
 impl PartialEq for Figure {

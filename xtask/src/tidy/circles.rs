@@ -1,14 +1,17 @@
-//! Which top-level modules of a crate use which: no circle. What lies in a file's own folder (`foo.rs` and `foo/`) is one module here.
+//! Which modules of a crate use which: no circle. Modules of one folder are compared, at every depth; what lies below a module belongs to
+//! it. A module and those below it may use each other.
 
 use super::code::{code_only, is_name, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
-use std::iter;
 
-/// Edges between the modules of one crate, each with the first place that makes it.
+/// Edges between modules, each with the first place that makes it.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A source file: its module path below `src`, its path from the root, its code without tests.
-type File<'a> = (Vec<&'a str>, &'a str, String);
+/// A module's path below `src`; the root's is empty.
+type Path<'a> = Vec<&'a str>;
+
+/// A source file: its module, its path from the root, its code without tests.
+type File<'a> = (Path<'a>, &'a str, String);
 
 /// A breach for each set of modules that use one another. `sources` are paths from the root and their texts; tests are left out, since
 /// they may look at everything.
@@ -17,9 +20,12 @@ pub(crate) fn breaches<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) ->
     for (path, text) in sources {
         let Some((package, file)) = path.split_once("/src/") else { continue };
         let Some(module) = file.strip_suffix(".rs") else { continue };
-        let module: Vec<&str> = module.split('/').collect();
+        let mut module: Path = module.split('/').collect();
         if module.contains(&"tests") {
             continue;
+        }
+        if let ["lib" | "main"] = module[..] {
+            module.clear();
         }
         let code = code_only(text);
         crates.entry(package).or_default().push((module, path, without_tests(&code).to_owned()));
@@ -28,81 +34,109 @@ pub(crate) fn breaches<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) ->
 }
 
 fn uses(files: &[File]) -> Uses {
-    let is_root = |module: &[&str]| matches!(module, ["lib" | "main"]);
-    let modules: BTreeSet<&str> =
-        files.iter().filter(|(module, ..)| !is_root(module)).map(|(module, ..)| module[0]).collect();
-    let reexports: BTreeMap<String, String> = files
-        .iter()
-        .filter(|(module, ..)| is_root(module))
-        .flat_map(|(.., code)| code.match_indices("use ").map(|(at, found)| &code[at + found.len()..]))
-        .filter_map(|tree| tree.split_once("::"))
-        .filter(|(module, _)| modules.contains(module))
-        .flat_map(|(module, names)| leaves(names).map(|name| (name.to_owned(), module.to_owned())))
-        .collect();
+    // Files in folders without a file of their own, such as the root's of some tests, have no module above them.
+    let mut modules: BTreeSet<&[&str]> = BTreeSet::new();
+    for (module, ..) in files {
+        modules.extend((0..=module.len()).map(|depth| &module[..depth]));
+    }
+    let is_module = |parent: &[&str], name: &str| modules.contains(&[parent, &[name]].concat()[..]);
+    // A name that a module takes from one below it: who uses the name there, uses that one.
+    let mut reexports: BTreeMap<(&[&str], &str), &str> = BTreeMap::new();
+    for (module, _, code) in files {
+        for (at, found) in code.match_indices("use ") {
+            for leaf in leaves(&code[at + found.len()..]) {
+                if let [below, .., name] = leaf[..]
+                    && is_module(module, below)
+                {
+                    reexports.insert((module, name), below);
+                }
+            }
+        }
+    }
     let mut uses = Uses::new();
-    for (module, path, code) in files.iter().filter(|(module, ..)| !is_root(module)) {
-        for (at, name) in from_root(code, module.len()) {
-            let used = modules.get(name).copied().or_else(|| reexports.get(name).map(String::as_str));
-            let Some(used) = used.filter(|used| *used != module[0]) else { continue };
+    for (module, path, code) in files {
+        for (at, used) in references(code, module) {
+            let mut to: Path = Vec::new();
+            for name in used {
+                let below =
+                    if is_module(&to, name) { Some(name) } else { reexports.get(&(&to[..], name)).copied() };
+                let Some(below) = below else { break };
+                to.push(below);
+            }
+            let shared = module.iter().zip(&to).take_while(|(own, other)| own == other).count();
+            if shared == module.len() || shared == to.len() {
+                continue;
+            }
             let line = code[..at].lines().count().max(1);
-            let edges = uses.entry(module[0].to_owned()).or_default();
-            edges.entry(used.to_owned()).or_insert_with(|| format!("{path}:{line}"));
+            let edges = uses.entry(module[..=shared].join("::")).or_default();
+            edges.entry(to[..=shared].join("::")).or_insert_with(|| format!("{path}:{line}"));
         }
     }
     uses
 }
 
-/// The names that the tree of a `use` brings in, up to its semicolon.
-fn leaves(tree: &str) -> impl Iterator<Item = &str> {
-    let tree = tree.split(';').next().unwrap_or_default();
-    tree.split(['{', '}', ',']).filter_map(|leaf| leaf.split([':', ' ']).rfind(|name| !name.is_empty()))
+/// Each path that `code` of a module names by `crate::` or `super::`, from the root, and where.
+fn references<'a>(code: &'a str, module: &[&'a str]) -> Vec<(usize, Path<'a>)> {
+    let mut found = Vec::new();
+    let starts = ["crate::", "super::"].into_iter().flat_map(|start| code.match_indices(start));
+    for (at, start) in starts {
+        let is_inside = code[..at].bytes().last().is_some_and(|before| is_name(before) || before == b':');
+        if is_inside {
+            continue;
+        }
+        let (mut above, mut tree) = (0, &code[at..]);
+        while let Some(rest) = tree.strip_prefix("super::") {
+            (above, tree) = (above + 1, rest);
+        }
+        let tree = tree.strip_prefix("crate::").unwrap_or(tree);
+        let base = if start == "crate::" { 0 } else { module.len().saturating_sub(above) };
+        found.extend(leaves(tree).into_iter().map(|leaf| (at, [&module[..base], &leaf].concat())));
+    }
+    found
 }
 
-/// Each name that `code`, `depth` modules below the root, takes from the root, by `crate::` or enough `super::`, and where.
-fn from_root(code: &str, depth: usize) -> impl Iterator<Item = (usize, &str)> {
-    let root = "super::".repeat(depth);
-    let behind = move |at: usize, path: &str| {
-        let begins = !code[..at].bytes().last().is_some_and(|before| is_name(before) || before == b':');
-        begins.then(|| (at, &code[at + path.len()..]))
-    };
-    let by_name = code.match_indices("crate::").filter_map(move |(at, path)| behind(at, path));
-    let by_super: Vec<(usize, &str)> =
-        code.match_indices(&root).filter_map(|(at, path)| behind(at, path)).collect();
-    by_name.chain(by_super).flat_map(|(at, tree)| heads(tree).map(move |head| (at, head)))
+/// The paths of a tree: `a::b` and `a::c::d` of `a::{b, c::d}`. What follows the tree is left out.
+fn leaves(tree: &str) -> Vec<Path<'_>> {
+    let mut names: Path = Vec::new();
+    let mut rest = tree;
+    loop {
+        let end = rest.bytes().take_while(|b| is_name(*b)).count();
+        if end > 0 {
+            names.push(&rest[..end]);
+        }
+        match rest[end..].strip_prefix("::") {
+            Some(after) if after.starts_with('{') => return inside(&after[1..], &names),
+            Some(after) if end > 0 => rest = after,
+            _ if rest.starts_with('{') => return inside(&rest[1..], &names),
+            _ => {
+                // Another name for it is known beside it.
+                let other = rest[end..].strip_prefix(" as ").unwrap_or_default();
+                let end = other.bytes().take_while(|b| is_name(*b)).count();
+                names.extend(Some(&other[..end]).filter(|name| !name.is_empty()));
+                return vec![names];
+            }
+        }
+    }
 }
 
-/// `a` of `a::b`, and all heads of `{a::b, c}`.
-fn heads(tree: &str) -> impl Iterator<Item = &str> {
-    let head = |part: &'_ str| part.bytes().take_while(|&b| is_name(b)).count();
-    let group = tree.strip_prefix('{').unwrap_or_default();
-    let mut depth = 0usize;
-    let parts = group.split(move |c| {
+/// The paths inside a group, which the names before it precede.
+fn inside<'a>(group: &'a str, before: &[&'a str]) -> Vec<Path<'a>> {
+    let (mut depth, mut from, mut found) = (0usize, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        let is_end = c == '}' && depth == 0;
+        if is_end || c == ',' && depth == 0 {
+            let below = leaves(group[from..at].trim_start());
+            found.extend(below.into_iter().map(|leaf| [before, &leaf].concat()));
+            from = at + 1;
+        }
         match c {
+            _ if is_end => break,
             '{' => depth += 1,
-            '}' if depth == 0 => return true,
             '}' => depth -= 1,
-            ',' => return depth == 0,
             _ => {}
         }
-        false
-    });
-    let closed = closing(group);
-    let inside = parts.map(str::trim_start).take_while(move |part| offset(group, part) < closed);
-    iter::once(tree).filter(|tree| !tree.starts_with('{')).chain(inside).map(move |part| &part[..head(part)])
-}
-
-/// Where the brace that was opened before `group` is closed.
-fn closing(group: &str) -> usize {
-    let mut depth = 1usize;
-    let closing = group.bytes().position(|b| {
-        depth = depth + usize::from(b == b'{') - usize::from(b == b'}');
-        depth == 0
-    });
-    closing.unwrap_or(group.len())
-}
-
-fn offset(whole: &str, part: &str) -> usize {
-    part.as_ptr().addr() - whole.as_ptr().addr()
+    }
+    found
 }
 
 /// One line for each set of modules that all reach one another.
@@ -184,7 +218,18 @@ mod tests {
                 &[&circle(line)],
             );
         }
-        // What is named behind the group is not of the root.
+        // What is named after the group is not of the root.
         check(&[("a.rs", "use crate::{c}; use {x, b};"), ("b.rs", "use crate::a;")], &[]);
+    }
+
+    #[test]
+    fn modules_below_one_another_form_no_circle_but_those_beside_one_another_do() {
+        check(&[("a.rs", "mod b; use b::B; struct A;"), ("a/b.rs", "use super::A;")], &[]);
+        let circle = "modules that use one another, cut the circle: a::b → a::c (crates/x/src/a/b.rs:1), a::c → \
+                      a::b (crates/x/src/a/c/d.rs:1)";
+        let c = ("a/c/d.rs", "use crate::a::b::B;");
+        check(&[("a.rs", ""), ("a/b.rs", "use super::c;"), c], &[circle]);
+        // By way of the module above.
+        check(&[("a.rs", "use c::d::D;"), ("a/b.rs", "use super::D;"), c], &[circle]);
     }
 }

@@ -6,6 +6,7 @@ use units::Unit;
 use crate::{Figures, Quantiles, StepSummary, Summary};
 
 /// A number that is not part of a distribution.
+#[derive(Debug)]
 pub struct Number {
     /// Path in the summary's JSON, below the population if it is of one.
     pub path: &'static str,
@@ -23,6 +24,7 @@ pub struct Number {
 }
 
 /// Where a number is in a summary.
+#[derive(Debug)]
 pub(crate) enum Get {
     /// Only of the whole run.
     Run(fn(&Summary) -> Option<f64>),
@@ -33,6 +35,7 @@ pub(crate) enum Get {
 }
 
 /// A distribution of times.
+#[derive(Debug)]
 pub struct Times {
     /// Path in the summary's JSON, as of a [`Number`].
     pub path: &'static str,
@@ -44,6 +47,7 @@ pub struct Times {
 }
 
 /// Where a distribution is in a summary; see [`Get`].
+#[derive(Debug)]
 pub(crate) enum GetTimes {
     Run(fn(&Summary) -> Option<&Quantiles>),
     Load(fn(&Figures) -> &Quantiles),

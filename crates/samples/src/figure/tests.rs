@@ -56,8 +56,7 @@ fn delays_of_our_own_may_belong_to_the_figure() {
 #[test]
 fn requests_without_a_response_count_in_judged_figures() {
     let censored = Some(Censored { count: 5, share: 0.5, p50: Some(9.0), ..Censored::default() });
-    let mut s = Summary::default();
-    s.latency_us = Quantiles {
+    let latency_us = Quantiles {
         count: 5,
         mean: 3.0,
         min: 1.0,
@@ -67,7 +66,9 @@ fn requests_without_a_response_count_in_judged_figures() {
         censored,
         ..Quantiles::default()
     };
-    s.connect_us = Quantiles { count: 2, p99: 5.0, max: 6.0, ..Quantiles::default() };
+    let connect_us = Quantiles { count: 2, p99: 5.0, max: 6.0, ..Quantiles::default() };
+    let mut s =
+        Summary { figures: Figures { latency_us, connect_us, ..Figures::default() }, ..Summary::default() };
     (s.requests.due, s.requests.per_s) = (9, 7.0);
     let of_a =
         Quantiles { censored: Some(Censored { count: 1, ..Censored::default() }), ..Quantiles::default() };
@@ -153,9 +154,9 @@ fn a_figure_is_of_its_place() {
 
 #[test]
 fn the_share_without_a_response_is_known_or_zero_or_unknown() {
-    let check = |latency, expected: Option<f64>| {
-        let mut s = Summary::default();
-        s.latency_us = latency;
+    let check = |latency_us, expected: Option<f64>| {
+        let figures = Figures { latency_us, ..Figures::default() };
+        let s = Summary { figures, ..Summary::default() };
         assert_eq!(Figure::of_comparison("latency_us.censored.share").unwrap().value(&s), expected);
     };
     let censored = |count, share| Quantiles {

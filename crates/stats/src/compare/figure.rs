@@ -79,7 +79,7 @@ impl Named {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{Censored, Fit, Generator, KernelCost, Quantiles};
+    use samples::{Censored, Figures, Fit, Generator, KernelCost, Quantiles};
 
     fn figure(path: &str) -> Named {
         Named::usual().into_iter().find(|own| own.figure.key == path).unwrap()
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn unknown_figures_of_a_run_are_none() {
         let mut s = Summary::default();
-        s.latency_us = Quantiles { count: 5, p99: 7.0, ..Quantiles::default() };
+        (s.latency_us.count, s.latency_us.p99) = (5, 7.0);
         s.generator = Generator { user_bytes_per_connection: Some(0.0), ..Generator::default() };
         s.kernel_bytes_per_connection = Some(KernelCost { value: 8_000.5, both_ends: true });
         s.cost.target_cpu_us_per_request = Some(Fit { value: 10.0, error: 6.0, r2: 0.1 });
@@ -110,8 +110,9 @@ mod tests {
     fn a_percentile_of_survivors_is_one_that_the_others_would_change() {
         let check = |censored: Option<(f64, Option<f64>)>, expected: Option<(f64, Option<f64>)>| {
             let censored = censored.map(|(share, p99)| Censored { share, p99, ..Censored::default() });
-            let mut s = Summary::default();
-            s.latency_us = Quantiles { count: 9, p99: 700.0, censored, ..Quantiles::default() };
+            let latency_us = Quantiles { count: 9, p99: 700.0, censored, ..Quantiles::default() };
+            let figures = Figures { latency_us, ..Figures::default() };
+            let s = Summary { figures, ..Summary::default() };
             assert_eq!(figure("latency_us.p99").survivors_only(&s), expected);
         };
         check(None, None);
