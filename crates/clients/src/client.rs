@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use engine::SessionState;
 use net::Key;
 use samples::Fault;
 use units::Nanos;
-use wire::websocket::Frames;
 
 use crate::{
     history::{History, Partial},
@@ -30,6 +30,8 @@ pub(crate) struct Client {
     pub(crate) state: State,
     /// Its key while it has a connection or is being dialled.
     pub(crate) key: Option<Key>,
+    /// Its session, from the upgrade on.
+    pub(crate) session: Option<SessionState>,
     /// Index of the target's destination.
     pub(crate) destination: u16,
     /// When its dial was due; later when the current phase of connecting began.
@@ -61,9 +63,9 @@ pub(crate) enum State {
     Dialling(u16),
     /// The TLS handshake is under way.
     Securing,
-    /// The response to the upgrade is awaited; the nonce of its key.
-    Upgrading(u64),
-    Open(Frames),
+    /// The response to the upgrade is awaited.
+    Upgrading,
+    Open,
     Lost(Lost),
 }
 
@@ -83,6 +85,7 @@ impl Client {
             target,
             state: State::Waiting,
             key: None,
+            session: None,
             destination: 0,
             since: due,
             ping,
@@ -103,7 +106,7 @@ impl Client {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.state, State::Open)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -10,8 +10,8 @@ use std::{
     sync::{Arc, mpsc::Receiver},
 };
 
-use engine::fault_of;
-use net::{Close, Cx, Gone, Io, Key, Program};
+use engine::{Sessions, fault_of};
+use net::{Close, Cx, Gone, Inner, Io, Key, Program};
 use samples::{Fault, Kind, Stage, Tick};
 use units::{Nanos, Random};
 
@@ -39,6 +39,7 @@ pub(crate) struct ClientShard {
     waiting: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Numbers of lost clients, oldest first; some may have been deleted since.
     lost: VecDeque<u32>,
+    sessions: Sessions,
     layers: secured::Layers,
     /// Counts since the start; `open` and `waiting` are current.
     tick: Tick,
@@ -55,6 +56,7 @@ impl ClientShard {
             numbers: Vec::new(),
             waiting: BinaryHeap::new(),
             lost: VecDeque::new(),
+            sessions: Sessions::new(seed),
             layers: secured::Layers::default(),
             tick: Tick::default(),
             random: Random::new(seed),
@@ -127,7 +129,7 @@ impl ClientShard {
         if let Some(k) = self.clients.get(&number)?.key {
             self.say_goodbye(cx, k, number);
             let target = self.client(number).target.clone();
-            self.tick.counts.bytes_out += self.layers.close(cx, &target, k) as u64;
+            self.close_layer(cx, k);
             self.layers.end(&target, k);
             cx.close(k, Close::Graceful);
         }
@@ -146,15 +148,15 @@ impl ClientShard {
         let mut client = self.clients.remove(&number).expect("who is lost is there");
         let counts = &mut self.tick.counts;
         match (client.state, why) {
-            (State::Open(_), Lost::Closed(_)) => counts.closed += 1,
-            (State::Open(_), Lost::Fault(_)) => counts.dropped += 1,
+            (State::Open, Lost::Closed(_)) => counts.closed += 1,
+            (State::Open, Lost::Fault(_)) => counts.dropped += 1,
             _ => counts.failed += 1,
         }
         match client.state {
             State::Waiting | State::Dialling(_) => self.tick.connect.censor(),
             State::Securing => self.tick.tls.censor(),
-            State::Upgrading(_) => self.tick.handshake.censor(),
-            State::Open(_) => self.tick.open -= 1,
+            State::Upgrading => self.tick.handshake.censor(),
+            State::Open => self.tick.open -= 1,
             State::Lost(_) => unreachable!("who is lost has no connection"),
         }
         if let Lost::Fault(fault) = why {
@@ -162,7 +164,7 @@ impl ClientShard {
         }
         self.forget_pings(&mut client);
         client.state = State::Lost(why);
-        (client.partial, client.unsent) = (None, Vec::new());
+        (client.session, client.partial, client.unsent) = (None, None, Vec::new());
         if let Some(k) = client.key.take() {
             self.layers.end(&client.target, k);
             let how = if matches!(why, Lost::Closed(_)) { Close::Graceful } else { Close::Reset };
@@ -254,7 +256,7 @@ impl Program for ClientShard {
         let stage = match client.state {
             State::Dialling(_) => Stage::Dial,
             State::Securing => Stage::Tls,
-            State::Upgrading(_) => Stage::Handshake,
+            State::Upgrading => Stage::Handshake,
             _ => Stage::Hold,
         };
         if now >= client.silent_at() {
@@ -271,11 +273,7 @@ impl Program for ClientShard {
         let client = self.client(number);
         client.heard = now;
         let is_secured = client.target.secured.is_some();
-        let used = if is_secured {
-            self.read_secured(cx, k, number, input)
-        } else {
-            self.read(cx, k, number, input)
-        };
+        let used = if is_secured { self.read_layer(cx, k, input) } else { self.read(cx, k, number, input) };
         self.tick.counts.bytes_in += used as u64;
         used
     }
@@ -288,8 +286,8 @@ impl Program for ClientShard {
             }
             State::Waiting | State::Dialling(_) => Stage::Dial,
             State::Securing => Stage::Tls,
-            State::Upgrading(_) => Stage::Handshake,
-            State::Open(_) | State::Lost(_) => Stage::Hold,
+            State::Upgrading => Stage::Handshake,
+            State::Open | State::Lost(_) => Stage::Hold,
         };
         self.lose(cx, number, Lost::Fault(fault_of(stage, why)));
     }

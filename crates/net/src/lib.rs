@@ -25,7 +25,7 @@ mod wheel;
 pub use echo::echo_ttl;
 pub use icmp::Icmp;
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What, socket::check_free};
-pub use layer::{Layer, Layered, Opening, Unsealed, send, send_deferred, send_static};
+pub use layer::{Inner, Layer, Layered, Opening, Unsealed, send, send_deferred, send_static};
 pub use listeners::{
     End, Listening, dialled, established, established_at, listening, refuses, unaccepted_at,
 };
