@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::SessionState;
 use net::Key;
-use samples::Fault;
+use samples::{Fault, Stage};
 use units::Nanos;
 
 use crate::{
@@ -67,6 +67,18 @@ pub(crate) enum State {
     Upgrading,
     Open,
     Lost(Lost),
+}
+
+impl State {
+    /// The stage of a fault in this state.
+    pub(crate) fn stage(self) -> Stage {
+        match self {
+            State::Waiting | State::Dialling(_) => Stage::Dial,
+            State::Securing => Stage::Tls,
+            State::Upgrading => Stage::Handshake,
+            State::Open | State::Lost(_) => Stage::Hold,
+        }
+    }
 }
 
 /// Why a client is lost.

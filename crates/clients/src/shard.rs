@@ -253,14 +253,9 @@ impl Program for ClientShard {
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (number, now) = (self.number(k), cx.now());
         let client = self.client(number);
-        let stage = match client.state {
-            State::Dialling(_) => Stage::Dial,
-            State::Securing => Stage::Tls,
-            State::Upgrading => Stage::Handshake,
-            _ => Stage::Hold,
-        };
         if now >= client.silent_at() {
-            return self.lose(cx, number, Lost::Fault(Fault::target(stage, Kind::Timeout)));
+            let fault = Fault::target(client.state.stage(), Kind::Timeout);
+            return self.lose(cx, number, Lost::Fault(fault));
         }
         if client.is_open() && now >= client.ping_due {
             self.ping(cx, k, number);
@@ -269,27 +264,21 @@ impl Program for ClientShard {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        let (number, now) = (self.number(k), cx.now());
-        let client = self.client(number);
-        client.heard = now;
-        let is_secured = client.target.secured.is_some();
-        let used = if is_secured { self.read_layer(cx, k, input) } else { self.read(cx, k, number, input) };
+        let number = self.number(k);
+        self.client(number).heard = cx.now();
+        let used = self.read_layer(cx, k, input);
         self.tick.counts.bytes_in += used as u64;
         used
     }
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let number = self.number(k);
-        let stage = match self.client(number).state {
+        match self.client(number).state {
             State::Dialling(tries) if matches!(why, Gone::AddressInUse(_)) && tries < MAX_TRIES => {
-                return self.dial_again(cx, k, number, tries);
+                self.dial_again(cx, k, number, tries);
             }
-            State::Waiting | State::Dialling(_) => Stage::Dial,
-            State::Securing => Stage::Tls,
-            State::Upgrading => Stage::Handshake,
-            State::Open | State::Lost(_) => Stage::Hold,
-        };
-        self.lose(cx, number, Lost::Fault(fault_of(stage, why)));
+            state => self.lose(cx, number, Lost::Fault(fault_of(state.stage(), why))),
+        }
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {

@@ -73,7 +73,7 @@ pub struct Opening {
     pub http2: bool,
 }
 
-/// A program of which connections have a layer, and the loop that reads them: [`Program::bytes`](crate::Program::bytes) calls
+/// A program whose connections may have a layer, and the loop that reads them: [`Program::bytes`](crate::Program::bytes) calls
 /// [`Inner::read_layer`].
 pub trait Inner<E> {
     /// The layer of a connection, if it has one, and the counter of bytes sent.
@@ -82,15 +82,25 @@ pub trait Inner<E> {
     fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening);
     /// Reads data; returns the number of bytes used. The rest is kept, and passed again with more bytes after it.
     fn unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) -> usize;
-    /// The peer has signalled that it sends nothing more: ends the connection.
+    /// The peer has signalled that it sends nothing more.
     fn layer_closed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
-    /// The input is invalid, which begins with `input`: ends the connection.
+    /// The input from here on is invalid: ends the connection.
     fn layer_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, error: E, input: &[u8]);
 
-    /// Reads all input through the layer; returns the number of bytes used.
+    /// Whether to unseal more input now. If not, the program has to arrange that the rest is offered again.
+    fn reads<I: Io>(&mut self, _: &mut Cx<I>, _: Key) -> bool {
+        true
+    }
+
+    /// Reads all input through the layer, if there is one, as long as the program [`reads`](Inner::reads); returns the number of
+    /// bytes used.
     fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let mut used = 0;
-        while let (Some(layered), _) = self.layered(k) {
+        while cx.is_open(k) {
+            if !self.reads(cx, k) {
+                return used;
+            }
+            let (Some(layered), _) = self.layered(k) else { return self.unsealed(cx, k, input) };
             match layered.layer.handle_bytes(k.index, &mut input[used..]) {
                 Ok(Unsealed::More(n)) => {
                     self.send_layer_output(cx, k);
@@ -101,9 +111,9 @@ pub trait Inner<E> {
                     self.send_layer_output(cx, k);
                     self.layer_opened(cx, k, opening);
                 }
-                Ok(Unsealed::Closed(_)) => {
+                Ok(Unsealed::Closed(n)) => {
+                    used += n;
                     self.layer_closed(cx, k);
-                    break;
                 }
                 Ok(Unsealed::Bytes(n, range)) => {
                     self.read_unsealed(cx, k, &input[used..][range]);
@@ -113,9 +123,6 @@ pub trait Inner<E> {
                     self.send_layer_output(cx, k);
                     self.layer_failed(cx, k, error, &input[used..]);
                 }
-            }
-            if !cx.is_open(k) {
-                break;
             }
         }
         input.len()

@@ -5,8 +5,9 @@
 //!  Io ──►│ wait ─► timers due ─► what is done ─► pace │──► Program
 //!        └──────────────────────────────────────────┘
 //! ```
-//! There are two programs, the client (`engine`) and the reference server (`serve`), and four implementations of [`Io`]: io_uring,
-//! epoll for machines where io_uring is not allowed, throng's TCP over a TUN device, and an in-memory network in virtual time.
+//! There are three programs, the client (`engine`), the clients of the control API (`clients`) and the reference server (`serve`), and
+//! four implementations of [`Io`]: io_uring, epoll for machines where io_uring is not allowed, throng's TCP over a TUN device, and an
+//! in-memory network in virtual time.
 
 mod diag;
 mod echo;

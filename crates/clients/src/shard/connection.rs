@@ -37,6 +37,8 @@ impl ClientShard {
             });
             let why = match came {
                 Ok((n, Came::Rest)) => return used + n,
+                Ok((_, Came::Closed(code))) => Lost::Closed(code),
+                Err(failure) => Lost::Fault(failure.at(stage)),
                 Ok((n, came)) => {
                     used += n;
                     match came {
@@ -44,10 +46,8 @@ impl ClientShard {
                         Came::Message => self.take(cx.now(), number, is_text),
                         _ => {}
                     }
-                    let Came::Closed(code) = came else { continue };
-                    Lost::Closed(code)
+                    continue;
                 }
-                Err(failure) => Lost::Fault(failure.at(stage)),
             };
             self.lose(cx, number, why);
             return input.len();
