@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use engine::SessionState;
 use net::Key;
-use samples::Fault;
+use samples::{Fault, Stage};
 use units::Nanos;
-use wire::websocket::Frames;
 
 use crate::{
     history::{History, Partial},
@@ -30,6 +30,8 @@ pub(crate) struct Client {
     pub(crate) state: State,
     /// Its key while it has a connection or is being dialled.
     pub(crate) key: Option<Key>,
+    /// Its session, from the upgrade on.
+    pub(crate) session: Option<SessionState>,
     /// Index of the target's destination.
     pub(crate) destination: u16,
     /// When its dial was due; later when the current phase of connecting began.
@@ -61,10 +63,22 @@ pub(crate) enum State {
     Dialling(u16),
     /// The TLS handshake is under way.
     Securing,
-    /// The response to the upgrade is awaited; the nonce of its key.
-    Upgrading(u64),
-    Open(Frames),
+    /// The response to the upgrade is awaited.
+    Upgrading,
+    Open,
     Lost(Lost),
+}
+
+impl State {
+    /// The stage of a fault in this state.
+    pub(crate) fn stage(self) -> Stage {
+        match self {
+            State::Waiting | State::Dialling(_) => Stage::Dial,
+            State::Securing => Stage::Tls,
+            State::Upgrading => Stage::Handshake,
+            State::Open | State::Lost(_) => Stage::Hold,
+        }
+    }
 }
 
 /// Why a client is lost.
@@ -83,6 +97,7 @@ impl Client {
             target,
             state: State::Waiting,
             key: None,
+            session: None,
             destination: 0,
             since: due,
             ping,
@@ -103,7 +118,7 @@ impl Client {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.state, State::Open)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The clients of a run follow one plan and are only counted; these are resources, each with a number and its last texts. They
-//! share the loop, the protocol and the local addresses with the engine, but not its 16-byte records.
+//! share the loop, the sessions ([`engine::Sessions`]) and the local addresses with the engine, but neither its schedules nor its
+//! 16-byte records.
 
 mod api;
 mod client;

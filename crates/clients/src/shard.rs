@@ -10,8 +10,8 @@ use std::{
     sync::{Arc, mpsc::Receiver},
 };
 
-use engine::fault_of;
-use net::{Close, Cx, Gone, Io, Key, Program};
+use engine::{Sessions, fault_of};
+use net::{Close, Cx, Gone, Inner, Io, Key, Program};
 use samples::{Fault, Kind, Stage, Tick};
 use units::{Nanos, Random};
 
@@ -39,6 +39,7 @@ pub(crate) struct ClientShard {
     waiting: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Numbers of lost clients, oldest first; some may have been deleted since.
     lost: VecDeque<u32>,
+    sessions: Sessions,
     layers: secured::Layers,
     /// Counts since the start; `open` and `waiting` are current.
     tick: Tick,
@@ -55,6 +56,7 @@ impl ClientShard {
             numbers: Vec::new(),
             waiting: BinaryHeap::new(),
             lost: VecDeque::new(),
+            sessions: Sessions::new(seed),
             layers: secured::Layers::default(),
             tick: Tick::default(),
             random: Random::new(seed),
@@ -127,7 +129,7 @@ impl ClientShard {
         if let Some(k) = self.clients.get(&number)?.key {
             self.say_goodbye(cx, k, number);
             let target = self.client(number).target.clone();
-            self.tick.counts.bytes_out += self.layers.close(cx, &target, k) as u64;
+            self.close_layer(cx, k);
             self.layers.end(&target, k);
             cx.close(k, Close::Graceful);
         }
@@ -146,15 +148,15 @@ impl ClientShard {
         let mut client = self.clients.remove(&number).expect("who is lost is there");
         let counts = &mut self.tick.counts;
         match (client.state, why) {
-            (State::Open(_), Lost::Closed(_)) => counts.closed += 1,
-            (State::Open(_), Lost::Fault(_)) => counts.dropped += 1,
+            (State::Open, Lost::Closed(_)) => counts.closed += 1,
+            (State::Open, Lost::Fault(_)) => counts.dropped += 1,
             _ => counts.failed += 1,
         }
         match client.state {
             State::Waiting | State::Dialling(_) => self.tick.connect.censor(),
             State::Securing => self.tick.tls.censor(),
-            State::Upgrading(_) => self.tick.handshake.censor(),
-            State::Open(_) => self.tick.open -= 1,
+            State::Upgrading => self.tick.handshake.censor(),
+            State::Open => self.tick.open -= 1,
             State::Lost(_) => unreachable!("who is lost has no connection"),
         }
         if let Lost::Fault(fault) = why {
@@ -162,7 +164,7 @@ impl ClientShard {
         }
         self.forget_pings(&mut client);
         client.state = State::Lost(why);
-        (client.partial, client.unsent) = (None, Vec::new());
+        (client.session, client.partial, client.unsent) = (None, None, Vec::new());
         if let Some(k) = client.key.take() {
             self.layers.end(&client.target, k);
             let how = if matches!(why, Lost::Closed(_)) { Close::Graceful } else { Close::Reset };
@@ -251,14 +253,9 @@ impl Program for ClientShard {
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (number, now) = (self.number(k), cx.now());
         let client = self.client(number);
-        let stage = match client.state {
-            State::Dialling(_) => Stage::Dial,
-            State::Securing => Stage::Tls,
-            State::Upgrading(_) => Stage::Handshake,
-            _ => Stage::Hold,
-        };
         if now >= client.silent_at() {
-            return self.lose(cx, number, Lost::Fault(Fault::target(stage, Kind::Timeout)));
+            let fault = Fault::target(client.state.stage(), Kind::Timeout);
+            return self.lose(cx, number, Lost::Fault(fault));
         }
         if client.is_open() && now >= client.ping_due {
             self.ping(cx, k, number);
@@ -267,31 +264,21 @@ impl Program for ClientShard {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        let (number, now) = (self.number(k), cx.now());
-        let client = self.client(number);
-        client.heard = now;
-        let is_secured = client.target.secured.is_some();
-        let used = if is_secured {
-            self.read_secured(cx, k, number, input)
-        } else {
-            self.read(cx, k, number, input)
-        };
+        let number = self.number(k);
+        self.client(number).heard = cx.now();
+        let used = self.read_layer(cx, k, input);
         self.tick.counts.bytes_in += used as u64;
         used
     }
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let number = self.number(k);
-        let stage = match self.client(number).state {
+        match self.client(number).state {
             State::Dialling(tries) if matches!(why, Gone::AddressInUse(_)) && tries < MAX_TRIES => {
-                return self.dial_again(cx, k, number, tries);
+                self.dial_again(cx, k, number, tries);
             }
-            State::Waiting | State::Dialling(_) => Stage::Dial,
-            State::Securing => Stage::Tls,
-            State::Upgrading(_) => Stage::Handshake,
-            State::Open(_) | State::Lost(_) => Stage::Hold,
-        };
-        self.lose(cx, number, Lost::Fault(fault_of(stage, why)));
+            state => self.lose(cx, number, Lost::Fault(fault_of(state.stage(), why))),
+        }
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {

@@ -11,7 +11,7 @@
 //! [`Client`] implements [`net::Program`]; the submodules hold one aspect each. Requests, dials and connections change accounts
 //! only in `books`, connection states only in [`Connections::transition`].
 
-use net::{Cx, Gone, Io, Key, Layered, Program};
+use net::{Cx, Gone, Inner, Io, Key, Layered, Program};
 use plan::{Dials, Part};
 use samples::{Counts, Destination, Faults, Latency, Tick, books::End};
 use units::Nanos;

@@ -80,7 +80,7 @@ mod tests {
         assert!(
             of(Rule::FieldsTooLong).contains(&format!("over {list} KiB or {frames} CONTINUATION frames"))
         );
-        assert!(of(Rule::MessageTooLong).contains("1 GiB") && crate::LARGEST_MESSAGE == 1 << 30);
+        assert!(of(Rule::MessageTooLong).contains("1 GiB") && crate::protocol::LARGEST_MESSAGE == 1 << 30);
     }
 
     /// Each breach, and each code of reading HTTP/2, has a rule; no two breaches share one.

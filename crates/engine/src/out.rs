@@ -11,7 +11,7 @@ pub(crate) struct Out<'a, I: Io> {
 }
 
 /// Sends on a connection. Pieces sent in one call of the program leave together.
-pub(crate) struct Writer<'a, I: Io> {
+pub struct Writer<'a, I: Io> {
     cx: &'a mut Cx<I>,
     k: Key,
     layer: Option<&'a mut Layered<tls::Error>>,
@@ -28,11 +28,21 @@ impl<'a, I: Io> Out<'a, I> {
         source: &'a mut ValueSource,
     ) -> Out<'a, I> {
         source.now = cx.now();
-        Out { to: Writer { cx, k, layer: layer.as_deref_mut(), sent }, source }
+        Out { to: Writer::new(cx, k, layer.as_deref_mut(), sent), source }
     }
 }
 
-impl<I: Io> Writer<'_, I> {
+impl<'a, I: Io> Writer<'a, I> {
+    /// Sends on this connection, through its layer if it has one, and adds the bytes as on the wire to `sent`.
+    pub fn new(
+        cx: &'a mut Cx<I>,
+        k: Key,
+        layer: Option<&'a mut Layered<tls::Error>>,
+        sent: &'a mut u64,
+    ) -> Writer<'a, I> {
+        Writer { cx, k, layer, sent }
+    }
+
     /// The time at which the turn began.
     pub(crate) fn now(&self) -> units::Nanos {
         self.cx.now()

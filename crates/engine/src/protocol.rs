@@ -19,8 +19,8 @@ use crate::{
     failure::Failure,
     op::Op,
     out::Out,
-    pushes::Listener,
-    request::Message,
+    pushes::Listens,
+    request::{Message, ValueSource},
     watch::Watch,
 };
 
@@ -30,6 +30,7 @@ mod grpc;
 mod http1;
 pub(crate) mod http2;
 mod reply;
+mod sessions;
 #[cfg(test)]
 pub(crate) mod streams;
 mod tcp;
@@ -39,7 +40,9 @@ mod websocket;
 
 pub(crate) use awaited::Awaited;
 pub(crate) use reply::Reply;
-pub use websocket::LARGEST_MESSAGE;
+pub use sessions::{Came, SessionState, Sessions, TargetProtocol};
+#[cfg(test)]
+pub(crate) use websocket::LARGEST_MESSAGE;
 
 /// The protocol of a population, with what its connections share.
 #[derive(Clone, Debug)]
@@ -432,7 +435,7 @@ impl Session {
         input: &'a [u8],
         awaiting: Option<(&mut Exchange, Awaited)>,
         watch: Option<&mut Watch>,
-        listener: &mut Listener<'_>,
+        listener: &mut impl Listens,
     ) -> Result<Progress<'a>, Failure> {
         match self {
             Session::Http1(state) => http1::handle_bytes(state, input, awaiting, watch),

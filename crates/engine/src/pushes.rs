@@ -169,42 +169,69 @@ impl Pushed {
     }
 }
 
-/// Reads the messages of a connection.
+/// Reads the messages of a connection that nothing awaits, in pieces.
+pub(crate) trait Listens {
+    /// Selects the WebSocket with this number on its connection for the following input.
+    fn turn_to(&mut self, _stream: usize) {}
+
+    /// Whether the content of messages is read, including that of replies.
+    fn reads(&self) -> bool {
+        false
+    }
+
+    /// Reads a piece of a message.
+    fn feed(&mut self, data: &Data<'_>);
+
+    /// Whether the complete message matches a rule: then it is not a reply.
+    fn is_ruled(&self) -> bool {
+        false
+    }
+
+    /// Whether the complete message has a time or a number, as unsolicited messages have.
+    fn is_marked(&self) -> bool {
+        false
+    }
+
+    /// Notes a complete message whose content was not read.
+    fn ended(&mut self, _bytes: u64) {}
+}
+
+impl<F: FnMut(&Data<'_>)> Listens for F {
+    fn feed(&mut self, data: &Data<'_>) {
+        self(data);
+    }
+}
+
+/// Reads the messages of a connection under load.
 pub(crate) struct Listener<'a> {
     pushed: &'a mut Pushed,
     place: u32,
     first: u32,
 }
 
-impl Listener<'_> {
-    /// Selects the WebSocket with this number on its connection for the following input.
-    pub(crate) fn turn_to(&mut self, stream: usize) {
+impl Listens for Listener<'_> {
+    fn turn_to(&mut self, stream: usize) {
         self.place = self.first + stream as u32;
     }
 
-    /// Whether the content of messages is read, including that of replies.
-    pub(crate) fn reads(&self) -> bool {
+    fn reads(&self) -> bool {
         self.pushed.watch.reads()
     }
 
-    /// Reads a piece of a message.
-    pub(crate) fn feed(&mut self, data: &Data<'_>) {
+    fn feed(&mut self, data: &Data<'_>) {
         self.pushed.feed(self.place, data);
     }
 
-    /// Whether the complete message matches a rule: then it is not a reply.
-    pub(crate) fn is_ruled(&self) -> bool {
+    fn is_ruled(&self) -> bool {
         self.reads() && self.pushed.came.rule.is_some()
     }
 
-    /// Whether the complete message has a time or a number, as unsolicited messages have.
-    pub(crate) fn is_marked(&self) -> bool {
+    fn is_marked(&self) -> bool {
         let came = self.pushed.came;
         self.reads() && (came.time.is_some() || came.number.is_some())
     }
 
-    /// Notes a complete message whose content was not read.
-    pub(crate) fn ended(&mut self, bytes: u64) {
+    fn ended(&mut self, bytes: u64) {
         self.pushed.came = Came { place: self.place, bytes, ..Came::default() };
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct ValueSource {
     shard: u64,
     shards: u64,
     /// Number of requests and messages written so far.
-    written: u64,
+    pub(crate) written: u64,
     /// For arrivals: the number of the connection at each index. Otherwise it is the index.
     came: Vec<u32>,
     next_to_come: u32,
@@ -45,7 +45,7 @@ impl ValueSource {
     }
 
     /// The source of the only shard.
-    fn alone(seed: u64) -> ValueSource {
+    pub(crate) fn alone(seed: u64) -> ValueSource {
         ValueSource {
             random: Random::new(seed),
             seed,

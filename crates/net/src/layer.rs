@@ -73,6 +73,84 @@ pub struct Opening {
     pub http2: bool,
 }
 
+/// A program whose connections may have a layer, and the loop that reads them: [`Program::bytes`](crate::Program::bytes) calls
+/// [`Inner::read_layer`].
+pub trait Inner<E> {
+    /// The layer of a connection, if it has one, and the counter of bytes sent.
+    fn layered(&mut self, k: Key) -> (Option<&mut Layered<E>>, &mut u64);
+    /// The layer is open.
+    fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening);
+    /// Reads data; returns the number of bytes used. The rest is kept, and passed again with more bytes after it.
+    fn unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) -> usize;
+    /// The peer has signalled that it sends nothing more.
+    fn layer_closed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
+    /// The input from here on is invalid: ends the connection.
+    fn layer_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, error: E, input: &[u8]);
+
+    /// Whether to unseal more input now. If not, the program has to arrange that the rest is offered again.
+    fn reads<I: Io>(&mut self, _: &mut Cx<I>, _: Key) -> bool {
+        true
+    }
+
+    /// Reads all input through the layer, if there is one, as long as the program [`reads`](Inner::reads); returns the number of
+    /// bytes used.
+    fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        let mut used = 0;
+        while cx.is_open(k) {
+            if !self.reads(cx, k) {
+                return used;
+            }
+            let (Some(layered), _) = self.layered(k) else { return self.unsealed(cx, k, input) };
+            match layered.layer.handle_bytes(k.index, &mut input[used..]) {
+                Ok(Unsealed::More(n)) => {
+                    self.send_layer_output(cx, k);
+                    return used + n;
+                }
+                Ok(Unsealed::Opened(n, opening)) => {
+                    used += n;
+                    self.send_layer_output(cx, k);
+                    self.layer_opened(cx, k, opening);
+                }
+                Ok(Unsealed::Closed(n)) => {
+                    used += n;
+                    self.layer_closed(cx, k);
+                }
+                Ok(Unsealed::Bytes(n, range)) => {
+                    self.read_unsealed(cx, k, &input[used..][range]);
+                    used += n;
+                }
+                Err(error) => {
+                    self.send_layer_output(cx, k);
+                    self.layer_failed(cx, k, error, &input[used..]);
+                }
+            }
+        }
+        input.len()
+    }
+
+    /// Passes data to the program, after what it has left over.
+    fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
+        let leftover = self.layered(k).0.and_then(|layered| layered.take_leftover(k.index, bytes));
+        let bytes = leftover.as_deref().unwrap_or(bytes);
+        let used = self.unsealed(cx, k, bytes);
+        if cx.is_open(k) {
+            self.layered(k).0.into_iter().for_each(|layered| layered.leave(k.index, &bytes[used..]));
+        }
+    }
+
+    /// Closes the sending side of the layer, if there is one: nothing more is sent.
+    fn close_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.layered(k).0.into_iter().for_each(|layered| layered.layer.close(k.index));
+        self.send_layer_output(cx, k);
+    }
+
+    /// Sends the layer's own output.
+    fn send_layer_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let (layered, sent) = self.layered(k);
+        *sent += layered.map_or(0, |layered| layered.send_output(cx, k)) as u64;
+    }
+}
+
 /// A layer and the buffers that it needs in a shard.
 pub struct Layered<E> {
     /// The layer.

@@ -5,8 +5,9 @@
 //!  Io ──►│ wait ─► timers due ─► what is done ─► pace │──► Program
 //!        └──────────────────────────────────────────┘
 //! ```
-//! There are two programs, the client (`engine`) and the reference server (`serve`), and four implementations of [`Io`]: io_uring,
-//! epoll for machines where io_uring is not allowed, throng's TCP over a TUN device, and an in-memory network in virtual time.
+//! There are three programs, the client (`engine`), the clients of the control API (`clients`) and the reference server (`serve`), and
+//! four implementations of [`Io`]: io_uring, epoll for machines where io_uring is not allowed, throng's TCP over a TUN device, and an
+//! in-memory network in virtual time.
 
 mod diag;
 mod echo;
@@ -25,7 +26,7 @@ mod wheel;
 pub use echo::echo_ttl;
 pub use icmp::Icmp;
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What, socket::check_free};
-pub use layer::{Layer, Layered, Opening, Unsealed, send, send_deferred, send_static};
+pub use layer::{Inner, Layer, Layered, Opening, Unsealed, send, send_deferred, send_static};
 pub use listeners::{
     End, Listening, dialled, established, established_at, listening, refuses, unaccepted_at,
 };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use net::{Cx, Gone, Io, Key, Layered, Program};
+use net::{Cx, Gone, Inner, Io, Key, Layered, Program};
 use units::Nanos;
 
 use crate::{
@@ -136,7 +136,8 @@ impl<H: Handler> Program for ServerShard<H> {
         }
         *self.conn(k) = H::NEW;
         self.watch.opened(cx, k);
-        self.open_layer(cx, k);
+        let opened = self.out.layer.as_mut().map_or(Ok(()), |layered| layered.layer.open(k.index, 0));
+        opened.unwrap_or_else(|error| self.layer_failed(cx, k, error, &[]));
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -158,7 +159,11 @@ impl<H: Handler> Program for ServerShard<H> {
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         self.watch.received(cx, k);
         let used = match self.out.layer {
-            Some(_) => self.read_layer(cx, k, input),
+            Some(_) => {
+                // What was left over comes first.
+                self.read_unsealed(cx, k, &[]);
+                self.read_layer(cx, k, input)
+            }
             None => H::handle_bytes(self, cx, k, input),
         };
         self.stats.bytes_in += used as u64;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use net::{Cx, Io, Key, Layered, Unsealed};
+use net::{Cx, Inner, Io, Key, Layered, Opening};
 use samples::{Fault, Kind, Stage};
 
 use super::ClientShard;
@@ -50,13 +50,6 @@ impl Layers {
             self.0.remove(name);
         }
     }
-
-    /// Sends close_notify; returns the number of bytes sent.
-    pub(super) fn close<I: Io>(&mut self, cx: &mut Cx<I>, target: &Target, k: Key) -> usize {
-        let Some(layered) = self.of(target) else { return 0 };
-        layered.layer.close(k.index);
-        layered.send_output(cx, k)
-    }
 }
 
 impl ClientShard {
@@ -66,91 +59,39 @@ impl ClientShard {
         client.state = State::Securing;
         let (target, destination) = (client.target.clone(), client.destination);
         match self.layers.begin(&target, k, destination) {
-            Ok(()) => self.send_output(cx, k, &target),
-            Err(error) => self.lose(cx, number, Lost::Fault(engine::tls_fault(error, Stage::Tls))),
+            Ok(()) => self.send_layer_output(cx, k),
+            Err(error) => self.layer_failed(cx, k, error, &[]),
         }
     }
+}
 
-    fn send_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, target: &Target) {
-        let sent = self.layers.of(target).map_or(0, |layered| layered.send_output(cx, k));
-        self.tick.counts.bytes_out += sent as u64;
+impl Inner<tls::Error> for ClientShard {
+    fn layered(&mut self, k: Key) -> (Option<&mut Layered<tls::Error>>, &mut u64) {
+        let ClientShard { clients, numbers, layers, tick, .. } = self;
+        let client = clients.get(&numbers[k.index as usize]);
+        (client.and_then(|client| layers.of(&client.target)), &mut tick.counts.bytes_out)
     }
 
-    /// Reads all input that has arrived over TLS; returns the number of bytes used.
-    pub(super) fn read_secured<I: Io>(
-        &mut self,
-        cx: &mut Cx<I>,
-        k: Key,
-        number: u32,
-        input: &mut [u8],
-    ) -> usize {
-        let (target, mut used) = (self.client(number).target.clone(), 0);
-        while self.is_on(number, k) {
-            let Some(layered) = self.layers.of(&target) else { break };
-            match layered.layer.handle_bytes(k.index, &mut input[used..]) {
-                Ok(Unsealed::More(n)) => {
-                    self.send_output(cx, k, &target);
-                    return used + n;
-                }
-                Ok(Unsealed::Opened(n, opening)) => {
-                    used += n;
-                    self.send_output(cx, k, &target);
-                    self.secured(cx, k, number, opening.resumed);
-                }
-                Ok(Unsealed::Closed(_)) => {
-                    let stage = if self.client(number).is_open() { Stage::Hold } else { Stage::Handshake };
-                    self.lose(cx, number, Lost::Fault(Fault::target(stage, Kind::Closed)));
-                }
-                Ok(Unsealed::Bytes(n, range)) => {
-                    self.read_unsealed(cx, k, number, &input[used..][range]);
-                    used += n;
-                }
-                Err(error) => {
-                    self.send_output(cx, k, &target);
-                    self.lose(cx, number, Lost::Fault(engine::tls_fault(error, Stage::Tls)));
-                }
-            }
-        }
-        input.len()
-    }
-
-    /// Whether this connection still belongs to the client.
-    fn is_on(&self, number: u32, k: Key) -> bool {
-        self.clients.get(&number).is_some_and(|client| client.key == Some(k))
-    }
-
-    /// The TLS handshake is complete: requests the WebSocket.
-    fn secured<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, resumed: bool) {
-        let now = cx.now();
+    /// Requests the WebSocket.
+    fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening) {
+        let (number, now) = (self.number(k), cx.now());
         let took = now.since(self.client(number).since);
-        self.client(number).since = now;
-        let times = if resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
+        let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
         times.record(took);
         self.upgrade(cx, k, number);
     }
 
-    /// Reads unsealed bytes; unused ones are kept until more arrive.
-    fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, bytes: &[u8]) {
-        let target = self.client(number).target.clone();
-        let leftover = self.layers.of(&target).and_then(|layered| layered.take_leftover(k.index, bytes));
-        let bytes = leftover.as_deref().unwrap_or(bytes);
-        let used = self.read(cx, k, number, bytes);
-        let is_there = self.is_on(number, k);
-        if let Some(layered) = self.layers.of(&target).filter(|_| is_there) {
-            layered.leave(k.index, &bytes[used..]);
-        }
+    fn unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) -> usize {
+        self.read(cx, k, self.number(k), bytes)
     }
 
-    /// Sends what `fill` writes into `room` bytes, through TLS if there is any.
-    pub(super) fn send<I: Io>(
-        &mut self,
-        cx: &mut Cx<I>,
-        k: Key,
-        room: usize,
-        fill: impl FnOnce(&mut [u8]) -> usize,
-    ) {
-        let target = self.client(self.number(k)).target.clone();
-        let sent = net::send(self.layers.of(&target), cx, k, room, fill);
-        self.tick.counts.bytes_out += sent as u64;
+    fn layer_closed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let number = self.number(k);
+        let stage = if self.client(number).is_open() { Stage::Hold } else { Stage::Handshake };
+        self.lose(cx, number, Lost::Fault(Fault::target(stage, Kind::Closed)));
+    }
+
+    fn layer_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, error: tls::Error, _: &[u8]) {
+        self.lose(cx, self.number(k), Lost::Fault(engine::tls_fault(error, Stage::Tls)));
     }
 }

@@ -213,11 +213,13 @@ struct Scripted {
     accepting: u32,
     conns: Vec<Option<(Frames, u32)>>,
     closes: Vec<Option<u16>>,
+    /// The request lines, as they came.
+    requests: Vec<String>,
 }
 
 impl Scripted {
     fn new(script: Script) -> Scripted {
-        Scripted { script, accepting: 0, conns: vec![None; 20_000], closes: Vec::new() }
+        Scripted { script, accepting: 0, conns: vec![None; 20_000], closes: Vec::new(), requests: Vec::new() }
     }
 
     fn send<I: Io>(cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
@@ -229,6 +231,7 @@ impl Scripted {
 
     fn welcome<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let head = std::str::from_utf8(input).unwrap();
+        self.requests.extend(head.lines().next().map(str::to_owned));
         let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
         let accept = accept_key(key.as_bytes());
         let accept = std::str::from_utf8(&accept).unwrap();
@@ -349,6 +352,14 @@ fn an_end_is_noticed_at_once_with_its_cause() {
     let (tick, mut server) = check(Script::Closes, nothing, second, "closed by the server with code 1001");
     assert_eq!((tick.counts.closed, tick.counts.dropped, tick.faults.total()), (10, 0, 0));
     assert_eq!(server.program().closes, [Some(1001); 10], "each close has its reply");
+    let requests = &mut server.program().requests;
+    requests.sort();
+    assert_eq!(
+        (&*requests[0], requests.len()),
+        ("GET /ws/echo?n=1 HTTP/1.1", 10),
+        "seq is the number of the client"
+    );
+    assert_eq!(requests[1], "GET /ws/echo?n=10 HTTP/1.1");
     let (tick, _) =
         check(Script::Breaks, nothing, second, "target exchange bad-answer (malformed frame of WebSocket)");
     assert_eq!((tick.counts.dropped, tick.faults.total()), (10, 10));

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use net::{Cx, Io, Key};
 use units::Nanos;
-use wire::websocket::Opcode;
 
 use super::ClientShard;
 use crate::{
@@ -35,7 +34,7 @@ impl ClientShard {
         } else {
             self.tick.waiting += 1;
         }
-        self.send_frame(cx, k, Opcode::Text, PING.as_bytes());
+        self.send(cx, k, number, PING);
     }
 
     /// Sends a text of the API, now or once the client is connected. `None` if there is no such client.
@@ -48,8 +47,8 @@ impl ClientShard {
         let client = self.clients.get_mut(&number)?;
         match (client.state, client.key) {
             (State::Lost(_), _) => return Some(Err(NotSent::Lost)),
-            (State::Open(_), Some(k)) if !cx.is_write_blocked(k) => self.tell(cx, k, number, text),
-            (State::Open(_), _) => return Some(Err(NotSent::Busy)),
+            (State::Open, Some(k)) if !cx.is_write_blocked(k) => self.tell(cx, k, number, text),
+            (State::Open, _) => return Some(Err(NotSent::Busy)),
             _ if client.unsent.len() == MAX_UNSENT => return Some(Err(NotSent::Busy)),
             _ => client.unsent.push(text),
         }
@@ -58,7 +57,7 @@ impl ClientShard {
 
     /// Sends a text on an open connection, without awaiting a reply.
     pub(super) fn tell<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, text: Arc<str>) {
-        self.send_frame(cx, k, Opcode::Text, text.as_bytes());
+        self.send(cx, k, number, &text);
         self.tick.counts.told += 1;
         let is_short = text.len() <= LONGEST;
         let kept = if is_short { text } else { shown(text.as_bytes(), text.len()).into() };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use net::{Close, Cx, Gone, Io, Key};
+use net::{Close, Cx, Gone, Inner, Io, Key};
 use plan::Reconnect;
 use samples::{Detail, Fault, Kind, Side, Stage, books::End};
 use units::Nanos;

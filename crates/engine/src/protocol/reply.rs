@@ -41,10 +41,13 @@ impl Session {
 impl Reply<'_> {
     /// The error code that a close replies to.
     pub(crate) fn error(&self) -> Option<Detail> {
-        match self {
-            Reply::WebSocket(websocket::Reply::Close(code)) => Some(Detail::of_close(*code)),
-            _ => None,
-        }
+        matches!(self, Reply::WebSocket(websocket::Reply::Close(_)))
+            .then(|| Detail::of_close(self.close_code()))
+    }
+
+    /// The code of a close that has one.
+    pub(super) fn close_code(&self) -> Option<u16> {
+        if let Reply::WebSocket(websocket::Reply::Close(code)) = self { *code } else { None }
     }
 
     pub(crate) fn send<I: Io>(self, out: &mut Out<'_, I>) {

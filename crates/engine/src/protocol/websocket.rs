@@ -15,13 +15,13 @@ use crate::{
     expects_tls,
     failure::Failure,
     out::{Out, Writer},
-    pushes::Listener,
+    pushes::Listens,
     request::{Message, ValueSource},
     watch::Watch,
 };
 
 /// Size in bytes of the largest message accepted from a server (1 GiB). Messages are not stored, so this costs no memory.
-pub const LARGEST_MESSAGE: u64 = 1 << 30;
+pub(crate) const LARGEST_MESSAGE: u64 = 1 << 30;
 /// Close code "normal closure" (RFC 6455, section 7.4.1).
 pub(super) const NORMAL_CLOSURE: u16 = 1000;
 
@@ -42,7 +42,8 @@ impl Offered {
     pub(super) fn by(fields: &[(String, Text)]) -> Offered {
         let own = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
         let text = own.and_then(|(_, value)| value.fixed_text()).unwrap_or_default();
-        Offered(Box::leak(Box::new(text.to_owned())))
+        static NONE: String = String::new();
+        Offered(if text.is_empty() { &NONE } else { Box::leak(Box::new(text.to_owned())) })
     }
 
     /// Whether any are offered.
@@ -128,6 +129,12 @@ pub(super) fn close<I: Io>(out: &mut Out<'_, I>) {
     }
 }
 
+/// Sends a text that is not the plan's.
+pub(super) fn send_text<I: Io>(text: &str, out: &mut Out<'_, I>) {
+    let mask = Some(mask(out.source));
+    send_frame(Opcode::Text, mask, text.as_bytes(), &mut out.to);
+}
+
 fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], to: &mut Writer<'_, I>) {
     to.send(MAX_HEADER + payload.len(), |out| {
         websocket::write_frame(out, opcode, true, mask, payload).expect("there is room for a frame of ours")
@@ -144,7 +151,7 @@ pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
-    listener: &mut Listener<'_>,
+    listener: &mut impl Listens,
 ) -> Result<Progress<'a>, Failure> {
     match state {
         State::Open(frames) => read(frames, input, awaiting, watch, listener),
@@ -177,7 +184,7 @@ pub(super) fn read<'a>(
     input: &'a [u8],
     mut awaiting: Option<(&mut Exchange, Awaited)>,
     mut watch: Option<&mut Watch>,
-    listener: &mut Listener<'_>,
+    listener: &mut impl Listens,
 ) -> Result<Progress<'a>, Failure> {
     let mut used = 0;
     loop {

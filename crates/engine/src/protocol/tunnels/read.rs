@@ -18,7 +18,7 @@ use crate::{
         http2::{Farewell, SCRATCH, frame},
         websocket,
     },
-    pushes::Listener,
+    pushes::Listens,
     watch::Watch,
 };
 
@@ -31,7 +31,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
-    listener: &mut Listener<'_>,
+    listener: &mut impl Listens,
 ) -> Result<Progress<'a>, Failure> {
     if std::mem::take(&mut state.opens) {
         // Until here an exchange awaits the upgrade.
@@ -174,7 +174,7 @@ fn digest<'a>(
     input: &[u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
-    listener: &mut Listener<'_>,
+    listener: &mut impl Listens,
 ) -> Result<Progress<'a>, Failure> {
     let it = &mut state.tunnels[place];
     let bytes = &input[..input.len().min(state.undigested as usize)];
