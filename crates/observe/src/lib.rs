@@ -3,8 +3,8 @@
 //!
 //! The load's ticks show what a target does: it answers late, loses connections, refuses them. Why it does is often visible only
 //! elsewhere: its processes have no CPU time left, its accept queue is full, a router rejects the dials, the address is translated. So one
-//! [`Observer`] looks there for the whole run. Whoever leads the run calls it: with every tick of a ramp and once a second for a sample,
-//! closer when something seems wrong, and at the end while all connections are still open. The results, [`record::observed::Observed`],
+//! [`Observer`] looks there for the whole run. The code that leads the run calls it: with every tick of a ramp and once a second for a
+//! sample, closer when something seems wrong, and at the end while all connections are still open. The results, [`record::observed::Observed`],
 //! are facts in the record; what they mean is decided by `judge`. Beside it are the questions that precede a run: what listens here, and
 //! which address family of a name is served.
 //!

@@ -123,14 +123,11 @@ impl Observer {
             rejections: Rejections::default(),
             resets: Resets::default(),
         };
-        observer.heap = plan.target_gc.then(|| Heap::without_load(root, &observer.jvms(), wanted(plan)));
+        observer.heap =
+            plan.target_gc.then(|| Heap::without_load(root, jvms(observer.watch.as_ref()), wanted(plan)));
         observer.start_polling(plan);
         observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
         observer
-    }
-
-    fn jvms(&self) -> Vec<u32> {
-        self.watch.as_ref().map_or(Vec::new(), |watch| watch.jvms().to_vec())
     }
 
     fn start_polling(&mut self, plan: &Plan) {
@@ -158,7 +155,7 @@ impl Observer {
         }
         let queues = self.queues();
         self.see_queues(now, load, &queues);
-        let jvms = self.watch.as_ref().map_or(&[][..], Watch::jvms);
+        let jvms = jvms(self.watch.as_ref());
         match &mut self.heap {
             Some(heap) if phase == Phase::Drain => heap.load_ends(),
             Some(heap) => heap.mind(&self.root, jvms, load.open),
@@ -372,6 +369,11 @@ impl Observer {
         let least = target.memory_available.unwrap_or(u64::MAX).min(sample.host.memory_available);
         self.costs.room(phase, load, Room { available: least, slabs: sample.host.slab_reclaimable_bytes });
     }
+}
+
+/// The target's Java virtual machines on this host.
+fn jvms(watch: Option<&Watch>) -> &[u32] {
+    watch.map_or(&[], Watch::jvms)
 }
 
 /// Connections held at the plan's largest load, without arrivals, whose number does not follow from the plan.

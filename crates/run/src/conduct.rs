@@ -206,7 +206,9 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     fn observe(&mut self, conductor: &Conductor, has_news: bool, now: Nanos) {
-        self.mind_silence(conductor);
+        // Samples are more frequent while a population's target is silent.
+        let mut populations = conductor.record.populations.iter();
+        self.observer.is_silent = populations.any(|measured| measured.silences.lasting().is_some());
         if has_news && (!conductor.is_holding() || self.observer.is_curious()) {
             self.sample(conductor, now);
         }

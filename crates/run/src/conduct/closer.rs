@@ -9,13 +9,6 @@ use super::Environment;
 use crate::conductor::Conductor;
 
 impl Environment<'_, '_> {
-    /// Samples more often while a population's target is silent.
-    pub(super) fn mind_silence(&mut self, conductor: &Conductor) {
-        let is_silent =
-            conductor.record.populations.iter().any(|measured| measured.silences.lasting().is_some());
-        self.observer.is_silent = is_silent;
-    }
-
     /// Once a second: looks closer at the connections if some wait and none receives anything, or if anything failed.
     pub(super) fn look_closer(&mut self, conductor: &Conductor, line: &Tick, now: Nanos) {
         let (waiting, _) = conductor.waiting();
