@@ -1,7 +1,7 @@
 //! Searches by a number: `--by PATH` varies a number in the scenario file, `--by streams` a flag.
 
 use plan::{Flags, Mistake, Plan, flag, scenario::Number};
-use run::{By, Variant};
+use run::{By, Refusal, Variant};
 use units::Count;
 
 use crate::plans;
@@ -49,7 +49,7 @@ pub(crate) fn read(path: &str, file: &str, flags: &Flags, plans: impl Plans) -> 
     let (value, unit) = (number.value, number.unit.clone());
     // The search determines the duration of a step.
     let (file, flags) = (file.to_owned(), flags.clone().without(&flag::DURATION));
-    let make = move |load| {
+    let make = move |load| -> Result<Variant, Refusal> {
         let text = number.replaced(&text, load);
         let plan = plans.plan(&flags, Some((&file, &text)))?;
         Ok(Variant { plan, text: Some(text), flag: None })
@@ -61,7 +61,7 @@ pub(crate) fn read(path: &str, file: &str, flags: &Flags, plans: impl Plans) -> 
 pub(crate) fn streams(flags: Flags, plans: impl Plans) -> By {
     let given = flags.get(&flag::STREAMS).and_then(|n| Count::parse(n).ok());
     let flags = flags.without(&flag::STREAMS);
-    let make = move |load| {
+    let make = move |load| -> Result<Variant, Refusal> {
         let plan = plans.plan(&flags.clone().with(&flag::STREAMS, load), None)?;
         Ok(Variant { plan, text: None, flag: Flags::default().with(&flag::STREAMS, load).pairs().pop() })
     };

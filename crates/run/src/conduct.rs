@@ -3,12 +3,10 @@
 
 mod closer;
 
-use std::{
-    mem::{Discriminant, discriminant},
-    sync::Arc,
-};
+use std::mem::{Discriminant, discriminant};
 
 use host::Root;
+use observe::{Load, Observer};
 use plan::Plan;
 use samples::{
     AgentShare, AgentState, AgentSummary, Command, Header, Phase, Samples, Sink, Sinks, ThresholdResult, Tick,
@@ -17,13 +15,8 @@ use units::{Failure, Nanos, caught, failpoint};
 
 use crate::{
     Interrupt,
-    both_sides::{Ends, Sources},
     conductor::{Awaited, Conductor, Step},
     experiments::Lab,
-    observe::{self, Observer},
-    other_ends::OtherEnds,
-    rejections::Rejections,
-    resets::Resets,
     workers::{Ground, STOPS_WITHIN, Workers, stop_unless},
 };
 use record::{Record, losses::Losses, moments::Moments};
@@ -38,16 +31,8 @@ const STOPS_SOON: Nanos = Nanos::from_secs(2);
 /// the load early.
 pub(crate) type Early<'a> = (Option<Nanos>, &'a mut dyn FnMut(&Conductor, Nanos) -> bool);
 
-/// Which experiments may be made with the target after the load.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asking {
-    /// All that the results of the run call for.
-    All,
-    /// In a step of a search, whose load continues: only whether the target speaks TLS.
-    Tls,
-}
-
-/// Runs the stages until the end of the last one, or an [`Early`] end, then ends the load and stops the workers.
+/// Runs the stages until the end of the last one, then ends the load and stops the workers. A `step` of a search may end [`Early`], and
+/// the only experiment after it is whether the target speaks TLS; a whole run has all experiments that its results call for.
 pub(crate) fn conduct(
     plan: &Plan,
     observer: Observer,
@@ -55,8 +40,13 @@ pub(crate) fn conduct(
     ground: &Ground,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
-    ((patience, is_enough), asking): (Early<'_>, Asking),
+    step: Option<Early<'_>>,
 ) -> Record {
+    let (is_whole, mut never) = (step.is_none(), |_: &Conductor, _| false);
+    let (patience, is_enough): Early<'_> = match step {
+        Some((patience, is_enough)) => (patience, is_enough),
+        None => (None, &mut never),
+    };
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, workers, ground.start, first_dial).with_patience(patience);
     (conductor.record.io, conductor.record.threads) = (ground.io.into(), ground.threads);
@@ -64,7 +54,7 @@ pub(crate) fn conduct(
     let watching = interrupt.watch();
     // A failure in here ends the run; its result is what was measured until then.
     caught(|| around.play(&mut conductor, workers, is_enough));
-    let keeps = asking == Asking::All && around.may_ask(&mut conductor) && workers.keep();
+    let keeps = is_whole && around.may_ask(&mut conductor) && workers.keep();
     caught(|| around.stop(&mut conductor, workers));
     drop(watching);
     let record = around.finish(conductor, workers, keeps);
@@ -106,14 +96,7 @@ struct Environment<'a, 's> {
     sinks: Sinks<'a, 's>,
     interrupt: &'a Interrupt,
     observer: Observer,
-    /// Where connections are dialled from; `None` if other processes dial.
-    sources: Option<Arc<Sources>>,
-    rejections: Rejections,
-    resets: Resets,
     moments: Moments,
-    ends: OtherEnds,
-    /// The target's ends of the connections, listed shortly before the end of the load.
-    earlier: Option<Ends>,
     /// The kind of wait at the end that was last reported to the user.
     told: Option<Discriminant<Awaited>>,
 }
@@ -121,22 +104,18 @@ struct Environment<'a, 's> {
 impl<'a, 's> Environment<'a, 's> {
     fn new(
         plan: &'a Plan,
-        observer: Observer,
+        mut observer: Observer,
         ground: &Ground,
         sinks: &'a mut [&'s mut dyn Sink],
         interrupt: &'a Interrupt,
     ) -> Environment<'a, 's> {
+        observer.note_sources(plan, ground.sources.clone());
         Environment {
             plan,
             sinks: Sinks::new(sinks),
             interrupt,
             observer,
-            sources: ground.sources.clone(),
-            rejections: Rejections::default(),
-            resets: Resets::of(plan, ground.sources.is_some()),
             moments: Moments::default(),
-            ends: OtherEnds::default(),
-            earlier: None,
             told: None,
         }
     }
@@ -227,7 +206,9 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     fn observe(&mut self, conductor: &Conductor, has_news: bool, now: Nanos) {
-        self.mind_silence(conductor);
+        // Samples are more frequent while a population's target is silent.
+        let mut populations = conductor.record.populations.iter();
+        self.observer.is_silent = populations.any(|measured| measured.silences.lasting().is_some());
         if has_news && (!conductor.is_holding() || self.observer.is_curious()) {
             self.sample(conductor, now);
         }
@@ -239,7 +220,7 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     fn sample(&mut self, conductor: &Conductor, now: Nanos) {
-        let load = observe::Load {
+        let load = Load {
             open: conductor.open(),
             opened: conductor.sum(|tick| tick.counts.opened + tick.counts.redialled),
             answered: conductor.sum(|tick| tick.counts.answered),
@@ -295,7 +276,7 @@ impl<'a, 's> Environment<'a, 's> {
         if has_ended {
             self.sample_at_the_end(conductor, now);
         }
-        is_over && !self.rejections.is_pending(now)
+        is_over && !self.observer.awaits_rejection(now)
     }
 
     /// Completes the record, and makes the experiments that the results call for. `keeps`: the load's connections are still open.
@@ -306,7 +287,6 @@ impl<'a, 's> Environment<'a, 's> {
             if ended_en_masse(&conductor) {
                 self.observer.see_end(now);
             }
-            self.count_own();
             // Before the last line: exporters count late ticks together with the next line, and no line follows the last one.
             self.show_late(conductor.take_late());
         });
@@ -319,11 +299,9 @@ impl<'a, 's> Environment<'a, 's> {
         let (mut line, mut record): (Tick, Record) = (line.unwrap_or_default(), conductor.record);
         line.agents = caught(|| workers.take_seconds(u64::MAX)).flatten();
         record.agents = caught(|| workers.agents()).unwrap_or_default();
-        let Environment { plan, mut observer, rejections, resets, mut moments, interrupt, mut sinks, .. } =
-            self;
-        caught(|| {
-            record.rejection = rejections.finish(|ip| observer.is_here(ip));
-        });
+        let Environment { plan, mut observer, mut moments, interrupt, mut sinks, .. } = self;
+        record.rejection = caught(|| observer.take_rejection()).flatten();
+        let resets = std::mem::take(&mut observer.resets);
         // The final samples carry no thresholds: their results are in the summary.
         let (samples, doing, root) = (observer.latest(), observer.take_doing(), observer.root().clone());
         caught(|| moments.take(&line, doing));

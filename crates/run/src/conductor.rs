@@ -2,26 +2,22 @@
 //! one line per second are outputs. [`crate::conduct`] connects it to real workers, sinks, signals and the observation of the target. The
 //! simulation uses the same code with simulated workers.
 
-mod absent;
-mod commands;
-mod held;
+mod end;
 mod lines;
 mod lost;
 mod patience;
 mod report;
-mod so_far;
 #[cfg(test)]
 mod tests;
-mod void;
 
 pub use lines::{filed, second_of};
 pub(crate) use patience::Awaited;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use engine::{Control, DialRate};
 use plan::{Plan, Role};
-use samples::{Marks, Phase, Tick};
+use samples::{Command, Mark, MarkKind, Marks, Phase, Tick, UserCommand};
 use units::Nanos;
 
 use patience::Patience;
@@ -36,6 +32,11 @@ use record::{PopulationRecord, Record};
 /// Interval between steps. It is longer at full load, so as not to disturb the load. The end of a ramp is reported at once.
 const ACTS_EVERY: Nanos = Nanos::from_millis(20);
 const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
+
+/// Recorded as the reason of an early end that a user or an API client requested.
+const COMMAND: &str = "a command";
+/// Maximum number of stored commands.
+const MAX_COMMANDS: usize = 1_000;
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,20 +115,19 @@ impl<'a> Conductor<'a> {
         started: Nanos,
     ) -> Conductor<'a> {
         let (role, threads) = (workers.role(), workers.threads());
-        let workers_of = |nth| role.iter().filter(|role| **role == Role::Population(nth)).count() as u32;
         let threads_of = |nth| {
             let own = role.iter().zip(&threads).filter(|(role, _)| **role == Role::Population(nth));
-            own.map(|(_, threads)| threads).sum()
+            own.map(|(_, threads)| *threads).collect::<Vec<u32>>()
         };
-        let populations = 0..plan.populations.len() as u16;
         let period = workers.period();
         let latency = period.max(workers.notice());
         let measured = |nth| {
-            let mut measured = PopulationRecord::of(plan, nth, workers_of(nth), period);
-            (measured.line, measured.threads) = (Tick::starting(start), threads_of(nth));
+            let threads = threads_of(nth);
+            let mut measured = PopulationRecord::of(plan, nth, threads.len() as u32, period);
+            (measured.line, measured.threads) = (Tick::starting(start), threads.iter().sum());
             measured
         };
-        let populations: Vec<PopulationRecord> = populations.map(measured).collect();
+        let populations: Vec<PopulationRecord> = (0..plan.populations.len() as u16).map(measured).collect();
         let threads = populations.iter().map(|measured| measured.threads).sum();
         let mut conductor = Conductor {
             plan,
@@ -241,9 +241,16 @@ impl<'a> Conductor<'a> {
     }
 
     fn of(&self, population: u16) -> impl Iterator<Item = &Report> {
-        self.reports
-            .iter()
-            .filter(move |report| report.role == Role::Population(population) && !report.is_lost)
+        self.of_load().filter(move |report| report.role == Role::Population(population) && !report.is_lost)
+    }
+
+    /// When the last first dial of a population had an outcome; [`Nanos::NEVER`] before, `None` without workers.
+    fn ramped_at(&self, population: u16) -> Option<Nanos> {
+        self.of(population).map(|report| report.ramped_at).max()
+    }
+
+    fn populations(&self) -> Range<u16> {
+        0..self.plan.populations.len() as u16
     }
 
     /// Connections open now, without the probe's.
@@ -292,8 +299,7 @@ impl<'a> Conductor<'a> {
     /// connections.
     pub(crate) fn phase(&self, now: Nanos) -> Phase {
         let holds = |nth: u16| now >= self.schedule.progress(nth).hold_from;
-        let populations = self.record.populations.len() as u16;
-        match (self.draining, !self.schedule.is_moving() && (0..populations).any(holds)) {
+        match (self.draining, !self.schedule.is_moving() && self.populations().any(holds)) {
             (Some(_), _) => Phase::Drain,
             _ if self.schedule.is_paused() || self.schedule.is_closing() => Phase::Pause,
             (None, true) => Phase::Hold,
@@ -309,12 +315,8 @@ impl<'a> Conductor<'a> {
     /// Advances through the stages to the end of the run. The resulting orders are returned by [`Conductor::poll_orders`].
     pub fn step(&mut self, now: Nanos) -> Step {
         if self.draining.is_none() {
-            let reports = &self.reports;
-            let ramped = |nth: u16| {
-                let own =
-                    reports.iter().filter(|report| report.role == Role::Population(nth) && !report.is_lost);
-                own.map(|report| report.ramped_at).max().filter(|at| *at != Nanos::NEVER)
-            };
+            let ramped: Vec<Option<Nanos>> = self.populations().map(|nth| self.ramped_at(nth)).collect();
+            let ramped = |nth: u16| ramped[usize::from(nth)].filter(|at| *at != Nanos::NEVER);
             // Count the held connections before a new stage changes the load.
             let held = self.held(|_| true);
             let was_moving = self.schedule.is_moving();
@@ -370,7 +372,7 @@ impl<'a> Conductor<'a> {
 
     /// Notes that full load begins with too few connections because a worker is lost. The run does not wait for it: it may come back.
     fn note_short_load(&mut self) {
-        let wanted = (0..self.record.populations.len() as u16).map(|nth| self.schedule.wanted(nth)).sum();
+        let wanted = self.populations().map(|nth| self.schedule.wanted(nth)).sum();
         let is_short = self.of_load().any(|report| report.is_lost) && self.open() < wanted;
         if is_short && self.record.began_short.is_none() {
             self.record.began_short = Some((self.open(), wanted));
@@ -411,56 +413,46 @@ impl<'a> Conductor<'a> {
         self.reports.iter().map(open).sum()
     }
 
-    /// Held connections and connections to be redialled, for each population; `None` below its peak load or where `counts` is false.
-    fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<(u64, u64)>> {
-        let is_held = |nth| self.schedule.is_at_peak(nth) && counts(nth);
-        let held = |nth| {
-            let is_own = |report: &&Report| report.role == Role::Population(nth) && !report.is_lost;
-            let own = || self.reports.iter().filter(is_own);
-            let before = self.record.populations[usize::from(nth)].to_redial_before;
-            let disconnected = before + own().map(|report| report.disconnected).sum::<i64>();
-            (own().map(|report| report.held.count()).sum(), disconnected.max(0).unsigned_abs())
+    /// Applies a command; returns whether it changes anything.
+    pub fn handle_command(&mut self, command: Command, now: Nanos) -> bool {
+        // Enough time for every worker to receive the end and to report its last counts.
+        let short = Nanos(2 * self.latency.0);
+        let done = match command {
+            Command::Drain if self.ends_by.is_none() => {
+                self.ends_by = Some(COMMAND);
+                Some("drained".to_owned())
+            }
+            // A stop may follow a drain that takes too long.
+            Command::Stop if self.patience.shorten(short) || self.ends_by.is_none() => {
+                self.ends_by = Some(COMMAND);
+                Some("stopped".to_owned())
+            }
+            command if self.ends_by.is_none() && self.draining.is_none() => {
+                // Count the held connections before the command changes the load, for populations that have reached it.
+                let held = self.held(|nth| self.schedule.has_arrived(nth));
+                let open: Vec<u64> = self.record.populations.iter().map(|measured| measured.open).collect();
+                self.schedule.apply(command, now, &open).inspect(|_| self.keep_held(&held))
+            }
+            _ => None,
         };
-        (0..self.record.populations.len() as u16).map(|nth| is_held(nth).then(|| held(nth))).collect()
+        let Some(what) = done else { return false };
+        self.mark(now, MarkKind::Command, what.clone());
+        if self.record.commands.len() < MAX_COMMANDS {
+            let at_s = now.since(self.record.started).secs_f64();
+            self.record.commands.push(UserCommand { at_s, what });
+        }
+        true
     }
 
-    fn keep_held(&mut self, held: &[Option<(u64, u64)>]) {
-        self.add_ahead(u64::MAX);
-        for (measured, held) in self.record.populations.iter_mut().zip(held) {
-            held.iter().for_each(|(held, disconnected)| measured.keep_held(*held, *disconnected));
-        }
+    /// Adds a mark to the next line.
+    fn mark(&mut self, at: Nanos, kind: MarkKind, what: String) {
+        self.marks.add(Mark { at, kind, what });
     }
 
-    /// Records the end of the load, once it has ended in all workers.
-    fn end_load(&mut self) {
-        self.keep_held(&self.held(|_| true));
-        // A population that never reached its peak load has held what is open now.
-        let is_whole = self.record.interrupted.is_none();
-        for (nth, measured) in
-            (0..).zip(&mut self.record.populations).filter(|(_, measured)| !measured.is_kept)
-        {
-            measured.keep_held(measured.open, measured.to_redial());
-            if is_whole && !self.schedule.is_at_peak(nth) {
-                // All of its requests were sent before the stage with its peak load.
-                measured.wanted = self.schedule.wanted(nth);
-            }
-        }
-        let ended = match self.draining {
-            Some(since) if self.goes_on() => since.min(self.schedule.ends_at()),
-            _ => self.of_load().map(|report| report.drained_at).max().unwrap_or_default(),
-        };
-        (self.record.ended, self.record.ramp) = (ended, self.schedule.ramping_any(ended));
-        for (nth, population) in (0..).zip(&self.plan.populations) {
-            let ramped_at = self.of(nth).map(|report| report.ramped_at).max().unwrap_or_default();
-            // Arrivals may all have left earlier. If all workers were lost, the load lasted until the last of them was lost.
-            let all = self.reports.iter().filter(|report| report.role == Role::Population(nth));
-            let own = all.map(|report| report.drained_at).max().unwrap_or_default();
-            let measured = &mut self.record.populations[usize::from(nth)];
-            measured.end(population, self.schedule.ended(nth, ramped_at, own.min(ended), ended));
-            measured.end_broadcasts(ended);
-            if population.comes_and_goes() {
-                self.record.ramp = self.record.ramp.max(measured.ramp);
-            }
+    /// Marks the beginning of the current stage, if the plan has more than one.
+    fn mark_stage(&mut self, at: Nanos) {
+        if let [_, _, ..] = self.plan.stages.as_slice() {
+            self.mark(at, MarkKind::Stage, self.plan.stages[self.schedule.stage()].name.clone());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{net::IpAddr, net::SocketAddr, thread, time::Duration};
 
 use host::Root;
 use judge::experiments::{Ask, MOST, PAUSE, asks, asks_for_tls};
+use observe::listeners;
 use plan::{Alone, IoChoice, Plan, Sources};
 use record::Record;
 use record::answers::{Answer, Answers, Experiment, Outcome};
@@ -14,7 +15,6 @@ use units::Nanos;
 use crate::{
     Interrupt,
     conductor::Conductor,
-    listeners::listeners,
     prepare,
     workers::{Threads, Workers, stop},
 };

@@ -8,10 +8,13 @@ use samples::{
     Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult,
     Verdict,
 };
-use search::{Answer, Outcome, Proposal, Purpose, Range, Search, SeenLimit};
-use units::{Nanos, caught};
+use search::{Answer, Outcome, Proposal, Purpose, Search, SeenLimit};
+use units::{Count, Nanos, caught};
 
-use crate::{By, Interrupt, Refusal, fitting, refusal::refused_here};
+use crate::{
+    Interrupt, Refusal,
+    prepare::{fitting, refused_here},
+};
 
 pub use criteria::reasons;
 use criteria::{
@@ -21,69 +24,19 @@ use criteria::{
 use steps::Steps;
 pub use steps::with_some_room;
 
+mod by;
 mod criteria;
-mod idle;
 mod load;
-mod prospects;
-mod refused;
 mod source;
 mod steps;
 
+pub use by::{By, Number, Variant};
 pub use source::{Here, WorkerSource};
 
-/// Precision of the result, as a fraction of it.
-const TOLERANCE: f64 = 0.02;
-/// The first load: small enough for any server, so that it shows the behaviour of an unloaded one.
-const FIRST_CONNECTIONS: u64 = 500;
-const FIRST_PER_S: u64 = 100;
+/// A rate beyond any machine.
 const MAX_PER_S: u64 = 1_000_000;
-/// Growth factor between steps while all pass. Held connections beyond the limit are cheap; requests beyond the capacity queue up.
-const GROWTH: u64 = 4;
-const GROWTH_PER_S: u64 = 2;
-/// Factor by which deciding steps are longer at a rate, see [`By::patience`].
-const QUEUES: u64 = 2;
 /// Part of the search's time that is reserved for the end of the last step and of its workers.
 const MARGIN: Nanos = Nanos::from_secs(2);
-
-impl By {
-    fn first(self) -> u64 {
-        match self {
-            By::Connections | By::Burst => FIRST_CONNECTIONS,
-            By::Arrival | By::Rate => FIRST_PER_S,
-            By::Number(number) => number.map_or(1, |number| number.value.max(1)),
-        }
-    }
-
-    /// The load of the baseline, at which the target is practically idle, between `least` and `most`.
-    fn idle(self, least: u64, most: u64) -> u64 {
-        let first = self.first().min(most);
-        match self {
-            // With fewer requests, a single late response would count as a shortfall.
-            By::Rate => least + first / 10,
-            // A step has as many arrivals as its time allows: with a single one it would be too short for the probe.
-            By::Arrival => (first / 10).max(least),
-            By::Connections | By::Burst | By::Number(_) => (first / 100).max(least),
-        }
-    }
-
-    /// How many times longer a step of this purpose lasts. At an excessive rate a queue builds up, which a short step would not show.
-    /// Steps on the way up need not be longer, since later ones correct them.
-    fn patience(self, purpose: Purpose) -> u64 {
-        let decides = matches!(purpose, Purpose::Narrow | Purpose::Confirm);
-        if decides && matches!(self, By::Rate | By::Arrival) { QUEUES } else { 1 }
-    }
-
-    /// The search between `least` and `most`. If the probe is compared with a baseline, the search begins by measuring that.
-    fn search(self, plan: &Plan, least: u64, most: u64) -> Search {
-        let growth = if matches!(self, By::Connections | By::Burst) { GROWTH } else { GROWTH_PER_S };
-        let search = Search::new(Range { least, most }, TOLERANCE).climbing_from(self.first(), growth);
-        let search = if self == By::Connections { search.that_holds() } else { search };
-        match plan.probe.is_some() && plan.thresholds.is_empty() {
-            true => search.with_baseline(self.idle(least, most)),
-            false => search,
-        }
-    }
-}
 
 /// Parameters of a search.
 #[derive(Clone, Copy, Debug)]
@@ -153,8 +106,7 @@ pub fn find<S: WorkerSource>(
     show: &mut dyn FnMut(Shown<'_>),
 ) -> Result<FindSummary, Refusal> {
     let least = find.by.least(plan);
-    let too_little = |why| Refusal::Failed(format!("the largest load {why}"));
-    find.by.check_most(plan, find.most).map_err(too_little)?;
+    find.by.check_most(plan, find.most).map_err(|why| format!("the largest load {why}"))?;
     let timed = interrupt.after(find.max_time.since(MARGIN));
     let mut steps = match Steps::new(source, find, least, plan, root, &timed, say) {
         Err(why) if interrupt.is_set() => {
@@ -163,20 +115,20 @@ pub fn find<S: WorkerSource>(
         }
         steps => steps?,
     };
-    let mut known = Known::new(find.by.search(plan, least, steps.most), plan);
+    let mut known = Known::new(find.by.search(plan, least, steps.begun.most), plan);
     while let Some(step) = known.propose(find.by) {
-        if steps.lost.is_some() || timed.is_set() {
+        if steps.so_far.lost.is_some() || timed.is_set() {
             break;
         }
         steps.settle(step.settle.unwrap_or(step.load));
-        (steps.has_passed, steps.unloaded) = (known.has_passed(), known.unloaded);
-        steps.is_gentle = find.by == By::Connections && known.is_in_doubt(step.purpose);
+        (steps.so_far.has_passed, steps.so_far.unloaded) = (known.has_passed(), known.unloaded);
+        steps.so_far.is_gentle = find.by == By::Connections && known.is_in_doubt(step.purpose);
         show(Shown::Next(known.next(step.load, timed.left())));
         let dwell = Nanos(find.dwell.0 * find.by.patience(step.purpose));
         let summary = caught(|| steps.step(step.load, dwell)).unwrap_or_else(|| Ok(Summary::default()));
         steps.note_failure();
         match summary {
-            _ if steps.lost.is_some() => break,
+            _ if steps.so_far.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
             // The step has shown the server's idle timeout. At the idle load of a baseline nothing else changes with shorter pauses.
             Ok(summary) if steps.thinks_less()? => {
@@ -202,21 +154,21 @@ pub fn find<S: WorkerSource>(
     // Once there is a result, a later interrupt does not change it.
     let is_open = known.search.propose().is_some();
     known.is_late = is_open && timed.is_late() && !interrupt.is_set();
-    known.interrupted = is_open && (interrupt.is_set() || steps.lost.is_some());
-    known.ended = steps.lost.clone().filter(|_| known.interrupted && !interrupt.is_set());
+    known.interrupted = is_open && (interrupt.is_set() || steps.so_far.lost.is_some());
+    known.ended = steps.so_far.lost.clone().filter(|_| known.interrupted && !interrupt.is_set());
     // Just above the result too few connections are lost to determine the cause; twice the load shows it. Not if throng itself was the
     // limit.
     let is_unknown = known.limit.as_ref().is_none_or(|(_, limit)| judge::weight(limit) == 0);
     let is_unknown = is_unknown && !known.is_ours();
     if let (Answer::Found { max, .. }, true, false) = (known.search.answer(), is_unknown, timed.is_set()) {
-        let load = max.saturating_mul(2).min(steps.most.max(max));
+        let load = max.saturating_mul(2).min(steps.begun.most.max(max));
         let twice = steps.step(load, find.dwell).ok();
-        let twice = twice.filter(|s| s.verdict != Verdict::Interrupted && steps.lost.is_none());
+        let twice = twice.filter(|s| s.verdict != Verdict::Interrupted && steps.so_far.lost.is_none());
         let limit = twice.and_then(|summary| summary.limit.or(summary.suspect));
         let explains = limit.filter(|limit| judge::weight(limit) > 0);
         known.limit = explains.map(|limit| (load, limit)).or(known.limit);
     }
-    let idle = steps.idle;
+    let idle = steps.so_far.idle;
     Ok(FindSummary { idle, ..known.into_summary(find.by, plan, steps.end()) })
 }
 
@@ -267,6 +219,24 @@ impl Known {
             refused: None,
             thresholds: Vec::new(),
         }
+    }
+
+    /// The next step that has a valid plan.
+    fn propose(&mut self, by: By) -> Option<Proposal> {
+        loop {
+            let step = self.search.propose()?;
+            let Some(Err(why)) = by.variant(step.load) else { return Some(step) };
+            self.refuse(step, &why.to_string());
+        }
+    }
+
+    /// Excludes this load: the search stays below it.
+    fn refuse(&mut self, step: Proposal, why: &str) {
+        // A refused baseline is no upper bound.
+        if step.purpose != Purpose::Baseline {
+            self.refused = Some(format!("{} was refused: {why}", Count(step.load)));
+        }
+        self.search.learn(step.load, Outcome::Invalid);
     }
 
     fn learn(&mut self, by: By, step: Proposal, summary: Summary, show: &mut dyn FnMut(Shown<'_>)) {

@@ -6,50 +6,37 @@
 //!                               observe
 //! ```
 //!
-//! The decisions are made in [`Conductor`], which is pure; the simulation and a fleet of agents use it with other workers.
+//! The decisions are made in [`Conductor`], which is pure; the simulation and a fleet of agents use it with other workers. What stands
+//! around it, `conduct`, connects it to the sinks, to signals, to the [`observe`] crate and, after the load, to `experiments`. `find`
+//! repeats this with one load after another.
 
-mod backend;
-mod both_sides;
-mod by;
 mod conduct;
 mod conductor;
-mod devices;
 mod experiments;
-mod families;
 mod find;
 mod interrupt;
-mod listeners;
-mod load_steps;
-mod observe;
-mod other_ends;
-mod pace;
 mod prepare;
-mod refusal;
-mod rejections;
-mod resets;
 mod schedule;
 mod workers;
 
 use host::Root;
+use observe::Observer;
 use plan::Plan;
 use samples::{Calibration, CalibrationShare, Sink, Sinks, Summary};
 use units::{caught, failpoint};
 
-use conduct::Asking;
+use conduct::conduct;
 
-pub use backend::choose_io;
-pub use by::{By, Number, Variant};
 pub use conductor::{Conductor, Step, filed, second_of};
-pub use families::settle;
 pub use find::{
-    Find, Here, Next, Shown, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room,
+    By, Find, Here, Next, Number, Shown, Variant, WorkerSource, find, most, most_per_s, not_begun, reasons,
+    with_some_room,
 };
 pub use interrupt::Interrupt;
 pub use judge::{find_command, judge, judge_step, rejudge};
-pub use listeners::{listeners, queues};
-pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
+pub use observe::{listeners, queues, settle};
+pub use prepare::{Prepared, Refusal, check_tls, choose_io, fitting, need, prepare, prepare_part};
 pub use record::Record;
-pub use refusal::Refusal;
 pub use schedule::{Order, Paced, Progress, Schedule};
 pub use workers::{Ground, Threads, Update, Workers, stop};
 
@@ -62,17 +49,9 @@ pub fn run_on<W: Workers>(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Summary {
-    let observer = observe::Observer::start(plan, root);
+    let observer = Observer::start(plan, root);
     let ground = begin(workers);
-    let record = conduct::conduct(
-        plan,
-        observer,
-        workers,
-        &ground,
-        sinks,
-        interrupt,
-        ((None, &mut |_, _| false), Asking::All),
-    );
+    let record = conduct(plan, observer, workers, &ground, sinks, interrupt, None);
     end(plan, &record, &[], sinks)
 }
 
@@ -127,19 +106,11 @@ pub fn run(
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
     prepared.print_notices(say);
-    pace::notice(plan).iter().for_each(|notice| say(notice));
-    let observer = observe::Observer::start(plan, root);
+    prepare::notice_long(plan).iter().for_each(|notice| say(notice));
+    let observer = Observer::start(plan, root);
     let mut workers = Threads::start(plan, &prepared)?;
     let ground = workers.ground();
-    let record = conduct::conduct(
-        plan,
-        observer,
-        &mut workers,
-        &ground,
-        sinks,
-        interrupt,
-        ((None, &mut |_, _| false), Asking::All),
-    );
+    let record = conduct(plan, observer, &mut workers, &ground, sinks, interrupt, None);
     workers.join();
     Ok(end(plan, &record, calibrations, sinks))
 }

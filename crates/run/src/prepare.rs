@@ -1,6 +1,10 @@
 //! Checks before the first dial whether this machine can carry out the plan: source addresses and ports, open files, memory, the I/O
 //! backend. The result is either a [`Prepared`] run or a [`Refusal`] with fixes.
 
+mod backend;
+pub(crate) mod devices;
+mod refusal;
+
 use std::{
     collections::{HashMap, HashSet},
     net::SocketAddr,
@@ -9,18 +13,17 @@ use std::{
 use engine::Memory;
 use host::{Finding, Layers, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
+use observe::{listeners, listeners_at};
 use plan::{
-    Dials, IoChoice, Network, Part, Plan, Population, PortFacts, Ports, Ramp, Role, Route, SourcePool,
-    Sources, Target, TupleShare, capacity, usable_ports,
+    Activity, Dials, IoChoice, Network, Part, Plan, Population, PortFacts, Ports, Ramp, Role, Route,
+    SourcePool, Sources, Target, TupleShare, capacity, usable_ports,
 };
-use units::{Nanos, Rate};
+use units::{Count, Nanos, Rate};
 
-use crate::{
-    backend::{Shards, choose_io, shards},
-    devices,
-    listeners::{listeners, listeners_at},
-    refusal::Refusal,
-};
+pub use backend::choose_io;
+pub(crate) use backend::{Shards, shards};
+pub use refusal::Refusal;
+pub(crate) use refusal::refused_here;
 
 /// Local 4-tuples requested beyond what is needed, so that tuples in use can be skipped.
 const SPARE_TUPLES: u64 = 1000;
@@ -35,6 +38,9 @@ const CONNECT_TIME: Nanos = Nanos::from_millis(100);
 
 /// Assumed time for accepting a connection, and for each response, to estimate the number of simultaneous connections.
 const RESPONSE_TIME: Nanos = Nanos::from_millis(100);
+
+/// Minimum duration of a run with a fixed number of messages for a notice to be printed.
+const LONG: Nanos = Nanos::from_secs(10);
 
 /// What a run needs of this machine, checked and available.
 #[derive(Debug)]
@@ -126,13 +132,32 @@ pub fn prepare_part(plan: &Plan, pairs: u64, root: &Root) -> Result<Prepared, Re
 ///
 /// # Errors
 /// The first unusable setting, with its flag and the reason.
-pub fn check_tls(plan: &Plan, parts: &[Part]) -> Result<(), String> {
+pub fn check_tls(plan: &Plan, parts: &[Part]) -> Result<(), Refusal> {
     for part in parts {
         if let Some(tls) = engine::secured(plan.population(part.role)) {
             tls.check().map_err(|(flag, why)| format!("{flag}: {why}"))?;
         }
     }
     Ok(())
+}
+
+/// The notice that a run with a fixed number of messages will take long because of their interval: 100 messages on 10 connections take
+/// ten intervals.
+pub(crate) fn notice_long(plan: &Plan) -> Option<String> {
+    let [only] = &plan.populations[..] else { return None };
+    let Activity::Ping { every, .. } = &only.activity else { return None };
+    let (all, connections) = (only.requests?, u64::from(only.load.connections()).max(1));
+    // The first message of each connection comes after a random part of the interval.
+    let rounds = all.div_ceil(connections).saturating_sub(1);
+    let least = Nanos(every.0.saturating_mul(rounds));
+    let ends_before = plan.hold().is_some_and(|hold| hold <= least);
+    if only.load.rate().is_some() || least < LONG || ends_before {
+        return None;
+    }
+    let [messages, on] = [Count(all).of("message"), Count(connections).of("connection")];
+    Some(format!(
+        "{messages} on {on}, {every} apart, take at least {least}; use a shorter --ping, or more connections"
+    ))
 }
 
 /// The number of the plan's connections that this machine can hold.
@@ -322,7 +347,7 @@ fn further(plan: &Plan, pool: &SourcePool) -> Option<SourcePool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Environment, Flags};
+    use plan::{Environment, Flags, flag};
 
     fn plan(flags: &[(&str, &str)]) -> Plan {
         let defaults = [("target", "http://127.0.0.1:1/"), ("duration", "1s")];
@@ -379,5 +404,25 @@ mod tests {
         // Connections reserved for slow responses, or for the probe, are not dialled at once.
         check(&[("arrive", "50/s"), ("total", "100")], 6);
         check(&[("connections", "20"), ("probe", "50/s")], 20);
+    }
+
+    #[test]
+    fn a_long_run_of_a_number_is_announced() {
+        let check = |target: &str, flags: &[(&'static flag::Flag, &str)], expected: Option<&str>| {
+            let flags =
+                flags.iter().fold(Flags::new(target), |flags, (flag, value)| flags.with(flag, *value));
+            let resolve = |_: &str| Err("no names here".to_owned());
+            let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+            let plan = plan::from_flags(&flags, &environment).expect("it is right");
+            assert_eq!(notice_long(&plan).as_deref(), expected, "{target} {flags:?}");
+        };
+        let ws = "ws://127.0.0.1:81/";
+        let [n, c] = [(&flag::REQUESTS, "100"), (&flag::CONNECTIONS, "10")];
+        let said = "100 messages on 10 connections, 30s apart, take at least 4m30s; use a shorter --ping, or more connections";
+        check(ws, &[n, c], Some(said));
+        check(ws, &[n, c, (&flag::PING, "1s")], None);
+        check(ws, &[n, (&flag::CONNECTIONS, "100")], None);
+        check(ws, &[c], None);
+        check("http://127.0.0.1:81/", &[n, c], None);
     }
 }

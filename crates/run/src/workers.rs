@@ -5,11 +5,12 @@ mod threads;
 
 use std::sync::Arc;
 
+use observe::Sources;
 use plan::Role;
 use samples::{AgentSummary, AgentTicks, Tick};
 use units::Nanos;
 
-use crate::{both_sides::Sources, schedule::Order};
+use crate::schedule::Order;
 
 pub use threads::Threads;
 

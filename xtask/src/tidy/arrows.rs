@@ -21,7 +21,9 @@ const CRATES: &[(&str, &[&str])] = &[
     ("record", &["plan", "samples", "stats", "units"]),
     ("judge", &["plan", "record", "samples", "stats", "units"]),
     ("host", &["judge", "plan", "samples", "units"]),
-    ("run", &["engine", "net", "host", "judge", "plan", "record", "samples", "search", "stats", "units"]),
+    // What is seen of a run from outside; it does not know who leads it.
+    ("observe", &["host", "net", "plan", "record", "samples", "stats", "units"]),
+    ("run", &["engine", "net", "host", "judge", "observe", "plan", "record", "samples", "search", "units"]),
     // A whole run in virtual time, for tests.
     ("stage", &["engine", "net", "plan", "run", "samples", "serve", "tls", "units", "wire"]),
     ("store", &["samples", "stats", "units"]),

@@ -67,7 +67,7 @@ impl<'a> Local<'a> {
     fn add(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
         let Checked { prepared, parts, rows, own, held } = self.next.take().ok_or("it checked no part")?;
         let plan = rows.fill(self.plan.as_ref().ok_or("it accepted no plan")?, values)?;
-        run::check_tls(&plan, &parts)?;
+        run::check_tls(&plan, &parts).map_err(|why| why.to_string())?;
         let (ready, workers) = share::workers(&plan, &parts);
         let shards = parts.len() as u32;
         let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;

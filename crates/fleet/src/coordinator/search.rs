@@ -46,7 +46,7 @@ impl Agents {
 /// The job of a step. If a number of the scenario or of a flag is searched, agents get the scenario and flags of the step.
 fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, String> {
     let mut job = Job { step: Some(load), ..job.clone() };
-    if let Some(variant) = load.0.variant(load.1).transpose()? {
+    if let Some(variant) = load.0.variant(load.1).transpose().map_err(|why| why.to_string())? {
         job.scenario = variant.text.or(job.scenario);
         variant.flag.into_iter().for_each(|flag| set_flag(&mut job.flags, flag));
     }

@@ -266,7 +266,7 @@ impl Conductor<'_> {
         self.note_shown(until.0 / LINE.0);
         let mut line = std::mem::replace(&mut self.probe, Tick::starting(until));
         let mut populations = Vec::with_capacity(self.record.populations.len());
-        for nth in 0..self.record.populations.len() as u16 {
+        for nth in self.populations() {
             let mut own = self.record.populations[usize::from(nth)].end_line(until);
             // The tick of a suspended worker began long before, but its counts belong to this line.
             own.from = from;

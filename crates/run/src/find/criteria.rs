@@ -1,6 +1,8 @@
 //! The criteria by which a step of a search passes or fails, apart from the verdict of its run: the load must be reached, and the probe
-//! must not be much slower than at the baseline, unless the user gives thresholds.
+//! must not be much slower than at the baseline, unless the user gives thresholds. A step that cannot pass any more is detected early
+//! ([`Prospects`]), so that the search need not wait for its end.
 
+use plan::Plan;
 use samples::{
     Baseline, Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict,
 };
@@ -8,6 +10,7 @@ use search::SeenLimit;
 use units::{Count, Nanos};
 
 use super::By;
+use crate::conductor::Conductor;
 
 /// A probe fails a step if its p99 exceeds the baseline by this factor and by this many µs.
 const PROBE_TIMES: f64 = 5.0;
@@ -22,6 +25,14 @@ const CLOSES_TIMES: f64 = 2.0;
 const CLOSES_MORE: f64 = 0.005;
 /// Minimum fraction of a load that must be closed to show that the target closes all connections.
 const MANY: f64 = 0.5;
+/// Minimum time without progress after which a target counts as stuck, and the same as a multiple of the unloaded latency (`RESPONSES`).
+const PATIENCE: Nanos = Nanos::from_secs(2);
+const RESPONSES: u64 = 4;
+/// A step has failed if more than this fraction of its connections has failed, and more than `FAILED_SOME` in number.
+const FAILED_SHARE: f64 = 0.05;
+const FAILED_SOME: u64 = 10;
+/// Extra time before the step ends, so that samples (one per second) show the cause.
+const SAMPLES: Nanos = Nanos::from_millis(1_500);
 /// Why no number of connections can be held, and the fix.
 pub(super) const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
 Keep-Alive timeout), so none can be held";
@@ -283,6 +294,43 @@ pub(super) fn slow_probe(by: By, s: &Summary, baseline: Option<Baseline>) -> Opt
 /// The statistics of probes at full load, if some had no response.
 fn unanswered_probes(s: &Summary) -> Option<&Censored> {
     s.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref())
+}
+
+/// The prospects of a step that opens connections.
+pub(super) struct Prospects {
+    /// Connections to be opened; `None` if the load is a request rate.
+    connections: Option<u64>,
+    patience: Nanos,
+    /// Connections and first responses so far, and the time of the last progress.
+    progress: (u64, Nanos),
+    /// When the prospects became bad.
+    since: Option<Nanos>,
+}
+
+impl Prospects {
+    /// `unloaded`: the median latency without load; if unknown, the step never counts as stuck.
+    pub(super) fn of(by: By, plan: &Plan, unloaded: Option<Nanos>) -> Prospects {
+        let patience = unloaded.map_or(Nanos::NEVER, |time| PATIENCE.max(Nanos(RESPONSES * time.0)));
+        let all = (0..plan.populations.len() as u16).map(|nth| plan.connections(nth));
+        let connections = (by != By::Rate).then(|| all.sum());
+        Prospects { connections, patience, progress: (0, Nanos::ZERO), since: None }
+    }
+
+    /// Whether the prospects are bad, and have been for long enough to see the cause.
+    pub(super) fn are_bad(&mut self, conductor: &Conductor, now: Nanos) -> bool {
+        let Some(connections) = self.connections else { return false };
+        let came = conductor.sum(|tick| tick.counts.opened + tick.served);
+        if came != self.progress.0 || self.progress.1 == Nanos::ZERO || conductor.is_holding() {
+            self.progress = (came, now);
+        }
+        let failed = conductor.sum(|tick| tick.counts.failed + tick.counts.given_up + tick.counts.dropped);
+        let is_failing = failed as f64 > FAILED_SHARE * connections as f64 && failed > FAILED_SOME;
+        let is_stuck = now.since(self.progress.1) >= self.patience;
+        if is_failing || is_stuck {
+            self.since.get_or_insert(now);
+        }
+        self.since.is_some_and(|since| now >= since + SAMPLES)
+    }
 }
 
 #[cfg(test)]

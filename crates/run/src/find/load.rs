@@ -1,9 +1,18 @@
-//! The plan of a step: the user's plan with another load. Also checks which plans can be searched.
+//! The plan of a step: the user's plan with another load, and, if the server closes idle connections, with shorter pauses. Also checks
+//! which plans can be searched.
 
-use plan::{Activity, Hold, Plan, Population, Ramp, Share, Stage};
+use judge::longest_pause;
+use plan::{Activity, Hold, Plan, Population, Ramp, Share, Stage, Think};
+use record::Record;
+use samples::IdleTimeout;
 use units::{Count, Nanos, Rate};
 
 use super::By;
+use crate::Refusal;
+
+/// Shortest and longest pause, as fractions of the idle timeout.
+const SHORTEST: f64 = 0.3;
+const LONGEST: f64 = 0.6;
 
 impl By {
     /// The plan with this load, held for `dwell`. Several populations share it in the proportions of the user's plan.
@@ -46,7 +55,7 @@ impl By {
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn check(self, plan: &Plan) -> Result<(), String> {
+    pub fn check(self, plan: &Plan) -> Result<(), Refusal> {
         if let Some(Err(why)) = self.variant(self.first()) {
             return Err(why);
         }
@@ -68,7 +77,7 @@ impl By {
             }
             _ => return Ok(()),
         };
-        Err(format!("{why}: {:?}", self.name()))
+        Err(format!("{why}: {:?}", self.name()).into())
     }
 
     /// The smallest possible load: each population takes part, and a rate includes the probe's requests.
@@ -95,7 +104,7 @@ impl By {
     ///
     /// # Errors
     /// All its loads are larger; contains the smallest one. Or there is no valid plan with `most`.
-    pub fn check_most(self, plan: &Plan, most: u64) -> Result<(), String> {
+    pub fn check_most(self, plan: &Plan, most: u64) -> Result<(), Refusal> {
         if let Some(Err(why)) = self.variant(most) {
             return Err(why);
         }
@@ -107,7 +116,7 @@ impl By {
                 format!("each load includes the probe's {n} requests/s; use a larger one, or a lower --probe")
             }
         };
-        Err(format!("must be at least {}, because {why}: {most}", Count(least)))
+        Err(format!("must be at least {}, because {why}: {most}", Count(least)).into())
     }
 
     /// The probe's part of a load, in requests per second.
@@ -140,6 +149,27 @@ fn dealt(n: u64, weights: &[f64]) -> Vec<u32> {
     weights.iter().map(share).collect()
 }
 
+/// The time after which the server closes idle connections, as announced (`Keep-Alive: timeout`) or as observed in this step, whichever
+/// is shorter. `None` if unknown.
+pub(super) fn idle_timeout(record: &Record) -> Option<Nanos> {
+    let announced = Some(Nanos::from_secs(record.totals.keep_alive_s)).filter(|time| *time > Nanos::ZERO);
+    announced.into_iter().chain(judge::idle_timeout(record)).min()
+}
+
+/// The plan with pauses shorter than the idle timeout; `None` if they already are.
+pub(super) fn outlasted(plan: &Plan, timeout: Nanos) -> Option<(Plan, IdleTimeout)> {
+    if plan.populations.iter().all(|population| longest_pause(population) < timeout) {
+        return None;
+    }
+    // Rounded down to tenths of a second.
+    let part = |share: f64| Nanos((timeout.0 as f64 * share) as u64 / 100_000_000 * 100_000_000);
+    let think = Think { min: part(SHORTEST), max: part(LONGEST) };
+    let mut plan = plan.clone();
+    plan.populations.iter_mut().for_each(|population| population.set_think(think));
+    let think_s = [think.min, think.max].map(Nanos::secs_f64);
+    Some((plan, IdleTimeout { timeout_s: timeout.secs_f64(), think_s }))
+}
+
 #[cfg(test)]
 mod tests {
     use plan::{Environment, Flags, flag};
@@ -156,7 +186,7 @@ mod tests {
     fn a_number_of_the_scenario_makes_a_run_of_its_own() {
         let base = Plan { seed: 7, ..plan_of(Flags::new("http://127.0.0.1:1/")) };
         let by = By::number("threads", (3, ""), |load| match load {
-            9.. => Err("too many".to_owned()),
+            9.. => Err("too many".to_owned().into()),
             _ => Ok(crate::Variant {
                 plan: Plan { threads: load as u32, ..plan_of(Flags::new("http://127.0.0.1:1/")) },
                 text: Some(format!("threads = {load}")),
@@ -167,10 +197,10 @@ mod tests {
         let hold: Vec<Hold> = plan.stages.iter().map(|stage| stage.hold).collect();
         assert_eq!((plan.threads, plan.seed, hold), (5, 7, vec![Hold::For(Nanos::from_secs(2))]));
         assert_eq!((by.name(), by.unit(), by.least(&base), by.first()), ("threads", "threads", 1, 3));
-        let unit = By::number("chat.rate", (400, "/s"), |_| Err(String::new())).unit();
+        let unit = By::number("chat.rate", (400, "/s"), |_| Err(String::new().into())).unit();
         assert_eq!(unit, "/s (chat.rate)");
         let most = |n| by.check_most(&base, n).map_err(|why| why.clone());
-        assert_eq!((most(8), most(9)), (Ok(()), Err("too many".to_owned())));
+        assert_eq!((most(8), most(9)), (Ok(()), Err("too many".to_owned().into())));
         // Whatever the figures, the run judges itself.
         let s = samples::Summary { verdict: samples::Verdict::Pass, ..Default::default() };
         assert_eq!(super::super::reasons(by, 5, &s, None), Vec::<String>::new());
@@ -186,7 +216,7 @@ mod tests {
         let by = |value: u64, least: u64| {
             let variant = crate::Variant { plan: base.clone(), text: None, flag: None };
             By::number("threads", (value, ""), move |load| match load {
-                load if load < least => Err(format!("at least {least}")),
+                load if load < least => Err(format!("at least {least}").into()),
                 _ => Ok(variant.clone()),
             })
         };
@@ -194,14 +224,14 @@ mod tests {
             let by = by(value, least);
             assert_eq!((by.check(&base), by.least(&base)), (Ok(()), least), "{value}");
         }
-        assert_eq!(by(3, 4).check(&base), Err("at least 4".to_owned()));
+        assert_eq!(by(3, 4).check(&base), Err("at least 4".to_owned().into()));
     }
 
     #[test]
     fn a_load_by_rate_has_the_probes_requests() {
         let plan = plan_of(Flags::new("http://127.0.0.1:1/").with(&flag::PROBE, "20/s"));
         assert_eq!(
-            By::Rate.check_most(&plan, 20).expect_err("all of it is the probe's"),
+            By::Rate.check_most(&plan, 20).expect_err("all of it is the probe's").to_string(),
             "must be at least 21, because each load includes the probe's 20 requests/s; use a larger one, or a lower --probe: 20"
         );
         assert_eq!(By::Rate.check_most(&plan, 21), Ok(()));
@@ -239,7 +269,7 @@ mod tests {
         let one = plan_of(Flags::new("http://127.0.0.1:1/"));
         let two = Plan { populations: [&one.populations[..], &one.populations[..]].concat(), ..one.clone() };
         assert_eq!([&one, &two].map(|plan| By::Connections.least(plan)), [1, 2]);
-        assert!(By::Burst.check_most(&two, 1).is_err_and(|why| why.contains("at least 2")));
+        assert!(By::Burst.check_most(&two, 1).is_err_and(|why| why.to_string().contains("at least 2")));
     }
 
     #[test]
@@ -272,5 +302,24 @@ mod tests {
         ] {
             assert_eq!(dealt(n, weights), expected, "{n} {weights:?}");
         }
+    }
+
+    /// The server announces a timeout; 50 connections were closed after 3 s of silence, while others were open for longer.
+    #[test]
+    fn a_pause_that_others_survived_is_no_idle_timeout() {
+        let check = |announced_s: u64, survived_s: u64, expected_s: Option<u64>| {
+            let mut r = record::fixture::record();
+            (0..50).for_each(|_| r.totals.silence.record(Nanos::from_secs(3)));
+            r.totals.keep_alive_s = announced_s;
+            r.totals.longest_silence = Nanos::from_secs(survived_s);
+            let seen = idle_timeout(&r).map(|time| time.secs_f64().round() as u64);
+            assert_eq!(seen, expected_s, "{announced_s} {survived_s}");
+        };
+        check(0, 0, Some(3));
+        check(0, 2, Some(3));
+        check(0, 9, None);
+        // An announced timeout applies in any case.
+        check(5, 9, Some(5));
+        check(2, 0, Some(2));
     }
 }

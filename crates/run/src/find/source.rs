@@ -7,8 +7,7 @@ use units::Nanos;
 
 use super::{By, Find, steps::with_some_room};
 use crate::{
-    Refusal, fitting, prepare,
-    refusal::refused_here,
+    prepare::{Refusal, fitting, prepare, refused_here},
     workers::{Ground, Threads, Workers},
 };
 

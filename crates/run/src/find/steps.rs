@@ -9,16 +9,19 @@ use plan::{Plan, Ramp};
 use samples::{AgentState, FAILED, IdleTimeout, Limit, Summary, Verdict};
 use units::{Failure, Nanos, Rate, failpoint};
 
-use super::{By, Find, WorkerSource, idle, prospects::Prospects};
+use super::{
+    By, Find, WorkerSource,
+    criteria::Prospects,
+    load::{idle_timeout, outlasted},
+};
 use crate::{
     Interrupt, Refusal,
-    both_sides::MAX_COUNTED,
-    conduct::{Asking, Early, conduct},
+    conduct::{Early, conduct, conduct_on},
     conductor::Conductor,
-    load_steps::LoadSteps,
-    observe::Observer,
+    workers::{Ground, Workers, stop, stop_within},
 };
-use record::Record;
+use observe::{MAX_COUNTED, Observer};
+use record::{Record, losses::Losses};
 
 /// Pause between two steps, and extra time per closed connection: ten times what `throng serve` takes to close one.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -52,28 +55,29 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     root: &'a Root,
     interrupt: &'a Interrupt,
     say: &'a mut dyn FnMut(&str),
-    /// The largest possible load, and (`refused`) what limits it.
-    pub(super) most: u64,
-    refused: Option<Limit>,
-    load_steps: Option<LoadSteps<S::Workers>>,
-    /// The load of the last step.
-    load: u64,
-    /// Why pauses were shortened; `None` if they were not.
-    pub(super) idle: Option<IdleTimeout>,
-    /// The server's idle timeout, as shown by the last step.
-    idle_timeout: Option<Nanos>,
-    /// The longest time for which an idle connection stayed open.
-    survived: Nanos,
+    pub(super) begun: Begun<S::Workers>,
     /// Connections at the target's ports before the search.
     before: u64,
+    /// The load of the last step, and its dials without an outcome at its end.
+    load: u64,
+    undecided: u64,
+    /// The server's idle timeout as shown by the last step, and the longest time for which an idle connection stayed open.
+    idle_timeout: Option<Nanos>,
+    survived: Nanos,
+    pub(super) so_far: SoFar,
+}
+
+/// What has been seen so far, and is decided for the next step.
+#[derive(Default)]
+pub(super) struct SoFar {
+    /// Why pauses were shortened; `None` if they were not.
+    pub(super) idle: Option<IdleTimeout>,
     /// The lost agent, or throng's failure: the remaining workers cannot hold the load, so further steps would show nothing about the
     /// target.
     pub(super) lost: Option<String>,
     /// Whether the target has passed a smaller load, and the lowest median latency among those that passed.
     pub(super) has_passed: bool,
     pub(super) unloaded: Option<Nanos>,
-    /// Dials of the last step without an outcome at its end.
-    undecided: u64,
     /// Limits the dial rate, so that the target can do other work besides accepting.
     pub(super) is_gentle: bool,
 }
@@ -92,30 +96,20 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         interrupt: &'a Interrupt,
         say: &'a mut dyn FnMut(&str),
     ) -> Result<Steps<'a, S>, Refusal> {
-        let Begun { most, refused, load_steps } = begin(source, &find, least, plan, say)?;
-        let before = standing(plan);
-        let (lost, has_passed, unloaded) = (None, false, None);
-        let (load, idle, idle_timeout, survived) = (0, None, None, Nanos::ZERO);
         Ok(Steps {
+            begun: begin(source, &find, least, plan, say)?,
+            before: standing(plan),
             source,
             find,
             plan: plan.clone(),
             root,
             interrupt,
             say,
-            most,
-            refused,
-            load_steps,
-            load,
-            idle,
-            idle_timeout,
-            survived,
-            before,
-            lost,
-            has_passed,
-            unloaded,
+            load: 0,
             undecided: 0,
-            is_gentle: false,
+            idle_timeout: None,
+            survived: Nanos::ZERO,
+            so_far: SoFar::default(),
         })
     }
 
@@ -125,11 +119,11 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// This machine cannot carry out the step.
     pub(super) fn step(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         let summary = self.once(load, dwell)?;
-        if summary.verdict != Verdict::Invalid || self.lost.is_some() {
+        if summary.verdict != Verdict::Invalid || self.so_far.lost.is_some() {
             return Ok(summary);
         }
         self.settle(load);
-        if self.lost.is_some() {
+        if self.so_far.lost.is_some() {
             return Ok(summary);
         }
         self.once(load, dwell)
@@ -138,33 +132,26 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         failpoint("find");
         if let Some(Err(why)) = self.find.by.variant(load) {
-            return Err(Refusal::Failed(why));
+            return Err(why);
         }
         let mut plan = self.find.by.plan(&self.plan, load, dwell);
-        if self.is_gentle && plan.stages[0].ramp == Ramp::Adaptive {
+        if self.so_far.is_gentle && plan.stages[0].ramp == Ramp::Adaptive {
             plan.stages[0].ramp = gentle(load);
         }
         self.load = load;
-        let mut prospects = Prospects::of(self.find.by, &plan, self.unloaded);
+        let mut prospects = Prospects::of(self.find.by, &plan, self.so_far.unloaded);
         let is_enough = &mut |conductor: &Conductor, now| prospects.are_bad(conductor, now);
-        let patience = self.unloaded.filter(|_| self.source.is_here());
+        let patience = self.so_far.unloaded.filter(|_| self.source.is_here());
         let patience = patience.map(|time| RESPONDS.max(Nanos(SLOWER * time.0)).min(plan.longest_timeout()));
         let early: Early<'_> = (patience, is_enough);
-        let mut record = match &mut self.load_steps {
+        let mut record = match &mut self.begun.load_steps {
             Some(load_steps) => load_steps.go_to(&plan, self.root, self.interrupt, early),
             None => {
                 let load = (self.find.by, load, dwell);
                 let (mut workers, ground) = self.source.workers(load, &self.plan, self.say)?;
                 let observer = Observer::start(&plan, self.root);
-                let record = conduct(
-                    &plan,
-                    observer,
-                    &mut workers,
-                    &ground,
-                    &mut [],
-                    self.interrupt,
-                    (early, Asking::Tls),
-                );
+                let record =
+                    conduct(&plan, observer, &mut workers, &ground, &mut [], self.interrupt, Some(early));
                 self.source.end(workers);
                 record
             }
@@ -175,27 +162,33 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         // A connection that stayed open while idle for longer, in an earlier step, counts as well.
         self.survived = self.survived.max(record.totals.longest_silence);
         record.totals.longest_silence = self.survived;
-        self.idle_timeout = idle::timeout(&record);
-        if self.lost.is_some() {
+        self.idle_timeout = idle_timeout(&record);
+        if self.so_far.lost.is_some() {
             // The step is not judged. If all workers are lost, it has no end.
             return Ok(Summary::default());
         }
-        Ok(judge::judge_step(&plan, &record, self.find.by.judged(), self.has_passed, self.unloaded))
+        Ok(judge::judge_step(
+            &plan,
+            &record,
+            self.find.by.judged(),
+            self.so_far.has_passed,
+            self.so_far.unloaded,
+        ))
     }
 
     /// Notes a lost agent. Only the step in which it is lost sees the loss; later ones would wait for the agent.
     fn note_lost(&mut self, record: &Record) {
         self.note_failure();
         let lost = record.agents.iter().find(|agent| agent.state == AgentState::Lost);
-        if let Some(agent) = lost.filter(|_| self.lost.is_none()) {
-            self.lost = Some(format!("agent {} was lost", agent.id));
+        if let Some(agent) = lost.filter(|_| self.so_far.lost.is_none()) {
+            self.so_far.lost = Some(format!("agent {} was lost", agent.id));
         }
     }
 
     /// Notes a failure of throng, which ends the search too.
     pub(super) fn note_failure(&mut self) {
         if let Some(failure) = Failure::first() {
-            self.lost.get_or_insert_with(|| format!("{FAILED}: {failure}"));
+            self.so_far.lost.get_or_insert_with(|| format!("{FAILED}: {failure}"));
         }
     }
 
@@ -206,19 +199,19 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// No workers are available.
     pub(super) fn thinks_less(&mut self) -> Result<bool, Refusal> {
         let timeout = self.idle_timeout.filter(|_| self.find.may_think_less);
-        let Some((plan, idle)) = timeout.and_then(|time| idle::outlasted(&self.plan, time)) else {
+        let Some((plan, idle)) = timeout.and_then(|time| outlasted(&self.plan, time)) else {
             return Ok(false);
         };
         let [least, most] = idle.think_s;
         self.source.set_think(&format!("{least}s..{most}s"));
         (self.say)(&idle.to_string());
-        (self.plan, self.idle) = (plan, Some(idle));
-        if let Some(load_steps) = self.load_steps.take() {
+        (self.plan, self.so_far.idle) = (plan, Some(idle));
+        if let Some(load_steps) = self.begun.load_steps.take() {
             let is_here = self.source.is_here();
-            self.source.end(if is_here { load_steps.end_within(ENDS_WITHIN) } else { load_steps.end() });
-            let find = Find { most: self.most, ..self.find };
-            let begun = begin(self.source, &find, 1, &self.plan, self.say)?;
-            (self.most, self.load_steps) = (begun.most, begun.load_steps);
+            self.source.end(load_steps.end(is_here));
+            let find = Find { most: self.begun.most, ..self.find };
+            let refused = self.begun.refused.take();
+            self.begun = Begun { refused, ..begin(self.source, &find, 1, &self.plan, self.say)? };
         }
         Ok(true)
     }
@@ -229,7 +222,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         let load = self.load;
         // Outstanding dials would take the places of the closed connections.
         let stays = if self.undecided > MANY { stays.min(load / 5) } else { stays.min(load) };
-        let gone = if self.load_steps.is_some() { load - stays } else { load };
+        let gone = if self.begun.load_steps.is_some() { load - stays } else { load };
         if gone == 0 || self.interrupt.is_set() {
             return;
         }
@@ -241,14 +234,14 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         if self.find.by == By::Rate {
             return;
         }
-        let allowed = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
+        let allowed = if self.begun.load_steps.is_some() { stays + OF_PROBES } else { 0 };
         let is_large = load > MAX_COUNTED && !matches!(self.find.by, By::Number(_));
         // On agents, each wait takes as long as a short step.
         let is_here = self.source.is_here();
         let waits = if is_here { LOOKS * MAX_WAITS } else { MAX_WAITS / 4 };
         let (mut fewest, mut looks) = (u64::MAX, 0);
         for _ in 0..waits {
-            if is_large || self.lost.is_some() || self.interrupt.is_set() {
+            if is_large || self.so_far.lost.is_some() || self.interrupt.is_set() {
                 return;
             }
             let standing = standing(&self.plan);
@@ -268,7 +261,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     /// Holds this load for `time`, whether it is reached or not. Only waits if each step starts with new workers.
     fn stay_at(&mut self, load: u64, time: Duration) {
-        let Some(load_steps) = &mut self.load_steps else { return std::thread::sleep(time) };
+        let Some(load_steps) = &mut self.begun.load_steps else { return std::thread::sleep(time) };
         let time = Nanos(time.as_nanos() as u64);
         let plan = self.find.by.plan(&self.plan, load, time);
         self.load = load;
@@ -297,12 +290,10 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     /// Ends the load. Returns the requested load and the limit that prevents it, if this machine cannot reach it.
     pub(super) fn end(self) -> Option<(u64, Limit)> {
-        if let Some(load_steps) = self.load_steps {
-            let is_early = self.lost.is_some() || self.interrupt.is_set();
-            let workers = if is_early { load_steps.end_within(ENDS_WITHIN) } else { load_steps.end() };
-            self.source.end(workers);
+        if let Some(load_steps) = self.begun.load_steps {
+            self.source.end(load_steps.end(self.so_far.lost.is_some() || self.interrupt.is_set()));
         }
-        self.refused.map(|limit| (self.find.most, limit))
+        self.begun.refused.map(|limit| (self.find.most, limit))
     }
 }
 
@@ -310,9 +301,9 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 const ATTEMPTS: u32 = 3;
 
 /// What the steps of a search share.
-struct Begun<W> {
+pub(super) struct Begun<W> {
     /// The largest possible load, and (`refused`) what limits it.
-    most: u64,
+    pub(super) most: u64,
     refused: Option<Limit>,
     /// Workers for the largest load, if they are kept for the whole search.
     load_steps: Option<LoadSteps<W>>,
@@ -367,6 +358,52 @@ pub fn with_some_room(plan: &Plan, fits: u64) -> u64 {
 /// Connections to the target's ports whose other end is on this machine.
 fn standing(plan: &Plan) -> u64 {
     plan.ports().into_iter().filter_map(|port| net::established_at(port).ok()).sum()
+}
+
+/// Workers that hold a load, and wait for the next one.
+struct LoadSteps<W> {
+    workers: W,
+    ground: Ground,
+    /// Connections of each population, as last ordered.
+    held: Vec<u32>,
+    /// Held connections that closed as announced and are to be redialled, by population.
+    to_redial: Vec<i64>,
+    losses: Losses,
+    /// Connections open at the end of the last step.
+    open: u64,
+}
+
+impl<W: Workers> LoadSteps<W> {
+    /// Uses workers with room for the load of `plan`, the largest one. Nothing is dialled yet.
+    fn on(workers: W, ground: Ground, plan: &Plan) -> LoadSteps<W> {
+        let held = vec![0; plan.populations.len()];
+        let to_redial = vec![0; held.len()];
+        LoadSteps { workers, ground, held, to_redial, losses: Losses::default(), open: 0 }
+    }
+
+    /// Moves up or down to the load of `plan`, and runs its stages to the end or to an [`Early`] one. Returns the record.
+    fn go_to(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt, early: Early<'_>) -> Record {
+        let losses = std::mem::take(&mut self.losses).forget();
+        let before = (&*self.held, &*self.to_redial, losses);
+        let mut record = conduct_on(plan, root, &mut self.workers, &self.ground, before, interrupt, early);
+        self.to_redial = record.populations.iter().map(|measured| measured.to_redial() as i64).collect();
+        // These were open simultaneously at the beginning. Shards report one after the other, when some may already be lost.
+        record.peak = record.peak.max(self.open);
+        self.open = record.populations.iter().map(|measured| measured.held).sum();
+        let connections = plan.populations.iter().map(|population| population.load.connections());
+        self.held = connections.collect();
+        self.losses = record.losses.clone();
+        record
+    }
+
+    /// Ends the load, and returns the workers; `is_early`: without waiting for them longer than [`ENDS_WITHIN`].
+    fn end(mut self, is_early: bool) -> W {
+        match is_early {
+            true => stop_within(&mut self.workers, ENDS_WITHIN),
+            false => stop(&mut self.workers, |_| {}),
+        }
+        self.workers
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use samples::{Certainty, Gauge, Kind, Stage};
 
-use super::{criteria::HOLD_SOME, *};
+use super::{by::TOLERANCE, criteria::HOLD_SOME, *};
 use record::fixture::{fault, plan};
+use search::Range;
 
 fn limit(cause: Cause, at_connections: u64) -> Limit {
     let fix = cause.name().to_owned();
@@ -365,4 +366,48 @@ fn a_limit_that_is_not_seen_is_in_doubt_while_it_is_narrowed() {
     assert_eq!(is_in_doubt(&known), [false, true, true]);
     known.limit = Some((2_000, of(Cause::OpenFiles)));
     assert_eq!(is_in_doubt(&known), [false; 3]);
+}
+
+/// A search from 4 to 100 whose scenario refuses loads from `refused` on, at a target that sustains less than `capacity`.
+fn searched(refused: u64, capacity: u64) -> FindSummary {
+    let by = By::number("users", (4, ""), move |load| match load {
+        load if load >= refused => Err(format!("at most {}", refused - 1).into()),
+        _ => Ok(Variant { plan: plan(&[]), text: None, flag: None }),
+    });
+    let search = Search::new(Range { least: 1, most: 100 }, 0.02).climbing_from(4, 2);
+    let mut known = Known::new(search, &plan(&[]));
+    while let Some(step) = known.propose(by) {
+        assert!(step.load < refused, "{step:?}");
+        let verdict = if step.load < capacity { Verdict::Pass } else { Verdict::Fail };
+        let reasons = vec!["slow".to_owned(); usize::from(verdict == Verdict::Fail)];
+        known.learn(by, step, Summary { verdict, reasons, ..Summary::default() }, &mut |_| {});
+    }
+    known.into_summary(by, &plan(&[]), None)
+}
+
+#[test]
+fn a_load_that_is_refused_bounds_the_search() {
+    let found = searched(20, 1_000);
+    assert_eq!((found.outcome, found.max, found.error), (FindOutcome::NotReached, 19, 0));
+    assert_eq!((found.exit_status(), found.ended.as_deref()), (0, Some("20 was refused: at most 19")));
+    assert!(found.curve.len() < 8, "a refused load is no step: {found:?}");
+}
+
+#[test]
+fn what_the_target_does_not_sustain_is_its_limit_whatever_is_refused() {
+    let found = searched(24, 20);
+    assert_eq!((found.outcome, found.ended.as_deref()), (FindOutcome::Found, None));
+    assert!(found.max.abs_diff(19) <= 1 && found.failed.is_some_and(|load| load < 24), "{found:?}");
+}
+
+#[test]
+fn a_baseline_that_is_refused_bounds_nothing() {
+    let by = By::number("users", (400, ""), |load| match load {
+        0..8 => Err("at least 8".to_owned().into()),
+        _ => Ok(Variant { plan: plan(&[]), text: None, flag: None }),
+    });
+    let search = Search::new(Range { least: 1, most: 800 }, 0.02).climbing_from(400, 2).with_baseline(4);
+    let mut known = Known::new(search, &plan(&[]));
+    assert_eq!(known.propose(by).map(|step| (step.load, step.purpose)), Some((400, Purpose::Climb)));
+    assert_eq!(known.refused, None);
 }

@@ -22,13 +22,15 @@ use net::{
         uring::{self, Uring},
     },
 };
+use observe::Sources;
 use plan::{Dials, Part, Plan, ProbeKind, Role, TupleShare};
 use samples::Tick;
 use units::{Clock, Failure, Nanos, failpoint};
 
 use super::{Ground, Update, Workers};
 use crate::{
-    backend::Shards, both_sides::Sources, devices, prepare::Prepared, refusal::Refusal, schedule::Order,
+    prepare::{Prepared, Refusal, Shards, devices},
+    schedule::Order,
 };
 
 /// Maximum time until a shard applies an order: it checks for orders at least every 100 ms.
@@ -40,28 +42,33 @@ const CLOSES_WITHIN: Duration = Duration::from_secs(1);
 /// Shards that are set up, and run once they have [begun](Threads::begin).
 pub struct Threads {
     clock: Clock,
-    /// Sends each waiting thread the time of its start.
-    starters: Vec<Sender<Nanos>>,
     /// When the shards began.
     start: Nanos,
     arrivals: Arrivals,
     /// The tick that was returned last, with its shard, to be given back for reuse.
     read: Option<(u32, Box<Tick>)>,
-    remotes: Vec<Remote>,
-    /// The part of the plan that each shard carries out.
-    parts: Vec<Part>,
     /// `uring`, `epoll` or `tun`.
     io: &'static str,
     /// Where connections are dialled from.
     sources: Arc<Sources>,
-    threads: Vec<JoinHandle<()>>,
-    /// As long as these exist, threads that have stopped keep their connections open.
-    keepers: Vec<Keeper>,
+    threads: Vec<Thread>,
     keeps: bool,
     /// No thread has been ordered to stop.
     all_run: bool,
-    /// Threads that ended nevertheless and were reported as lost.
-    lost: Vec<u32>,
+}
+
+/// A thread with its shard.
+struct Thread {
+    handle: JoinHandle<()>,
+    /// The part of the plan that the shard carries out.
+    part: Part,
+    remote: Remote,
+    /// Sends the thread the time of its start, which it waits for.
+    starter: Option<Sender<Nanos>>,
+    /// As long as it exists, a thread that has stopped keeps its connections open.
+    keeper: Option<Keeper>,
+    /// It ended without being ordered to, and was reported.
+    is_lost: bool,
 }
 
 /// The run's side of a stopped thread that keeps its connections.
@@ -84,7 +91,7 @@ fn keeper() -> (Keeper, Kept) {
 
 impl Workers for Threads {
     fn role(&self) -> Vec<Role> {
-        self.parts.iter().map(|part| part.role).collect()
+        self.threads.iter().map(|thread| thread.part.role).collect()
     }
 
     fn notice(&self) -> Nanos {
@@ -105,10 +112,10 @@ impl Workers for Threads {
         if stops && !self.keeps {
             self.release();
         }
-        for (part, remote) in self.parts.iter().zip(&self.remotes) {
-            if let Some(control) = order.to(part) {
+        for thread in &self.threads {
+            if let Some(control) = order.to(&thread.part) {
                 // A shard that has ended takes no orders.
-                let _ = remote.control.send(control);
+                let _ = thread.remote.control.send(control);
             }
         }
     }
@@ -121,7 +128,7 @@ impl Workers for Threads {
 
     fn close_half(&mut self) {
         let (done, are_done) = mpsc::channel();
-        for keeper in &self.keepers {
+        for keeper in self.threads.iter().filter_map(|thread| thread.keeper.as_ref()) {
             // A thread that has panicked has no connections.
             let _ = keeper.halves.send(done.clone());
         }
@@ -130,18 +137,17 @@ impl Workers for Threads {
     }
 
     fn release(&mut self) {
-        self.keepers.clear();
+        self.threads.iter_mut().for_each(|thread| thread.keeper = None);
     }
 
     fn next(&mut self, until: Nanos) -> Update<'_> {
         if let Some((shard, tick)) = self.read.take() {
-            let _ = self.remotes[shard as usize].used.try_send(tick);
+            let _ = self.threads[shard as usize].remote.used.try_send(tick);
         }
-        // A thread whose setup failed has no keeper.
-        let keepers = self.keepers.iter().map(Some).chain(std::iter::repeat(None));
-        let has_stopped = |keeper: Option<&Keeper>| keeper.is_some_and(|own| own.has_stopped.load(Relaxed));
-        let have_ended =
-            self.threads.iter().zip(keepers).all(|(thread, own)| thread.is_finished() || has_stopped(own));
+        let has_stopped = |keeper: &Keeper| keeper.has_stopped.load(Relaxed);
+        let has_ended =
+            |own: &Thread| own.handle.is_finished() || own.keeper.as_ref().is_some_and(has_stopped);
+        let have_ended = self.threads.iter().all(has_ended);
         let wait = until.since(self.clock.now());
         match self.arrivals.recv_timeout(Duration::from_nanos(wait.0)) {
             Ok(read) => {
@@ -161,10 +167,10 @@ impl Workers for Threads {
 impl Threads {
     /// Returns a thread that has panicked, each one once.
     fn lost(&mut self) -> Option<u32> {
-        let is_lost = |nth: &u32| self.threads[*nth as usize].is_finished() && !self.lost.contains(nth);
-        let lost = (0..self.threads.len() as u32).filter(|_| self.all_run).find(is_lost)?;
-        self.lost.push(lost);
-        Some(lost)
+        let mut threads = (0..).zip(&mut self.threads).filter(|_| self.all_run);
+        let (nth, lost) = threads.find(|(_, thread)| thread.handle.is_finished() && !thread.is_lost)?;
+        lost.is_lost = true;
+        Some(nth)
     }
 
     /// Starts a shard for each part of the plan.
@@ -187,24 +193,8 @@ impl Threads {
         let (links, arrivals) = engine::links(parts.len() as u32);
         let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
         let (io, max_segment) = (backend.name(), plan.max_segment);
-        let mut workers = Threads {
-            clock,
-            starters: Vec::new(),
-            start: Nanos::ZERO,
-            arrivals,
-            read: None,
-            remotes: Vec::new(),
-            parts: parts.clone(),
-            io,
-            sources: Arc::default(),
-            threads: Vec::new(),
-            keepers: Vec::new(),
-            keeps: false,
-            all_run: true,
-            lost: Vec::new(),
-        };
         let of = parts.len() as u32;
-        let mut sources = Sources::default();
+        let (mut sources, mut threads) = (Sources::default(), Vec::new());
         for (nth, (part, (link, remote))) in (0..).zip(parts.into_iter().zip(links)) {
             let routes = &prepared.routes[&part.role];
             let own = match backend {
@@ -242,24 +232,21 @@ impl Threads {
                     }
                 }
             };
-            let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
-            workers
-                .threads
-                .push(thread.map_err(|e| Refusal::Failed(format!("cannot start another thread: {e}")))?);
-            workers.remotes.push(remote);
-            workers.starters.push(starter);
-            workers.keepers.push(keeper);
+            let handle = std::thread::Builder::new().name(name(&part)).spawn(body);
+            let handle = handle.map_err(|e| format!("cannot start another thread: {e}"))?;
+            let (starter, keeper) = (Some(starter), Some(keeper));
+            threads.push(Thread { handle, part, remote, starter, keeper, is_lost: false });
             let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard exited immediately")));
-            up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
+            up.map_err(|e| format!("{io} cannot be set up: {e}"))?;
         }
-        workers.sources = Arc::new(sources);
-        Ok(workers)
+        let (start, sources) = (Nanos::ZERO, Arc::new(sources));
+        Ok(Threads { clock, start, arrivals, read: None, io, sources, threads, keeps: false, all_run: true })
     }
 
     /// Begins the run of all shards.
     pub fn begin(&mut self) {
         self.start = self.clock.now();
-        for starter in self.starters.drain(..) {
+        for starter in self.threads.iter_mut().filter_map(|thread| thread.starter.take()) {
             starter.send(self.start).expect("a shard that is ready waits for its start");
         }
     }
@@ -288,11 +275,11 @@ impl Threads {
     ///
     /// # Panics
     /// If a thread has panicked and the failure was not recorded elsewhere.
-    pub fn join(self) {
+    pub fn join(mut self) {
         // Threads that have not begun exit once their starter is gone.
-        drop((self.starters, self.keepers));
+        self.threads.iter_mut().for_each(|thread| (thread.starter, thread.keeper) = (None, None));
         for thread in self.threads {
-            let ended = thread.join();
+            let ended = thread.handle.join();
             if Failure::first().is_none() {
                 ended.expect("a shard panicked");
             }

@@ -1,7 +1,7 @@
 //! Connections that the target's process does not have.
 
 use super::*;
-use crate::both_sides::Absent;
+use observe::Absent;
 
 const POPULATIONS: &str = "duration = \"2s\"\n[[population]]\nname = \"a\"\nconnections = 30\n\
                            [[population]]\nname = \"b\"\nconnections = 20";

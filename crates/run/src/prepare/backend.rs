@@ -10,7 +10,7 @@ use net::{
 use plan::{IoChoice, Plan, Population, Probe};
 use units::{Clock, Count};
 
-use crate::refusal::Refusal;
+use super::Refusal;
 
 /// Maximum number of shards, as for `--threads`: each has its own buffers, timer wheel and histograms.
 const MAX_SHARDS: u32 = 1024;
@@ -29,20 +29,18 @@ fn choose(
     probe: impl Fn() -> io::Result<()>,
     probe_tun: impl Fn() -> io::Result<()>,
 ) -> Result<(Backend, Option<String>), Refusal> {
+    let named = |backend, is_available: Result<(), Finding>| match is_available {
+        Ok(()) => Ok((backend, None)),
+        Err(finding) => Err(Refusal::Findings(vec![finding])),
+    };
     match choice {
         IoChoice::Epoll => Ok((Backend::Epoll, None)),
         IoChoice::Auto => Ok(match probe() {
             Ok(()) => (Backend::Uring, None),
             Err(e) => (Backend::Epoll, Some(format!("io_uring is not available ({e}), using epoll"))),
         }),
-        IoChoice::Uring => match probe() {
-            Ok(()) => Ok((Backend::Uring, None)),
-            Err(e) => Err(Refusal::Findings(vec![host::uring_refused(root, e)])),
-        },
-        IoChoice::Tun => match probe_tun() {
-            Ok(()) => Ok((Backend::Tun, None)),
-            Err(e) => Err(Refusal::Findings(vec![host::tun_refused(&e)])),
-        },
+        IoChoice::Uring => named(Backend::Uring, probe().map_err(|e| host::uring_refused(root, e))),
+        IoChoice::Tun => named(Backend::Tun, probe_tun().map_err(|e| host::tun_refused(&e))),
     }
 }
 

@@ -1,12 +1,21 @@
-//! The listening sockets of this machine, and which of them a dial would reach. Only listeners are queried, so that the cost does not
-//! depend on the number of connections.
+//! What listens: the listening sockets of this machine, which of them a dial would reach, and which address family of a name is served.
+//! Only listeners are queried, so that the cost does not depend on the number of connections.
 
 use std::{
+    cell::LazyCell,
     collections::{HashMap, HashSet},
     net::{IpAddr, SocketAddr},
+    time::Duration,
 };
 
 use host::{Listener, Root};
+use net::DialOutcome;
+use plan::{Plan, Target};
+
+/// Maximum number of destinations to try per family; a range of ports may have thousands.
+const MAX_TRIED: usize = 4;
+/// Timeout of a dial. A target that does not respond within it is no reason to use the other family.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// All listeners, from the kernel by netlink. Where that is forbidden, from `/proc`, which is slow with millions of sockets and has no
 /// backlogs.
@@ -35,7 +44,7 @@ fn query() -> std::io::Result<Vec<Listener>> {
 
 /// The listeners that dials to these destinations would reach on this machine. Where several listen on a port, the kernel chooses the
 /// most specific address, and distributes connections among all listeners with that address (`SO_REUSEPORT`).
-pub(crate) fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
+pub fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
     let mut on: HashMap<u16, Vec<Listener>> =
         destinations.iter().map(|destination| (destination.port(), Vec::new())).collect();
     for listener in &listeners {
@@ -79,12 +88,48 @@ fn distance(listener: &Listener, to: IpAddr) -> Option<u8> {
     }
 }
 
+/// Switches a name that has both address families, such as `localhost`, to its other one if connections are accepted there but not in
+/// the preferred one, as curl does. Loopback listeners are queried from the kernel; other targets are dialled once, if `dials` allows it.
+/// Changes are passed to `say`, one line each.
+pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&str)) {
+    let listeners = LazyCell::new(|| listeners(root));
+    let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && accepts(*at);
+    let mut said: Vec<String> = Vec::new();
+    let probes = plan.probe.iter_mut().flat_map(|probe| &mut probe.populations);
+    for population in plan.populations.iter_mut().chain(probes) {
+        let line = choose(&mut population.target, serves);
+        said.extend(line.filter(|line| !said.contains(line)));
+    }
+    said.iter().for_each(|line| say(line));
+}
+
+fn accepts(at: SocketAddr) -> bool {
+    net::try_dial(at, None, PATIENCE) == DialOutcome::Accepted
+}
+
+fn is_served(listeners: &[Listener], at: SocketAddr) -> bool {
+    at.ip().is_loopback() && is_reached(listeners, at)
+}
+
+/// Swaps the families if necessary, and returns the notice for the user.
+fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<String> {
+    let tried = |all: &[SocketAddr]| all.iter().take(MAX_TRIED).copied().collect::<Vec<_>>();
+    let (own, others) = (tried(&target.destinations), tried(&target.others));
+    if others.is_empty() || own.iter().any(&serves) || !others.iter().any(&serves) {
+        return None;
+    }
+    std::mem::swap(&mut target.destinations, &mut target.others);
+    let line = "does not accept connections, but";
+    Some(format!("{}: {} {line} {} does; dialling only that one", target.host, own[0], others[0]))
+}
+
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use plan::{Environment, Flags};
 
     /// A listener at `ADDRESS:PORT`; `[::]!:PORT` is for IPv6 only.
-    pub(crate) fn listener_at(place: &str, inode: u64) -> Listener {
+    fn listener_at(place: &str, inode: u64) -> Listener {
         let at: SocketAddr = place.replace('!', "").parse().expect("an address and a port");
         Listener {
             address: at.ip(),
@@ -135,5 +180,40 @@ pub(crate) mod tests {
         let shared = ["0.0.0.0:80", "0.0.0.0:80", "[::]:80", "0.0.0.0:81"];
         check(&shared, &["127.0.0.1:80", "127.0.0.2:80"], &[1, 2]);
         check(&[], &["127.0.0.1:80"], &[]);
+    }
+
+    /// Checks the destination chosen for `http://localhost:8000/`, with a hosts file that has only 127.0.0.1, when the `served` ones
+    /// accept; and whether a change was reported.
+    fn check(served: &[&str], expected: &str, is_said: bool) {
+        let names = |_: &str| Ok(vec![[127, 0, 0, 1].into()]);
+        let flags = Flags::new("http://localhost:8000/");
+        let plan = plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &names });
+        let mut target = plan.expect("it is right").populations.remove(0).target;
+        let line = choose(&mut target, |at| served.contains(&at.to_string().as_str()));
+        let all: Vec<String> = target.destinations.iter().map(ToString::to_string).collect();
+        assert_eq!((all.join(","), line.is_some()), (expected.to_owned(), is_said), "{served:?}: {line:?}");
+    }
+
+    #[test]
+    fn the_family_that_is_served_is_dialled() {
+        check(&["127.0.0.1:8000"], "127.0.0.1:8000", false);
+        check(&["127.0.0.1:8000", "[::1]:8000"], "127.0.0.1:8000", false);
+        check(&["[::1]:8000"], "[::1]:8000", true);
+        check(&[], "127.0.0.1:8000", false);
+    }
+
+    #[test]
+    fn a_listener_of_any_address_serves_its_own_family() {
+        let check = |listens: &str, at: &str, expected: bool| {
+            let listener = listener_at(listens, 1);
+            assert_eq!(is_served(&[listener], at.parse().expect("an address")), expected, "{listens} {at}");
+        };
+        check("0.0.0.0:80", "127.0.0.1:80", true);
+        check("0.0.0.0:80", "[::1]:80", false);
+        check("[::]:80", "127.0.0.1:80", true);
+        check("[::]!:80", "127.0.0.1:80", false);
+        check("[::1]:80", "127.0.0.1:80", false);
+        check("[::1]:80", "[::1]:80", true);
+        check("127.0.0.1:81", "127.0.0.1:80", false);
     }
 }

@@ -1,40 +1,37 @@
 //! Observation of the target, of the hosts and of throng itself during a run, and the resulting costs. Samples are aggregated at once:
 //! memory use does not depend on the length of the run.
 
+mod connections;
 mod costs;
 mod ending;
 mod heap;
 mod used;
 
-use std::net::{IpAddr, SocketAddr};
+use std::{net::SocketAddr, sync::Arc};
 
 use host::{
     Listener, Processes, Root, UsageSample, Watch, host_sample,
     remote::{MAX_PORTS, Poller, Token},
 };
 use plan::Plan;
-use record::{
-    observed::Observed,
-    segments::{Lossy, Segments},
-};
+use record::{accepts::Accepts, fill::Fill, moments::Doing, observed::Observed};
 use samples::{KernelCost, ObserverSeen, Phase, Sample, Samples, TargetSample, TargetSeen};
 use units::Nanos;
 
 use crate::{
-    both_sides::MAX_COUNTED,
+    both_sides::{Ends, MAX_COUNTED, Sources},
     listeners::{is_reached, listeners, listeners_at, queues},
+    path::{Rejections, Resets},
 };
+use connections::OtherEnds;
 use costs::{Costs, Room, Usage};
 use heap::Heap;
-use record::{accepts::Accepts, ends::OwnCounts, fill::Fill, moments::Doing, rows::first_of};
 use used::Used;
 
 /// Interval of complete samples. Memory and CPU time are sampled more often.
 const EVERY: Nanos = Nanos::from_secs(1);
 /// Timeout of the first sample by `throng observe`; without it, the run begins anyway.
 const FIRST_REPLY: Nanos = Nanos::from_secs(4);
-/// Maximum number of connections per query of TCP's state; it takes a few milliseconds.
-const MAX_SEGMENTS: u64 = 2_000;
 /// Maximum number of connections whose place in the accept queue is queried at each sample.
 const MAX_LISTED: u64 = 2_000;
 
@@ -43,23 +40,23 @@ const MAX_LISTENED: usize = 64;
 
 /// The load at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Load {
+pub struct Load {
     /// Connections open now.
-    pub(crate) open: u64,
+    pub open: u64,
     /// Successful dials since the start, including redials.
-    pub(crate) opened: u64,
+    pub opened: u64,
     /// Responses since the start.
-    pub(crate) answered: u64,
+    pub answered: u64,
     /// Successful dials of the probe since the start.
-    pub(crate) probed: u64,
+    pub probed: u64,
     /// TLS handshakes since the start; `None` unless every connection uses TLS.
-    pub(crate) handshakes: Option<u64>,
+    pub handshakes: Option<u64>,
     /// Connections lost since the start. They may still be in the accept queue.
-    pub(crate) dropped: u64,
+    pub dropped: u64,
 }
 
 /// Samples the target and the hosts, starting before the first dial. Its memory use is constant.
-pub(crate) struct Observer {
+pub struct Observer {
     root: Root,
     own: Processes,
     /// The target, if it is on this machine.
@@ -80,16 +77,24 @@ pub(crate) struct Observer {
     /// The target's activity since the last call of `take_doing`.
     doing: Option<Doing>,
     /// Requests wait and nothing is received: every sample is complete, and samples are more frequent.
-    pub(crate) is_silent: bool,
+    pub is_silent: bool,
     destinations: Vec<SocketAddr>,
     /// With several destinations: those with a listener at the first check.
     listened: Vec<SocketAddr>,
+    /// Where connections are dialled from; `None` if other processes dial.
+    sources: Option<Arc<Sources>>,
+    other_ends: OtherEnds,
+    /// The target's ends of the connections, listed shortly before the end of the load.
+    earlier: Option<Ends>,
+    rejections: Rejections,
+    /// The resets on the way to the target; they may still come after the load.
+    pub resets: Resets,
 }
 
 impl Observer {
     /// Finds the target and takes a first complete sample. Must be called before the shards start: without netlink permission, listing
     /// the listeners among millions of sockets takes the kernel seconds.
-    pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
+    pub fn start(plan: &Plan, root: &Root) -> Observer {
         let destinations = plan.destinations();
         let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
         let ports = plan.ports();
@@ -112,15 +117,17 @@ impl Observer {
             destinations,
             listened: Vec::new(),
             ports,
+            sources: None,
+            other_ends: OtherEnds::default(),
+            earlier: None,
+            rejections: Rejections::default(),
+            resets: Resets::default(),
         };
-        observer.heap = plan.target_gc.then(|| Heap::without_load(root, &observer.jvms(), wanted(plan)));
+        observer.heap =
+            plan.target_gc.then(|| Heap::without_load(root, jvms(observer.watch.as_ref()), wanted(plan)));
         observer.start_polling(plan);
         observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
         observer
-    }
-
-    fn jvms(&self) -> Vec<u32> {
-        self.watch.as_ref().map_or(Vec::new(), |watch| watch.jvms().to_vec())
     }
 
     fn start_polling(&mut self, plan: &Plan) {
@@ -131,26 +138,24 @@ impl Observer {
         let ports = &self.ports[..self.ports.len().min(MAX_PORTS)];
         let poller =
             token.and_then(|token| Poller::start(observe.at, ports, token).map_err(|e| e.to_string()));
-        match poller {
-            Ok(poller) => {
-                if let Some(reply) = poller.wait(FIRST_REPLY) {
-                    self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), reply);
-                }
-                self.poller = Some(poller);
-            }
-            Err(why) => self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), Err(why)),
+        let reply = match poller {
+            Ok(poller) => self.poller.insert(poller).wait(FIRST_REPLY),
+            Err(why) => Some(Err(why)),
+        };
+        if let Some(reply) = reply {
+            self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), reply);
         }
     }
 
     /// Samples memory and CPU time against the load, and the accept queue; once a second until the end of the hold, everything else as
     /// well.
-    pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
+    pub fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
         if phase == Phase::Hold {
             self.begin_hold(now);
         }
         let queues = self.queues();
         self.see_queues(now, load, &queues);
-        let jvms = self.watch.as_ref().map_or(&[][..], Watch::jvms);
+        let jvms = jvms(self.watch.as_ref());
         match &mut self.heap {
             Some(heap) if phase == Phase::Drain => heap.load_ends(),
             Some(heap) => heap.mind(&self.root, jvms, load.open),
@@ -174,7 +179,7 @@ impl Observer {
     }
 
     /// Notes the beginning of full load, at the first call: earlier samples belong to the ramp.
-    pub(crate) fn begin_hold(&mut self, now: Nanos) {
+    pub fn begin_hold(&mut self, now: Nanos) {
         if !std::mem::replace(&mut self.has_held, true) {
             self.sample_now(now, Phase::Ramp);
             self.held = Some(now);
@@ -182,14 +187,8 @@ impl Observer {
         }
     }
 
-    /// Whether the listener on this host was seen to receive throng's dials: they waited in an accept queue, or overflowed it.
-    pub(crate) fn was_dialled_here(&self) -> bool {
-        let overflows = self.known.seen.host.as_ref().map_or(0, |host| host.tcp().listen_overflows);
-        self.known.accepts.has_queued() || overflows > 0
-    }
-
     /// Discards the target's samples: the listener at the target's address on this host is not the target.
-    pub(crate) fn lose_target(&mut self) {
+    fn lose_target(&mut self) {
         self.known.both_here = false;
         if self.poller.is_none() {
             (self.watch, self.heap, self.doing) = (None, None, None);
@@ -200,17 +199,12 @@ impl Observer {
     }
 
     /// The root of this machine's file system, where `/proc` and `/sys` are read.
-    pub(crate) fn root(&self) -> &Root {
+    pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// The target's destinations, without duplicates.
-    pub(crate) fn destinations(&self) -> &[SocketAddr] {
-        &self.destinations
-    }
-
     /// Takes the last sample of the hold, before throng closes its connections: later changes are not caused by the target.
-    pub(crate) fn end_hold(&mut self, now: Nanos, phase: Phase, open: u64) {
+    pub fn end_hold(&mut self, now: Nanos, phase: Phase, open: u64) {
         self.sample_now(now, phase);
         let queues = self.queues();
         let here = queues.iter().filter_map(|queue| queue.waiting).reduce(|sum, queue| sum + queue);
@@ -252,100 +246,13 @@ impl Observer {
     }
 
     /// Returns the target's activity since the last call, if it was sampled.
-    pub(crate) fn take_doing(&mut self) -> Option<Doing> {
+    pub fn take_doing(&mut self) -> Option<Doing> {
         self.doing.take()
     }
 
     /// Whether extra samples are worth their cost: during a silence, or while an accept queue fills.
-    pub(crate) fn is_curious(&self) -> bool {
+    pub fn is_curious(&self) -> bool {
         self.is_silent || self.known.accepts.is_queueing
-    }
-
-    /// Whether both ends of the connections are on this host, as far as known.
-    pub(crate) fn has_both_ends(&self) -> bool {
-        self.known.both_here
-    }
-
-    /// Whether this is an address of this machine.
-    pub(crate) fn is_here(&self, address: IpAddr) -> bool {
-        host::is_local(&self.root, address)
-    }
-
-    /// ICMP messages so far that reported a destination as unreachable or prohibited.
-    pub(crate) fn icmp_unreachable(&self) -> u64 {
-        let by_kernel = self.known.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable);
-        by_kernel + self.known.own_counts.icmp
-    }
-
-    /// The first destination that is counted in this row.
-    pub(crate) fn destination(&self, row: usize) -> Option<SocketAddr> {
-        self.destinations.get(first_of(row, self.destinations.len())).copied()
-    }
-
-    /// Sets the counts of shards that use a device instead of sockets.
-    pub(crate) fn set_own_counts(&mut self, counts: OwnCounts) {
-        self.known.own_counts = counts;
-    }
-
-    /// Updates TCP's state of the connections with `known`, or with a sample by the kernel. Returns the current state; `None` if it is
-    /// unavailable.
-    pub(crate) fn sample_segments(&mut self, known: Option<net::Segments>) -> Option<net::Segments> {
-        let now = match known {
-            Some(known) => known,
-            None => net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?,
-        };
-        let waiting = |seen: &Segments| seen.unacknowledged + seen.unanswered + seen.syns;
-        let net::Segments { connections, unacknowledged, unanswered, quiet, syns, .. } = now;
-        let quiet = quiet.map(|quiet| Nanos(quiet.as_nanos() as u64));
-        let lossy = self.known.segments.lossy;
-        let seen = Segments { connections, unacknowledged, unanswered, quiet, syns, lossy };
-        if waiting(&seen) >= waiting(&self.known.segments) {
-            self.known.segments = seen;
-        }
-        self.take_lossy(now);
-        Some(now)
-    }
-
-    /// Like `sample_segments`, while nothing seems wrong: only signs of lost segments are kept.
-    pub(crate) fn sample_losses(&mut self, known: Option<net::Segments>) {
-        let now = known.or_else(|| net::segments_to(&self.destinations, MAX_SEGMENTS).ok());
-        now.into_iter().for_each(|now| self.take_lossy(now));
-    }
-
-    fn take_lossy(&mut self, now: net::Segments) {
-        let net::Segments { connections, unacknowledged: stuck, stuck_for, disordered, slow, .. } = now;
-        let stuck_for = Nanos(stuck_for.unwrap_or_default().as_nanos() as u64);
-        self.known
-            .segments
-            .lossy
-            .take(Lossy { connections, stuck, stuck_for, disordered, ..Lossy::default() }, slow);
-    }
-
-    /// Number of connections at these ports in the target's accept queue, out of `open`; `None` if it cannot be read. The queue may still
-    /// contain connections counted by `dropped`, unless it is known by `listed`.
-    pub(crate) fn unaccepted(
-        &self,
-        ports: &[u16],
-        open: u64,
-        dropped: u64,
-        listed: Option<u64>,
-    ) -> Option<u64> {
-        let stands = self.known.accepts.stands();
-        if !self.known.both_here {
-            let queue = self.known.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
-            return queue.map(|queue| queue.min(stands).saturating_sub(dropped).min(open));
-        }
-        let queues = self.queues();
-        let is_seen = ports.iter().all(|port| queues.iter().any(|queue| queue.port == *port));
-        if !is_seen || stands == 0 || open > MAX_COUNTED {
-            return is_seen.then(|| stands.saturating_sub(dropped).min(open));
-        }
-        Some(listed.or_else(|| unaccepted_at(ports))?.min(stands).min(open))
-    }
-
-    /// Number of connections in the accept queues that throng has not given up.
-    fn live(&self, queued: u64) -> u64 {
-        unaccepted_at(&self.ports).map_or(queued, |live| live.min(queued))
     }
 
     /// The target's listeners on this host; empty if the target is elsewhere. Queries listeners only, so that the cost does not depend on
@@ -384,11 +291,6 @@ impl Observer {
         }
     }
 
-    /// Whether the target reports its own counts, that is, whether it is `throng serve`.
-    pub(crate) fn target_is_ours(&self) -> bool {
-        self.known.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
-    }
-
     /// Memory that the target may still allocate; `None` unless it is on this host.
     fn memory_left(&self) -> Option<Room> {
         let own_group = self.known.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
@@ -398,7 +300,7 @@ impl Observer {
     }
 
     /// The latest samples. throng's memory and CPU time are from the latest usage sample, the rest from the last complete one.
-    pub(crate) fn latest(&self) -> Samples {
+    pub fn latest(&self) -> Samples {
         let mut latest = self.known.latest();
         if let Some(own) = &mut latest.own {
             let UsageSample { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.used.own;
@@ -408,7 +310,8 @@ impl Observer {
     }
 
     /// Ends the observation; returns the results.
-    pub(crate) fn finish(mut self, now: Nanos) -> Observed {
+    pub fn finish(mut self, now: Nanos) -> Observed {
+        self.count_own();
         self.usage_sample(now);
         if let Some(runtime) = self.known.seen.target.as_ref().and_then(TargetSeen::runtime) {
             self.costs.runtime = Some(runtime);
@@ -439,13 +342,13 @@ impl Observer {
     }
 
     /// Handles a sample by `throng observe`, or a failure, which is counted while the run continues.
-    fn take_sample(&mut self, now: Nanos, phase: Phase, load: Load, reply: Result<Sample, String>) {
+    fn take_sample(&mut self, now: Nanos, phase: Phase, load: Load, reply: Result<Sample, impl ToString>) {
         let observer = self.known.seen.observer.get_or_insert_default();
         let sample = match reply {
             Ok(sample) => sample,
             Err(why) => {
                 observer.failures += 1;
-                observer.last_failure = Some(why);
+                observer.last_failure = Some(why.to_string());
                 return;
             }
         };
@@ -468,9 +371,9 @@ impl Observer {
     }
 }
 
-/// Open connections at these ports that no process has accepted; `None` if the kernel does not list them.
-fn unaccepted_at(ports: &[u16]) -> Option<u64> {
-    ports.iter().map(|port| net::unaccepted_at(*port)).sum::<Result<u64, _>>().ok()
+/// The target's Java virtual machines on this host.
+fn jvms(watch: Option<&Watch>) -> &[u32] {
+    watch.map_or(&[], Watch::jvms)
 }
 
 /// Connections held at the plan's largest load, without arrivals, whose number does not follow from the plan.

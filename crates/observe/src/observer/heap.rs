@@ -22,7 +22,11 @@ const AT_FULL_LOAD: u32 = 2;
 /// Minimum number of connections per part: below it, a collection shows unrelated garbage.
 const MIN_OF_PART: u64 = 250;
 
-type Live = Result<u64, String>;
+type Live = Result<u64, Unmeasured>;
+
+/// Why the live bytes are unknown, for the user.
+#[derive(Clone, Debug)]
+pub(super) struct Unmeasured(pub(super) String);
 
 /// Open connections, with the live bytes in the heap at that time.
 pub(super) type Points = Vec<(u64, u64)>;
@@ -30,7 +34,7 @@ pub(super) type Points = Vec<(u64, u64)>;
 /// The collections of a run.
 pub(super) struct Heap {
     collect: fn(&Root, &[u32]) -> Live,
-    points: Result<Points, String>,
+    points: Result<Points, Unmeasured>,
     under_way: Option<Receiver<(u64, Live)>>,
     /// Connections open now. Read when a collection ends, since that is when it takes effect.
     open: Arc<AtomicU64>,
@@ -44,7 +48,7 @@ pub(super) struct Heap {
 impl Heap {
     /// Makes a first collection and waits for it. `wanted`: connections to be held.
     pub(super) fn without_load(root: &Root, pids: &[u32], wanted: u64) -> Heap {
-        Heap::with(host::live_heap, root, pids, wanted)
+        Heap::with(|root, pids| host::live_heap(root, pids).map_err(Unmeasured), root, pids, wanted)
     }
 
     fn with(collect: fn(&Root, &[u32]) -> Live, root: &Root, pids: &[u32], wanted: u64) -> Heap {
@@ -66,7 +70,9 @@ impl Heap {
             let ended = match under_way.try_recv() {
                 Ok(ended) => ended,
                 Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => (open, Err("the collection did not end".to_owned())),
+                Err(TryRecvError::Disconnected) => {
+                    (open, Err(Unmeasured("the collection did not end".to_owned())))
+                }
             };
             self.under_way = None;
             self.take(ended);
@@ -102,7 +108,7 @@ impl Heap {
         });
         match begun {
             Ok(_) => self.under_way = Some(under_way),
-            Err(e) => self.points = Err(e.to_string()),
+            Err(e) => self.points = Err(Unmeasured(e.to_string())),
         }
     }
 
@@ -115,9 +121,9 @@ impl Heap {
     }
 
     /// All points, the first one without connections; or the reason why there are none.
-    pub(super) fn finish(mut self) -> Result<Points, String> {
+    pub(super) fn finish(mut self) -> Result<Points, Unmeasured> {
         if let Some(under_way) = self.under_way.take() {
-            let late = (0, Err("the collection at full load did not end".to_owned()));
+            let late = (0, Err(Unmeasured("the collection at full load did not end".to_owned())));
             self.take(under_way.recv_timeout(PATIENCE).unwrap_or(late));
         }
         self.points
@@ -130,7 +136,7 @@ mod tests {
 
     fn of_2_000_bytes(_: &Root, pids: &[u32]) -> Live {
         if pids.is_empty() {
-            Err("no Java virtual machine listens on that port".to_owned())
+            Err(Unmeasured("no Java virtual machine listens on that port".to_owned()))
         } else {
             Ok(2_000)
         }
@@ -169,6 +175,6 @@ mod tests {
         heap.at_full_load();
         heap.mind(&root, &[], 4_000);
         assert!(heap.under_way.is_none());
-        assert!(heap.finish().is_err_and(|why| why.starts_with("no Java")));
+        assert!(heap.finish().is_err_and(|why| why.0.starts_with("no Java")));
     }
 }

@@ -5,10 +5,9 @@ use std::{collections::HashMap, io, net::SocketAddr, sync::Arc};
 
 use net::io::tun::TunDevice;
 use plan::{Network, Part, Plan, Role, Route, SourcePool, Sources};
-
 use units::Clock;
 
-use crate::refusal::Refusal;
+use super::Refusal;
 
 /// The block reserved for benchmarks (RFC 2544, RFC 6815), so that it collides with no real network. A shard uses one of its 512 networks
 /// of 254 addresses, with 16 million 4-tuples towards each destination.

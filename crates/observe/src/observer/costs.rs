@@ -4,7 +4,10 @@
 use samples::{Cost, Discarded, Fit, Phase};
 use units::Nanos;
 
-use super::{Load, heap::Points};
+use super::{
+    Load,
+    heap::{Points, Unmeasured},
+};
 use stats::{Moments, Octaves, slope};
 
 /// Samples of a ramp count once this fraction (1/n) of its connections is open: earlier growth is that of the program's own tables and
@@ -80,7 +83,7 @@ pub(super) struct Costs {
     room: Option<(Room, u64, Room)>,
     /// Open connections and live bytes in the target's managed heap, without connections, with some, and with all of them; or why they
     /// are unknown.
-    pub(super) live: Option<Result<Points, String>>,
+    pub(super) live: Option<Result<Points, Unmeasured>>,
     /// The target's managed runtime, if one was detected.
     pub(super) runtime: Option<&'static str>,
 }
@@ -188,7 +191,7 @@ impl Costs {
     fn report_live(&self, cost: &mut Cost) {
         let points = match &self.live {
             None => return,
-            Some(Err(why)) => return cost.target_live_failure = Some(why.clone()),
+            Some(Err(why)) => return cost.target_live_failure = Some(why.0.clone()),
             Some(Ok(points)) => points,
         };
         let most = points.iter().map(|(open, _)| *open).max().unwrap_or(0);
@@ -393,7 +396,7 @@ mod tests {
             (Some(200.0), Some(40_000 + 3_610_000 / 3_000))
         );
         assert_eq!((cost.target_live_failure.as_deref(), &cost.target_live_points[..]), (None, &points[..]));
-        costs.live = Some(Err("jcmd: not found".to_owned()));
+        costs.live = Some(Err(Unmeasured("jcmd: not found".to_owned())));
         let cost = costs.finish(true);
         assert_eq!(
             (cost.target_live_bytes, cost.target_live_failure.as_deref()),

@@ -1,15 +1,19 @@
-//! The source of ICMP rejections. The errno of a dial contains neither the sender of an ICMP message nor its full content. Therefore, if
-//! dials are rejected, a few extra dials are made on sockets that receive such messages (`IP_RECVERR`).
+//! Who answers in the target's place: the sender of an ICMP message that rejects a dial, and the sender of a reset.
+//!
+//! The errno of a dial contains neither the sender of an ICMP message nor its full content. Therefore, if dials are rejected, a few extra
+//! dials are made on sockets that receive such messages (`IP_RECVERR`). Sockets do not show the remaining TTL of a reset either. If the
+//! target is another host, and this process has the permission, a packet tap does.
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::mpsc::{Receiver, Sender, TryRecvError, channel},
     thread,
     time::Duration,
 };
 
-use net::{DialOutcome, Icmp};
-use record::rejection::Rejection;
+use net::{DialOutcome, Icmp, Tap};
+use plan::Plan;
+use record::{hops::Hops, rejection::Rejection};
 use samples::{Detail, Fault, Faults, Kind, Stage};
 use units::Nanos;
 
@@ -33,7 +37,7 @@ pub(crate) struct Rejections {
 
 /// Whether these faults may be rejections, given the number of ICMP messages to this machine. A refused dial without any message was
 /// reset.
-pub(crate) fn may_be(faults: &Faults, messages: u64) -> bool {
+pub fn may_be_rejected(faults: &Faults, messages: u64) -> bool {
     faults.iter().any(|(fault, _)| is_sign(fault, messages))
 }
 
@@ -71,7 +75,7 @@ impl Rejections {
             match outcomes.try_recv() {
                 Ok(DialOutcome::Icmp(icmp)) => self.found = Some(icmp),
                 Ok(_) => {}
-                Err(e) => return e == std::sync::mpsc::TryRecvError::Disconnected,
+                Err(e) => return e == TryRecvError::Disconnected,
             }
         }
     }
@@ -105,6 +109,65 @@ fn dial(from: Option<IpAddr>, at: SocketAddr, outcomes: &Sender<DialOutcome>) {
     }
 }
 
+/// A packet tap and its results.
+#[derive(Debug, Default)]
+pub struct Resets {
+    tap: Option<Tap>,
+    of: Vec<SocketAddr>,
+    hops: Hops,
+}
+
+/// Timeout of an echo.
+const ECHO_PATIENCE: Duration = Duration::from_millis(800);
+/// Maximum number of captured packets per call; more show nothing new.
+const MAX_PACKETS: usize = 1_000;
+
+impl Resets {
+    /// A tap for all destinations of a plan; inactive unless this process dials them (`is_here`).
+    pub(crate) fn of(plan: &Plan, is_here: bool) -> Resets {
+        let all = plan.populations.iter().flat_map(|own| own.target.destinations.clone());
+        let of: Vec<SocketAddr> = all.filter(|at| is_here && !at.ip().is_loopback()).collect();
+        let tap = of.first().and_then(|at| Tap::open(at.is_ipv4()).ok());
+        Resets { tap, of, hops: Hops::default() }
+    }
+
+    /// Whether the target is another host, judging by its addresses.
+    pub(crate) fn are_far(&self) -> bool {
+        !self.of.is_empty()
+    }
+
+    /// Takes the captured packets. Once the distance of the target is known, only resets are captured.
+    pub(crate) fn look(&mut self) {
+        let Some(tap) = &self.tap else { return };
+        let knew = self.hops.has_others();
+        let all = std::iter::from_fn(|| tap.next())
+            .take(MAX_PACKETS)
+            .filter(|control| self.of.contains(&control.from));
+        for control in all {
+            match control.is_own {
+                true if control.is_reset => self.hops.take_own(),
+                true => {}
+                false => self.hops.take(control.from.ip(), control.ttl, control.is_reset),
+            }
+        }
+        if !knew && self.hops.has_others() {
+            // Extra packets do no harm.
+            let _ = tap.only_resets();
+        }
+    }
+
+    /// The results. If only resets were seen from a host, requests an echo to find its distance.
+    pub fn finish(mut self) -> Hops {
+        self.look();
+        if let Some(host) = self.hops.of_resets_alone()
+            && let Ok(Some(ttl)) = net::echo_ttl(host, ECHO_PATIENCE)
+        {
+            self.hops.take(host, ttl, false);
+        }
+        self.hops
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +175,7 @@ mod tests {
     fn check(fault: Fault, messages: u64, expected: bool) {
         let mut faults = Faults::default();
         faults.count(fault);
-        assert_eq!(may_be(&faults, messages), expected, "{fault:?}, {messages}");
+        assert_eq!(may_be_rejected(&faults, messages), expected, "{fault:?}, {messages}");
     }
 
     #[test]
@@ -125,7 +188,7 @@ mod tests {
         check(Fault::target(Stage::Dial, Kind::Unreachable), 0, true);
         check(Fault::host(Stage::Dial, Kind::Denied).with(Detail::new(EACCES)), 0, true);
         check(Fault::host(Stage::Dial, Kind::Denied).with(Detail::new(1)), 0, false);
-        assert!(!may_be(&Faults::default(), 9));
+        assert!(!may_be_rejected(&Faults::default(), 9));
     }
 
     #[test]

@@ -53,13 +53,13 @@ fn is_gone(before: Glance, mut look: impl FnMut() -> Glance, mut pause: impl FnM
 
 impl Observer {
     /// Whether processes of the target were found here and all have ended. Waits up to half a second if they are exiting.
-    pub(crate) fn has_target_ended(&mut self) -> bool {
+    pub(super) fn has_target_ended(&mut self) -> bool {
         let Some(before) = self.last_glance() else { return false };
         is_gone(before, || self.glance(), || thread::sleep(PAUSE))
     }
 
     /// If the target has ended, takes a last sample: many connections have ended, and the previous sample predates it.
-    pub(crate) fn see_end(&mut self, now: Nanos) {
+    pub fn see_end(&mut self, now: Nanos) {
         let is_known =
             self.known.seen.target.as_ref().is_none_or(|target| target.latest().process.processes == 0);
         if !is_known && self.has_target_ended() {

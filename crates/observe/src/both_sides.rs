@@ -18,15 +18,15 @@ use record::ends::OwnCounts;
 use units::Nanos;
 
 /// Maximum number of connections to list: the kernel lists this many in about a hundred milliseconds.
-pub(crate) const MAX_COUNTED: u64 = 200_000;
+pub const MAX_COUNTED: u64 = 200_000;
 
 /// Open connections that the target's process does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Absent {
+pub struct Absent {
     /// In the accept queue of the target's kernel.
-    pub(crate) unaccepted: u64,
+    pub unaccepted: u64,
     /// Open at throng's end only: the accept queue was full, and the target's kernel dropped the ACK that completes the handshake.
-    pub(crate) missing: u64,
+    pub missing: u64,
 }
 
 impl Absent {
@@ -37,18 +37,18 @@ impl Absent {
 
 /// The target's ends of throng's connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub struct Ends {
     /// Number of ends, including the probe's.
     pub(crate) there: u64,
     /// Absent connections by role.
     absent: HashMap<Role, Absent>,
     /// Whether missing connections could be counted.
-    pub(crate) are_paired: bool,
+    pub are_paired: bool,
 }
 
 impl Ends {
     /// Absent connections of each population, for `count` populations.
-    pub(crate) fn of_populations(&self, count: usize) -> Vec<Absent> {
+    pub fn of_populations(&self, count: usize) -> Vec<Absent> {
         let of = |nth| self.absent.get(&Role::Population(nth)).copied().unwrap_or_default();
         (0..).map(of).take(count).collect()
     }
@@ -71,7 +71,7 @@ impl Ends {
 
 /// The sources of a run's connections, by which the target's ends are recognised among others.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
+pub struct Sources {
     shares: Vec<Share>,
     pools: Vec<SourcePool>,
     /// Shards with a device: their connections are not sockets, and their addresses do not belong to this machine.
@@ -89,7 +89,7 @@ struct Share {
 
 impl Sources {
     /// Adds the sources of a shard, with its share of the 4-tuples and their salt.
-    pub(crate) fn add(&mut self, role: Role, routes: &[Route], share: TupleShare, salt: u64) {
+    pub fn add(&mut self, role: Role, routes: &[Route], share: TupleShare, salt: u64) {
         for route in routes {
             if !self.pools.contains(&route.pool) {
                 self.pools.push(route.pool.clone());
@@ -102,7 +102,7 @@ impl Sources {
     }
 
     /// Adds the device of a shard.
-    pub(crate) fn watch(&mut self, watches: impl IntoIterator<Item = Arc<Watch>>) {
+    pub fn watch(&mut self, watches: impl IntoIterator<Item = Arc<Watch>>) {
         self.watches.extend(watches);
     }
 

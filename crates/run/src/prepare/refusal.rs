@@ -1,17 +1,23 @@
-//! Why a run does not start.
+//! Why a run, or a step of a search, does not start.
 
 use std::fmt;
 
 use host::{Finding, Severity};
 use samples::{Cause, Certainty, Limit, Side};
 
-/// Why a run does not start.
-#[derive(Debug)]
+/// Why a run, or a step of a search, does not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Limits of this machine, with their fixes.
     Findings(Vec<Finding>),
-    /// An operation failed on this machine.
+    /// An operation failed on this machine, or there is no such run; says why.
     Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Refusal {
+        Refusal::Failed(why)
+    }
 }
 
 impl fmt::Display for Refusal {

@@ -7,6 +7,20 @@ use std::{
 };
 
 use plan::Plan;
+use search::{Purpose, Range, Search};
+
+use crate::Refusal;
+
+/// Precision of the result, as a fraction of it.
+pub(super) const TOLERANCE: f64 = 0.02;
+/// The first load: small enough for any server, so that it shows the behaviour of an unloaded one.
+const FIRST_CONNECTIONS: u64 = 500;
+const FIRST_PER_S: u64 = 100;
+/// Growth factor between steps while all pass. Held connections beyond the limit are cheap; requests beyond the capacity queue up.
+const GROWTH: u64 = 4;
+const GROWTH_PER_S: u64 = 2;
+/// Factor by which deciding steps are longer at a rate, see [`By::patience`].
+const QUEUES: u64 = 2;
 
 /// The quantity that a search increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -39,11 +53,11 @@ struct Plans {
     /// Creates a plan; `None` once the search is over.
     make: Option<Box<MakeVariant>>,
     /// Plans created so far: a search has a few dozen loads, and requests the plan of each several times.
-    made: BTreeMap<u64, Result<Variant, String>>,
+    made: BTreeMap<u64, Result<Variant, Refusal>>,
 }
 
 /// Creates the plan with this number, or returns why it is not valid.
-type MakeVariant = dyn Fn(u64) -> Result<Variant, String> + Send + Sync;
+type MakeVariant = dyn Fn(u64) -> Result<Variant, Refusal> + Send + Sync;
 
 /// A plan with another number.
 #[derive(Clone)]
@@ -62,7 +76,7 @@ impl By {
     pub fn number(
         path: &str,
         (value, unit): (u64, &str),
-        make: impl Fn(u64) -> Result<Variant, String> + Send + Sync + 'static,
+        make: impl Fn(u64) -> Result<Variant, Refusal> + Send + Sync + 'static,
     ) -> By {
         let unit = if unit.is_empty() { path.to_owned() } else { format!("{unit} ({path})") };
         let plans = Plans { make: Some(Box::new(make)), ..Plans::default() };
@@ -107,10 +121,11 @@ impl By {
     ///
     /// # Errors
     /// There is no valid plan with it; contains the reason.
-    pub fn variant(self, load: u64) -> Option<Result<Variant, String>> {
+    pub fn variant(self, load: u64) -> Option<Result<Variant, Refusal>> {
         let By::Number(Some(number)) = self else { return None };
         let Plans { make, made } = &mut *number.plans();
-        let new = || make.as_ref().map_or_else(|| Err("the search is over".to_owned()), |make| make(load));
+        let new =
+            || make.as_ref().map_or_else(|| Err("the search is over".to_owned().into()), |make| make(load));
         Some(made.entry(load).or_insert_with(new).clone())
     }
 
@@ -118,6 +133,45 @@ impl By {
     pub fn release(self) {
         if let By::Number(Some(number)) = self {
             *number.plans() = Plans::default();
+        }
+    }
+
+    /// The first load.
+    pub(super) fn first(self) -> u64 {
+        match self {
+            By::Connections | By::Burst => FIRST_CONNECTIONS,
+            By::Arrival | By::Rate => FIRST_PER_S,
+            By::Number(number) => number.map_or(1, |number| number.value.max(1)),
+        }
+    }
+
+    /// The load of the baseline, at which the target is practically idle, between `least` and `most`.
+    fn idle(self, least: u64, most: u64) -> u64 {
+        let first = self.first().min(most);
+        match self {
+            // With fewer requests, a single late response would count as a shortfall.
+            By::Rate => least + first / 10,
+            // A step has as many arrivals as its time allows: with a single one it would be too short for the probe.
+            By::Arrival => (first / 10).max(least),
+            By::Connections | By::Burst | By::Number(_) => (first / 100).max(least),
+        }
+    }
+
+    /// How many times longer a step of this purpose lasts. At an excessive rate a queue builds up, which a short step would not show.
+    /// Steps on the way up need not be longer, since later ones correct them.
+    pub(super) fn patience(self, purpose: Purpose) -> u64 {
+        let decides = matches!(purpose, Purpose::Narrow | Purpose::Confirm);
+        if decides && matches!(self, By::Rate | By::Arrival) { QUEUES } else { 1 }
+    }
+
+    /// The search between `least` and `most`. If the probe is compared with a baseline, the search begins by measuring that.
+    pub(super) fn search(self, plan: &Plan, least: u64, most: u64) -> Search {
+        let growth = if matches!(self, By::Connections | By::Burst) { GROWTH } else { GROWTH_PER_S };
+        let search = Search::new(Range { least, most }, TOLERANCE).climbing_from(self.first(), growth);
+        let search = if self == By::Connections { search.that_holds() } else { search };
+        match plan.probe.is_some() && plan.thresholds.is_empty() {
+            true => search.with_baseline(self.idle(least, most)),
+            false => search,
         }
     }
 }
