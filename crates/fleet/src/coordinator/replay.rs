@@ -16,6 +16,7 @@ use crate::message::{Author, EVERY, Entry, LOST_AFTER, Record};
 const UNREACHED: Nanos = Nanos(2 * EVERY.0);
 
 /// The log of a run that is taken up.
+#[derive(Default)]
 pub(crate) struct Replay {
     /// When the run began, by the server's clock.
     start: Nanos,
@@ -34,15 +35,7 @@ pub(crate) struct Replay {
 impl Replay {
     /// Replays a run that began at this time by the server's clock.
     pub(crate) fn since(start: Nanos) -> Replay {
-        Replay {
-            start,
-            stamped: Vec::new(),
-            entries: VecDeque::new(),
-            now: Nanos::ZERO,
-            last: Nanos::ZERO,
-            resumed: Nanos::ZERO,
-            stored: None,
-        }
+        Replay { start, ..Replay::default() }
     }
 
     /// Notes that this process's own entry is stored.
