@@ -5,8 +5,6 @@ use std::fmt;
 use run::Interrupt;
 use units::ParseError;
 
-use crate::agent::Forbidden;
-
 /// Why an operation failed. Prints the problem and its fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -52,12 +50,6 @@ impl std::error::Error for Error {}
 impl From<ParseError> for Error {
     fn from(wrong: ParseError) -> Error {
         Error::Invalid(wrong.to_string())
-    }
-}
-
-impl From<Forbidden> for Error {
-    fn from(forbidden: Forbidden) -> Error {
-        Error::refused(forbidden)
     }
 }
 

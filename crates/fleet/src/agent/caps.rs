@@ -9,7 +9,10 @@ use std::{
 use plan::Plan;
 use units::{Count, Rate};
 
-use crate::rates::{busiest, dial_rate, request_rate, totals};
+use crate::{
+    error::Error,
+    rates::{busiest, dial_rate, request_rate, totals},
+};
 
 /// Rates are summed in integer millionths per second, so that what is taken is given back exactly.
 const MILLIONTHS: f64 = 1e6;
@@ -87,6 +90,12 @@ impl fmt::Display for Forbidden {
 }
 
 impl std::error::Error for Forbidden {}
+
+impl From<Forbidden> for Error {
+    fn from(forbidden: Forbidden) -> Error {
+        Error::refused(forbidden)
+    }
+}
 
 impl Caps {
     /// Limits the number of concurrent connections, and the dials and the requests per second; `None`: no limit.

@@ -378,18 +378,6 @@ impl Fleet {
             self.link.forget_log(self.id());
         }
     }
-
-    /// Replays the log of a run that was taken up, at most up to `until`. Returns whether more remains.
-    fn replay(&mut self, until: Nanos) -> bool {
-        let clock = self.clock();
-        if let Some(replay) = &mut self.replay
-            && replay.step(until, &mut self.coordinator, clock).is_none()
-        {
-            self.coordinator.catch_up(clock, replay);
-            self.replay = None;
-        }
-        self.replay.is_some()
-    }
 }
 
 /// The plan as it is sent to agents, with its seed.

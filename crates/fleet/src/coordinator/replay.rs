@@ -69,14 +69,9 @@ impl Replay {
         self.now
     }
 
-    /// Replays the next entry, if it is not later than `until`. Returns `None` after the last one.
-    pub(crate) fn step(
-        &mut self,
-        until: Nanos,
-        coordinator: &mut Coordinator,
-        clock: Nanos,
-    ) -> Option<Nanos> {
-        let (at, _) = self.entries.front()?;
+    /// Replays the next entry, if it is not later than `until`. Returns whether there was one.
+    pub(crate) fn step(&mut self, until: Nanos, coordinator: &mut Coordinator, clock: Nanos) -> bool {
+        let Some((at, _)) = self.entries.front() else { return false };
         self.now = self.now.max((*at).min(until));
         if *at <= until
             && let Some((at, entry)) = self.entries.pop_front()
@@ -85,7 +80,7 @@ impl Replay {
             self.last = at;
             coordinator.take(clock, entry);
         }
-        Some(self.now)
+        true
     }
 
     /// Whether the broker was reachable since the last entry.

@@ -464,7 +464,7 @@ impl Workers for World {
                 return change.read(&mut self.read);
             }
             if let Some(replay) = &mut head.replay {
-                if replay.step(until, &mut head.coordinator, clock).is_none() {
+                if !replay.step(until, &mut head.coordinator, clock) {
                     head.coordinator.catch_up(clock, replay);
                     head.replay = None;
                 } else if replay.is_quiet_until(until) {
