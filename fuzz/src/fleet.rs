@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use fleet::{Allow, Server};
+use fleet::{Allow, Error, Server};
 
 /// Where a list that allows more than its entries do would show.
 const TRIED: [&str; 9] = [
@@ -33,7 +33,7 @@ pub(crate) fn allow(text: &str) {
         }
         Err(mistakes) => {
             assert!(!mistakes.is_empty(), "refused without a mistake: {entries:?}");
-            for mistake in &mistakes {
+            for mistake in mistakes.iter().map(ToString::to_string) {
                 assert!(
                     mistake.starts_with("--allow: ") && !mistake.contains(char::is_control),
                     "{mistake:?}"
@@ -45,7 +45,7 @@ pub(crate) fn allow(text: &str) {
     }
 }
 
-fn parse(entries: &[String]) -> Result<Allow, Vec<String>> {
+fn parse(entries: &[String]) -> Result<Allow, Vec<Error>> {
     Allow::parse(entries, &|name| match name {
         "target" => Ok(["10.0.0.7", "fd00::7"].map(|ip| ip.parse::<IpAddr>().expect("an address")).to_vec()),
         "nothing" => Ok(Vec::new()),
@@ -63,11 +63,14 @@ pub(crate) fn server(text: &str) {
             let shown = server.to_string();
             // Without the credentials it may be refused, but only for that.
             if let Err(why) = Server::parse(&shown) {
-                assert!(why.contains("requires credentials"), "{text:?} is shown as {shown:?}: {why}");
+                assert!(
+                    why.to_string().contains("requires credentials"),
+                    "{text:?} is shown as {shown:?}: {why}"
+                );
             }
             shown
         }
-        Err(why) => why,
+        Err(why) => why.to_string(),
     };
     assert!(!shown.contains(char::is_control), "{text:?}: {shown:?}");
     for url in text.split(',') {

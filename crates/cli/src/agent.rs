@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service, Waiting};
+use fleet::{Allow, Caps, Control, Error, Fleet, Identity, Job, Kubernetes, Link, Server, Service, Waiting};
 use host::Root;
 use plan::{Flags, Plan, Source, TableHead, flag};
 use run::{Interrupt, Workers};
@@ -81,9 +81,9 @@ fn join(
             let head = table.map(|(_, head)| Source::Head(head.clone()));
             head.ok_or_else(|| "the coordinator did not send it".to_owned())
         };
-        plans::elsewhere(flags, scenario, sent).map_err(|failure| failure.lines.join("; "))
+        plans::elsewhere(flags, scenario, sent).map_err(|failure| Error::Refused(failure.lines.join("; ")))
     };
-    let doctor = |flags: &Flags| planner(flags, None, &[]);
+    let doctor = |flags: &Flags| planner(flags, None, &[]).ok();
     let Name { name: id, kept: _kept } = name::of_this_agent(name);
     let calibration = runs::calibrations().into_iter().next();
     let version = env!("CARGO_PKG_VERSION");
@@ -100,7 +100,7 @@ fn join(
     let control = Control::new(&link, who, &doctor, calibrate::elsewhere)
         .map_err(|why| Failure::machine(format!("--nats: {why}")))?;
     print_stdout(&format!("agent {id} at {server}\n"))?;
-    let mut service = Service::new(link, control.identity(), spool, limits, &planner).with_control(control);
+    let mut service = Service::new(link, control, spool, limits, &planner);
     service.serve(stop, idle, &mut |line| message(line)).map_err(Failure::machine)
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn fleet(
     let Some(Place { link, job, broker }) = place(flags, scenario, cluster, interrupt)? else {
         return Ok(None);
     };
-    let failed = |why: String| Failure::waiting(format!("--fleet: {why}"), interrupt);
+    let failed = |why: Error| Failure::waiting(format!("--fleet: {why}"), interrupt);
     let mut waiting = Waiting { interrupt, say: &mut |line| message(line) };
     let fleet = Fleet::gather(link, plan, &job, &mut waiting).map_err(failed)?;
     plan.seed = fleet.seed();

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use fleet::Error;
 use host::Root;
 use plan::{Flags, Hold, flag};
 use run::Interrupt;
@@ -51,19 +52,21 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
 }
 
 /// Measures in a child process, which ends with this one; blocks meanwhile. `duration` is as typed.
-pub(crate) fn elsewhere(duration: &str) -> Result<Calibration, String> {
+pub(crate) fn elsewhere(duration: &str) -> Result<Calibration, Error> {
     // Checked because it comes from a request and becomes an argument of a command.
-    Nanos::parse_or_seconds(duration).map_err(|e| format!("--duration: {e}"))?;
-    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    Nanos::parse_or_seconds(duration).map_err(|e| Error::Invalid(format!("--duration: {e}")))?;
+    let failed = |e: std::io::Error| Error::Unavailable(e.to_string());
+    let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM"]).arg(program);
     command.args(["calibrate", "--json", "-", "--duration", duration]).stdin(Stdio::null());
-    let output = command.output().map_err(|e| e.to_string())?;
+    let output = command.output().map_err(failed)?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
-        return Err(text.lines().last().unwrap_or("it failed").trim_start_matches("throng: ").to_owned());
+        let why = text.lines().last().unwrap_or("it failed").trim_start_matches("throng: ");
+        return Err(Error::Unavailable(why.to_owned()));
     }
-    serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())
+    serde_json::from_slice(&output.stdout).map_err(|e| Error::Unavailable(e.to_string()))
 }
 
 /// Parses the duration; reports all mistakes at once, before a server is started.

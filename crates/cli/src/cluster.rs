@@ -74,7 +74,7 @@ fn allowed(target: &Target) -> Vec<String> {
 
 #[cfg(feature = "k8s")]
 mod launched {
-    use fleet::{Launched, Waiting};
+    use fleet::{Error, Launched, Waiting};
 
     use super::*;
     use crate::message;
@@ -117,7 +117,7 @@ mod launched {
         }
     }
 
-    fn failed(why: &str, interrupt: &Interrupt) -> Failure {
+    fn failed(why: &Error, interrupt: &Interrupt) -> Failure {
         Failure::waiting(format!("--fleet: {why}"), interrupt)
     }
 

@@ -75,7 +75,7 @@ pub(crate) fn join(place: &str, server: &Server, stop: &AtomicBool) -> Result<Op
     Link::join(server, stop, say()).map_err(|why| failure(place, &why))
 }
 
-fn failure(place: &str, NoLink { why, .. }: &NoLink) -> Failure {
+fn failure(place: &str, why: &NoLink) -> Failure {
     Failure::machine(format!("{place}: {why}"))
 }
 

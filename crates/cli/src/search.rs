@@ -215,7 +215,7 @@ fn bounded_time(text: &str, what: &str, shortest: Nanos, instead: &str) -> Resul
 pub(crate) fn most(by: By, plan: &Plan, agents: Option<&mut Agents>) -> Result<u64, String> {
     match agents {
         None => run::most(by, plan, &Root::real()).map_err(|why| why.to_string()),
-        Some(agents) => agents.most(by, plan, &mut message),
+        Some(agents) => agents.most(by, plan, &mut message).map_err(|why| why.to_string()),
     }
 }
 

@@ -147,7 +147,7 @@ impl From<Refused> for NotServed {
     fn from(refused: Refused) -> NotServed {
         match refused {
             Refused::Wrong(lines) => NotServed::new(StatusCode::BAD_REQUEST, lines.join("\n")),
-            Refused::Forbidden(why) => NotServed::new(StatusCode::FORBIDDEN, why),
+            Refused::Forbidden(why) => NotServed::new(StatusCode::FORBIDDEN, why.to_string()),
             Refused::Machine(why) => NotServed::new(StatusCode::SERVICE_UNAVAILABLE, why),
             Refused::Later(why, after) => {
                 NotServed { after: Some(after), ..NotServed::new(StatusCode::TOO_MANY_REQUESTS, why) }

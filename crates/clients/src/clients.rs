@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, mpsc::Sender},
 };
 
-use fleet::{Allow, Caps, Held};
+use fleet::{Allow, Caps, Forbidden, Held};
 use host::Root;
 use parking_lot::Mutex;
 use plan::{Environment, Flags, Load, Plan, flag};
@@ -68,7 +68,7 @@ pub(crate) enum Refused {
     /// Mistakes in the request, a line each.
     Wrong(Vec<String>),
     /// Not allowed on this agent.
-    Forbidden(String),
+    Forbidden(Forbidden),
     /// Possible after this time.
     Later(String, Nanos),
     /// This machine cannot hold them.

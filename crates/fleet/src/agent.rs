@@ -5,7 +5,6 @@
 mod allow;
 mod caps;
 mod counting;
-mod filling;
 mod machine;
 mod notes;
 mod ramp_down;
@@ -14,62 +13,30 @@ mod suspension;
 
 use std::collections::VecDeque;
 
-use run::{Order, Update};
+use run::Order;
 use units::Nanos;
 
 pub use allow::Allow;
-pub use caps::{Caps, Held};
+pub use caps::{Caps, Forbidden, Held};
+pub(crate) use machine::Machine;
 pub use machine::Planner;
 pub use service::Service;
 
 use self::{
     counting::{Counting, gather},
-    filling::Filling,
     notes::Notes,
     ramp_down::RampDown,
 };
-use crate::message::{
-    Assign, Body, Busy, Calibrated, Can, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report,
-    Running, Seal, TakeOver, TookOver, Up,
+use crate::{
+    error::Error,
+    message::{
+        Assign, Body, Busy, Calibrated, Can, Down, Here, Incarnation, LEASE, Lead, Offer, PROTOCOL, Ready,
+        Record, Report, Rows, Running, Seal, TakeOver, TookOver, Up,
+    },
 };
 
 /// Number of ended runs to remember, so that a late message does not start one again.
 const REMEMBERED: usize = 32;
-
-/// What carries the load of an agent's part.
-pub(crate) trait Machine {
-    /// Checks whether this machine may take part in this plan. Returns its capacity, or the reason for refusing.
-    fn accept(&mut self, offer: &Offer) -> Result<Can, String>;
-
-    /// Checks whether this machine may and can carry out this part. Returns the number of table values it uses, or the reason for
-    /// refusing.
-    fn rows(&mut self, assign: &Assign) -> Result<u64, String>;
-
-    /// Sets up the shards of the part that was [checked](Machine::rows) last, with these table values. Returns, for each shard, the index
-    /// of its role in [`Ready::roles`]; or the reason for a failure.
-    fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String>;
-
-    /// Starts the shards.
-    fn begin(&mut self);
-
-    /// Sets up and starts the shards of an additional part, which was checked last, with these orders applied. Returns the same as
-    /// [`Machine::set_up`].
-    fn take_over(
-        &mut self,
-        assign: &Assign,
-        values: Vec<String>,
-        orders: &[Order],
-    ) -> Result<(Ready, Vec<u32>), String>;
-
-    /// Gives an order to the shards. Its times are relative to the start of the run.
-    fn order(&mut self, order: Order);
-
-    /// The next update from the shards, without waiting. Its times are relative to the start of the run.
-    fn next(&mut self) -> Update<'_>;
-
-    /// Ends the remaining shards.
-    fn end(&mut self);
-}
 
 /// The state of an agent.
 pub(crate) struct Agent<M> {
@@ -113,6 +80,31 @@ struct Work {
     closed_by_lease: u64,
     /// Why the part ends early, if it does.
     why: Option<String>,
+}
+
+/// A part that waits for the table values that it uses.
+struct Filling {
+    /// For a part that is taken over: its number, and the agent that had it.
+    of: Option<(u32, Incarnation)>,
+    /// Number of values needed, and those that have arrived.
+    needed: u64,
+    values: Vec<String>,
+}
+
+impl Filling {
+    /// Number of values that have arrived.
+    fn has(&self) -> u64 {
+        self.values.len() as u64
+    }
+
+    /// Takes the next values. Ignores duplicates, values that arrive early, and those of another part.
+    fn take(&mut self, rows: Rows) {
+        let is_own = rows.number == self.of.as_ref().map(|(number, _)| *number);
+        let fit = self.has() + rows.values.len() as u64 <= self.needed;
+        if is_own && fit && rows.from == self.has() {
+            self.values.extend(rows.values);
+        }
+    }
 }
 
 enum Stage {
@@ -213,9 +205,12 @@ impl<M: Machine> Agent<M> {
             work.lease = work.lease.max(lease.min(now + LEASE));
             match body {
                 Body::Offer(_) => {}
-                Body::Assign(assign) => self.assign(now, *assign),
+                Body::Assign(assign) => self.take_part(now, &assign, None),
                 Body::Lead(lead) => self.follow(now, lead),
-                Body::TakeOver(part) => self.take_over(now, *part),
+                Body::TakeOver(part) => {
+                    let TakeOver { number, of, assign } = *part;
+                    self.take_part(now, &assign, Some((number, of)));
+                }
                 Body::Rows(rows) => {
                     if let Some(filling) = &mut work.filling {
                         filling.take(rows);
@@ -274,7 +269,7 @@ impl<M: Machine> Agent<M> {
         };
         let accepted = match why {
             Some(why) => Err(why),
-            None => self.machine.accept(offer),
+            None => self.machine.accept(offer).map_err(|why| why.to_string()),
         };
         match accepted {
             Err(why) => {
@@ -305,40 +300,45 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// Accepts a part, and sets it up as soon as its table values have arrived.
-    fn assign(&mut self, now: Nanos, assign: Assign) {
-        let Some(work) = self.work.as_mut().filter(|work| matches!(work.stage, Stage::Accepted(_))) else {
-            return;
+    /// Takes the original part, or the part `of` a lost agent with its number, as soon as its table values have arrived.
+    fn take_part(&mut self, now: Nanos, assign: &Assign, of: Option<(u32, Incarnation)>) {
+        let Some(work) = self.work.as_mut().filter(|work| work.filling.is_none()) else { return };
+        let is_next = match (&work.stage, &of) {
+            (Stage::Accepted(_), None) => true,
+            (Stage::Running(..), Some((number, _))) => !work.is_stopping && *number == work.taken,
+            _ => false,
         };
-        if work.filling.is_some() {
+        if !is_next {
             return;
         }
-        match self.machine.rows(&assign) {
-            Ok(needed) => {
-                work.filling = Some(Filling { assign, of: None, needed, values: Vec::new() });
+        match (self.machine.rows(assign), of) {
+            (Ok(needed), of) => {
+                work.filling = Some(Filling { of, needed, values: Vec::new() });
                 self.fill(now);
             }
-            Err(why) => self.refuse(now, why),
+            (Err(why), None) => self.refuse(now, &why),
+            (Err(why), Some((_, of))) => self.took_over(of.id, Err(why)),
         }
     }
 
     /// Sets up, or takes over, the part whose values are complete.
     fn fill(&mut self, now: Nanos) {
         let Some(work) = &mut self.work else { return };
-        let Some(Filling { assign, of, values, .. }) = work.filling.take_if(|filling| filling.is_full())
+        let Some(Filling { of, values, .. }) =
+            work.filling.take_if(|filling| filling.has() == filling.needed)
         else {
             return;
         };
         match (of, &mut work.stage) {
-            (None, Stage::Accepted(_)) => match self.machine.set_up(&assign, values) {
+            (None, Stage::Accepted(_)) => match self.machine.set_up(values) {
                 Ok((ready, shards)) => {
                     work.stage = Stage::Ready(Ready { cores: self.here.cores, ..ready }, shards)
                 }
-                Err(why) => self.refuse(now, why),
+                Err(why) => self.refuse(now, &why),
             },
             (Some((_, of)), Stage::Running(_, counting)) if !work.is_stopping => {
-                let taken = self.machine.take_over(&assign, values, &work.orders);
-                let taken = taken.map(|(ready, shards)| {
+                let taken = self.machine.set_up(values).map(|(ready, shards)| {
+                    self.machine.begin(&work.orders);
                     counting.add(ready.roles.len(), &shards);
                     ready
                 });
@@ -348,20 +348,20 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    fn took_over(&mut self, of: String, taken: Result<Ready, String>) {
+    fn took_over(&mut self, of: String, taken: Result<Ready, Error>) {
         let Some(work) = &mut self.work else { return };
         work.taken += 1;
         let record = match taken {
             Ok(ready) => TookOver { of, ready, why: None },
-            Err(why) => TookOver { of, why: Some(why), ..TookOver::default() },
+            Err(why) => TookOver { of, why: Some(why.to_string()), ..TookOver::default() },
         };
         self.records.push_back((work.run.clone(), Record::TookOver(Box::new(record))));
     }
 
     /// Refuses a part that was accepted.
-    fn refuse(&mut self, now: Nanos, why: String) {
+    fn refuse(&mut self, now: Nanos, why: &Error) {
         let Some(work) = &self.work else { return };
-        let (run, term) = (work.run.clone(), work.term);
+        let (run, term, why) = (work.run.clone(), work.term, why.to_string());
         self.notes.refused(&run, &why);
         self.report(now, run, term, None, Report::Refused { why });
         self.end();
@@ -392,29 +392,11 @@ impl<M: Machine> Agent<M> {
         };
         let Stage::Ready(ready, shards) = &work.stage else { return };
         self.notes.begins(&work.run, ready.wanted, &work.target);
-        self.machine.begin();
-        work.orders.iter().for_each(|order| self.machine.order(*order));
+        self.machine.begin(&work.orders);
         work.cpu = self.cpu;
         work.stage = Stage::Running(now, Counting::new(ready.roles.len(), shards));
         let (run, term) = (work.run.clone(), work.term);
         self.report_state(now, run, term, None);
-    }
-
-    /// Takes over a part of a lost agent, as soon as its table values have arrived.
-    fn take_over(&mut self, now: Nanos, part: TakeOver) {
-        let is_next = |work: &&mut Work| {
-            let is_running = matches!(work.stage, Stage::Running(..)) && !work.is_stopping;
-            is_running && part.number == work.taken && work.filling.is_none()
-        };
-        let Some(work) = self.work.as_mut().filter(is_next) else { return };
-        let TakeOver { number, of, assign } = part;
-        match self.machine.rows(&assign) {
-            Ok(needed) => {
-                work.filling = Some(Filling { assign, of: Some((number, of)), needed, values: Vec::new() });
-                self.fill(now);
-            }
-            Err(why) => self.took_over(of.id, Err(why)),
-        }
     }
 
     /// When the agent must act next, even without a message.

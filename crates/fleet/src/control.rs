@@ -3,17 +3,20 @@
 
 mod agent;
 mod operator;
-mod run;
 
-use samples::{Calibration, Command};
+use samples::{Calibration, Command, Header, Phase, Samples, Sink, Tick};
 use serde::{Deserialize, Serialize};
-use units::Count;
+use units::{Count, Nanos};
 
-use crate::{identity::Identity, name};
+use crate::{
+    error::Error,
+    identity::Identity,
+    link::{Asked, Inbox, Link},
+    message::{is_agent_name, is_run_name},
+};
 
 pub use agent::{Calibrator, Control};
 pub use operator::Operator;
-pub use run::Commands;
 
 /// Subject of requests to all agents.
 const TO_ALL: &str = "throng.control";
@@ -103,10 +106,10 @@ impl Reply {
     /// Whether its names are valid; an operator builds subjects from them.
     fn has_names(&self) -> bool {
         let is_run = match self {
-            Reply::Status(status) => status.run.as_deref().is_none_or(name::is_run),
+            Reply::Status(status) => status.run.as_deref().is_none_or(is_run_name),
             _ => true,
         };
-        is_run && name::is_agent(self.id())
+        is_run && is_agent_name(self.id())
     }
 
     /// The agent.
@@ -175,7 +178,7 @@ pub enum RunReply {
 impl RunRequest {
     /// The command for a run with this many connections, and its description; or the reason for a refusal. During a pause, the load is
     /// set for the time afterwards.
-    fn command(self, connections: u64, is_paused: bool) -> Result<(Command, String), String> {
+    fn command(self, connections: u64, is_paused: bool) -> Result<(Command, String), Error> {
         const ALL: u32 = 1_000_000;
         let when = if is_paused { " when resumed" } else { "" };
         match self {
@@ -185,17 +188,61 @@ impl RunRequest {
                 let percent = f64::from(millionths) / 10_000.0;
                 Ok((Command::Load(millionths), format!("load {percent} % of the plan's{when}")))
             }
-            RunRequest::Load(_) => Err(LOADS.to_owned()),
+            RunRequest::Load(_) => Err(Error::refused(LOADS)),
             RunRequest::Connections(_) if connections == 0 => {
-                Err("this run has no fixed number of connections; use load=50%".to_owned())
+                Err(Error::refused("this run has no fixed number of connections; use load=50%"))
             }
-            RunRequest::Connections(n) if n == 0 || n > connections => Err(format!(
+            RunRequest::Connections(n) if n == 0 || n > connections => Err(Error::Refused(format!(
                 "connections: use 1 to {connections}; a run cannot exceed its plan, because the machines were not checked \
                 for more: {n}"
-            )),
+            ))),
             RunRequest::Connections(n) => {
                 let what = format!("load {} of {}{when}", Count(n), Count(connections).of("connection"));
                 Ok((Command::Connections(n), what))
+            }
+        }
+    }
+}
+
+/// Receives commands of a run over NATS: a sink that supplies commands, like a terminal or a page.
+pub struct Commands {
+    requests: Inbox<Asked<RunRequest>>,
+    /// Connections of the plan.
+    connections: u64,
+    /// Whether the run is paused, by its last second and the commands since.
+    is_paused: bool,
+}
+
+impl Commands {
+    /// Subscribes to commands of this run.
+    ///
+    /// # Errors
+    /// NATS refuses the subscription.
+    pub fn new(link: &Link, run: &str) -> Result<Commands, Error> {
+        Ok(Commands { requests: link.serve(to_run(run))?, connections: 0, is_paused: false })
+    }
+}
+
+impl Sink for Commands {
+    fn begin(&mut self, header: &Header) {
+        self.connections = header.connections;
+    }
+
+    fn tick(&mut self, tick: &Tick, _: &Samples) {
+        self.is_paused = tick.phase == Phase::Pause;
+    }
+
+    fn ask(&mut self) -> Option<Command> {
+        let asked = self.requests.next(Nanos::ZERO)?;
+        match asked.message.command(self.connections, self.is_paused) {
+            Ok((command, what)) => {
+                asked.reply(&RunReply::Accepted(what));
+                self.is_paused = command == Command::Pause || self.is_paused && command != Command::Resume;
+                Some(command)
+            }
+            Err(why) => {
+                asked.reply(&RunReply::Refused(why.to_string()));
+                None
             }
         }
     }
@@ -222,7 +269,7 @@ mod tests {
         ] {
             match (request.command(connections, false), expected) {
                 (Ok((command, _)), Ok(expected)) => assert_eq!(command, expected, "{request:?}"),
-                (Err(why), Err(part)) => assert!(why.contains(part), "{request:?}: {why}"),
+                (Err(why), Err(part)) => assert!(why.to_string().contains(part), "{request:?}: {why}"),
                 (other, _) => panic!("{request:?}: {other:?}"),
             }
         }

@@ -2,7 +2,6 @@
 //! updates for the run's conductor are outputs. Orders and handovers take effect only after they are stored in the log, so that another
 //! coordinator process can take the run up.
 
-mod change;
 mod fleet;
 mod handover;
 mod member;
@@ -13,8 +12,6 @@ mod sending;
 mod stall;
 mod supply;
 mod terms;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,8 +20,8 @@ use run::Order;
 use samples::{AgentState, AgentSummary, AgentTicks};
 use units::Nanos;
 
-pub(crate) use change::Change;
 pub use fleet::{Fleet, Job};
+pub(crate) use member::Change;
 #[cfg(test)]
 pub(crate) use replay::Replay;
 pub use search::Agents;
@@ -38,6 +35,7 @@ use self::{
     stall::Stall,
 };
 use crate::{
+    error::Error,
     message::{AGAIN, Author, Began, Down, Entry, Here, LOST_AFTER, Offer, Record, Report, Up},
     split::{self, Candidate},
 };
@@ -55,6 +53,7 @@ const MEASURES: Nanos = Nanos::from_secs(3);
 const NOT_TAKEN_OVER: &str = "no agent took over its part before the run ended";
 
 /// Leads agents through a run.
+#[derive(Default)]
 pub(crate) struct Coordinator {
     run: String,
     term: u32,
@@ -85,6 +84,7 @@ pub(crate) struct Coordinator {
     seconds: Seconds,
 }
 
+#[derive(Default)]
 enum Stage {
     /// The plan is offered to the agents; fails at this time.
     Offering(Nanos),
@@ -96,35 +96,17 @@ enum Stage {
     /// The beginning of the run is being stored.
     Storing,
     Begun,
+    #[default]
     Over,
-    Failed(String),
+    Failed(Error),
 }
 
 impl Coordinator {
     /// Coordinates a new run with these agents.
     pub(crate) fn new(run: String, agents: Vec<Here>, offer: Offer, terms: Terms, now: Nanos) -> Coordinator {
-        let members = agents.into_iter().map(Member::new).collect();
-        Coordinator {
-            run,
-            term: 0,
-            stage: Stage::Offering(now + PREPARES),
-            members,
-            offer,
-            terms,
-            supply: None,
-            workers: 0,
-            start: None,
-            orders: Vec::new(),
-            early: BTreeMap::new(),
-            given: 0,
-            peaked: BTreeMap::new(),
-            is_deposed: false,
-            stall: Stall::default(),
-            messages: VecDeque::new(),
-            records: VecDeque::new(),
-            changes: VecDeque::new(),
-            seconds: Seconds::default(),
-        }
+        let (stage, members) =
+            (Stage::Offering(now + PREPARES), agents.into_iter().map(Member::new).collect());
+        Coordinator { run, stage, members, offer, terms, ..Coordinator::default() }
     }
 
     /// Takes up a run that another process has begun. Its log must be [passed in](Coordinator::take) up to the entry [`Record::Resumed`]
@@ -144,7 +126,7 @@ impl Coordinator {
     }
 
     /// Whether all agents are ready, or why the run cannot start.
-    pub(crate) fn is_ready(&self) -> Result<bool, &str> {
+    pub(crate) fn is_ready(&self) -> Result<bool, &Error> {
         match &self.stage {
             Stage::Failed(why) => Err(why),
             Stage::Asked | Stage::Storing | Stage::Begun => Ok(true),
@@ -294,7 +276,7 @@ impl Coordinator {
         let id = up.who.id;
         match up.report {
             Report::Refused { why } if !has_begun => {
-                self.stage = Stage::Failed(format!("agent {id} refuses: {why}"))
+                self.stage = Stage::Failed(Error::Refused(format!("agent {id} refuses: {why}")))
             }
             Report::Accepted { can } if matches!(self.stage, Stage::Offering(_)) => member.accept(can),
             Report::Lacks { has } => supply::note_lack(&mut self.stage, member, now, has),
@@ -431,7 +413,8 @@ impl Coordinator {
             }
             Stage::Offering(until) | Stage::Assigning(until) if now >= until => {
                 let id = silent.map(|member| member.who.id.as_str()).unwrap_or_default();
-                self.stage = Stage::Failed(format!("agent {id} did not reply within {PREPARES}"));
+                let why = format!("agent {id} did not reply within {PREPARES}");
+                self.stage = Stage::Failed(Error::Missing(why));
             }
             _ => {}
         }

@@ -6,11 +6,9 @@ use host::{Finding, Need, Root, Severity};
 use plan::{Flags, Plan, capacity};
 use samples::Calibration;
 use serde::{Deserialize, Serialize};
+use units::ParseError;
 
-use crate::{
-    message::{Calibrated, Here, Incarnation, PROTOCOL},
-    name,
-};
+use crate::message::{Calibrated, Here, Incarnation, LONGEST_NAME, PROTOCOL, is_agent_name};
 
 /// Maximum number of findings in a report; there are fewer kinds of checks.
 const MOST_FINDINGS: usize = 16;
@@ -22,6 +20,9 @@ const LONGEST_TEXT: usize = 300;
 const ELSEWHERE: &str = "tcp://192.0.2.1:9";
 /// The same if there is no route to that address.
 const HERE: &str = "tcp://127.0.0.1:9";
+
+/// Creates the plan from flags on this machine; `None` if it is not possible.
+pub type LocalPlanner<'a> = &'a dyn Fn(&Flags) -> Option<Plan>;
 
 /// The identity that an agent announces. Contains no secrets, and is at most about 10 KB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,7 +91,7 @@ impl Identity {
         cores: u32,
         calibration: Option<Calibration>,
         max_connections: Option<u64>,
-        planner: &dyn Fn(&Flags) -> Result<Plan, String>,
+        planner: LocalPlanner,
     ) -> Identity {
         let memory = host::memory(root).ok();
         let addresses = source_addresses(root);
@@ -117,8 +118,8 @@ impl Identity {
     }
 
     /// Updates the capacity and the findings.
-    pub fn examine(&mut self, root: &Root, planner: &dyn Fn(&Flags) -> Result<Plan, String>) {
-        let need = |target: &str| run::need(&planner(&Flags::new(target)).ok()?, root).ok();
+    pub fn examine(&mut self, root: &Root, planner: LocalPlanner) {
+        let need = |target: &str| run::need(&planner(&Flags::new(target))?, root).ok();
         let Some(need) = need(ELSEWHERE).or_else(|| need(HERE)) else { return };
         let need = Need { target: None, listeners: Vec::new(), ..need };
         // Ports in TIME_WAIT are a finding, and do not reduce the capacity.
@@ -179,12 +180,12 @@ impl From<Finding> for AgentFinding {
 ///
 /// # Errors
 /// It has other characters, none, or too many.
-pub fn agent_name(text: &str) -> Result<String, String> {
-    if name::is_agent(text) {
+pub fn agent_name(text: &str) -> Result<String, ParseError> {
+    if is_agent_name(text) {
         return Ok(text.to_owned());
     }
-    let (longest, plain) = (name::LONGEST, plain_name(text));
-    Err(format!("{text:?} is not a name; use up to {longest} letters, digits, - and _: {plain}"))
+    let (longest, plain) = (LONGEST_NAME, plain_name(text));
+    Err(ParseError::new(text, "a name", format!("up to {longest} letters, digits, - and _: {plain}")))
 }
 
 /// A new name for an agent of this machine: `vm17-3f2a9c01`.
@@ -230,10 +231,9 @@ mod tests {
 
     use super::*;
 
-    fn planned(flags: &Flags) -> Result<Plan, String> {
+    fn planned(flags: &Flags) -> Option<Plan> {
         let resolve = |_: &str| Err("no names here".to_owned());
-        let plan = plan::from_flags(flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
-        plan.map_err(|mistakes| format!("{mistakes:?}"))
+        plan::from_flags(flags, &Environment { cores: 2, seed: 1, resolve: &resolve }).ok()
     }
 
     fn identity() -> Identity {
@@ -341,6 +341,7 @@ mod tests {
             ("*", ": agent"),
         ] {
             let why = agent_name(wrong).unwrap_err();
+            let why = why.to_string();
             assert!(why.contains("is not a name; use up to 64") && why.ends_with(use_), "{wrong}: {why}");
         }
         assert!(agent_name(&"x".repeat(65)).is_err());

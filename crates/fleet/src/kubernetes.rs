@@ -13,8 +13,6 @@
 //! run` ends: docs/decisions/0026-a-job-owns-its-fleet.md.
 
 #[cfg(feature = "k8s")]
-mod forward;
-#[cfg(feature = "k8s")]
 mod launch;
 #[cfg(any(feature = "k8s", test))]
 mod objects;

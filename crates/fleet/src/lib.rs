@@ -22,32 +22,32 @@ mod agent;
 mod clock;
 mod control;
 mod coordinator;
+mod error;
 mod fingerprint;
 mod identity;
 mod kubernetes;
 mod link;
 mod message;
-mod name;
 mod observe;
 mod outbox;
 mod rates;
-mod seal;
 mod share;
 #[cfg(test)]
 mod simulation;
 mod split;
-mod waiting;
 
-pub use agent::{Allow, Caps, Held, Planner, Service};
+pub use agent::{Allow, Caps, Forbidden, Held, Planner, Service};
 pub use control::{
     AgentStatus, Calibrator, Commands, Control, LOADS, Operator, Reply, Request, RunReply, RunRequest,
 };
 pub use coordinator::{Agents, Fleet, Job, OnLost};
-pub use identity::{AgentFinding, Identity, agent_name, host_agent_name, is_agent_name_of, new_agent_name};
+pub use error::{Error, Waiting};
+pub use identity::{
+    AgentFinding, Identity, LocalPlanner, agent_name, host_agent_name, is_agent_name_of, new_agent_name,
+};
 #[cfg(feature = "k8s")]
 pub use kubernetes::Launched;
 pub use kubernetes::{Kubernetes, Needs, Seccomp};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
 pub use observe::{Observers, Observing};
 pub use split::{Shares, shared};
-pub use waiting::Waiting;

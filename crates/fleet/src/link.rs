@@ -6,37 +6,40 @@ mod inbox;
 mod log;
 mod notices;
 mod pieces;
-mod requests;
 mod server;
 
 use std::{
-    fmt::Display,
+    io,
     pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{self, Receiver, Sender},
     },
     time::Duration,
 };
 
-use async_nats::{ConnectError, ConnectOptions, Event, Message, Subscriber, jetstream};
+use async_nats::{Client, ConnectOptions, Event, Message, Subject, Subscriber, jetstream};
 use futures_util::{
     StreamExt,
     future::{Either, select},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::{runtime::Runtime, sync::watch};
+use tokio::{
+    runtime::{Handle, Runtime},
+    sync::watch,
+};
 
 pub use failure::NoLink;
 pub(crate) use inbox::Inbox;
-pub(crate) use log::{LogReader, Stored};
+pub(crate) use log::LogReader;
 pub use notices::Say;
-pub(crate) use requests::Asked;
 pub use server::{Access, Server, has_certificate, has_private_key};
 
-use failure::Attempt;
 use inbox::Put;
 use notices::Notices;
+
+use crate::{error::Error, outbox::Ticket};
 
 /// Maximum time for a server to respond.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,17 +48,40 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Polling interval for the end of a wait.
 const LOOKS: Duration = Duration::from_millis(50);
 
+/// Whether an entry was stored.
+type Stored = (Ticket, bool);
+
 /// A connection to a NATS server, redialled whenever it is lost.
 pub struct Link {
     runtime: Runtime,
-    client: async_nats::Client,
+    client: Client,
     jetstream: jetstream::Context,
     server: String,
     /// A secret shared by all who log in with the same credentials.
     secret: Vec<u8>,
     /// Number of connections made so far.
     connections: watch::Receiver<u64>,
+    /// Sends the outcome of storing entries, and receives it.
+    stored: (Sender<Stored>, Receiver<Stored>),
     say: Say,
+}
+
+/// A received request.
+pub(crate) struct Asked<T> {
+    pub(crate) message: T,
+    reply_to: Option<Subject>,
+    client: Client,
+    runtime: Handle,
+}
+
+impl<T> Asked<T> {
+    /// Replies; may be called several times.
+    pub(crate) fn reply(&self, message: &impl Serialize) {
+        let Some(subject) = self.reply_to.clone() else { return };
+        let bytes = serde_json::to_vec(message).expect("a message is data");
+        // If the server is unreachable, the requester gets no reply.
+        let _ = self.runtime.block_on(self.client.publish(subject, bytes.into()));
+    }
 }
 
 impl Link {
@@ -77,14 +103,12 @@ impl Link {
         server: &Server,
         say: Say,
     ) -> Result<Option<Link>, NoLink> {
-        let own = |why: String| NoLink { why, is_away: false };
-        let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = built.map_err(|e| own(e.to_string()))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let shown = server.to_string();
         let notices = Arc::new(Notices::new(shown.clone(), say.clone()));
         let again = server.clone();
         let (connected, connections) = watch::channel(0);
-        let options = options(server).map_err(own)?.event_callback(move |event| {
+        let options = options(server)?.event_callback(move |event| {
             if matches!(event, Event::Connected) {
                 connected.send_modify(|count| *count += 1);
             }
@@ -94,18 +118,19 @@ impl Link {
             async move { notices.handle(event, async || asked().await.ok().flatten()).await }
         });
         let dial = options.connect(server.addresses());
-        let Some(client) = runtime.block_on(unless(is_stopped, dial)) else {
+        let Some(client) = runtime.block_on(before(until(is_stopped), dial)) else {
             // Does not wait for the thread that resolves a name.
             runtime.shutdown_background();
             return Ok(None);
         };
-        let client = client.map_err(|error| failure(server, &error))?;
+        let client = client.map_err(|error| NoLink::new(server, &error))?;
         let jetstream = {
             let _inside = runtime.enter();
             jetstream::new(client.clone())
         };
         let secret = server.secret();
-        Ok(Some(Link { runtime, client, jetstream, server: shown, secret, connections, say }))
+        let stored = mpsc::channel();
+        Ok(Some(Link { runtime, client, jetstream, server: shown, secret, connections, stored, say }))
     }
 
     /// Connects, however long the server is unreachable, with a line for each reason. `None` if `stop` was set before.
@@ -190,7 +215,7 @@ impl Link {
         let bytes = serde_json::to_vec(message).expect("a message is data");
         let (size, most) = (bytes.len(), self.longest());
         if size > most {
-            return self.report(format_args!(
+            return self.say(&format!(
                 "not sent: a message of {size} bytes is more than {} takes; raise max_payload there: {most}",
                 self.server
             ));
@@ -208,7 +233,7 @@ impl Link {
     pub(crate) fn subscribe<T: DeserializeOwned + Send + 'static>(
         &self,
         subject: String,
-    ) -> Result<Inbox<T>, String> {
+    ) -> Result<Inbox<T>, Error> {
         self.receive(subject, |message| serde_json::from_slice(&message.payload).ok())
     }
 
@@ -217,9 +242,9 @@ impl Link {
         &self,
         subject: String,
         read: impl Fn(&Message) -> Option<T> + Send + 'static,
-    ) -> Result<Inbox<T>, String> {
+    ) -> Result<Inbox<T>, Error> {
         let subscribed = self.wait(self.client.subscribe(subject));
-        let arriving = subscribed.map_err(|e| e.to_string())?;
+        let arriving = subscribed.map_err(Error::unavailable)?;
         let (slot, inbox) = inbox::of_subject();
         self.take(arriving, Box::new(move |message| slot.put(message.payload.len(), || read(message))));
         self.flush();
@@ -245,39 +270,61 @@ impl Link {
         });
     }
 
-    fn report(&self, line: impl Display) {
-        (self.say)(&line.to_string());
+    /// Receives requests on a subject.
+    pub(crate) fn serve<T: DeserializeOwned + Send + 'static>(
+        &self,
+        subject: String,
+    ) -> Result<Inbox<Asked<T>>, Error> {
+        let (client, runtime) = (self.client.clone(), self.runtime.handle().clone());
+        self.receive(subject, move |message| {
+            let (client, runtime) = (client.clone(), runtime.clone());
+            let asked = serde_json::from_slice(&message.payload).ok()?;
+            Some(Asked { message: asked, reply_to: message.reply.clone(), client, runtime })
+        })
+    }
+
+    /// Sends a request to all that serve this subject; their replies arrive one by one.
+    pub(crate) fn ask<R: DeserializeOwned + Send + 'static>(
+        &self,
+        subject: String,
+        message: &impl Serialize,
+    ) -> Result<Inbox<R>, Error> {
+        let inbox = self.client.new_inbox();
+        let replies = self.subscribe(inbox.clone())?;
+        let bytes = serde_json::to_vec(message).expect("a message is data");
+        let sent = self.wait(self.client.publish_with_reply(subject, inbox, bytes.into()));
+        sent.map_err(Error::unavailable)?;
+        self.flush();
+        Ok(replies)
     }
 }
 
-/// Awaits `work`; `None` if stopped before.
-async fn unless<F: Future>(is_stopped: &dyn Fn() -> bool, work: F) -> Option<F::Output> {
-    let stopped = async {
-        while !is_stopped() {
-            tokio::time::sleep(LOOKS).await;
-        }
-    };
-    match select(pin!(work), pin!(stopped)).await {
+/// Completes when this becomes true.
+async fn until(is_stopped: &dyn Fn() -> bool) {
+    while !is_stopped() {
+        tokio::time::sleep(LOOKS).await;
+    }
+}
+
+/// Awaits `work`; `None` if `end` completes before.
+async fn before<F: Future>(end: impl Future, work: F) -> Option<F::Output> {
+    match select(pin!(work), pin!(end)).await {
         Either::Left((done, _)) => Some(done),
         Either::Right(_) => None,
     }
 }
 
-fn options(server: &Server) -> Result<ConnectOptions, String> {
+fn options(server: &Server) -> io::Result<ConnectOptions> {
     // Short delays: an agent that does not reconnect soon after the server is back counts as lost.
     let delay = |attempts: usize| RETRY.min(Duration::from_millis(1 << attempts.min(10)));
     Ok(server.options()?.connection_timeout(PATIENCE).reconnect_delay_callback(delay))
-}
-
-fn failure(server: &Server, error: &ConnectError) -> NoLink {
-    NoLink::new(&Attempt { server: &server.to_string(), login: server.login_text() }, error)
 }
 
 /// Why a server does not accept a connection now, found by one attempt; `None` if it does.
 async fn refusal(server: &Server) -> Option<String> {
     let options = options(server).ok()?;
     let refused = options.connect(server.addresses()).await.err()?;
-    Some(failure(server, &refused).why)
+    Some(NoLink::new(server, &refused).why)
 }
 
 fn is_power_of_ten(count: u64) -> bool {

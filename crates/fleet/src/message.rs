@@ -7,11 +7,9 @@ use std::fmt;
 
 use plan::{Call, Role, Slice, TableHead};
 use run::Order;
-use samples::Tick;
+use samples::{Counts, Tick};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
-
-use crate::{name, seal::Sums};
 
 /// Version of these messages. An agent serves only a coordinator with the same version.
 pub(crate) const PROTOCOL: u32 = 9;
@@ -52,8 +50,26 @@ pub(crate) fn log_of(run: &str) -> String {
     format!("throng.log.{run}")
 }
 
+/// Maximum length of an agent's name, in bytes.
+pub(crate) const LONGEST_NAME: usize = 64;
+/// Maximum length of a run's name, in bytes; throng's own have eight characters.
+const LONGEST_RUN: usize = 32;
+
+/// Whether this is a valid name of an agent: letters, digits, `-` and `_`. Names become part of subjects and file names: a `/`, a blank or
+/// a wildcard in one would lead elsewhere, and an overlong one ends the connection.
+pub(crate) fn is_agent_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=LONGEST_NAME).contains(&text.len()) && text.chars().all(is_plain)
+}
+
+/// Whether this is a valid name of a run: digits and small letters.
+pub(crate) fn is_run_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_digit() || c.is_ascii_lowercase();
+    (1..=LONGEST_RUN).contains(&text.len()) && text.chars().all(is_plain)
+}
+
 /// One process of an agent. After a restart, another process of the same agent does not have its part of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Incarnation {
     /// Name of the agent, unique in the fleet.
     pub(crate) id: String,
@@ -84,7 +100,7 @@ pub(crate) struct Here {
 impl Here {
     /// Whether its names are valid; a coordinator builds subjects from them.
     pub(crate) fn has_names(&self) -> bool {
-        name::is_agent(&self.who.id) && self.run.as_ref().is_none_or(|busy| name::is_run(&busy.run))
+        is_agent_name(&self.who.id) && self.run.as_ref().is_none_or(|busy| is_run_name(&busy.run))
     }
 
     /// A free agent with one processor.
@@ -146,10 +162,10 @@ pub(crate) struct Down {
 impl Down {
     /// Whether its names are valid; an agent builds subjects and file names from them.
     pub(crate) fn has_names(&self) -> bool {
-        name::is_run(&self.run)
+        is_run_name(&self.run)
             && match &self.body {
                 Body::Offer(offer) => offer.fingerprint.len() <= LONGEST_FINGERPRINT,
-                Body::TakeOver(part) => name::is_agent(&part.of.id),
+                Body::TakeOver(part) => is_agent_name(&part.of.id),
                 Body::Assign(_) | Body::Lead(_) | Body::Rows(_) | Body::Release => true,
             }
     }
@@ -384,4 +400,58 @@ pub(crate) struct Seal {
     /// Connections that it closed because its lease had expired.
     #[serde(default)]
     pub(crate) closed_by_lease: u64,
+}
+
+/// The sums over the ticks of a worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sums {
+    counts: Counts,
+    faults: u64,
+    /// Number of measured latencies and connect times.
+    latencies: u64,
+    connects: u64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, tick: &Tick) {
+        self.counts += &tick.counts;
+        self.faults += tick.faults.iter().map(|(_, n)| n).sum::<u64>();
+        self.latencies += tick.latency.count() + tick.ramp_latency.count();
+        self.connects += tick.connect.count();
+    }
+
+    /// Requests that count towards a fixed number: all that were due.
+    pub(crate) fn begun(&self) -> u64 {
+        self.counts.due()
+    }
+
+    /// Arrivals: connections that were opened, or failed to open.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.counts.opened + self.counts.failed
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sent(&self) -> u64 {
+        self.counts.sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        for good in ["r", "ebb01862", &"z".repeat(LONGEST_RUN)] {
+            assert!(is_run_name(good) && is_agent_name(good), "{good}");
+        }
+        for agents_only in ["vm17-3f2a", "web_1", "A", &"x".repeat(LONGEST_NAME)] {
+            assert!(is_agent_name(agents_only) && !is_run_name(agents_only), "{agents_only}");
+        }
+        for bad in
+            ["", "/tmp/x/deep/x y", "..", "a/b", "a b", "a.b", "*", ">", "a\r\nPUB", "é", &"x".repeat(65)]
+        {
+            assert!(!is_agent_name(bad) && !is_run_name(bad), "{bad}");
+        }
+    }
 }

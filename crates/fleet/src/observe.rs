@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use units::{Clock, Nanos};
 
 use crate::{
+    error::Error,
     link::{Asked, Inbox, Link},
-    name,
+    message::is_agent_name,
 };
 
 /// Subject of inquiries to all observers.
@@ -52,11 +53,12 @@ impl Observing {
     ///
     /// # Errors
     /// NATS refuses a subscription, or an observer of this name exists.
-    pub fn new(link: Link, name: String, only: Option<u16>) -> Result<Observing, String> {
+    pub fn new(link: Link, name: String, only: Option<u16>) -> Result<Observing, Error> {
         /// Maximum time for another observer of this name to reply.
         const ALONE: Nanos = Nanos::from_millis(300);
         if link.ask::<Reply>(to_one(&name), &Request::Who)?.next(ALONE).is_some() {
-            return Err(format!("an observer named {name} has already joined; use another --name"));
+            let why = format!("an observer named {name} has already joined; use another --name");
+            return Err(Error::Refused(why));
         }
         let requests = [link.serve(TO_ALL.to_owned())?, link.serve(to_one(&name))?];
         Ok(Observing { name, only, requests, _link: link })
@@ -97,29 +99,29 @@ impl Observers {
     ///
     /// # Errors
     /// There is none, or several.
-    pub fn find(link: Link, name: Option<&str>) -> Result<Observers, String> {
+    pub fn find(link: Link, name: Option<&str>) -> Result<Observers, Error> {
         let clock = Clock::start();
         let subject = name.map_or_else(|| TO_ALL.to_owned(), to_one);
         let replies = link.ask::<Reply>(subject, &Request::Who)?;
         let mut found = Vec::new();
         while clock.now() < REPLIES && (name.is_none() || found.is_empty()) {
             if let Some(Reply::Who(name)) = replies.next(REPLIES.since(clock.now()))
-                && name::is_agent(&name)
+                && is_agent_name(&name)
             {
                 found.push(name);
             }
         }
         found.sort();
-        match (found.as_slice(), name) {
-            ([one], _) => Ok(Observers { name: one.clone(), link }),
+        Err(Error::Missing(match (found.as_slice(), name) {
+            ([one], _) => return Ok(Observers { name: one.clone(), link }),
             ([], Some(name)) => {
-                Err(format!("no observer named {name} has joined; start it with throng observe --nats URL"))
+                format!("no observer named {name} has joined; start it with throng observe --nats URL")
             }
-            ([], None) => Err("no observer has joined; start one with throng observe --nats URL".to_owned()),
+            ([], None) => "no observer has joined; start one with throng observe --nats URL".to_owned(),
             (several, _) => {
-                Err(format!("several observers have joined; add /NAME with one of {}", several.join(", ")))
+                format!("several observers have joined; add /NAME with one of {}", several.join(", "))
             }
-        }
+        }))
     }
 
     /// The observer's name.
@@ -131,12 +133,14 @@ impl Observers {
     ///
     /// # Errors
     /// It does not reply, or refuses.
-    pub fn sample(&self, ports: &[u16]) -> Result<Sample, String> {
+    pub fn sample(&self, ports: &[u16]) -> Result<Sample, Error> {
         let replies = self.link.ask::<Reply>(to_one(&self.name), &Request::Sample(ports.to_vec()))?;
         match replies.next(REPLIES) {
             Some(Reply::Sample(sample)) => Ok(*sample),
-            Some(Reply::Refused(why)) => Err(why),
-            Some(Reply::Who(_)) | None => Err(format!("observer {} does not reply", self.name)),
+            Some(Reply::Refused(why)) => Err(Error::Refused(why)),
+            Some(Reply::Who(_)) | None => {
+                Err(Error::Missing(format!("observer {} does not reply", self.name)))
+            }
         }
     }
 }

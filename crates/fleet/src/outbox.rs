@@ -3,7 +3,7 @@
 
 mod spool;
 
-use std::{collections::VecDeque, path::PathBuf};
+use std::{collections::VecDeque, io, path::PathBuf};
 
 use units::{Count, Nanos};
 
@@ -39,15 +39,14 @@ struct Unwritten {
 
 impl Unwritten {
     /// Updates the state after an attempt to write an entry. Returns a notice for each new reason, and at the end.
-    fn note(state: &mut Option<Unwritten>, kept: &Result<u64, String>) -> Option<String> {
+    fn note(state: &mut Option<Unwritten>, kept: &io::Result<u64>) -> Option<String> {
         match kept {
             Ok(_) => state.take().map(|past| past.over()),
-            Err(why) => {
-                let unwritten = state.get_or_insert_default();
+            Err(e) => {
+                let (unwritten, why) = (state.get_or_insert_default(), e.to_string());
                 unwritten.entries += 1;
-                let is_new = unwritten.why != *why;
-                unwritten.why.clone_from(why);
-                is_new.then(|| format!("{why}; undelivered data is kept in memory"))
+                let before = std::mem::replace(&mut unwritten.why, why.clone());
+                (before != why).then(|| format!("{why}; undelivered data is kept in memory"))
             }
         }
     }

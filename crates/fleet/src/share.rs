@@ -2,10 +2,13 @@
 
 use plan::{Part, Plan, Population, Role, Rows, Slice, TupleShare};
 
-use crate::message::{Assign, Ready};
+use crate::{
+    error::Error,
+    message::{Assign, Ready},
+};
 
 /// Checks whether an assignment is a valid part of this plan. Its size is checked against the agent's caps and limits elsewhere.
-pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
+pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), Error> {
     let is_of = |(left, population): (&Option<u64>, &Population)| {
         left.is_none_or(|left| population.number(Slice::WHOLE).is_some_and(|all| left <= all))
     };
@@ -17,10 +20,7 @@ pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
         && is_left
         && assign.tuples.is_valid()
         && assign.tuples.width > 0;
-    match is_part {
-        true => Ok(()),
-        false => Err("the coordinator assigned what is no part of the plan".to_owned()),
-    }
+    if is_part { Ok(()) } else { Err(Error::refused("the coordinator assigned what is no part of the plan")) }
 }
 
 /// An agent's parts of the plan, given the number of shards of each population, with its share of the local 4-tuples.
@@ -40,24 +40,22 @@ pub(crate) fn rows(plan: &Plan, assign: &Assign) -> Rows {
 
 /// Describes these parts for the coordinator, and returns the worker of each part. All parts with the same role form one worker.
 pub(crate) fn workers(plan: &Plan, parts: &[Part]) -> (Ready, Vec<u32>) {
-    let (mut roles, mut threads): (Vec<Role>, Vec<u32>) = (Vec::new(), Vec::new());
-    let mut of = |role: Role| {
-        let known = roles.iter().position(|known| *known == role);
+    let (mut ready, mut workers) = (Ready::default(), Vec::new());
+    for part in parts {
+        let known = ready.roles.iter().position(|known| *known == part.role);
         let nth = known.unwrap_or_else(|| {
-            roles.push(role);
-            threads.push(0);
-            roles.len() - 1
+            ready.roles.push(part.role);
+            ready.threads.push(0);
+            ready.roles.len() - 1
         });
-        threads[nth] += 1;
-        nth as u32
-    };
-    let workers = parts.iter().map(|part| of(part.role)).collect();
-    // The number of unlimited arrivals is unknown.
-    let is_counted = |part: &&Part| {
-        matches!(part.role, Role::Population(_)) && plan.population(part.role).load.wanted().is_some()
-    };
-    let wanted = parts.iter().filter(is_counted).map(|part| u64::from(part.connections)).sum();
-    (Ready { roles, wanted, threads, ..Ready::default() }, workers)
+        ready.threads[nth] += 1;
+        workers.push(nth as u32);
+        // The number of unlimited arrivals is unknown.
+        if matches!(part.role, Role::Population(_)) && plan.population(part.role).load.wanted().is_some() {
+            ready.wanted += u64::from(part.connections);
+        }
+    }
+    (ready, workers)
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
 //! A whole fleet in one thread and in virtual time: the real coordinator and agents, with the conductor of every run. The broker loses,
 //! repeats, delays and reorders messages, and processes freeze, die and restart.
 
-mod capacity;
 mod carrier;
 mod chaos;
 mod cost;
-mod full_load;
 mod handover;
 mod large;
-mod levels;
 mod machine;
 mod outage;
-mod paused;
 mod world;
 
 use plan::{Environment, Flags, Plan, Source, scenario};
@@ -135,14 +131,26 @@ fn check(agents: u32, connections: u32, seed: u64, chaos: Chaos) -> Option<Summa
     let mut world = World::new(&plan, agents, seed, chaos);
     // Faults before the beginning may prevent it; that is reported, and every agent is released.
     if let Err(why) = world.gather() {
-        assert!(!why.is_empty());
+        assert!(!why.to_string().is_empty());
         world.end();
         assert!(world.all_are_free(), "seed {seed}: {why}");
         return None;
     }
-    let (summary, shown) = play(&mut world, &plan);
-    obey_the_laws(&mut world, &summary, &shown, seed);
-    Some(summary)
+    Some(finish(&mut world, &plan, seed))
+}
+
+/// Runs a plan on agents that are ready, and checks the invariants.
+fn finish(world: &mut World, plan: &Plan, seed: u64) -> Summary {
+    let (summary, shown) = play(world, plan);
+    obey_the_laws(world, &summary, &shown, seed);
+    summary
+}
+
+/// Runs a plan whose beginning no fault prevents, and checks the invariants.
+fn simulate(plan: &Plan, agents: u32, seed: u64, chaos: Chaos) -> (Summary, World) {
+    let mut world = World::new(plan, agents, seed, chaos);
+    world.gather().expect("it begins");
+    (finish(&mut world, plan, seed), world)
 }
 
 #[test]
@@ -230,4 +238,37 @@ fn what_was_counted_once_is_counted_once_whatever_happens() {
         begun > seeds / 2 && lost > seeds / 20 && resumed > seeds / 20,
         "{begun} began, {lost} lost, {resumed} resumed"
     );
+}
+
+/// Full load does not begin and end with the agents' seconds.
+#[test]
+fn full_load_lasts_exactly_as_long_as_it_is_to() {
+    for seed in 0..20 {
+        let plan = plan(1_003, seed);
+        let (summary, _) = simulate(&plan, 1 + seed as u32 % 4, seed, Chaos::none());
+        assert_eq!(summary.duration_s, 30.0, "seed {seed}");
+        let requests = &summary.requests;
+        assert!(requests.answered > 100, "seed {seed}");
+        assert!((requests.per_s * 30.0 - requests.answered as f64).abs() < 1e-6, "seed {seed}: {requests:?}");
+    }
+}
+
+/// Held connections are counted at the peak, for the run and for each agent.
+#[test]
+fn agents_held_what_the_run_held() {
+    let text = "target = \"http://127.0.0.1:80/\"\nconnections = 1003\n\
+        [[stage]]\nto = \"40%\"\nramp = \"0s\"\nfor = \"4s\"\n\
+        [[stage]]\nto = \"100%\"\nramp = \"0s\"\nfor = \"4s\"\n\
+        [[stage]]\nto = \"50%\"\nramp = \"0s\"\nfor = \"4s\"\n";
+    let resolve = |_: &str| Err("no name service".to_owned());
+    let open = |_: &str| Err("no file".to_owned());
+    for seed in 0..10 {
+        let around = Environment { cores: 1, seed, resolve: &resolve };
+        let plan = scenario::read("load.toml", text, &Flags::default(), &around, &open).expect("a plan");
+        let (summary, _) = simulate(&plan, 3, seed, Chaos::none());
+        let held: Vec<(AgentState, bool)> =
+            summary.agents.iter().map(|agent| (agent.state, agent.held == agent.wanted)).collect();
+        assert_eq!(held, [(AgentState::Done, true); 3], "seed {seed}: {:?}", summary.agents);
+        assert_eq!((summary.connections.held, summary.verdict), (1_003, Verdict::Pass), "seed {seed}");
+    }
 }

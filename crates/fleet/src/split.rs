@@ -4,9 +4,10 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use plan::{Plan, Population, Probe, Quota, Slice};
-use units::{Count, Rate};
+use units::{Count, ParseError, Rate};
 
 use crate::{
+    error::Error,
     message::{Assign, Calibrated, Can},
     rates::{Left, Rates},
 };
@@ -31,11 +32,11 @@ impl Shares {
     ///
     /// # Errors
     /// Any other text.
-    pub fn parse(text: &str) -> Result<Shares, String> {
+    pub fn parse(text: &str) -> Result<Shares, ParseError> {
         match text {
             "capacity" => Ok(Shares::Capacity),
             "equal" => Ok(Shares::Equal),
-            _ => Err(format!("{text:?} is not known; use capacity or equal")),
+            _ => Err(ParseError::new(text, "known", "capacity or equal")),
         }
     }
 }
@@ -82,6 +83,14 @@ struct Room<'a> {
     rates: Left,
 }
 
+impl Room<'_> {
+    /// Subtracts a slice of a population.
+    fn take(&mut self, wanted: &Wanted, slice: Slice) {
+        self.connections = self.connections.saturating_sub(wanted.places_of(slice.width, slice.of));
+        self.rates.take(&wanted.rates, slice.share());
+    }
+}
+
 impl Demand {
     pub(crate) fn of(plan: &Plan) -> Demand {
         let wanted = |(nth, population): (u16, &Population)| Wanted {
@@ -112,9 +121,7 @@ impl Demand {
         let own = part.slices.iter().zip(&self.populations);
         own.map(|(slice, wanted)| wanted.places_of(slice.width, slice.of)).fold(probe, u64::saturating_add)
     }
-}
 
-impl Demand {
     /// Subtracts the rates of a part from an agent's remaining cap.
     fn take(&self, part: &Assign, left: &mut Left) {
         for (slice, wanted) in part.slices.iter().zip(&self.populations) {
@@ -159,21 +166,16 @@ pub(crate) fn split(
     agents: &[Candidate],
     shares: Shares,
     salt: u64,
-) -> Result<Vec<Assign>, String> {
+) -> Result<Vec<Assign>, Error> {
     let (mut rooms, tuples): (Vec<Room>, Vec<Slice>) = rooms(agents).into_iter().unzip();
     let mut assigned: Vec<Assign> =
         tuples.into_iter().map(|tuples| Assign { tuples, salt, ..Assign::default() }).collect();
-    if let Some((places, rates)) = &demand.probe {
-        let fits = |room: &Room| room.connections >= *places && room.rates.units(rates, 1) > 0;
-        // If it fits nowhere, the first agent will refuse with the reason.
-        let nth = rooms.iter().position(fits).unwrap_or(0);
-        rooms[nth].connections = rooms[nth].connections.saturating_sub(*places);
-        rooms[nth].rates.take(rates, 1.0);
-        assigned[nth].probe = true;
+    if let Some(probe) = &demand.probe {
+        give_probe(probe, &mut rooms, &mut assigned);
     }
     for wanted in &demand.populations {
         let weights = weights(agents, shares, wanted.arrivals.is_some());
-        let limits: Vec<(u64, &str)> = rooms.iter().map(|room| wanted.limit(room)).collect();
+        let limits: Vec<(u64, &str)> = rooms.iter().map(|room| wanted.limit(room, wanted.units)).collect();
         let most: Vec<u64> = limits.iter().map(|(most, _)| *most).collect();
         let Some(widths) = fill(wanted.units, &weights, &most) else {
             return Err(too_much(wanted, agents, &limits));
@@ -184,11 +186,19 @@ pub(crate) fn split(
             let slice = Slice { from, width, of };
             assign.slices.push(slice);
             from += width;
-            room.connections = room.connections.saturating_sub(wanted.places_of(width, of));
-            room.rates.take(&wanted.rates, slice.share());
+            room.take(wanted, slice);
         }
     }
     Ok(assigned)
+}
+
+/// Gives the probe to the first agent with enough capacity. If it fits nowhere, the first agent will refuse with the reason.
+fn give_probe((places, rates): &(u64, Rates), rooms: &mut [Room], parts: &mut [Assign]) {
+    let fits = |room: &Room| room.connections >= *places && room.rates.units(rates, 1) > 0;
+    let nth = rooms.iter().position(fits).unwrap_or(0);
+    rooms[nth].connections = rooms[nth].connections.saturating_sub(*places);
+    rooms[nth].rates.take(rates, 1.0);
+    parts[nth].probe = true;
 }
 
 /// An agent that may take over parts of a lost one.
@@ -231,43 +241,28 @@ impl Heir<'_> {
 /// too much will refuse. Each heir gets adjacent units of each slice; the first with enough capacity gets the probe. `None` for an heir
 /// that gets nothing.
 pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) -> Vec<Option<Assign>> {
-    let mut rooms: Vec<u64> = heirs.iter().map(|heir| heir.room(demand)).collect();
-    let mut rates: Vec<Left> = heirs.iter().map(|heir| heir.rates(demand)).collect();
+    let room = |heir: &Heir| Room { connections: heir.room(demand), by: "", rates: heir.rates(demand) };
+    let mut rooms: Vec<Room> = heirs.iter().map(room).collect();
     let mut divided: Vec<Assign> =
         heirs.iter().map(|heir| Assign { tuples: heir.tuples(), salt, ..Assign::default() }).collect();
     if lost.probe {
-        let (places, own) = demand.probe.clone().unwrap_or_default();
-        let fits = |(room, left): (&u64, &Left)| *room >= places && left.units(&own, 1) > 0;
-        let nth = rooms.iter().zip(&rates).position(fits).unwrap_or(0);
-        rooms[nth] = rooms[nth].saturating_sub(places);
-        rates[nth].take(&own, 1.0);
-        divided[nth].probe = true;
+        give_probe(&demand.probe.clone().unwrap_or_default(), &mut rooms, &mut divided);
     }
     let equal = vec![1; heirs.len()];
     for (nth, (slice, wanted)) in lost.slices.iter().zip(&demand.populations).enumerate() {
         let left = lost.left.get(nth).copied();
-        let units = |room: &u64| match wanted.places {
-            0 => u64::MAX,
-            places => {
-                (u128::from(*room) * u128::from(slice.of) / u128::from(places)).min(u64::MAX.into()) as u64
-            }
-        };
-        let by_rate = rates.iter().map(|left| left.units(&wanted.rates, slice.of));
-        let limits: Vec<u64> =
-            rooms.iter().zip(by_rate).map(|(room, by_rate)| units(room).min(by_rate)).collect();
+        let limits: Vec<u64> = rooms.iter().map(|room| wanted.limit(room, slice.of).0).collect();
         let widths = fill(slice.width, &equal, &limits)
             .or_else(|| fill(slice.width, &equal, &vec![u64::MAX; heirs.len()]))
             .unwrap_or_default();
         let mut from = slice.from;
-        let given = widths.into_iter().zip(rooms.iter_mut().zip(&mut rates)).zip(&mut divided);
-        for ((width, (room, rates)), part) in given {
+        for ((width, room), part) in widths.into_iter().zip(&mut rooms).zip(&mut divided) {
             let taken = Slice { from, width, of: slice.of };
             part.slices.push(taken);
-            rates.take(&wanted.rates, taken.share());
+            room.take(wanted, taken);
             let own = Slice { from: from - slice.from, width, of: slice.width.max(1) };
             part.left.extend(left.map(|left| left.map(|left| own.of_long(left))));
             from += width;
-            *room = room.saturating_sub(wanted.places_of(width, slice.of));
         }
     }
     let has_any = |part: &Assign| part.probe || part.slices.iter().any(|slice| slice.width > 0);
@@ -286,15 +281,15 @@ impl Wanted {
         (u128::from(self.places) * u128::from(width)).div_ceil(u128::from(of)) as u64
     }
 
-    /// The number of units that an agent can take, and what limits it.
-    fn limit<'a>(&self, room: &Room<'a>) -> (u64, &'a str) {
-        let units = u64::from(self.units);
+    /// The number of `of` units that an agent can take, and what limits it.
+    fn limit<'a>(&self, room: &Room<'a>, of: u32) -> (u64, &'a str) {
         let by_room = match self.places {
-            0 => units,
-            places => (u128::from(room.connections) * u128::from(units) / u128::from(places)) as u64,
+            0 => of.into(),
+            places => u128::from(room.connections) * u128::from(of) / u128::from(places),
         };
-        let by_rate = room.rates.units(&self.rates, self.units);
-        if by_rate < by_room.min(units) { (by_rate, "--max-rate") } else { (by_room, room.by) }
+        let by_room = u64::try_from(by_room).unwrap_or(u64::MAX);
+        let by_rate = room.rates.units(&self.rates, of);
+        if by_rate < by_room.min(of.into()) { (by_rate, "--max-rate") } else { (by_room, room.by) }
     }
 }
 
@@ -416,7 +411,7 @@ fn in_lowest_terms(widths: Vec<u32>) -> Vec<u32> {
     widths.into_iter().map(|width| width / divisor.max(1)).collect()
 }
 
-fn too_much(wanted: &Wanted, agents: &[Candidate], limits: &[(u64, &str)]) -> String {
+fn too_much(wanted: &Wanted, agents: &[Candidate], limits: &[(u64, &str)]) -> Error {
     let arrivals = wanted.arrivals.unwrap_or_default();
     let per_s = |units: u64| format!("{:.0}/s", arrivals * units as f64 / f64::from(wanted.units));
     let load = |units: u64| if wanted.is_counted { Count(units).to_string() } else { per_s(units) };
@@ -428,12 +423,12 @@ fn too_much(wanted: &Wanted, agents: &[Candidate], limits: &[(u64, &str)]) -> St
     if agents.len() > NAMED {
         each.push("…".to_owned());
     }
-    format!(
+    Error::TooLarge(format!(
         "all agents together can take {} of {} {what}: {}; use less load, raise these limits (throng fleet doctor), or start more agents",
         load(sum),
         load(wanted.units.into()),
         each.join(", ")
-    )
+    ))
 }
 
 #[cfg(test)]

@@ -292,7 +292,8 @@ fn connect(listen: SocketAddr, token: &str, stop: &AtomicBool) -> Result<bool, S
         ip => ip,
     };
     let access = Access { token: Some(token.to_owned()), ..Access::default() };
-    let server = Server::with(&format!("nats://{}", SocketAddr::new(ip, listen.port())), access)?;
+    let server = Server::with(&format!("nats://{}", SocketAddr::new(ip, listen.port())), access);
+    let server = server.map_err(|why| why.to_string())?;
     let link = Link::connect_unless(&|| stop.load(Relaxed), &server, Arc::new(|_: &str| ()));
     link.map(|link| link.is_some()).map_err(|failed| failed.why)
 }

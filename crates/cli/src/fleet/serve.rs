@@ -195,7 +195,7 @@ impl Runner for Place {
             return Ok(vec![here]);
         };
         let link = nats::link("--nats", server).map_err(one_line)?;
-        let agents = Operator::new(link).ask(&[], &Request::Status)?;
+        let agents = Operator::new(link).ask(&[], &Request::Status).map_err(|why| why.to_string())?;
         Ok(agents.iter().map(table::agent_json).collect())
     }
 
@@ -207,7 +207,8 @@ impl Runner for Place {
         let request = request_of(request).map_err(AgentRefusal::Wrong)?;
         let away = |failure| AgentRefusal::Unreachable(one_line(failure));
         let operator = Operator::new(nats::link("--nats", server).map_err(away)?);
-        match operator.ask_one(id, &request).map_err(AgentRefusal::Unreachable)? {
+        let asked = operator.ask_one(id, &request);
+        match asked.map_err(|why| AgentRefusal::Unreachable(why.to_string()))? {
             None => Err(AgentRefusal::Unknown),
             Some(Reply::Status(status)) => Ok(table::agent_json(&status)),
             Some(Reply::Refused { why, .. }) => Err(AgentRefusal::Conflict(why)),
@@ -316,10 +317,11 @@ fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord, interru
     Box::new(move |sink| {
         let link = nats::link_unless(&interrupt, "--nats", &server).map_err(|failure| failure.lines)?;
         let mut waiting = Waiting { interrupt: &interrupt, say: &mut |line| message(line) };
-        let mut fleet = Fleet::gather(link, &plan, &job, &mut waiting).map_err(|why| vec![why])?;
+        let failed = |why: fleet::Error| vec![why.to_string()];
+        let mut fleet = Fleet::gather(link, &plan, &job, &mut waiting).map_err(failed)?;
         plan.seed = fleet.seed();
         // Also accepts commands of `throng fleet set`.
-        let mut commands = fleet.commands().map_err(|why| vec![why])?;
+        let mut commands = fleet.commands().map_err(failed)?;
         applied(&plan, Some(&mut fleet), record, &interrupt, &mut [sink, &mut commands])
     })
 }

@@ -4,6 +4,7 @@
 //! that a run needs no second way.
 
 use std::{
+    fmt::Display,
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
@@ -51,20 +52,20 @@ pub(crate) fn resolved(flags: &Flags) -> Result<(Flags, Option<Asking>), Failure
     }
     let server = nats::server("--observe", url.as_deref(), flags, &mut mistakes);
     let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
-    let failed = |why: String| Failure::machine(format!("--observe: {why}"));
-    let observers = Observers::find(nats::link("--observe", &server)?, name.as_deref()).map_err(failed)?;
+    let failed = |why: &dyn Display| Failure::machine(format!("--observe: {why}"));
+    let observers = Observers::find(nats::link("--observe", &server)?, name.as_deref());
+    let observers = observers.map_err(|e| failed(&e))?;
     message(&format!("observed by {} at {server}", observers.name()));
     let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let local = Server::bind(here, None, None).map_err(|e| failed(e.to_string()))?;
-    let address = local.address().map_err(|e| failed(e.to_string()))?;
+    let local = Server::bind(here, None, None).map_err(|e| failed(&e))?;
+    let address = local.address().map_err(|e| failed(&e))?;
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
     let body = move || {
         // If this fails, the run counts missing samples.
-        let _ = local.serve(&order, |ports| observers.sample(ports));
+        let _ = local.serve(&order, |ports| observers.sample(ports).map_err(|why| why.to_string()));
     };
-    let thread =
-        thread::Builder::new().name("observe".to_owned()).spawn(body).map_err(|e| failed(e.to_string()))?;
+    let thread = thread::Builder::new().name("observe".to_owned()).spawn(body).map_err(|e| failed(&e))?;
     let flags = flags.clone().without(&flag::OBSERVE).with(&flag::OBSERVE, format!("http://{address}"));
     // The credentials have been used, and a run on this machine accepts none.
     let is_used = |flag: &&&Flag| flag.name.starts_with("nats-") && flags.get(&flag::FLEET).is_none();

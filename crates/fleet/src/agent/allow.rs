@@ -3,6 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use plan::{Network, Plan};
+use units::ParseError;
+
+use super::caps::{Beyond, Forbidden};
+use crate::error::Error;
+
+/// Resolves a name to addresses.
+type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
 
 /// Targets that may be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +27,12 @@ impl Allow {
     ///
     /// # Errors
     /// All invalid entries, with the fix.
-    pub fn parse(
-        texts: &[String],
-        resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>,
-    ) -> Result<Allow, Vec<String>> {
+    pub fn parse(texts: &[String], resolve: Resolve) -> Result<Allow, Vec<Error>> {
         let (mut allowed, mut mistakes) = (Vec::new(), Vec::new());
         for text in texts {
             match entry(text, resolve) {
                 Ok(entries) => allowed.extend(entries),
-                Err(why) => mistakes.push(format!("--allow: {why}")),
+                Err(why) => mistakes.push(Error::Invalid(format!("--allow: {why}"))),
             }
         }
         if texts.is_empty() {
@@ -43,14 +47,11 @@ impl Allow {
     ///
     /// # Errors
     /// The first destination that is not allowed.
-    pub fn check(&self, plan: &Plan) -> Result<(), String> {
+    pub fn check(&self, plan: &Plan) -> Result<(), Forbidden> {
         let probes = plan.probe.iter().flat_map(|probe| &probe.populations);
         let targets = plan.populations.iter().chain(probes).map(|population| &population.target);
         let mut destinations = targets.flat_map(|target| target.destinations.iter().chain(&target.others));
-        match destinations.find(|to| !self.has(**to)) {
-            Some(to) => Err(format!("{to} is not allowed here; start the agent with --allow {to}")),
-            None => Ok(()),
-        }
+        destinations.find(|to| !self.has(**to)).map_or(Ok(()), |to| Err(Forbidden(Beyond::Target(*to))))
     }
 
     /// Whether this destination is allowed.
@@ -64,7 +65,7 @@ fn network(text: &str) -> Network {
     Network::parse(text).expect("a network that we wrote")
 }
 
-fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> Result<Vec<Allowed>, String> {
+fn entry(text: &str, resolve: Resolve) -> Result<Vec<Allowed>, Error> {
     let why = match Network::parse(text) {
         Ok(network) => return Ok(vec![Allowed { network, port: None }]),
         Err(why) => why,
@@ -75,7 +76,7 @@ fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> R
         let most = if base.is_ipv4() { 32 } else { 128 };
         let is_prefix = prefix.parse().is_ok_and(|prefix: u32| prefix <= most);
         let not = || format!("{text:?} is not a network: the prefix is at most {most}");
-        return Err(if is_prefix { why } else { not() });
+        return Err(Error::Invalid(if is_prefix { why.to_string() } else { not() }));
     }
     if let Ok(to) = text.parse::<SocketAddr>() {
         return Ok(vec![Allowed { network: network(&to.ip().to_string()), port: Some(to.port()) }]);
@@ -83,11 +84,12 @@ fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> R
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => match port.parse() {
             Ok(port) => (name, Some(port)),
-            Err(_) => return Err(format!("{text:?} is not a host, host:port or network; use 10.0.0.0/8")),
+            Err(_) => return Err(ParseError::new(text, "a host, host:port or network", "10.0.0.0/8").into()),
         },
         None => (text, None),
     };
-    let found = resolve(name).map_err(|why| format!("{name:?} cannot be resolved: {why}"))?;
+    let found = resolve(name);
+    let found = found.map_err(|why| Error::Invalid(format!("{name:?} cannot be resolved: {why}")))?;
     let meant = plan::addresses_meant(name, found);
     Ok(meant.iter().map(|ip| Allowed { network: network(&ip.to_string()), port }).collect())
 }
@@ -105,7 +107,7 @@ mod tests {
         }
     }
 
-    fn allow(texts: &[&str]) -> Result<Allow, Vec<String>> {
+    fn allow(texts: &[&str]) -> Result<Allow, Vec<Error>> {
         Allow::parse(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), &resolve)
     }
 
@@ -138,7 +140,10 @@ mod tests {
         assert_eq!(plan.destinations(), ["10.0.0.7:80".parse().unwrap()]);
         assert_eq!(allow(&["target"]).unwrap().check(&plan), Ok(()));
         let why = "[fd00::7]:80 is not allowed here; start the agent with --allow [fd00::7]:80";
-        assert_eq!(allow(&["10.0.0.0/8"]).unwrap().check(&plan), Err(why.to_owned()));
+        assert_eq!(
+            allow(&["10.0.0.0/8"]).unwrap().check(&plan).map_err(|e| e.to_string()),
+            Err(why.to_owned())
+        );
     }
 
     #[test]
@@ -168,6 +173,6 @@ mod tests {
             "--allow: \"fd00::/x\" is not a network: the prefix is at most 128",
             "--allow: \"10.0.0.5/24\" is an address within a network; use 10.0.0.5 or 10.0.0.0/24",
         ];
-        assert_eq!(mistakes, expected);
+        assert_eq!(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     }
 }

@@ -1,11 +1,18 @@
 //! The caps of an agent on connections and rates, which runs of a fleet and the clients of its control API share.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+};
 
 use plan::Plan;
 use units::{Count, Rate};
 
-use crate::rates::{busiest, dial_rate, request_rate, totals};
+use crate::{
+    error::Error,
+    rates::{busiest, dial_rate, request_rate, totals},
+};
 
 /// Rates are summed in integer millionths per second, so that what is taken is given back exactly.
 const MILLIONTHS: f64 = 1e6;
@@ -32,6 +39,62 @@ pub struct Held {
     all: Arc<Mutex<Used>>,
     connections: u64,
     sends: u64,
+}
+
+/// What the user of an agent does not allow, and the flag that would.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forbidden(pub(super) Beyond);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// Not in the allow list.
+    Target(SocketAddr),
+    /// More connections than a cap of `most` allows beside those in use.
+    Connections { asked: u64, held: u64, most: u64 },
+    /// More dials or requests per second than a cap of `most` allows beside those in use, in millionths per second.
+    Rate { what: String, rate: Rate, used: u64, most: Rate },
+    /// Dials or requests without a limited rate, where `most` is left of a cap.
+    Unlimited { what: String, fix: String, most: Rate },
+}
+
+impl fmt::Display for Forbidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Beyond::Target(to) => write!(f, "{to} is not allowed here; start the agent with --allow {to}"),
+            Beyond::Connections { asked, held, most } => {
+                let (needed, asked, held) = (held.saturating_add(*asked), Count(*asked), Count(*held));
+                let are = asked.one_or("is", "are");
+                write!(f, "{} {are} more than allowed here ({}", asked.of("connection"), Count(*most))?;
+                if held.0 > 0 {
+                    write!(f, ", of which {held} {} held", held.one_or("is", "are"))?;
+                }
+                write!(f, "); start the agent with --max-connections {needed}")
+            }
+            Beyond::Rate { what, rate, used, most } => {
+                let free = left(*most, *used).down_to_per_s();
+                write!(f, "{what}: {rate} is more than the {free} allowed here")?;
+                let used = *used as f64 / MILLIONTHS;
+                if used > 0.0 {
+                    let in_use = Rate::from_per_s_f64(used).up_to_per_s();
+                    write!(f, " ({most}, of which {in_use} is in use)")?;
+                }
+                let needed = Rate::from_per_s_f64(rate.per_s_f64() + used).up_to_per_s();
+                write!(f, "; start the agent with --max-rate {needed}")
+            }
+            Beyond::Unlimited { what, fix, most } => write!(
+                f,
+                "{what}, and at most {most} are allowed here; {fix}, or start the agent without --max-rate"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Forbidden {}
+
+impl From<Forbidden> for Error {
+    fn from(forbidden: Forbidden) -> Error {
+        Error::refused(forbidden)
+    }
 }
 
 impl Caps {
@@ -65,7 +128,7 @@ impl Caps {
     ///
     /// # Errors
     /// A cap is exceeded; contains the number and the flag that raises it.
-    pub(super) fn take(&self, part: &Plan, together: &Plan, has: u64) -> Result<Held, String> {
+    pub(super) fn take(&self, part: &Plan, together: &Plan, has: u64) -> Result<Held, Forbidden> {
         let mut used = self.used();
         self.check_rates(together, used.sends.saturating_sub(has))?;
         let sends = self.rate.map_or(0, |_| millionths(busiest(together)).saturating_sub(has));
@@ -76,25 +139,16 @@ impl Caps {
     ///
     /// # Errors
     /// A cap is exceeded; contains the number and the flag that raises it.
-    pub fn hold(&self, connections: u64, pings: Rate) -> Result<Held, String> {
+    pub fn hold(&self, connections: u64, pings: Rate) -> Result<Held, Forbidden> {
         let mut used = self.used();
         self.check_beside("ping", pings, used.sends)?;
         self.add(&mut used, connections, millionths(pings.per_s_f64()))
     }
 
-    fn add(&self, used: &mut Used, connections: u64, sends: u64) -> Result<Held, String> {
+    fn add(&self, used: &mut Used, connections: u64, sends: u64) -> Result<Held, Forbidden> {
         let (most, held) = (self.connections.unwrap_or(u64::MAX), used.connections);
         let Some(sum) = held.checked_add(connections).filter(|sum| *sum <= most) else {
-            let are = Count(held).one_or("is", "are");
-            let beside =
-                if held > 0 { format!(", of which {} {are} held", Count(held)) } else { String::new() };
-            let (asked, most) = (Count(connections).of("connection"), Count(most));
-            let are = Count(connections).one_or("is", "are");
-            let needed = held.saturating_add(connections);
-            return Err(format!(
-                "{asked} {are} more than allowed here ({most}{beside}); start the agent with \
-                 --max-connections {needed}"
-            ));
+            return Err(Forbidden(Beyond::Connections { asked: connections, held, most }));
         };
         (used.connections, used.sends) = (sum, used.sends.saturating_add(sends));
         Ok(Held { all: self.used.clone(), connections, sends })
@@ -108,49 +162,34 @@ impl Caps {
     ///
     /// # Errors
     /// The cap is exceeded; contains the number and the flag that raises it.
-    pub fn check_rate(&self, what: &str, rate: Rate) -> Result<(), String> {
+    pub fn check_rate(&self, what: &str, rate: Rate) -> Result<(), Forbidden> {
         self.check_beside(what, rate, self.used().sends)
     }
 
     /// Like `check_rate`, beside others that use this much, in millionths per second.
-    fn check_beside(&self, what: &str, rate: Rate, others: u64) -> Result<(), String> {
-        let Some(most) = self.rate else { return Ok(()) };
-        let left = left(most, others);
-        if rate.per_s_f64() <= left.per_s_f64() {
-            return Ok(());
+    fn check_beside(&self, what: &str, rate: Rate, used: u64) -> Result<(), Forbidden> {
+        match self.rate {
+            Some(most) if rate.per_s_f64() > left(most, used).per_s_f64() => {
+                Err(Forbidden(Beyond::Rate { what: what.to_owned(), rate, used, most }))
+            }
+            _ => Ok(()),
         }
-        let others = others as f64 / MILLIONTHS;
-        let beside = match others > 0.0 {
-            true => format!(" ({most}, of which {} is in use)", Rate::from_per_s_f64(others).up_to_per_s()),
-            false => String::new(),
-        };
-        let needed = Rate::from_per_s_f64(rate.per_s_f64() + others).up_to_per_s();
-        let left = left.down_to_per_s();
-        let flag = format!("start the agent with --max-rate {needed}");
-        Err(format!("{what}: {rate} is more than the {left} allowed here{beside}; {flag}"))
     }
 
     /// Checks the dials and the requests of all of an agent's parts of a plan together, beside others that use this much, in millionths
     /// per second.
-    fn check_rates(&self, plan: &Plan, others: u64) -> Result<(), String> {
+    fn check_rates(&self, plan: &Plan, others: u64) -> Result<(), Forbidden> {
         let Some(most) = self.rate.map(|most| left(most, others).down_to_per_s()) else {
             return Ok(());
         };
-        let unlimited = |what: &str, fix: &str| {
-            Err(format!(
-                "{what}, and at most {most} are allowed here; {fix}, or start the agent without --max-rate"
-            ))
-        };
-        for stage in &plan.stages {
-            if dial_rate(plan, stage).is_none() {
-                return unlimited("an adaptive ramp has no rate", &format!("use --ramp {most}"));
-            }
+        if plan.stages.iter().any(|stage| dial_rate(plan, stage).is_none()) {
+            let (what, fix) = ("an adaptive ramp has no rate".to_owned(), format!("use --ramp {most}"));
+            return Err(Forbidden(Beyond::Unlimited { what, fix, most }));
         }
-        for population in &plan.populations {
-            if request_rate(population).is_none() {
-                let what = format!("{}: a closed loop has no rate of requests", population.name);
-                return unlimited(&what, &format!("use --rate {most}, --think or --ping"));
-            }
+        if let Some(population) = plan.populations.iter().find(|all| request_rate(all).is_none()) {
+            let what = format!("{}: a closed loop has no rate of requests", population.name);
+            let fix = format!("use --rate {most}, --think or --ping");
+            return Err(Forbidden(Beyond::Unlimited { what, fix, most }));
         }
         totals(plan).iter().try_for_each(|(what, rate)| self.check_beside(what, *rate, others))
     }
@@ -214,7 +253,7 @@ mod tests {
 
     fn check(caps: &Caps, args: &[(&plan::Flag, &str)], expected: Result<(), &str>) {
         let plan = plan(args);
-        let taken = caps.take(&plan, &plan, 0).map(drop);
+        let taken = caps.take(&plan, &plan, 0).map(drop).map_err(|why| why.to_string());
         assert_eq!(
             taken,
             expected.map_err(str::to_owned),
@@ -326,7 +365,9 @@ mod tests {
             let open = |_: &str| unreachable!("it names no file");
             let around = Environment { cores: 1, seed: 1, resolve: &resolve };
             let plan = plan::scenario::read("load.toml", &text, &Flags::default(), &around, &open).unwrap();
-            caps.take(&plan, &plan, 0).map(|held| held.sends()).map_err(|why| why.replace(" is more", "|"))
+            caps.take(&plan, &plan, 0)
+                .map(|held| held.sends())
+                .map_err(|why| why.to_string().replace(" is more", "|"))
         };
         let over = |refused: Result<u64, String>| refused.unwrap_err().split('|').next().unwrap().to_owned();
         assert_eq!(two("50/s", "50/s"), Ok(100_000_000));
@@ -369,7 +410,10 @@ mod tests {
         assert!(caps.take(&paced("11/s"), &paced("71/s"), run.sends() + more.sends()).is_err());
         let why = "ping: 11/s is more than the 10/s allowed here (100/s, of which 90/s is in use); start the agent with \
                    --max-rate 101/s";
-        assert_eq!(caps.hold(1, Rate::per_s(11)).map(drop), Err(why.to_owned()));
+        assert_eq!(
+            caps.hold(1, Rate::per_s(11)).map(drop).map_err(|why| why.to_string()),
+            Err(why.to_owned())
+        );
         assert!(caps.check_rate("rate", Rate::per_s(10)).is_ok());
         // Each client takes its share of the rate with it.
         drop(clients.split(20));

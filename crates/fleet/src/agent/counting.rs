@@ -10,7 +10,7 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Machine, ramp_down::ends_early};
-use crate::{message::EVERY, seal::Sums};
+use crate::message::{EVERY, Sums};
 
 /// The aggregation state.
 pub(super) struct Counting {

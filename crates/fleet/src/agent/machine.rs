@@ -6,15 +6,42 @@ use run::{Order, Paced, Prepared, Threads, Update, Workers};
 use samples::Tick;
 use units::{Nanos, Rate};
 
-use super::{Allow, Caps, Held, Machine};
+use super::{Allow, Caps, Held};
 use crate::{
+    error::Error,
     message::{Assign, Can, Offer, Ready},
     share,
 };
 
+/// What carries the load of an agent's part.
+pub(crate) trait Machine {
+    /// Checks whether this machine may take part in this plan. Returns its capacity, or the reason for refusing.
+    fn accept(&mut self, offer: &Offer) -> Result<Can, Error>;
+
+    /// Checks whether this machine may and can carry out this part. Returns the number of table values it uses, or the reason for
+    /// refusing.
+    fn rows(&mut self, assign: &Assign) -> Result<u64, Error>;
+
+    /// Sets up the shards of the part that was [checked](Machine::rows) last, with these table values: the agent's original part, or one
+    /// in addition. Returns, for each shard, the index of its role in [`Ready::roles`]; or the reason for a failure.
+    fn set_up(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), Error>;
+
+    /// Starts the shards of the part that was set up last, with these orders applied.
+    fn begin(&mut self, orders: &[Order]);
+
+    /// Gives an order to the shards. Its times are relative to the start of the run.
+    fn order(&mut self, order: Order);
+
+    /// The next update from the shards, without waiting. Its times are relative to the start of the run.
+    fn next(&mut self) -> Update<'_>;
+
+    /// Ends the remaining shards.
+    fn end(&mut self);
+}
+
 /// Creates the plan from flags, the text of a scenario file, and its tables by file name; or returns why it is not valid. Reads no file
 /// and dials nothing.
-pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, TableHead)]) -> Result<Plan, String>;
+pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, TableHead)]) -> Result<Plan, Error>;
 
 /// Tolerance for rounded rates: factor by which an order may exceed a cap.
 const ROUNDED: f64 = 1.001;
@@ -63,17 +90,9 @@ impl<'a> Local<'a> {
         Local { allow, caps, planner, root, plan: None, next: None, parts: Vec::new(), read: Tick::default() }
     }
 
-    /// Sets up the part that was checked last, with its table values.
-    fn add(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
-        let Checked { prepared, parts, rows, own, held } = self.next.take().ok_or("it checked no part")?;
-        let plan = rows.fill(self.plan.as_ref().ok_or("it accepted no plan")?, values)?;
-        run::check_tls(&plan, &parts).map_err(|why| why.to_string())?;
-        let (ready, workers) = share::workers(&plan, &parts);
-        let shards = parts.len() as u32;
-        let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;
-        let ready = Ready { io: threads.io().to_owned(), ..ready };
-        self.parts.push(Running { threads, shards, from: Nanos::ZERO, own, held });
-        Ok((ready, workers))
+    /// The plan that was accepted.
+    fn plan(&self) -> Result<&Plan, Error> {
+        self.plan.as_ref().ok_or_else(|| Error::refused("it accepted no plan"))
     }
 
     /// The sum of another part and the existing ones.
@@ -152,17 +171,17 @@ impl Running {
 }
 
 impl Machine for Local<'_> {
-    fn accept(&mut self, offer: &Offer) -> Result<Can, String> {
-        let flags = Flags::from_pairs(&offer.flags)?;
+    fn accept(&mut self, offer: &Offer) -> Result<Can, Error> {
+        let flags = Flags::from_pairs(&offer.flags).map_err(Error::refused)?;
         let plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.tables)?;
-        let mut plan = plan.with_sent(&offer.sent)?;
+        let mut plan = plan.with_sent(&offer.sent).map_err(Error::refused)?;
         if let Some((by, load, dwell)) = offer.step {
             plan = by.plan(&plan, load, dwell);
         }
         self.allow.check(&plan)?;
         // May dial to find the address family that is served, and so comes after the allow list.
         run::settle(&mut plan, &self.root, true, &mut |_| {});
-        let need = run::need(&plan, &self.root).map_err(|why| why.to_string())?;
+        let need = run::need(&plan, &self.root).map_err(Error::refused)?;
         let capacity = host::capacity_after_time_wait(&self.root, &need);
         let (fits, limited_by) = (capacity.connections, capacity.limited_by);
         let (cap, per_s) = (self.caps.free(), self.caps.free_rate().map(Rate::per_s_f64));
@@ -170,10 +189,10 @@ impl Machine for Local<'_> {
         Ok(Can { fits, limited_by: limited_by.to_owned(), cap, per_s })
     }
 
-    fn rows(&mut self, assign: &Assign) -> Result<u64, String> {
-        let plan = self.plan.as_ref().ok_or("it accepted no plan")?;
-        share::check(assign, plan)?;
+    fn rows(&mut self, assign: &Assign) -> Result<u64, Error> {
+        share::check(assign, self.plan()?)?;
         self.next = None;
+        let plan = self.plan()?;
         let own = plan.sliced(&assign.slices, assign.probe);
         let (slices, has_probe) = self.together(&assign.slices, assign.probe);
         let held = self.caps.take(&own, &plan.sliced(&slices, has_probe), self.sends())?;
@@ -181,7 +200,7 @@ impl Machine for Local<'_> {
         let Slice { width, of, .. } = assign.tuples;
         let pairs = (u128::from(plan.pairs_needed()) * u128::from(of)).div_ceil(width.into());
         let pairs = u64::try_from(pairs).unwrap_or(u64::MAX);
-        let mut prepared = run::prepare_part(&own, pairs, &self.root).map_err(|why| why.to_string())?;
+        let mut prepared = run::prepare_part(&own, pairs, &self.root).map_err(Error::refused)?;
         prepared.begin_sources_at(assign.salt);
         let parts = share::parts(plan, assign, |nth| prepared.shards()[usize::from(nth)]);
         let rows = share::rows(plan, assign);
@@ -191,29 +210,29 @@ impl Machine for Local<'_> {
         Ok(count)
     }
 
-    fn set_up(&mut self, _: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
-        self.add(values)
-    }
-
-    fn begin(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.threads.begin());
-    }
-
-    fn take_over(
-        &mut self,
-        _: &Assign,
-        values: Vec<String>,
-        orders: &[Order],
-    ) -> Result<(Ready, Vec<u32>), String> {
+    fn set_up(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), Error> {
         let from = self.lasts();
-        let added = self.add(values)?;
-        let orders: Vec<Order> = orders.iter().filter_map(|order| self.capped(*order)).collect();
+        let next = self.next.take().ok_or_else(|| Error::refused("it checked no part"))?;
+        let Checked { prepared, parts, rows, own, held } = next;
+        let plan = rows.fill(self.plan()?, values).map_err(Error::refused)?;
+        run::check_tls(&plan, &parts).map_err(Error::refused)?;
+        let (ready, workers) = share::workers(&plan, &parts);
+        let shards = parts.len() as u32;
+        let threads = Threads::ready(&plan, &prepared, parts).map_err(Error::refused)?;
+        let ready = Ready { io: threads.io().to_owned(), ..ready };
+        self.parts.push(Running { threads, shards, from, own, held });
+        Ok((ready, workers))
+    }
+
+    fn begin(&mut self, orders: &[Order]) {
         if let Some(part) = self.parts.last_mut() {
             part.threads.begin();
-            part.from = from;
+        }
+        // The elapsed time of the run, and so what an order makes up for, is known only once the first part has begun.
+        let orders: Vec<Order> = orders.iter().filter_map(|order| self.capped(*order)).collect();
+        if let Some(part) = self.parts.last_mut() {
             orders.into_iter().for_each(|order| part.order(order));
         }
-        Ok(added)
     }
 
     fn order(&mut self, order: Order) {
@@ -256,10 +275,10 @@ mod tests {
     use super::*;
     use crate::message::PROTOCOL;
 
-    fn planned(flags: &Flags, _: Option<&str>, _: &[(String, TableHead)]) -> Result<Plan, String> {
+    fn planned(flags: &Flags, _: Option<&str>, _: &[(String, TableHead)]) -> Result<Plan, Error> {
         let resolve = |_: &str| Err("no names here".to_owned());
         let plan = plan::from_flags(flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
-        plan.map_err(|mistakes| format!("{mistakes:?}"))
+        plan.map_err(|mistakes| Error::refused(format!("{mistakes:?}")))
     }
 
     #[test]
@@ -273,13 +292,13 @@ mod tests {
             let slices = vec![Slice { from: 10, width, of: 1_000 }];
             Assign { slices, tuples: Slice::WHOLE, ..Assign::default() }
         };
-        let why = local.rows(&part(101)).unwrap_err();
+        let why = local.rows(&part(101)).unwrap_err().to_string();
         assert!(why.starts_with("101 connections are more than allowed here (100)"), "{why}");
-        assert!(local.rows(&part(991)).unwrap_err().contains("no part of the plan"));
+        assert!(local.rows(&part(991)).unwrap_err().to_string().contains("no part of the plan"));
         // Checking the part again does not hold its connections twice.
         assert_eq!((local.rows(&part(100)), local.rows(&part(100))), (Ok(0), Ok(0)));
         assert!(caps.hold(1, Rate::default()).is_err());
-        let (ready, workers) = local.set_up(&part(100), Vec::new()).unwrap();
+        let (ready, workers) = local.set_up(Vec::new()).unwrap();
         assert_eq!((ready.wanted, workers), (100, vec![0, 0]));
         assert!(caps.hold(1, Rate::default()).is_err());
         local.end();
@@ -303,10 +322,10 @@ mod tests {
                 ..Assign::default()
             };
             assert_eq!(local.rows(&part), Ok(0));
-            let (ready, workers) = local.set_up(&part, Vec::new()).unwrap();
+            let (ready, workers) = local.set_up(Vec::new()).unwrap();
             assert_eq!((ready.wanted, workers), (0, Vec::new()));
+            local.begin(&[]);
         }
-        local.begin();
         assert!(matches!(Machine::next(&mut local), Update::Ended));
         local.end();
     }
@@ -323,11 +342,12 @@ mod tests {
             let slices = vec![Slice { from, width, of: 400 }];
             Assign { slices, tuples: Slice::WHOLE, ..Assign::default() }
         };
-        let over =
-            |refused: Result<u64, String>| refused.unwrap_err().contains("more than the 100/s allowed");
+        let over = |refused: Result<u64, Error>| {
+            refused.unwrap_err().to_string().contains("more than the 100/s allowed")
+        };
         assert!(over(local.rows(&part(0, 204))));
         local.rows(&part(0, 160)).unwrap();
-        local.set_up(&part(0, 160), Vec::new()).unwrap();
+        local.set_up(Vec::new()).unwrap();
         // Two fifths of the whole, which use 80/s: 200/s for all together, as planned.
         let load = |nth, connections| Order::Load(nth, connections, None, Nanos::ZERO);
         let [Some(Order::Load(0, 400, Some(free), _)), Some(Order::Load(1, 400, Some(other), _))] =
@@ -357,7 +377,7 @@ mod tests {
         let slices = vec![Slice { from: 0, width: 40, of: 40 }];
         let part = Assign { slices, tuples: Slice::WHOLE, ..Assign::default() };
         local.rows(&part).unwrap();
-        local.set_up(&part, Vec::new()).unwrap();
+        local.set_up(Vec::new()).unwrap();
         let profile = |rate| Control::RateProfile(RateProfile::Steady(Rate::per_s(rate)), Nanos::ZERO);
         let last = |order: Order| match local.capped(order) {
             Some(Order::Population(0, Control::RateProfile(profile, _)))

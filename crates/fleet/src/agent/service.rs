@@ -2,10 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{
-        atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::{self, Receiver, Sender},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use host::Root;
@@ -18,8 +15,8 @@ use super::{
 };
 use crate::{
     control::Control,
-    identity::Identity,
-    link::{Inbox, Link, Stored},
+    error::Error,
+    link::{Inbox, Link},
     message::{Author, Down, EVERY, HERE, Record, WHO, to_agent, to_run},
     outbox::Outbox,
 };
@@ -34,44 +31,36 @@ pub struct Service<'a> {
     link: Link,
     agent: Agent<Local<'a>>,
     outbox: Outbox,
-    stored: (Sender<Stored>, Receiver<Stored>),
     clock: Clock,
     announced: Nanos,
-    control: Option<Control<'a>>,
+    control: Control<'a>,
     /// How late its load is: the 99th percentile of the last second.
     lag: Option<Nanos>,
     suspension: Suspension,
 }
 
 impl<'a> Service<'a> {
-    /// Joins the fleet at this server. `spool`: folder for undelivered entries.
+    /// Joins the fleet at this server, and replies to operators. `spool`: folder for undelivered entries.
     pub fn new(
         link: Link,
-        identity: &Identity,
+        control: Control<'a>,
         spool: PathBuf,
         (allow, caps): (Allow, Caps),
         planner: Planner<'a>,
     ) -> Service<'a> {
-        let here = identity.here();
+        let here = control.identity().here();
         let outbox = Outbox::with_spool(Author::Agent(here.who.clone()), spool);
         let agent = Agent::new(here, Local::new(allow, caps, planner, Root::real()));
         Service {
             link,
             agent,
             outbox,
-            stored: mpsc::channel(),
             clock: Clock::start(),
             announced: Nanos::ZERO,
-            control: None,
+            control,
             lag: None,
             suspension: Suspension::default(),
         }
-    }
-
-    /// Adds replies to operators.
-    #[must_use]
-    pub fn with_control(self, control: Control<'a>) -> Service<'a> {
-        Service { control: Some(control), ..self }
     }
 
     /// Takes part in runs until `stop` is set, or no run has needed the agent for `idle`. Notices for the user go to `say`, one line
@@ -84,7 +73,7 @@ impl<'a> Service<'a> {
         stop: &AtomicBool,
         idle: Option<Nanos>,
         say: &mut dyn FnMut(&str),
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let here = self.agent.here(self.clock.now());
         let inbox: Inbox<Down> = self.link.subscribe(to_agent(&here.who.id))?;
         let asked: Inbox<()> = self.link.subscribe(WHO.to_owned())?;
@@ -112,13 +101,11 @@ impl<'a> Service<'a> {
             if let Some(down) = inbox.next(wait) {
                 self.agent.handle(self.clock.now(), down);
             }
-            if let Some(control) = &mut self.control {
-                let run = self.agent.here(now).run;
-                let lag_ns = self.lag.filter(|_| run.is_some()).map(|lag| lag.0);
-                control.turn(now, run.as_ref().map(|busy| busy.run.as_str()), lag_ns);
-                self.agent.drain(stops_by != Nanos::NEVER || control.is_draining());
-                self.agent.calibrate(control.identity().calibrated());
-            }
+            let run = self.agent.here(now).run;
+            let lag_ns = self.lag.filter(|_| run.is_some()).map(|lag| lag.0);
+            self.control.turn(now, run.as_ref().map(|busy| busy.run.as_str()), lag_ns);
+            self.agent.drain(stops_by != Nanos::NEVER || self.control.is_draining());
+            self.agent.calibrate(self.control.identity().calibrated());
             self.notice_suspension(say);
             self.turn(say);
             let is_asked = asked.next(Nanos::ZERO).is_some();
@@ -161,12 +148,7 @@ impl<'a> Service<'a> {
             }
             self.outbox.push(&run, record);
         }
-        while let Ok((ticket, is_stored)) = self.stored.1.try_recv() {
-            self.outbox.handle(now, &ticket, is_stored);
-        }
-        while let Some(parcel) = self.outbox.poll(now) {
-            self.link.store(parcel, self.stored.0.clone());
-        }
+        self.link.deliver(now, &mut self.outbox);
         self.agent.set_state(self.outbox.unstored(), host::own_cpu_time());
         self.outbox.poll_trouble().iter().for_each(|trouble| say(trouble));
     }

@@ -43,34 +43,28 @@ mod tests {
     use run::{Order, Update};
 
     use super::*;
-    use crate::message::{Assign, Body, Can, Down, Here, Offer, PROTOCOL, Ready};
+    use crate::{
+        error::Error,
+        message::{Assign, Body, Can, Down, Here, Offer, PROTOCOL, Ready},
+    };
 
     /// A machine that takes any part, and does nothing.
     struct Idle;
 
     impl Machine for Idle {
-        fn accept(&mut self, _: &Offer) -> Result<Can, String> {
+        fn accept(&mut self, _: &Offer) -> Result<Can, Error> {
             Ok(Can::default())
         }
 
-        fn rows(&mut self, _: &Assign) -> Result<u64, String> {
+        fn rows(&mut self, _: &Assign) -> Result<u64, Error> {
             Ok(0)
         }
 
-        fn set_up(&mut self, _: &Assign, _: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
+        fn set_up(&mut self, _: Vec<String>) -> Result<(Ready, Vec<u32>), Error> {
             Ok((Ready::default(), Vec::new()))
         }
 
-        fn begin(&mut self) {}
-
-        fn take_over(
-            &mut self,
-            _: &Assign,
-            _: Vec<String>,
-            _: &[Order],
-        ) -> Result<(Ready, Vec<u32>), String> {
-            Ok((Ready::default(), Vec::new()))
-        }
+        fn begin(&mut self, _: &[Order]) {}
 
         fn order(&mut self, _: Order) {}
 

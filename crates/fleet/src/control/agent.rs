@@ -6,13 +6,13 @@ use std::{
 };
 
 use host::{CpuTime, Root};
-use plan::{Flags, Plan};
 use samples::Calibration;
 use units::Nanos;
 
 use super::{AgentStatus, LOOK_AT_ALL, Reply, Request, TO_ALL, look_at, named, to_one};
 use crate::{
-    identity::Identity,
+    error::Error,
+    identity::{Identity, LocalPlanner},
     link::{Asked, Inbox, Link},
 };
 
@@ -20,12 +20,12 @@ use crate::{
 const SAMPLES: Nanos = Nanos::from_secs(1);
 
 /// Runs a calibration, which blocks. The argument is the duration, as typed.
-pub type Calibrator = fn(&str) -> Result<Calibration, String>;
+pub type Calibrator = fn(&str) -> Result<Calibration, Error>;
 
 /// Replies to operators on behalf of an agent.
 pub struct Control<'a> {
     identity: Identity,
-    planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
+    planner: LocalPlanner<'a>,
     calibrator: Calibrator,
     /// The subscriptions, each with whether it accepts requests that change something.
     requests: Vec<(Inbox<Asked<Request>>, bool)>,
@@ -38,7 +38,7 @@ pub struct Control<'a> {
 
 struct Calibrating {
     asked: Asked<Request>,
-    result: Receiver<Result<Calibration, String>>,
+    result: Receiver<Result<Calibration, Error>>,
 }
 
 impl<'a> Control<'a> {
@@ -49,13 +49,14 @@ impl<'a> Control<'a> {
     pub fn new(
         link: &Link,
         identity: Identity,
-        planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
+        planner: LocalPlanner<'a>,
         calibrator: Calibrator,
-    ) -> Result<Control<'a>, String> {
+    ) -> Result<Control<'a>, Error> {
         let id = identity.id.as_str();
         let asked = link.serve(named(id))?;
         if let Some(host) = namesake(link, &identity, &asked)? {
-            return Err(format!("an agent named {id} has already joined, on {host}; use another --name"));
+            let why = format!("an agent named {id} has already joined, on {host}; use another --name");
+            return Err(Error::Refused(why));
         }
         let mut requests = vec![(asked, false)];
         for (subject, steers) in [
@@ -172,7 +173,9 @@ impl<'a> Control<'a> {
         let result = match result.try_recv() {
             Ok(result) => result,
             Err(TryRecvError::Empty) => return,
-            Err(TryRecvError::Disconnected) => Err("the measurement ended without a result".to_owned()),
+            Err(TryRecvError::Disconnected) => {
+                Err(Error::unavailable("the measurement ended without a result"))
+            }
         };
         let id = self.identity.id.clone();
         match result {
@@ -180,7 +183,7 @@ impl<'a> Control<'a> {
                 self.identity.calibration = Some(calibration.clone());
                 asked.reply(&Reply::Calibrated { id, calibration: Box::new(calibration) });
             }
-            Err(why) => asked.reply(&Reply::Refused { id, why }),
+            Err(why) => asked.reply(&Reply::Refused { id, why: why.to_string() }),
         }
         self.calibrating = None;
     }
@@ -192,7 +195,7 @@ fn namesake(
     link: &Link,
     identity: &Identity,
     asked: &Inbox<Asked<Request>>,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, Error> {
     /// Number of polls during which other processes must reply or inquire.
     const ALONE: u32 = 30;
     const LOOKS: Nanos = Nanos::from_millis(10);

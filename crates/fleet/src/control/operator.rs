@@ -7,7 +7,11 @@ use units::{Clock, Nanos};
 use super::{
     AgentStatus, LOOK_AT_ALL, Reply, Request, RunReply, RunRequest, TO_ALL, look_at, to_one, to_run,
 };
-use crate::{link::Link, name};
+use crate::{
+    error::Error,
+    link::Link,
+    message::{is_agent_name, is_run_name},
+};
 
 /// Maximum time for an agent's reply.
 const REPLIES: Nanos = Nanos::from_millis(1_500);
@@ -32,13 +36,22 @@ impl Operator {
     ///
     /// # Errors
     /// NATS refuses the request, or a named agent does not exist.
-    pub fn ask(&self, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, String> {
-        let replies = self.replies(names, request)?;
+    pub fn ask(&self, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, Error> {
+        // Typed names become part of subjects.
+        if let Some(wrong) = names.iter().find(|name| !is_agent_name(name)) {
+            return Err(none_such("agent", &format!("{wrong:?}")));
+        }
+        let found = self.found(names, request)?;
+        let missing = names.iter().filter(|name| !found.contains_key(*name));
+        let missing: Vec<&str> = missing.map(String::as_str).collect();
+        if !missing.is_empty() {
+            return Err(none_such("agent", &missing.join(", ")));
+        }
         let status = |reply| match reply {
             Reply::Status(status) => Some(*status),
             _ => None,
         };
-        Ok(replies.into_values().filter_map(status).collect())
+        Ok(found.into_values().filter_map(status).collect())
     }
 
     /// Sends a request to one agent. Returns its first reply, which for a calibration says that it begins; `None` if the agent does not
@@ -46,31 +59,16 @@ impl Operator {
     ///
     /// # Errors
     /// NATS refuses the request.
-    pub fn ask_one(&self, name: &str, request: &Request) -> Result<Option<Reply>, String> {
+    pub fn ask_one(&self, name: &str, request: &Request) -> Result<Option<Reply>, Error> {
         // The name becomes part of a subject.
-        if !name::is_agent(name) {
+        if !is_agent_name(name) {
             return Ok(None);
         }
         Ok(self.found(&[name.to_owned()], request)?.remove(name))
     }
 
-    /// The first reply of each agent.
-    fn replies(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
-        // Typed names become part of subjects too.
-        if let Some(wrong) = names.iter().find(|name| !name::is_agent(name)) {
-            return Err(format!("no such agent; list them with throng fleet ls: {wrong:?}"));
-        }
-        let found = self.found(names, request)?;
-        let missing: Vec<&str> =
-            names.iter().filter(|name| !found.contains_key(*name)).map(String::as_str).collect();
-        if missing.is_empty() {
-            return Ok(found);
-        }
-        Err(format!("no such agent; list them with throng fleet ls: {}", missing.join(", ")))
-    }
-
     /// The first reply of each of these agents that has joined; of all agents if none is named.
-    fn found(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
+    fn found(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, Error> {
         let subjects = match (names, request.only_looks()) {
             ([], true) => vec![LOOK_AT_ALL.to_owned()],
             ([], false) => vec![TO_ALL.to_owned()],
@@ -106,7 +104,7 @@ impl Operator {
         duration: &str,
         within: Nanos,
         came: &mut dyn FnMut(&Reply),
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let statuses = self.ask(names, &Request::Status)?;
         let mut waiting: BTreeSet<String> = statuses.into_iter().map(|status| status.identity.id).collect();
         let mut inboxes = Vec::new();
@@ -134,31 +132,39 @@ impl Operator {
     ///
     /// # Errors
     /// There is no run, or several, or the run refuses.
-    pub fn command(&self, run: Option<&str>, request: RunRequest) -> Result<(String, String), String> {
+    pub fn command(&self, run: Option<&str>, request: RunRequest) -> Result<(String, String), Error> {
         let run = match run {
-            Some(run) if name::is_run(run) => run.to_owned(),
-            Some(run) => return Err(format!("no such run; list them with throng fleet ls: {run:?}")),
+            Some(run) if is_run_name(run) => run.to_owned(),
+            Some(run) => return Err(none_such("run", &format!("{run:?}"))),
             None => self.only_run()?,
         };
         let replies = self.link.ask::<RunReply>(to_run(&run), &request)?;
         match replies.next(RUN_REPLIES) {
             Some(RunReply::Accepted(what)) => Ok((run, what)),
-            Some(RunReply::Refused(why)) => Err(why),
-            None => Err(format!("the coordinator of run {run} does not reply; is it still in progress?")),
+            Some(RunReply::Refused(why)) => Err(Error::Refused(why)),
+            None => {
+                let why = format!("the coordinator of run {run} does not reply; is it still in progress?");
+                Err(Error::Missing(why))
+            }
         }
     }
 
-    fn only_run(&self) -> Result<String, String> {
+    fn only_run(&self) -> Result<String, Error> {
         let statuses = self.ask(&[], &Request::Status)?;
         let runs: BTreeSet<String> = statuses.into_iter().filter_map(|status| status.run).collect();
         let mut runs = runs.into_iter();
         match (runs.next(), runs.next()) {
             (Some(run), None) => Ok(run),
-            (None, _) => Err("no run is in progress on these agents".to_owned()),
+            (None, _) => Err(Error::Missing("no run is in progress on these agents".to_owned())),
             (Some(one), Some(other)) => {
                 let all: Vec<String> = [one, other].into_iter().chain(runs).collect();
-                Err(format!("several runs are in progress; use --run with one of {}", all.join(", ")))
+                let all = all.join(", ");
+                Err(Error::Missing(format!("several runs are in progress; use --run with one of {all}")))
             }
         }
     }
+}
+
+fn none_such(what: &str, names: &str) -> Error {
+    Error::Missing(format!("no such {what}; list them with throng fleet ls: {names}"))
 }

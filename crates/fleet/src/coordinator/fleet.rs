@@ -5,8 +5,6 @@ mod gathering;
 mod reach;
 mod workers;
 
-use std::sync::mpsc::{self, Receiver, Sender};
-
 use host::Root;
 use plan::{Flags, Plan, flag};
 use run::{By, Ground, Interrupt};
@@ -16,12 +14,12 @@ use units::{Clock, Count, Nanos};
 use super::{Coordinator, OnLost, Supply, Terms, replay::Replay, supply::Arrived};
 use crate::{
     control::Commands,
+    error::{Error, Waiting},
     fingerprint::fingerprint,
-    link::{Inbox, Link, LogReader, Stored},
+    link::{Inbox, Link, LogReader},
     message::{Author, EVERY, Here, Offer, PROTOCOL, Record, Up, to_run},
     outbox::Outbox,
     split::{Demand, Shares},
-    waiting::Waiting,
 };
 
 use gathering::{agents, enough, fits, is_usable};
@@ -60,8 +58,6 @@ pub struct Job {
 /// Agents that take part in a run.
 pub struct Fleet {
     link: Link,
-    run: String,
-    seed: u64,
     coordinator: Coordinator,
     clock: Clock,
     /// Offset from this clock to the run's times; nonzero after taking up a run.
@@ -70,7 +66,6 @@ pub struct Fleet {
     log: LogReader,
     reach: Reach,
     outbox: Outbox,
-    stored: (Sender<Stored>, Receiver<Stored>),
     /// The replay of the log, after taking up a run.
     replay: Option<Replay>,
     /// The last tick returned.
@@ -85,7 +80,7 @@ impl Fleet {
     ///
     /// # Errors
     /// No agents, a refusal, or Ctrl-C; contains the reason. All agents are released.
-    pub fn gather(link: Link, plan: &Plan, job: &Job, waiting: &mut Waiting) -> Result<Fleet, String> {
+    pub fn gather(link: Link, plan: &Plan, job: &Job, waiting: &mut Waiting) -> Result<Fleet, Error> {
         link.keep_logs()?;
         let clock = Clock::start();
         let fingerprint = fingerprint(link.secret(), &(&job.flags, &job.scenario, &job.step), plan);
@@ -102,7 +97,7 @@ impl Fleet {
             return Fleet::take_up(link, clock, (&busy.run, busy.term + 1), terms, supply, waiting);
         }
         let offer = offer(plan, job, fingerprint);
-        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, supply, job)?;
+        let mut fleet = Fleet::offer(link, clock, heres, offer, terms, supply, job)?;
         fleet.get_ready(waiting)?;
         Ok(fleet)
     }
@@ -117,13 +112,13 @@ impl Fleet {
         plan: &Plan,
         job: &Job,
         waiting: &mut Waiting,
-    ) -> Result<(Link, u64, Option<f64>), String> {
+    ) -> Result<(Link, u64, Option<f64>), Error> {
         link.keep_logs()?;
         let clock = Clock::start();
         let heres = agents(&link, &clock, job.agents, "", waiting)?;
         let offer = offer(plan, job, String::new());
         let terms = Terms { seed: plan.seed, ..Terms::default() };
-        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, None, job)?;
+        let mut fleet = Fleet::offer(link, clock, heres, offer, terms, None, job)?;
         fleet.get_ready(waiting)?;
         let (connections, per_s) = fleet.coordinator.together();
         fleet.release();
@@ -135,36 +130,25 @@ impl Fleet {
         link: Link,
         clock: Clock,
         heres: Vec<Here>,
-        (seed, offer): (u64, Offer),
+        offer: Offer,
         terms: Terms,
         supply: Option<Supply>,
         job: &Job,
-    ) -> Result<Fleet, String> {
+    ) -> Result<Fleet, Error> {
         enough(&heres, job.agents)?;
         let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
         fits(&link, &offer)?;
         let run = job.run.clone().unwrap_or_else(|| format!("{:08x}", units::system_random() as u32));
-        let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);
         let log = link.read_log(&run);
-        Fleet::with(link, log, clock, &run, 0, seed, coordinator)
+        let coordinator = Coordinator::new(run, free, offer, terms, clock.now()).with_supply(supply);
+        Fleet::with(link, log, clock, coordinator)
     }
 
-    fn with(
-        link: Link,
-        log: LogReader,
-        clock: Clock,
-        run: &str,
-        term: u32,
-        seed: u64,
-        coordinator: Coordinator,
-    ) -> Result<Fleet, String> {
-        let reports = link.subscribe(to_run(run))?;
-        let outbox = Outbox::new(Author::Coordinator { term });
-        let run = run.to_owned();
+    fn with(link: Link, log: LogReader, clock: Clock, coordinator: Coordinator) -> Result<Fleet, Error> {
+        let reports = link.subscribe(to_run(&coordinator.run))?;
+        let outbox = Outbox::new(Author::Coordinator { term: coordinator.term });
         Ok(Fleet {
             link,
-            run,
-            seed,
             coordinator,
             clock,
             ahead: Nanos::ZERO,
@@ -172,7 +156,6 @@ impl Fleet {
             log,
             reach: Reach::default(),
             outbox,
-            stored: mpsc::channel(),
             replay: None,
             read: Box::default(),
             is_given_up: false,
@@ -187,10 +170,11 @@ impl Fleet {
         terms: Terms,
         supply: Option<Supply>,
         waiting: &mut Waiting,
-    ) -> Result<Fleet, String> {
+    ) -> Result<Fleet, Error> {
         let log = link.read_log(run);
         let until = clock.now() + READS;
         let reads = || format!("the log of run {run} is being read");
+        let unread = || Error::Unavailable(format!("the log of run {run} cannot be read"));
         let (began_at, began) = loop {
             // On an error, the agents' leases expire and they end their load.
             waiting.go_on(reads)?;
@@ -200,14 +184,13 @@ impl Fleet {
                         break (at, *began);
                     }
                 }
-                None if clock.now() >= until => return Err(format!("the log of run {run} cannot be read")),
+                None if clock.now() >= until => return Err(unread()),
                 None => {}
             }
         };
-        let (seed, after) = (began.seed, began.after);
-        let terms = Terms { seed, ..terms };
+        let (after, terms) = (began.after, Terms { seed: began.seed, ..terms });
         let coordinator = Coordinator::taking_up(run.to_owned(), term, began, terms).with_supply(supply);
-        let mut fleet = Fleet::with(link, log, clock, run, term, seed, coordinator)?;
+        let mut fleet = Fleet::with(link, log, clock, coordinator)?;
         let mut replay = Replay::since(began_at + after);
         loop {
             fleet.carry();
@@ -217,7 +200,7 @@ impl Fleet {
             fleet.go_on(waiting, reads)?;
             let Some((at, entry)) = fleet.log.next(LOOKS) else {
                 if fleet.clock() >= until {
-                    return Err(format!("the log of run {run} cannot be read"));
+                    return Err(unread());
                 }
                 continue;
             };
@@ -241,7 +224,7 @@ impl Fleet {
 
     /// The name of the run.
     pub fn id(&self) -> &str {
-        &self.run
+        &self.coordinator.run
     }
 
     /// How many times another coordinator process has taken up the run.
@@ -251,24 +234,24 @@ impl Fleet {
 
     /// The seed of the run.
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.coordinator.terms.seed
     }
 
     /// Subscribes to the commands of operators for this run.
     ///
     /// # Errors
     /// NATS refuses the subscription.
-    pub fn commands(&self) -> Result<Commands, String> {
-        Commands::new(&self.link, &self.run)
+    pub fn commands(&self) -> Result<Commands, Error> {
+        Commands::new(&self.link, self.id())
     }
 
     /// # Errors
     /// Ctrl-C; the agents have been released.
-    fn go_on(&mut self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
+    fn go_on(&mut self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), Error> {
         waiting.go_on(state).inspect_err(|_| self.release())
     }
 
-    fn get_ready(&mut self, waiting: &mut Waiting) -> Result<(), String> {
+    fn get_ready(&mut self, waiting: &mut Waiting) -> Result<(), Error> {
         let mut next = self.clock() + SAYS_EVERY;
         loop {
             if let Some(Arrived { values, of }) = self.coordinator.arrived()
@@ -290,7 +273,7 @@ impl Fleet {
                     self.turn(LOOKS);
                 }
                 Err(why) => {
-                    let why = why.to_owned();
+                    let why = why.clone();
                     self.release();
                     return Err(why);
                 }
@@ -349,19 +332,13 @@ impl Fleet {
     }
 
     fn carry(&mut self) {
-        let now = self.clock();
         while let Some((subject, down)) = self.coordinator.poll_message() {
             self.link.send(subject, &down);
         }
         while let Some(record) = self.coordinator.poll_record() {
-            self.outbox.push(&self.run, record);
+            self.outbox.push(&self.coordinator.run, record);
         }
-        while let Ok((ticket, is_stored)) = self.stored.1.try_recv() {
-            self.outbox.handle(now, &ticket, is_stored);
-        }
-        while let Some(parcel) = self.outbox.poll(now) {
-            self.link.store(parcel, self.stored.0.clone());
-        }
+        self.link.deliver(self.clock(), &mut self.outbox);
     }
 
     /// Waits until all agents begin. After a signal before that is stored, releases the agents instead.
@@ -398,20 +375,8 @@ impl Fleet {
         // Without a connection, the agents' leases expire, and the log is deleted after its retention time.
         if self.is_reached() {
             self.link.flush();
-            self.link.forget_log(&self.run);
+            self.link.forget_log(self.id());
         }
-    }
-
-    /// Replays the log of a run that was taken up, at most up to `until`. Returns whether more remains.
-    fn replay(&mut self, until: Nanos) -> bool {
-        let clock = self.clock();
-        if let Some(replay) = &mut self.replay
-            && replay.step(until, &mut self.coordinator, clock).is_none()
-        {
-            self.coordinator.catch_up(clock, replay);
-            self.replay = None;
-        }
-        self.replay.is_some()
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plan::Role;
+use run::Update;
 use samples::{AgentState, AgentSummary, Latency, Phase, Tick};
 use units::Nanos;
 
 use super::{
-    Change, Stage,
+    Stage,
     handover::Takes,
     seconds::Seconds,
     supply::{Arrived, Supplied},
@@ -15,17 +16,45 @@ use super::{
 use crate::{
     clock::Way,
     message::{
-        Assign, Calibrated, Can, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal,
+        Assign, Calibrated, Can, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal, Sums,
         TakeOver, Up,
     },
-    seal::Sums,
     split::{Candidate, Heir},
 };
 
 /// Maximum number of entries to keep that arrived before a missing one.
 const HELD_BACK: usize = 100_000;
 
+/// An update for the conductor of the run.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// The counts of a worker.
+    Tick(u32, Box<Tick>),
+    /// A worker is lost; its later ticks are late.
+    Lost(u32),
+    /// A lost worker was only disconnected.
+    Back(u32),
+    /// A worker with this role was added.
+    Joined(Role),
+}
+
+impl Change {
+    /// Converts it for the conductor. A tick is stored in `read`.
+    pub(crate) fn read(self, read: &mut Box<Tick>) -> Update<'_> {
+        match self {
+            Change::Tick(worker, tick) => {
+                *read = tick;
+                Update::Tick(worker, read)
+            }
+            Change::Lost(worker) => Update::Lost(worker),
+            Change::Back(worker) => Update::Back(worker),
+            Change::Joined(role) => Update::Joined(role),
+        }
+    }
+}
+
 /// An agent that takes part in the run.
+#[derive(Default)]
 pub(super) struct Member {
     pub(super) who: Incarnation,
     network: String,
@@ -64,8 +93,7 @@ pub(super) struct Member {
     pub(super) way: Way,
     /// Clock error of the previous coordinator's estimate for this agent.
     pub(super) error: Option<Nanos>,
-    /// Its workers: their numbers and roles.
-    workers: Vec<(u32, Role)>,
+    workers: Vec<Worker>,
     pub(super) log: Log,
     /// How late its shards sent at full load.
     lag: Latency,
@@ -74,15 +102,6 @@ pub(super) struct Member {
     /// CPU time of its process at its first report of running, and the time of that report.
     idle: Option<(Nanos, Nanos)>,
     cpu_share: Option<f64>,
-    /// Open connections by worker, and those held when the worker's population was last at its peak load.
-    open: Vec<u64>,
-    held: Vec<u64>,
-    /// Outstanding requests by worker.
-    under_way: Vec<u64>,
-    /// Connections by worker that were closed before the end of its load because they had nothing more to send. They count as held.
-    released: Vec<u64>,
-    /// Whether the load of each worker has ended. Connections opened later are not held.
-    ended: Vec<bool>,
     /// Total time of disconnections from which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
@@ -95,8 +114,26 @@ pub(super) struct Member {
     pub(super) not_taken: Option<String>,
 }
 
+/// A worker of an agent: what its ticks add up to.
+struct Worker {
+    number: u32,
+    role: Role,
+    sums: Sums,
+    /// Open connections, and those held when the worker's population was last at its peak load.
+    open: u64,
+    held: u64,
+    /// Outstanding requests.
+    under_way: u64,
+    /// Connections that were closed before the end of its load because they had nothing more to send. They count as held.
+    released: u64,
+    /// Its load has ended. Connections opened later are not held.
+    has_ended: bool,
+}
+
 /// The agent's last reply before the run begins.
+#[derive(Default)]
 pub(super) enum Answer {
+    #[default]
     None,
     /// It takes part.
     Accepted,
@@ -122,8 +159,6 @@ pub(super) struct Log {
     next: u64,
     /// Entries that arrived early.
     early: BTreeMap<u64, Record>,
-    /// Sums of each worker's ticks.
-    sums: Vec<Sums>,
     pub(super) seal: Option<Seal>,
 }
 
@@ -142,48 +177,7 @@ impl Member {
 
     /// A member that took part before this coordinator process began, or a new one.
     pub(super) fn again(who: Incarnation, answer: Answer) -> Member {
-        Member {
-            who,
-            network: String::new(),
-            cores: 0,
-            calibrated: None,
-            state: AgentState::Ready,
-            said: (AgentState::Ready, 0),
-            answer,
-            can: None,
-            parts: Vec::new(),
-            takes: Takes::default(),
-            supplied: None,
-            arrived: Arrived::default(),
-            is_decided: false,
-            is_replaced: false,
-            is_through: false,
-            running: None,
-            heard: Nanos::ZERO,
-            is_behind: false,
-            due: Nanos::ZERO,
-            led: Nanos::ZERO,
-            leased: Nanos::ZERO,
-            way: Way::default(),
-            error: None,
-            workers: Vec::new(),
-            log: Log::default(),
-            open: Vec::new(),
-            held: Vec::new(),
-            under_way: Vec::new(),
-            released: Vec::new(),
-            ended: Vec::new(),
-            lag: Latency::default(),
-            stalled: Nanos::ZERO,
-            idle: None,
-            cpu_share: None,
-            away: Nanos::ZERO,
-            lost_at: None,
-            how: String::new(),
-            gap: Nanos::ZERO,
-            taken_over_by: Vec::new(),
-            not_taken: None,
-        }
+        Member { who, answer, ..Member::default() }
     }
 
     /// The agent as a candidate for a part; `None` before it has accepted.
@@ -215,13 +209,11 @@ impl Member {
 
     /// Adds workers with these roles, numbered from `first`.
     pub(super) fn add_workers(&mut self, first: u32, roles: &[Role]) {
-        self.workers.extend((first..).zip(roles.iter().copied()));
-        self.open.resize(self.workers.len(), 0);
-        self.held.resize(self.workers.len(), 0);
-        self.under_way.resize(self.workers.len(), 0);
-        self.released.resize(self.workers.len(), 0);
-        self.ended.resize(self.workers.len(), false);
-        self.log.sums.resize(self.workers.len(), Sums::default());
+        let worker = |(number, role): (u32, &Role)| {
+            let (sums, role) = (Sums::default(), *role);
+            Worker { number, role, sums, open: 0, held: 0, under_way: 0, released: 0, has_ended: false }
+        };
+        self.workers.extend((first..).zip(roles).map(worker));
     }
 
     pub(super) fn hear(&mut self, now: Nanos, up: &Up, changes: &mut VecDeque<Change>) {
@@ -242,16 +234,15 @@ impl Member {
             (self.state, self.lost_at) = (AgentState::Ready, None);
             // Renew its lease at once: it was running out.
             self.due = Nanos::ZERO;
-            changes.extend(self.workers.iter().map(|(worker, _)| Change::Back(*worker)));
+            changes.extend(self.workers.iter().map(|worker| Change::Back(worker.number)));
         }
         self.heard = now;
     }
 
     /// Requests of a population that it has sent, or (`arrives`) arrivals, according to the ticks received.
     pub(super) fn begun(&self, population: u16, arrives: bool) -> u64 {
-        let own = self.workers.iter().zip(&self.log.sums);
-        let own = own.filter(|((_, role), _)| *role == Role::Population(population));
-        own.map(|(_, sums)| if arrives { sums.arrived() } else { sums.begun() }).sum()
+        let own = self.workers.iter().filter(|worker| worker.role == Role::Population(population));
+        own.map(|worker| if arrives { worker.sums.arrived() } else { worker.sums.begun() }).sum()
     }
 
     /// The part that it is to take over next.
@@ -324,15 +315,14 @@ impl Member {
             how.clone_into(&mut self.how);
             (self.state, self.lost_at, self.is_behind) = (AgentState::Lost, Some(self.heard), false);
             self.is_through = self.has_completed();
-            changes.extend(self.workers.iter().map(|(worker, _)| Change::Lost(*worker)));
+            changes.extend(self.workers.iter().map(|worker| Change::Lost(worker.number)));
         }
     }
 
     /// Whether the load of all its parts has ended.
     fn has_completed(&self) -> bool {
-        let mut own = self.workers.iter().zip(&self.ended);
-        let have_ended = own.all(|((_, role), ended)| *ended || matches!(role, Role::Probe(_)));
-        have_ended && self.takes.are_settled()
+        let has_ended = |worker: &Worker| worker.has_ended || matches!(worker.role, Role::Probe(_));
+        self.workers.iter().all(has_ended) && self.takes.are_settled()
     }
 
     /// Notes that another agent took over one of its parts, at about this time.
@@ -382,7 +372,7 @@ impl Member {
         changes: &mut VecDeque<Change>,
     ) {
         ticks.truncate(self.workers.len());
-        let mut filed = ticks.iter().zip(&self.workers).map(|(tick, (_, role))| run::filed(*role, tick));
+        let mut filed = ticks.iter().zip(&self.workers).map(|(tick, worker)| run::filed(worker.role, tick));
         let late = filed.next().and_then(|mut all| {
             // The second that the conductor derives from the first tick.
             let second = run::second_of(&all);
@@ -393,21 +383,21 @@ impl Member {
             // A late tick belongs to a second already shown; the conductor adds it there.
             first.agents = late;
         }
-        for (nth, tick) in ticks.into_iter().enumerate() {
-            self.log.sums[nth].add(&tick);
+        for (worker, tick) in self.workers.iter_mut().zip(ticks) {
+            worker.sums.add(&tick);
             // Requests outstanding in the last tick stay without a response.
-            self.under_way[nth] = tick.unsettled;
+            worker.under_way = tick.unsettled;
             self.lag.merge(&tick.lag);
             self.stalled = self.stalled.max(tick.stalled);
             let has_ended = tick.phase == Phase::Drain;
-            if !std::mem::replace(&mut self.ended[nth], has_ended) || !has_ended {
-                self.open[nth] = tick.open;
-                self.released[nth] += tick.counts.ended_after;
-                if !is_below(self.workers[nth].1) {
-                    self.held[nth] = tick.open + self.released[nth];
+            if !std::mem::replace(&mut worker.has_ended, has_ended) || !has_ended {
+                worker.open = tick.open;
+                worker.released += tick.counts.ended_after;
+                if !is_below(worker.role) {
+                    worker.held = tick.open + worker.released;
                 }
             }
-            changes.push_back(Change::Tick(self.workers[nth].0, Box::new(tick)));
+            changes.push_back(Change::Tick(worker.number, Box::new(tick)));
         }
     }
 
@@ -450,7 +440,7 @@ impl Member {
     /// Requests sent, by its ticks.
     #[cfg(test)]
     pub(super) fn sent(&self) -> u64 {
-        self.log.sums.iter().map(Sums::sent).sum()
+        self.workers.iter().map(|worker| worker.sums.sent()).sum()
     }
 
     /// The agent's summary; `start`: when the run began.
@@ -460,19 +450,18 @@ impl Member {
         let seal = self.log.seal.as_ref();
         let is_lost = self.state == AgentState::Lost;
         // The probe's connections are not part of the load.
-        let is_load = |role: &Role| matches!(role, Role::Population(_));
-        let of_load = |each: &[u64]| -> u64 {
-            let own = self.workers.iter().zip(each).filter(|((_, role), _)| is_load(role));
-            own.map(|(_, connections)| connections).sum()
-        };
+        let is_load = |worker: &&Worker| matches!(worker.role, Role::Population(_));
+        let of_load =
+            |count: fn(&Worker) -> u64| -> u64 { self.workers.iter().filter(is_load).map(count).sum() };
+        let is_whole = |seal: &Seal| seal.sums.iter().eq(self.workers.iter().map(|worker| &worker.sums));
         AgentSummary {
             id: self.who.id.clone(),
             state: self.state,
             wanted: self.ready().wanted,
             cores: self.ready().cores,
-            held: if is_lost && !self.is_through { 0 } else { of_load(&self.held) },
-            lost_with: if is_lost { of_load(&self.open) } else { 0 },
-            requests_lost: if is_lost { of_load(&self.under_way) } else { 0 },
+            held: if is_lost && !self.is_through { 0 } else { of_load(|worker| worker.held) },
+            lost_with: if is_lost { of_load(|worker| worker.open) } else { 0 },
+            requests_lost: if is_lost { of_load(|worker| worker.under_way) } else { 0 },
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),
@@ -482,7 +471,7 @@ impl Member {
             gap_s: self.gap.secs_f64(),
             closed_by_lease: seal.map_or(0, |seal| seal.closed_by_lease),
             missing_ticks: self.log.missing(),
-            sealed: seal.is_some_and(|seal| seal.sums == self.log.sums),
+            sealed: seal.is_some_and(is_whole),
             why: self.why(),
             taken_over_by: self.taken_over_by.clone(),
         }

@@ -16,6 +16,7 @@ use crate::message::{Author, EVERY, Entry, LOST_AFTER, Record};
 const UNREACHED: Nanos = Nanos(2 * EVERY.0);
 
 /// The log of a run that is taken up.
+#[derive(Default)]
 pub(crate) struct Replay {
     /// When the run began, by the server's clock.
     start: Nanos,
@@ -34,15 +35,7 @@ pub(crate) struct Replay {
 impl Replay {
     /// Replays a run that began at this time by the server's clock.
     pub(crate) fn since(start: Nanos) -> Replay {
-        Replay {
-            start,
-            stamped: Vec::new(),
-            entries: VecDeque::new(),
-            now: Nanos::ZERO,
-            last: Nanos::ZERO,
-            resumed: Nanos::ZERO,
-            stored: None,
-        }
+        Replay { start, ..Replay::default() }
     }
 
     /// Notes that this process's own entry is stored.
@@ -76,14 +69,9 @@ impl Replay {
         self.now
     }
 
-    /// Replays the next entry, if it is not later than `until`. Returns `None` after the last one.
-    pub(crate) fn step(
-        &mut self,
-        until: Nanos,
-        coordinator: &mut Coordinator,
-        clock: Nanos,
-    ) -> Option<Nanos> {
-        let (at, _) = self.entries.front()?;
+    /// Replays the next entry, if it is not later than `until`. Returns whether there was one.
+    pub(crate) fn step(&mut self, until: Nanos, coordinator: &mut Coordinator, clock: Nanos) -> bool {
+        let Some((at, _)) = self.entries.front() else { return false };
         self.now = self.now.max((*at).min(until));
         if *at <= until
             && let Some((at, entry)) = self.entries.pop_front()
@@ -92,7 +80,7 @@ impl Replay {
             self.last = at;
             coordinator.take(clock, entry);
         }
-        Some(self.now)
+        true
     }
 
     /// Whether the broker was reachable since the last entry.

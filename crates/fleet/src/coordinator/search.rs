@@ -6,7 +6,11 @@ use samples::Limit;
 use units::Nanos;
 
 use super::fleet::{Fleet, Job};
-use crate::{link::Link, rates::busiest, waiting::Waiting};
+use crate::{
+    error::{Error, Waiting},
+    link::Link,
+    rates::busiest,
+};
 
 /// Agents that joined, for the successive steps of a search.
 pub struct Agents {
@@ -27,11 +31,11 @@ impl Agents {
     ///
     /// # Errors
     /// No agents, a refusal, or Ctrl-C; contains the reason.
-    pub fn most(&mut self, by: By, plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<u64, String> {
+    pub fn most(&mut self, by: By, plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<u64, Error> {
         let by_itself = run::most_per_s(by);
         let ask = by_itself.unwrap_or(u32::MAX.into());
         let job = Job { step: Some((by, ask, Nanos::ZERO)), ..self.job.clone() };
-        let link = self.link.take().ok_or("the fleet is in use")?;
+        let link = self.take_link()?;
         let mut waiting = Waiting { interrupt: &self.interrupt, say };
         let (link, connections, per_s) = Fleet::ask(link, plan, &job, &mut waiting)?;
         self.link = Some(link);
@@ -39,14 +43,18 @@ impl Agents {
             Some(most) => per_s.map_or(most, |per_s| within(per_s, most, by, plan)),
             None => run::with_some_room(plan, connections).min(u32::MAX.into()),
         };
-        if most == 0 { Err("the agents have no free capacity".to_owned()) } else { Ok(most) }
+        if most == 0 { Err(Error::refused("the agents have no free capacity")) } else { Ok(most) }
+    }
+
+    fn take_link(&mut self) -> Result<Link, Error> {
+        self.link.take().ok_or_else(|| Error::unavailable("the fleet is in use"))
     }
 }
 
 /// The job of a step. If a number of the scenario or of a flag is searched, agents get the scenario and flags of the step.
-fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, String> {
+fn of_step(job: &Job, load: (By, u64, Nanos)) -> Result<Job, Error> {
     let mut job = Job { step: Some(load), ..job.clone() };
-    if let Some(variant) = load.0.variant(load.1).transpose().map_err(|why| why.to_string())? {
+    if let Some(variant) = load.0.variant(load.1).transpose().map_err(Error::refused)? {
         job.scenario = variant.text.or(job.scenario);
         variant.flag.into_iter().for_each(|flag| set_flag(&mut job.flags, flag));
     }
@@ -92,10 +100,11 @@ impl WorkerSource for Agents {
         plan: &Plan,
         say: &mut dyn FnMut(&str),
     ) -> Result<(Fleet, Ground), Refusal> {
-        let job = of_step(&self.job, load).map_err(Refusal::Failed)?;
-        let link = self.link.take().ok_or_else(|| Refusal::Failed("the fleet is in use".to_owned()))?;
+        let failed = |why: Error| Refusal::Failed(why.to_string());
+        let job = of_step(&self.job, load).map_err(failed)?;
+        let link = self.take_link().map_err(failed)?;
         let mut waiting = Waiting { interrupt: &self.interrupt, say };
-        let mut fleet = Fleet::gather(link, plan, &job, &mut waiting).map_err(Refusal::Failed)?;
+        let mut fleet = Fleet::gather(link, plan, &job, &mut waiting).map_err(failed)?;
         let ground = fleet.begin(&self.interrupt);
         Ok((fleet, ground))
     }

@@ -9,6 +9,7 @@ use super::{
     member::{Answer, Member},
 };
 use crate::{
+    error::Error,
     message::{Body, Rows},
     share,
 };
@@ -36,7 +37,7 @@ impl Supply {
     ///
     /// # Errors
     /// A value does not fit into a message; contains the fix.
-    pub(crate) fn of(plan: &Plan, longest: usize) -> Result<Option<Supply>, String> {
+    pub(crate) fn of(plan: &Plan, longest: usize) -> Result<Option<Supply>, Error> {
         let room = longest.min(LONGEST).saturating_sub(AROUND);
         let rows = plan::Rows::of(plan, &plan.parts(|_| 1));
         let columns = rows.columns().map(|(column, values)| {
@@ -44,10 +45,10 @@ impl Supply {
         });
         let files = rows.files().map(|(file, text)| (format!("the file {file:?}"), octets(text)));
         if let Some((what, size)) = columns.chain(files).find(|(_, size)| *size > room) {
-            return Err(format!(
+            return Err(Error::TooLarge(format!(
                 "{what} takes {size} bytes, and a message may have {room}; shorten it, or raise max_payload of the NATS \
                 server, up to {LONGEST}: {longest}"
-            ));
+            )));
         }
         Ok((rows.count() > 0).then(|| Supply { plan: plan.clone(), room }))
     }

@@ -1,5 +1,7 @@
 //! Settings of a run that the coordinator needs besides the plan.
 
+use units::ParseError;
+
 use crate::split::{Demand, Shares};
 
 /// What happens to the run when an agent is lost.
@@ -19,12 +21,12 @@ impl OnLost {
     ///
     /// # Errors
     /// Any other text.
-    pub fn parse(text: &str) -> Result<OnLost, String> {
+    pub fn parse(text: &str) -> Result<OnLost, ParseError> {
         match text {
             "abort" => Ok(OnLost::Abort),
             "continue" => Ok(OnLost::Continue),
             "reassign" => Ok(OnLost::Reassign),
-            _ => Err(format!("{text:?} is not known; use abort, continue or reassign")),
+            _ => Err(ParseError::new(text, "known", "abort, continue or reassign")),
         }
     }
 }

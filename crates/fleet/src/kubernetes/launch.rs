@@ -2,24 +2,25 @@
 
 use std::{collections::HashSet, fs::File, io::Read, time::Duration};
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client, Config,
     api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
     config::KubeConfigOptions,
 };
 use serde_json::Value;
-use tokio::{runtime::Runtime, task::JoinHandle};
+use tokio::{io, net::TcpListener, runtime::Runtime, task::JoinHandle};
 use units::{Clock, Count, Nanos};
 
 use super::{
-    Kubernetes, Needs, forward,
+    Kubernetes, Needs,
     objects::{NATS_PORT, Objects},
     pods::{self, Pods},
 };
 use crate::{
+    error::{Error, Waiting},
     link::{Inbox, Link},
     message::{HERE, Here},
-    waiting::Waiting,
 };
 
 /// Polling interval for the state of pods.
@@ -47,17 +48,18 @@ impl Launched {
     ///
     /// # Errors
     /// No cluster, a refusal, a NATS server that does not start in time, or Ctrl-C; contains the reason. Everything is removed.
-    pub fn new(asked: &Kubernetes, needs: &Needs, waiting: &mut Waiting) -> Result<Launched, String> {
+    pub fn new(asked: &Kubernetes, needs: &Needs, waiting: &mut Waiting) -> Result<Launched, Error> {
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = built.map_err(|e| e.to_string())?;
+        let runtime = built.map_err(Error::unavailable)?;
         let config = runtime.block_on(configuration(asked))?;
         let namespace = asked.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let client = {
             let _inside = runtime.enter();
-            Client::try_from(config).map_err(|e| reason(&e))?
+            Client::try_from(config).map_err(|e| Error::Unavailable(reason(&e)))?
         };
         let name = format!("throng-{:08x}", units::system_random() as u32);
-        let password = password().map_err(|e| format!("no randomness for a password: {e}"))?;
+        let no_password = |e| Error::Unavailable(format!("no randomness for a password: {e}"));
+        let password = password().map_err(no_password)?;
         let mut launched = Launched {
             runtime,
             client,
@@ -95,7 +97,7 @@ impl Launched {
     ///
     /// # Errors
     /// An agent failed, some did not join in time, or Ctrl-C; contains the reason.
-    pub fn wait_for_agents(&self, link: &Link, waiting: &mut Waiting) -> Result<(), String> {
+    pub fn wait_for_agents(&self, link: &Link, waiting: &mut Waiting) -> Result<(), Error> {
         let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
         let mut joined = HashSet::new();
         let mut said = String::new();
@@ -106,7 +108,8 @@ impl Launched {
             }
             let pods = self.pods()?;
             if let Some((pod, why)) = pods.failed {
-                return Err(format!("agent {pod} has ended: {why}{}", self.log(&pod)));
+                let log = self.log(&pod);
+                return Err(Error::Unavailable(format!("agent {pod} has ended: {why}{log}")));
             }
             let there = pods.running.min(joined.len() as u32);
             let all = Count(self.agents.into());
@@ -129,11 +132,11 @@ impl Launched {
         needs: &Needs,
         password: &str,
         say: &mut dyn FnMut(&str),
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let (name, namespace) = (self.name.as_str(), self.namespace.as_str());
         let objects = Objects { asked, needs, name, namespace, password };
         let job = self.create_one(&objects.job())?;
-        let uid = job.metadata.uid.ok_or("the API server gave the job no uid")?;
+        let uid = job.metadata.uid.ok_or_else(|| Error::unavailable("the API server gave the job no uid"))?;
         say(&format!(
             "job {name} in namespace {namespace}: agents {}, each {} processors and {}, image {}; ends within {}",
             self.agents,
@@ -149,7 +152,7 @@ impl Launched {
         created.into_iter().try_for_each(|object| self.create_one(&object).map(|_| ()))
     }
 
-    fn create_one(&self, object: &Value) -> Result<DynamicObject, String> {
+    fn create_one(&self, object: &Value) -> Result<DynamicObject, Error> {
         let kind = object["kind"].as_str().unwrap_or_default();
         let api = self.api(kind);
         let object = serde_json::from_value(object.clone()).expect("an object has metadata");
@@ -157,7 +160,7 @@ impl Launched {
         self.call(&format!("no {kind} can be created"), api.create(&parameters, &object))
     }
 
-    fn wait_for_nats(&self, waiting: &mut Waiting) -> Result<(), String> {
+    fn wait_for_nats(&self, waiting: &mut Waiting) -> Result<(), Error> {
         let name = format!("{}-nats", self.name);
         let pods = self.api("Pod");
         loop {
@@ -170,25 +173,27 @@ impl Launched {
         }
     }
 
-    fn forward(&mut self) -> Result<u16, String> {
+    fn forward(&mut self) -> Result<u16, Error> {
         let pods = Api::namespaced(self.client.clone(), &self.namespace);
-        let started = self.runtime.block_on(forward::start(pods, format!("{}-nats", self.name), NATS_PORT));
-        let (port, task) = started.map_err(|e| format!("no port on loopback: {e}"))?;
+        let started = self.runtime.block_on(forward(pods, format!("{}-nats", self.name), NATS_PORT));
+        let no_port = |e| Error::Unavailable(format!("no port on loopback: {e}"));
+        let (port, task) = started.map_err(no_port)?;
         self.forward = Some(task);
         Ok(port)
     }
 
     /// # Errors
     /// Ctrl-C, or the time is up; contains what was waited for.
-    fn go_on(&self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
+    fn go_on(&self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), Error> {
         let state = state();
         if self.clock.now() >= self.wait {
-            return Err(format!("{state} within {}; allow more with wait=", self.wait.brief()));
+            let within = self.wait.brief();
+            return Err(Error::Missing(format!("{state} within {within}; allow more with wait=")));
         }
         waiting.go_on(|| state)
     }
 
-    fn pods(&self) -> Result<Pods, String> {
+    fn pods(&self) -> Result<Pods, Error> {
         let labels = format!("app.kubernetes.io/instance={},app.kubernetes.io/component=agent", self.name);
         let parameters = ListParams::default().labels(&labels);
         let listed = self.call("pods cannot be listed", self.api("Pod").list(&parameters))?;
@@ -219,8 +224,7 @@ impl Launched {
 
     /// The end of a pod's log; empty if there is none.
     fn log(&self, pod: &str) -> String {
-        let pods: Api<k8s_openapi::api::core::v1::Pod> =
-            Api::namespaced(self.client.clone(), &self.namespace);
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let parameters = kube::api::LogParams { tail_lines: Some(3), ..Default::default() };
         let log = self.call("", pods.logs(pod, &parameters)).unwrap_or_default();
         if log.trim().is_empty() { String::new() } else { format!("\n{}", log.trim_end()) }
@@ -232,10 +236,14 @@ impl Launched {
         Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
     }
 
-    fn call<T>(&self, failed: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+    fn call<T>(&self, failed: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
         let called = self.runtime.block_on(async { tokio::time::timeout(CALLS, call).await });
-        let called = called.map_err(|_| format!("{failed}: the API server is silent"))?;
-        called.map_err(|e| format!("{failed} in namespace {}: {}", self.namespace, reason(&e)))
+        let why = match called {
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(e)) => format!("{failed} in namespace {}: {}", self.namespace, reason(&e)),
+            Err(_) => format!("{failed}: the API server is silent"),
+        };
+        Err(Error::Unavailable(why))
     }
 }
 
@@ -252,22 +260,46 @@ impl Drop for Launched {
     }
 }
 
+/// Listens on loopback. Each connection has its own tunnel, so that a broken one can be redialled. Ends with the task.
+///
+/// # Errors
+/// No port is available.
+async fn forward(pods: Api<Pod>, pod: String, port: u16) -> std::io::Result<(u16, JoinHandle<()>)> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let local = listener.local_addr()?.port();
+    let task = tokio::spawn(async move {
+        while let Ok((mut here, _)) = listener.accept().await {
+            let (pods, pod) = (pods.clone(), pod.clone());
+            tokio::spawn(async move {
+                // An error ends this connection; the NATS client redials.
+                let Ok(mut tunnel) = pods.portforward(&pod, &[port]).await else { return };
+                let Some(mut there) = tunnel.take_stream(port) else { return };
+                let _ = io::copy_bidirectional(&mut here, &mut there).await;
+                drop(there);
+                let _ = tunnel.join().await;
+            });
+        }
+    });
+    Ok((local, task))
+}
+
 /// What keeps agents from running, in parentheses.
 fn obstacles(pods: &Pods) -> String {
     let each = pods.waiting.iter().map(|(why, n)| format!("{n}: {why}")).collect::<Vec<_>>().join("; ");
     if each.is_empty() { each } else { format!(" ({each})") }
 }
 
-async fn configuration(asked: &Kubernetes) -> Result<Config, String> {
+async fn configuration(asked: &Kubernetes) -> Result<Config, Error> {
     let fix = "set KUBECONFIG, or name a context: k8s?context=NAME";
-    match &asked.context {
+    let configured = match &asked.context {
         None => Config::infer().await.map_err(|e| format!("no cluster is configured ({e}); {fix}")),
         Some(context) => {
             let options = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
             let read = Config::from_kubeconfig(&options).await;
             read.map_err(|e| format!("context {context:?}: {e}; use one of kubectl config get-contexts"))
         }
-    }
+    };
+    configured.map_err(Error::Unavailable)
 }
 
 /// The message of the API server, or the chain of causes of another error.

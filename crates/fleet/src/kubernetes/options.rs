@@ -1,8 +1,9 @@
 //! The options of `k8s://NAMESPACE?image=…&cpu=2`: where agents run, and their resources.
 
-use units::{Bytes, Nanos};
+use units::{Bytes, Nanos, ParseError};
 
 use super::Needs;
+use crate::error::Error;
 
 /// Default number of connections per agent: a pod has one address, so about 64,000 ports to each destination.
 const CONNECTIONS_PER_AGENT: u64 = 50_000;
@@ -51,18 +52,18 @@ impl Kubernetes {
     ///
     /// # Errors
     /// All mistakes, each with the fix.
-    pub fn parse(text: &str) -> Result<Kubernetes, Vec<String>> {
+    pub fn parse(text: &str) -> Result<Kubernetes, Vec<Error>> {
         let mut mistakes = Vec::new();
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
         let namespace = match place.strip_prefix("k8s") {
             Some("") | Some("://") => None,
             Some(rest) if rest.strip_prefix("://").is_some_and(is_label) => Some(rest[3..].to_owned()),
             Some(rest) if rest.starts_with("://") => {
-                mistakes.push(format!("{:?} is not a namespace; use k8s://load-test", &rest[3..]));
+                mistakes.push(ParseError::new(&rest[3..], "a namespace", "k8s://load-test").into());
                 None
             }
             _ => {
-                mistakes.push(format!("{text:?} is not a cluster; use k8s or k8s://NAMESPACE?cpu=2"));
+                mistakes.push(ParseError::new(text, "a cluster", "k8s or k8s://NAMESPACE?cpu=2").into());
                 None
             }
         };
@@ -71,7 +72,7 @@ impl Kubernetes {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             if seen.contains(&key) {
-                mistakes.push(format!("{key} is given twice; give it once"));
+                mistakes.push(Error::Invalid(format!("{key} is given twice; give it once")));
             }
             seen.push(key);
             if let Err(why) = decoded(value).and_then(|value| read.set(key, value)) {
@@ -81,8 +82,9 @@ impl Kubernetes {
         if mistakes.is_empty() { Ok(read) } else { Err(mistakes) }
     }
 
-    fn set(&mut self, key: &str, value: String) -> Result<(), String> {
-        let wrong = |wanted: &str, fix: &str| Err(format!("{key}: {value:?} is not {wanted}; use {fix}"));
+    fn set(&mut self, key: &str, value: String) -> Result<(), Error> {
+        let wrong =
+            |wanted, fix| Err(Error::Invalid(format!("{key}: {}", ParseError::new(&value, wanted, fix))));
         match key {
             "cpu" => match value.parse() {
                 // A fraction of a processor would be throttled during most of each 100 ms period, and throng would be late.
@@ -115,7 +117,7 @@ impl Kubernetes {
                 ("localhost", file) if !file.is_empty() => self.seccomp = Seccomp::Localhost(file.to_owned()),
                 _ => return wrong("a profile", "seccomp=default, unconfined or localhost/FILE"),
             },
-            _ => return Err(format!("{key:?} is not a setting; use {SETTINGS}")),
+            _ => return Err(ParseError::new(key, "a setting", SETTINGS).into()),
         }
         Ok(())
     }
@@ -164,15 +166,16 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Decodes `%XX` (RFC 3986, section 2.1).
-fn decoded(text: &str) -> Result<String, String> {
+fn decoded(text: &str) -> Result<String, Error> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
         let code = part.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.ok_or_else(|| format!("{text:?} has a % without two digits; use %25"))?);
+        let wrong = || Error::Invalid(format!("{text:?} has a % without two digits; use %25"));
+        bytes.push(code.ok_or_else(wrong)?);
         bytes.extend(&part.as_bytes()[2..]);
     }
-    String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8; use text"))
+    String::from_utf8(bytes).map_err(|_| ParseError::new(text, "UTF-8", "text").into())
 }
 
 #[cfg(test)]
@@ -222,9 +225,15 @@ mod tests {
             "nats is given twice; give it once",
             "\"%2\" has a % without two digits; use %25",
         ];
-        assert_eq!(Kubernetes::parse(text).unwrap_err(), expected);
-        let other = Kubernetes::parse("k8s:cpu=3").unwrap_err();
-        assert_eq!(other, ["\"k8s:cpu=3\" is not a cluster; use k8s or k8s://NAMESPACE?cpu=2".to_owned()]);
+        let mistakes = |text| {
+            let all = Kubernetes::parse(text).unwrap_err();
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(mistakes(text), expected);
+        assert_eq!(
+            mistakes("k8s:cpu=3"),
+            ["\"k8s:cpu=3\" is not a cluster; use k8s or k8s://NAMESPACE?cpu=2".to_owned()]
+        );
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Why there is no connection to a NATS server, with the fix.
 
-use std::{error::Error, io};
+use std::{error::Error, fmt, io};
 
 use async_nats::{
     ConnectError, ConnectErrorKind,
     rustls::{self, AlertDescription, CertificateError, InvalidMessage},
 };
+
+use super::Server;
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,17 +18,10 @@ pub struct NoLink {
     pub is_away: bool,
 }
 
-/// What was attempted.
-pub(super) struct Attempt<'a> {
-    /// The server, without secrets.
-    pub(super) server: &'a str,
-    /// The credentials: `user "u"`, `the token`; `None`: anonymous.
-    pub(super) login: Option<&'a str>,
-}
-
 impl NoLink {
-    pub(super) fn new(attempt: &Attempt, error: &ConnectError) -> NoLink {
-        let at = attempt.server;
+    /// Why an attempt to connect to this server failed.
+    pub(super) fn new(server: &Server, error: &ConnectError) -> NoLink {
+        let at = &server.to_string();
         let away = |why: String| NoLink { why, is_away: true };
         let refused = |why: String| NoLink { why, is_away: false };
         if let Some(why) = tls(at, error) {
@@ -39,7 +34,7 @@ impl NoLink {
             ConnectErrorKind::TimedOut => {
                 away(format!("{at}: no NATS server responded in time; check the address and the firewall"))
             }
-            ConnectErrorKind::AuthorizationViolation => refused(match attempt.login {
+            ConnectErrorKind::AuthorizationViolation => refused(match server.login() {
                 None => format!(
                     "{at}: the server requires credentials; use --nats-creds FILE, --nats-token-file FILE or \
                     nats://USER:PASSWORD@HOST"
@@ -63,6 +58,21 @@ impl NoLink {
                 _ => away(format!("{at}: the connection ended before NATS began: {}", cause(error))),
             },
         }
+    }
+}
+
+impl fmt::Display for NoLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl Error for NoLink {}
+
+/// A failure on this machine.
+impl From<io::Error> for NoLink {
+    fn from(error: io::Error) -> NoLink {
+        NoLink { why: error.to_string(), is_away: false }
     }
 }
 
@@ -113,15 +123,15 @@ fn is_about_certificate(alert: AlertDescription) -> bool {
         BadCertificate, CertificateExpired, CertificateRevoked, CertificateUnknown, UnknownCA,
         UnsupportedCertificate,
     };
-    [
-        BadCertificate,
-        CertificateExpired,
-        CertificateRevoked,
-        CertificateUnknown,
-        UnknownCA,
-        UnsupportedCertificate,
-    ]
-    .contains(&alert)
+    matches!(
+        alert,
+        BadCertificate
+            | CertificateExpired
+            | CertificateRevoked
+            | CertificateUnknown
+            | UnknownCA
+            | UnsupportedCertificate
+    )
 }
 
 /// What is wrong with the server's certificate.

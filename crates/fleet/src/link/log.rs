@@ -1,11 +1,10 @@
 //! Logs of runs in a JetStream stream, which stores entries independently of connections.
 
 use std::{
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver},
     },
     time::Duration,
 };
@@ -19,20 +18,18 @@ use async_nats::{
         stream::{Config, DiscardPolicy, StorageType},
     },
 };
-use futures_util::{
-    StreamExt,
-    future::{Either, select},
-};
+use futures_util::StreamExt;
 use units::Nanos;
 
 use super::{
-    Inbox, Link,
+    Inbox, Link, before,
     inbox::{self, Filler},
     pieces::{Pieces, Place, cut},
 };
 use crate::{
+    error::Error,
     message::{Entry, LOGS, log_of},
-    outbox::{Parcel, Ticket, decode},
+    outbox::{Outbox, Parcel, decode},
 };
 
 const STREAM: &str = "throng";
@@ -48,9 +45,6 @@ const HEADERS: usize = 512;
 /// Header of a [piece](super::pieces) of an entry: its place. [`ENTRY`] holds the entry's name.
 const PIECE: &str = "throng-piece";
 const ENTRY: &str = "throng-entry";
-
-/// The outcome of sending entries.
-pub(crate) type Stored = (Ticket, bool);
 
 /// An entry of a log, and when the server stored it, since 1970.
 pub(crate) type Stamped = (Nanos, Entry);
@@ -78,7 +72,7 @@ impl Link {
     ///
     /// # Errors
     /// The server cannot or may not keep streams; contains the fix.
-    pub(crate) fn keep_logs(&self) -> Result<(), String> {
+    pub(crate) fn keep_logs(&self) -> Result<(), Error> {
         let config = Config {
             name: STREAM.to_owned(),
             subjects: vec![LOGS.to_owned()],
@@ -90,17 +84,28 @@ impl Link {
             discard: DiscardPolicy::Old,
             ..Config::default()
         };
-        match self.wait(self.jetstream().get_or_create_stream(config)) {
-            Ok(_) => Ok(()),
-            Err(e) => Err(format!(
+        let kept = self.wait(self.jetstream().get_or_create_stream(config));
+        let failed = |e| {
+            Error::Unavailable(format!(
                 "the NATS server keeps no streams ({e}); start it with nats-server -js, or allow this user what \
                 deploy/nats/fleet.conf does"
-            )),
+            ))
+        };
+        kept.map(|_| ()).map_err(failed)
+    }
+
+    /// Sends entries that are due, and handles the outcome of those sent before.
+    pub(crate) fn deliver(&self, now: Nanos, outbox: &mut Outbox) {
+        while let Ok((ticket, is_stored)) = self.stored.1.try_recv() {
+            outbox.handle(now, &ticket, is_stored);
+        }
+        while let Some(parcel) = outbox.poll(now) {
+            self.store(parcel);
         }
     }
 
-    /// Sends an entry; the outcome goes to `stored`.
-    pub(crate) fn store(&self, parcel: Parcel, stored: Sender<Stored>) {
+    fn store(&self, parcel: Parcel) {
+        let stored = self.stored.0.clone();
         let (context, mut connections) = (self.jetstream(), self.connections());
         // A server with a smaller limit would not accept an offer either.
         let longest = self.longest().saturating_sub(HEADERS).max(HEADERS);
@@ -124,12 +129,9 @@ impl Link {
                 Ok::<_, PublishError>(())
             };
             // Acknowledgements of what was sent on an earlier connection will not arrive.
-            let is_stored =
-                match select(pin!(tokio::time::timeout(STORES, sent)), pin!(connections.changed())).await {
-                    Either::Left((sent, _)) => matches!(sent, Ok(Ok(()))),
-                    Either::Right(_) => false,
-                };
-            // The receiver may be gone if the run has ended.
+            let sent = before(connections.changed(), tokio::time::timeout(STORES, sent)).await;
+            let is_stored = matches!(sent, Some(Ok(Ok(()))));
+            // The receiver is gone if the connection was given up.
             let _ = stored.send((ticket, is_stored));
         });
     }
@@ -154,12 +156,9 @@ impl Link {
                 connections.mark_unchanged();
                 // After a restart of the server the consumer no longer exists, which the library notices only after two missed
                 // heartbeats: 15 s.
-                let is_over = match select(pin!(reading.read()), pin!(connections.changed())).await {
-                    Either::Left((is_over, _)) => is_over.unwrap_or(false),
-                    Either::Right(_) => false,
-                };
+                let is_over = before(connections.changed(), reading.read()).await.flatten();
                 reading.is_current.store(false, Relaxed);
-                if is_over {
+                if is_over == Some(true) {
                     return;
                 }
                 tokio::time::sleep(AGAIN).await;

@@ -1,6 +1,6 @@
 //! The addresses of NATS servers, and the credentials for them.
 
-use std::{fmt, net::IpAddr, path::PathBuf};
+use std::{fmt, io, net::IpAddr, path::PathBuf};
 
 use async_nats::{
     ConnectOptions, ServerAddr,
@@ -8,14 +8,18 @@ use async_nats::{
 };
 use nkeys::{KeyPair, KeyPairType};
 use percent_encoding::percent_decode_str;
+use units::ParseError;
+
+use crate::error::Error;
 
 /// NATS servers of one fleet, and the credentials for them.
 #[derive(Clone)]
 pub struct Server {
     addresses: Vec<ServerAddr>,
     login: Login,
-    login_text: Option<String>,
-    tls: Tls,
+    is_tls_required: bool,
+    ca: Option<PathBuf>,
+    certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// Credentials besides those in the URL. Secrets are the contents of their files.
@@ -45,19 +49,12 @@ enum Login {
     Creds(String),
 }
 
-#[derive(Clone, Default)]
-struct Tls {
-    is_required: bool,
-    ca: Option<PathBuf>,
-    certificate: Option<(PathBuf, PathBuf)>,
-}
-
 impl Server {
     /// Parses `nats://[USER:PASSWORD@]HOST:PORT`, or several URLs separated by commas; `tls://` requires TLS.
     ///
     /// # Errors
     /// Not a URL, or one without credentials for a server that is not on loopback; contains the fix.
-    pub fn parse(urls: &str) -> Result<Server, String> {
+    pub fn parse(urls: &str) -> Result<Server, Error> {
         Server::with(urls, Access::default())
     }
 
@@ -65,37 +62,46 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::parse`]; or there are two ways to log in.
-    pub fn with(urls: &str, access: Access) -> Result<Server, String> {
+    pub fn with(urls: &str, access: Access) -> Result<Server, Error> {
         let addresses = urls.split(',').map(|url| address(url.trim())).collect::<Result<Vec<_>, _>>()?;
-        let is_required = access.ca.is_some()
+        let is_tls_required = access.ca.is_some()
             || access.certificate.is_some()
             || addresses.iter().any(ServerAddr::tls_required);
         let login = login(&addresses, &access)?;
-        let tls = Tls { is_required, ca: access.ca, certificate: access.certificate };
+        let Access { ca, certificate, .. } = access;
         let elsewhere = addresses.iter().find(|address| !is_loopback(address.host()));
         if let Some(at) = elsewhere
             && login == Login::None
-            && tls.certificate.is_none()
+            && certificate.is_none()
         {
             let (scheme, host, port) = (at.scheme(), bracketed(at.host()), at.port());
             let fix = format!(
                 "use {scheme}://USER:PASSWORD@{host}:{port}, --nats-creds FILE or --nats-token-file FILE"
             );
-            return Err(format!("a server that is not on loopback requires credentials; {fix}"));
+            let why = format!("a server that is not on loopback requires credentials; {fix}");
+            return Err(Error::Invalid(why));
         }
-        let login_text = login.text();
-        Ok(Server { addresses, login, login_text, tls })
+        Ok(Server { addresses, login, is_tls_required, ca, certificate })
     }
 
     /// Whether traffic to the server can be read on the network: neither TLS nor loopback.
     pub fn is_in_clear(&self) -> bool {
         let is_far = self.addresses.iter().any(|at| !is_loopback(at.host()) && !at.tls_required());
-        is_far && !self.tls.is_required
+        is_far && !self.is_tls_required
     }
 
-    /// The credentials without the secret; `None`: anonymous.
-    pub(super) fn login_text(&self) -> Option<&str> {
-        self.login_text.as_deref()
+    /// The credentials without the secret: `user "u"`, `the token`; `None`: anonymous.
+    pub(super) fn login(&self) -> Option<String> {
+        match &self.login {
+            Login::None => None,
+            Login::User(user, _) => Some(format!("user {user:?}")),
+            Login::Token(_) => Some("the token".to_owned()),
+            Login::Nkey(seed) => Some(match KeyPair::from_seed(seed) {
+                Ok(pair) => format!("the nkey {}", pair.public_key()),
+                Err(_) => "the nkey".to_owned(),
+            }),
+            Login::Creds(_) => Some("the user of the credentials file".to_owned()),
+        }
     }
 
     /// A secret shared by all who log in with the same credentials; empty if none are required.
@@ -106,7 +112,7 @@ impl Server {
             }
             // The connection attempt reports a file that cannot be read.
             Login::None => {
-                let key = self.tls.certificate.as_ref().and_then(|(_, key)| std::fs::read(key).ok());
+                let key = self.certificate.as_ref().and_then(|(_, key)| std::fs::read(key).ok());
                 key.unwrap_or_default()
             }
         }
@@ -120,34 +126,18 @@ impl Server {
     ///
     /// # Errors
     /// The credentials are not valid.
-    pub(super) fn options(&self) -> Result<ConnectOptions, String> {
-        let options = ConnectOptions::new().require_tls(self.tls.is_required);
+    pub(super) fn options(&self) -> io::Result<ConnectOptions> {
+        let options = ConnectOptions::new().require_tls(self.is_tls_required);
         let options = match self.login.clone() {
             Login::None => options,
             Login::User(user, password) => options.user_and_password(user, password),
             Login::Token(token) => options.token(token),
             Login::Nkey(seed) => options.nkey(seed),
-            Login::Creds(text) => options.credentials(&text).map_err(|e| e.to_string())?,
+            Login::Creds(text) => options.credentials(&text)?,
         };
-        let options = self.tls.ca.iter().fold(options, |o, file| o.add_root_certificates(file.clone()));
-        let own = self.tls.certificate.iter();
+        let options = self.ca.iter().fold(options, |o, file| o.add_root_certificates(file.clone()));
+        let own = self.certificate.iter();
         Ok(own.fold(options, |o, (file, key)| o.add_client_certificate(file.clone(), key.clone())))
-    }
-}
-
-impl Login {
-    /// A description without the secret.
-    fn text(&self) -> Option<String> {
-        match self {
-            Login::None => None,
-            Login::User(user, _) => Some(format!("user {user:?}")),
-            Login::Token(_) => Some("the token".to_owned()),
-            Login::Nkey(seed) => Some(match KeyPair::from_seed(seed) {
-                Ok(pair) => format!("the nkey {}", pair.public_key()),
-                Err(_) => "the nkey".to_owned(),
-            }),
-            Login::Creds(_) => Some("the user of the credentials file".to_owned()),
-        }
     }
 }
 
@@ -178,17 +168,17 @@ impl fmt::Debug for Server {
     }
 }
 
-fn address(url: &str) -> Result<ServerAddr, String> {
+fn address(url: &str) -> Result<ServerAddr, ParseError> {
     // An invalid URL may contain a secret too.
     let shown = url.rsplit_once('@').map_or(url.to_owned(), |(_, host)| format!("nats://…@{host}"));
-    let wrong = || format!("{shown:?} is not a NATS server; use nats://HOST:4222 or tls://HOST:4222");
+    let wrong = || ParseError::new(&shown, "a NATS server", "nats://HOST:4222 or tls://HOST:4222");
     let address: ServerAddr = url.parse().map_err(|_| wrong())?;
     let is_one = ["nats://", "tls://"].iter().any(|scheme| url.starts_with(scheme));
     if is_one && !address.host().is_empty() { Ok(address) } else { Err(wrong()) }
 }
 
 /// The single way to log in.
-fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
+fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, Error> {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let in_url = |at: &ServerAddr| match (at.username(), at.password()) {
         (Some(user), Some(password)) => Some(Login::User(decoded(user), decoded(password))),
@@ -199,7 +189,7 @@ fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
     let mut found: Vec<Login> = addresses.iter().filter_map(in_url).collect();
     found.dedup();
     if found.len() > 1 {
-        return Err("servers of one fleet take the same credentials; use --nats-creds FILE".to_owned());
+        return Err(invalid("servers of one fleet take the same credentials; use --nats-creds FILE"));
     }
     // The URL takes precedence over the environment: it is more explicit.
     if let Some(login) = found.pop() {
@@ -216,29 +206,26 @@ fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
     let first = all.next().unwrap_or(Login::None);
     match all.next() {
         None => usable(first),
-        Some(_) => Err("there are two ways to log in; use one of user, token, nkey and creds".to_owned()),
+        Some(_) => Err(invalid("there are two ways to log in; use one of user, token, nkey and creds")),
     }
 }
 
 /// Checks that the contents of the files are valid.
-fn usable(login: Login) -> Result<Login, String> {
+fn usable(login: Login) -> Result<Login, Error> {
+    let is_of_user = |pair: KeyPair| pair.key_pair_type() == KeyPairType::User;
     match &login {
-        Login::Nkey(seed)
-            if KeyPair::from_seed(seed).is_ok_and(|pair| pair.key_pair_type() == KeyPairType::User) => {}
-        Login::Nkey(_) => {
-            return Err("not the seed of a user's nkey, which begins with SU; create one with nk -gen user"
-                .to_owned());
+        Login::Nkey(seed) if !KeyPair::from_seed(seed).is_ok_and(is_of_user) => {
+            Err(invalid("not the seed of a user's nkey, which begins with SU; create one with nk -gen user"))
         }
-        Login::Creds(text) if ConnectOptions::with_credentials(text).is_ok() => {}
-        Login::Creds(_) => {
-            return Err(
-                "not a credentials file, which has a user's JWT and seed; create one with nsc generate creds"
-                    .to_owned(),
-            );
-        }
-        Login::None | Login::User(..) | Login::Token(_) => {}
+        Login::Creds(text) if ConnectOptions::with_credentials(text).is_err() => Err(invalid(
+            "not a credentials file, which has a user's JWT and seed; create one with nsc generate creds",
+        )),
+        _ => Ok(login),
     }
-    Ok(login)
+}
+
+fn invalid(why: &str) -> Error {
+    Error::Invalid(why.to_owned())
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -256,7 +243,7 @@ mod tests {
     fn check(url: &str, access: Access, expected: Result<Login, &str>) {
         match (Server::with(url, access), expected) {
             (Ok(server), Ok(login)) => assert!(server.login == login, "{url}"),
-            (Err(why), Err(part)) => assert!(why.contains(part), "{url}: {why}"),
+            (Err(why), Err(part)) => assert!(why.to_string().contains(part), "{url}: {why}"),
             (other, _) => panic!("{url}: {other:?}"),
         }
     }
@@ -318,7 +305,7 @@ mod tests {
         let server = Server::parse("nats://u:secret@10.0.0.1,tls://[::1]:99").unwrap();
         assert_eq!(format!("{server} {server:?}").matches("secret").count(), 0);
         assert_eq!(server.to_string(), "nats://10.0.0.1:4222,tls://[::1]:99");
-        let why = Server::parse("http://u:secret@10.0.0.1").unwrap_err();
+        let why = Server::parse("http://u:secret@10.0.0.1").unwrap_err().to_string();
         assert!(!why.contains("secret"), "{why}");
     }
 }

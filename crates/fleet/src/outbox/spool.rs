@@ -36,12 +36,12 @@ impl Spool {
     }
 
     /// Appends an entry; returns its position.
-    pub(super) fn append(&mut self, entry: &Entry) -> Result<u64, String> {
+    pub(super) fn append(&mut self, entry: &Entry) -> io::Result<u64> {
         let at = self.end;
         self.try_append(entry).map_err(|e| {
             // A partial write will be overwritten.
             self.end = at;
-            format!("{}: {e}", self.path.display())
+            io::Error::new(e.kind(), format!("{}: {e}", self.path.display()))
         })?;
         Ok(at)
     }

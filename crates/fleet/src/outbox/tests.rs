@@ -7,10 +7,7 @@ use std::{
 use samples::Tick;
 
 use super::*;
-use crate::{
-    message::{Incarnation, Seal},
-    seal::Sums,
-};
+use crate::message::{Incarnation, Seal, Sums};
 
 /// A folder for one test.
 struct Folder(PathBuf);

@@ -1,6 +1,6 @@
 //! The broker in virtual time: messages may be lost, repeated and late; logs last.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::collections::BTreeMap;
 
 use units::{Nanos, Random};
 
@@ -32,8 +32,8 @@ pub(super) struct Logged {
 pub(super) struct Carrier {
     random: Random,
     chaos: Chaos,
-    on_their_way: BinaryHeap<Reverse<(Nanos, u64)>>,
-    parcels: std::collections::HashMap<u64, Parcel>,
+    /// Parcels in transit, by the time of their arrival and their number.
+    on_their_way: BTreeMap<(Nanos, u64), Parcel>,
     sent: u64,
     pub(super) log: Vec<Logged>,
     /// By how much its wall clock is ahead of virtual time.
@@ -47,8 +47,7 @@ impl Carrier {
         Carrier {
             random: Random::new(seed),
             chaos,
-            on_their_way: BinaryHeap::new(),
-            parcels: std::collections::HashMap::new(),
+            on_their_way: BTreeMap::new(),
             sent: 0,
             log: Vec::new(),
             ahead: Nanos::ZERO,
@@ -81,23 +80,19 @@ impl Carrier {
 
     fn put(&mut self, now: Nanos, parcel: Parcel) {
         let at = now + Nanos(self.random.below(self.chaos.delay.0));
-        self.on_their_way.push(Reverse((at, self.sent)));
-        self.parcels.insert(self.sent, parcel);
+        self.on_their_way.insert((at, self.sent), parcel);
         self.sent += 1;
     }
 
     /// Whether nothing is in transit.
     pub(super) fn is_empty(&self) -> bool {
-        self.parcels.is_empty()
+        self.on_their_way.is_empty()
     }
 
     /// The next parcel that arrives now, except at the log.
     pub(super) fn poll(&mut self, now: Nanos) -> Option<Parcel> {
-        while let Some(Reverse((at, number))) = self.on_their_way.peek().copied()
-            && at <= now
-        {
-            self.on_their_way.pop();
-            match self.parcels.remove(&number).expect("it is on its way") {
+        while let Some(next) = self.on_their_way.first_entry().filter(|next| next.key().0 <= now) {
+            match next.remove() {
                 Parcel::Store(from, ticket, entry) => {
                     self.log.push(Logged { at: now, stamp: now + self.ahead, entry: *entry });
                     let is_heard = !self.of_a_thousand(self.chaos.unheard);

@@ -5,7 +5,7 @@ use units::{Nanos, Random};
 use crate::coordinator::OnLost;
 
 /// The faults of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Chaos {
     /// How many of a thousand messages are lost, and how many arrive twice.
     pub(super) lost: u64,
@@ -47,15 +47,7 @@ pub(super) enum Event {
 
 impl Chaos {
     pub(super) fn none() -> Chaos {
-        Chaos {
-            lost: 0,
-            doubled: 0,
-            delay: Nanos::from_millis(2),
-            unstored: 0,
-            unheard: 0,
-            on_lost: OnLost::Continue,
-            events: Vec::new(),
-        }
+        Chaos { delay: Nanos::from_millis(2), ..Chaos::default() }
     }
 
     /// A broker that loses few messages, and repeats and reorders them.

@@ -1,13 +1,14 @@
 //! The handover of a lost agent's part to others, whatever happens to them and to the coordinator.
 
+use std::ops::Range;
+
 use plan::{Hold, Plan};
 use samples::Verdict;
 use units::{Count, Nanos};
 
 use super::{
     chaos::{Chaos, Event},
-    obey_the_laws, plan, play,
-    world::World,
+    plan, simulate,
 };
 use crate::coordinator::OnLost;
 
@@ -21,12 +22,13 @@ fn run(seed: u64, events: &[(Nanos, Event)]) -> (samples::Summary, Vec<(Nanos, S
 
 fn run_of(plan: &Plan, seed: u64, events: &[(Nanos, Event)]) -> (samples::Summary, Vec<(Nanos, String)>) {
     let chaos = Chaos { on_lost: OnLost::Reassign, events: events.to_vec(), ..Chaos::none() };
-    let mut world = World::new(plan, 2, seed, chaos);
-    world.gather().expect("it begins");
-    let (summary, shown) = play(&mut world, plan);
-    let handed = world.handed_over();
-    obey_the_laws(&mut world, &summary, &shown, seed);
-    (summary, handed)
+    let (summary, world) = simulate(plan, 2, seed, chaos);
+    (summary, world.handed_over())
+}
+
+/// Whether only the part of agent 0 was handed over, within this time.
+fn is_handed(handed: &[(Nanos, String)], within: Range<Nanos>) -> bool {
+    matches!(handed, [(at, of)] if of == "0" && within.contains(at))
 }
 
 #[test]
@@ -35,10 +37,7 @@ fn a_part_for_which_no_agent_is_left_is_handed_over_when_one_is_back() {
         // Agent 1 is suspended when the lease of agent 0 runs out, so that all agents are lost meanwhile.
         let events = [(S(3), Event::Kill(0, S(40))), (S(12), Event::Freeze(1, S(9)))];
         let (summary, handed) = run(seed, &events);
-        assert!(
-            matches!(&handed[..], [(at, of)] if of == "0" && (S(21)..S(22)).contains(at)),
-            "seed {seed}: {handed:?}"
-        );
+        assert!(is_handed(&handed, S(21)..S(22)), "seed {seed}: {handed:?}");
         assert_eq!(summary.agents[0].taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
         assert!((17.0..21.0).contains(&summary.agents[0].gap_s), "seed {seed}: {:?}", summary.agents[0]);
         assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
@@ -49,10 +48,7 @@ fn a_part_for_which_no_agent_is_left_is_handed_over_when_one_is_back() {
 fn the_part_of_an_agent_that_its_user_stops_is_handed_over_at_once() {
     for seed in 0..20 {
         let (summary, handed) = run(seed, &[(S(6), Event::Stop(0))]);
-        assert!(
-            matches!(&handed[..], [(at, of)] if of == "0" && (S(6)..S(8)).contains(at)),
-            "seed {seed}: {handed:?}"
-        );
+        assert!(is_handed(&handed, S(6)..S(8)), "seed {seed}: {handed:?}");
         let agent = &summary.agents[0];
         assert_eq!(agent.taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
         assert!(agent.sealed && agent.why.as_deref() == Some("it was stopped"), "seed {seed}: {agent:?}");
@@ -147,10 +143,7 @@ fn a_coordinator_that_starts_again_hands_over_what_was_lost_just_before() {
         let events = [(S(6), Event::Kill(0, S(40))), (S(7), Event::Restart(S(3)))];
         let (summary, handed) = run(seed, &events);
         // The lease granted by the previous process, and the load, end 14 s after this process leads, soon after its start.
-        assert!(
-            matches!(&handed[..], [(at, of)] if of == "0" && (S(21)..S(25)).contains(at)),
-            "seed {seed}: {handed:?}"
-        );
+        assert!(is_handed(&handed, S(21)..S(25)), "seed {seed}: {handed:?}");
         assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
     }
 }
@@ -179,11 +172,7 @@ fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
             // The lease and the load end 14 s after the last message, or after another process leads.
             let lost = restart.map_or(S(7), |(at, span)| at + span);
             let about = || format!("seed {seed}: {restart:?}: {handed:?}: {}", summary.headline);
-            assert!(
-                matches!(&handed[..], [(at, of)] if of == "0" && (lost + S(13)..lost + S(17)).contains(at)),
-                "{}",
-                about()
-            );
+            assert!(is_handed(&handed, lost + S(13)..lost + S(17)), "{}", about());
             assert_eq!(summary.agents[0].taken_over_by, ["1"], "{}", about());
             assert_eq!(summary.requests.sent, FEW, "{}", about());
         }
@@ -227,10 +216,7 @@ fn a_run_whose_connections_are_all_gone_ends_also_after_an_agent_was_lost() {
         assert_eq!(summary.agents[0].taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
         // Also if no agent takes it over.
         let chaos = Chaos { events: events.to_vec(), ..Chaos::none() };
-        let mut world = World::new(&plan, 2, seed, chaos);
-        world.gather().expect("it begins");
-        let (summary, shown) = play(&mut world, &plan);
-        obey_the_laws(&mut world, &summary, &shown, seed);
+        let (summary, _) = simulate(&plan, 2, seed, chaos);
         assert_ne!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
         // The lease is no longer renewed after 10 s of silence, and the load ends 14 s after that.
         assert!((20.0..30.0).contains(&summary.duration_s), "seed {seed}: {}", summary.duration_s);

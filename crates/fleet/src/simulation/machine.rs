@@ -10,9 +10,25 @@ use units::{Nanos, Random};
 
 use crate::{
     agent::Machine,
-    message::{Assign, Can, Offer, Ready},
+    error::Error,
+    message::{Assign, Calibrated, Can, Offer, Ready},
     share,
 };
+
+/// The calibration of an agent; only in every other seed.
+pub(super) fn calibrated(seed: u64, id: usize) -> Option<Calibrated> {
+    let per_s = 1_000.0 * (1 + id % 7) as f64;
+    seed.is_multiple_of(2).then_some(Calibrated { open_per_s: per_s, requests_per_s: per_s })
+}
+
+/// The capacity of an agent. With four or more agents, the second in four may take half of an equal share, and the machine of the third
+/// has capacity for little more than that share. With fewer agents, each can carry out the whole plan.
+pub(super) fn can(share: u64, id: usize, agents: u32) -> Can {
+    let of_four = if agents < 4 { 0 } else { id % 4 };
+    let cap = (of_four == 1).then_some(share / 2);
+    let fits = if of_four == 2 { share + share / 10 } else { u64::MAX };
+    Can { fits, limited_by: "memory".to_owned(), cap, per_s: None }
+}
 
 /// Length of a shard's tick, which may end earlier with its load.
 const PERIOD: Nanos = Nanos::from_secs(1);
@@ -40,7 +56,11 @@ pub(super) struct SimMachine {
     can: Can,
     random: Random,
     cores: u32,
+    /// The part that was checked last.
+    next: Assign,
     shards: Vec<Shard>,
+    /// Number of shards that have begun.
+    begun: usize,
     began: Option<Nanos>,
     ticks: VecDeque<(u32, Tick)>,
     read: Tick,
@@ -77,7 +97,9 @@ impl SimMachine {
             can,
             random: Random::new(seed),
             cores,
+            next: Assign::default(),
             shards: Vec::new(),
+            begun: 0,
             began: None,
             ticks: VecDeque::new(),
             read: Tick::default(),
@@ -112,51 +134,41 @@ impl SimMachine {
 }
 
 impl Machine for SimMachine {
-    fn accept(&mut self, _: &Offer) -> Result<Can, String> {
+    fn accept(&mut self, _: &Offer) -> Result<Can, Error> {
         Ok(self.can.clone())
     }
 
-    fn rows(&mut self, assign: &Assign) -> Result<u64, String> {
+    fn rows(&mut self, assign: &Assign) -> Result<u64, Error> {
         share::check(assign, &self.plan)?;
+        self.next = assign.clone();
         Ok(share::rows(&self.plan, assign).count())
     }
 
-    fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
-        let parts = share::parts(&self.plan, assign, |_| self.cores);
-        let places: u64 = parts.iter().map(|part| u64::from(part.places)).sum();
-        assert!(places <= self.can.cap.unwrap_or(u64::MAX).min(self.can.fits), "an agent is within its cap");
-        self.use_only_own(&parts, &values);
-        let (ready, workers) = share::workers(&self.plan, &parts);
-        self.shards = parts.into_iter().map(|part| Shard::of(part, Nanos::ZERO)).collect();
-        (self.began, self.is_stopped) = (None, false);
-        self.ticks.clear();
-        Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
-    }
-
-    fn begin(&mut self) {
-        self.began = Some(self.seen.now.get());
-        self.seen.is_under_load.set(true);
-    }
-
-    fn take_over(
-        &mut self,
-        assign: &Assign,
-        values: Vec<String>,
-        orders: &[Order],
-    ) -> Result<(Ready, Vec<u32>), String> {
-        let now = self.seen.now.get().since(self.began.unwrap_or_default());
-        let before = self.shards.len();
-        let parts = share::parts(&self.plan, assign, |_| self.cores);
+    fn set_up(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), Error> {
+        let parts = share::parts(&self.plan, &self.next, |_| self.cores);
         let places = |part: &Part| u64::from(part.places);
         let all: u64 = parts.iter().chain(self.shards.iter().map(|shard| &shard.part)).map(places).sum();
-        if self.seen.is_full.get() || all > self.can.cap.unwrap_or(u64::MAX).min(self.can.fits) {
-            return Err("it is more than is allowed here".to_owned());
+        let is_over = all > self.can.cap.unwrap_or(u64::MAX).min(self.can.fits);
+        assert!(self.began.is_some() || !is_over, "an agent is within its cap");
+        if self.began.is_some() && (self.seen.is_full.get() || is_over) {
+            return Err(Error::refused("it is more than is allowed here"));
         }
-        self.use_only_own(&parts, &values);
+        // The values are exactly the rows that these parts use.
+        let own: Vec<String> = Rows::of(&self.plan, &parts).values_from(0).map(str::to_owned).collect();
+        assert_eq!(values, own, "an agent is sent the rows of its parts");
         let (ready, workers) = share::workers(&self.plan, &parts);
+        let now = self.now();
         self.shards.extend(parts.into_iter().map(|part| Shard::of(part, now)));
-        orders.iter().for_each(|order| self.order_from(before, *order));
         Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
+    }
+
+    fn begin(&mut self, orders: &[Order]) {
+        if self.began.is_none() {
+            self.began = Some(self.seen.now.get());
+            self.seen.is_under_load.set(true);
+        }
+        let first = std::mem::replace(&mut self.begun, self.shards.len());
+        orders.iter().for_each(|order| self.order_from(first, *order));
     }
 
     fn order(&mut self, order: Order) {
@@ -164,7 +176,7 @@ impl Machine for SimMachine {
     }
 
     fn next(&mut self) -> Update<'_> {
-        let now = self.seen.now.get().since(self.began.unwrap_or_default());
+        let now = self.now();
         let shards = if self.is_stopped { 0 } else { self.shards.len() };
         for nth in 0..shards {
             self.end_load(nth, now);
@@ -186,6 +198,8 @@ impl Machine for SimMachine {
 
     fn end(&mut self) {
         self.shards.clear();
+        self.ticks.clear();
+        (self.begun, self.began, self.is_stopped) = (0, None, false);
         self.seen.is_under_load.set(false);
     }
 }
@@ -232,14 +246,13 @@ impl SimMachine {
         }
     }
 
-    /// Checks that the values are exactly the rows that these parts use.
-    fn use_only_own(&self, parts: &[Part], values: &[String]) {
-        let own: Vec<String> = Rows::of(&self.plan, parts).values_from(0).map(str::to_owned).collect();
-        assert_eq!(values, own, "an agent is sent the rows of its parts");
+    /// Elapsed time of the run.
+    fn now(&self) -> Nanos {
+        self.began.map_or(Nanos::ZERO, |began| self.seen.now.get().since(began))
     }
 
     fn order_from(&mut self, first: usize, order: Order) {
-        let now = self.seen.now.get().since(self.began.unwrap_or_default());
+        let now = self.now();
         for nth in first..self.shards.len() {
             match order.to(&self.shards[nth].part) {
                 Some(Control::Load { connections, .. }) => {

@@ -11,14 +11,14 @@ use units::{Nanos, nth_seed};
 
 use self::head::Head;
 use super::{
-    capacity::{calibrated, can},
     carrier::{Carrier, Logged, Parcel},
     chaos::{Chaos, Event},
-    machine::{Seen, SimMachine, held_twice},
+    machine::{Seen, SimMachine, calibrated, can, held_twice},
 };
 use crate::{
     agent::Agent,
     coordinator::{Coordinator, OnLost, Replay, Supply, Terms},
+    error::Error,
     message::{Author, Here, Incarnation, LEASE, Offer, PROTOCOL, Record},
     outbox::{Outbox, decode},
     split::{Demand, Shares},
@@ -36,8 +36,7 @@ const LONGEST: usize = 1_500;
 
 /// An agent's process.
 struct Host {
-    id: usize,
-    nonce: u32,
+    who: Incarnation,
     agent: Agent<SimMachine>,
     outbox: Outbox,
     seen: Rc<Seen>,
@@ -124,8 +123,7 @@ impl World {
             nth_seed(self.seed, id as u32 + 97 * nonce),
         );
         Host {
-            id,
-            nonce,
+            who: who.clone(),
             agent: Agent::new(here, machine),
             outbox: Outbox::new(Author::Agent(who)),
             seen,
@@ -138,7 +136,7 @@ impl World {
     }
 
     /// Advances until all agents are ready.
-    pub(super) fn gather(&mut self) -> Result<(), String> {
+    pub(super) fn gather(&mut self) -> Result<(), Error> {
         let heres = self.hosts.iter().map(|host| host.agent.here(self.now)).collect();
         let offer = Offer { protocol: PROTOCOL, ..Offer::default() };
         let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, self.terms.clone(), self.now);
@@ -146,13 +144,15 @@ impl World {
         self.head = Some(Head::new(coordinator, 0));
         loop {
             self.step();
-            let Some(head) = &self.head else { return Err("the coordinator died".to_owned()) };
+            let Some(head) = &self.head else {
+                return Err(Error::Missing("the coordinator died".to_owned()));
+            };
             self.arrived.extend(head.coordinator.arrived().map(|arrived| (arrived.values, arrived.of)));
             self.arrived.dedup();
             match head.coordinator.is_ready() {
                 Ok(true) if head.coordinator.start().is_some_and(|start| self.now >= start) => return Ok(()),
                 Ok(_) => assert!(self.now < TOO_LONG, "seed {}: it never begins", self.seed),
-                Err(why) => return Err(why.to_owned()),
+                Err(why) => return Err(why.clone()),
             }
         }
     }
@@ -179,8 +179,7 @@ impl World {
     /// Requests that an agent has counted.
     pub(super) fn counted(&self, who: &Incarnation) -> u64 {
         let dead = self.counted.iter().find(|(dead, _)| dead == who).map(|(_, sent)| *sent);
-        let alive =
-            || self.hosts.iter().find(|host| host.id.to_string() == who.id && host.nonce == who.nonce);
+        let alive = || self.hosts.iter().find(|host| host.who == *who);
         dead.or_else(|| alive().map(|host| host.seen.sent.get())).unwrap_or(0)
     }
 
@@ -241,8 +240,7 @@ impl World {
             Event::Kill(agent, span) => {
                 let host = &mut self.hosts[nth(agent)];
                 if host.dead_until.is_none() {
-                    let who = Incarnation { id: host.id.to_string(), nonce: host.nonce };
-                    self.counted.push((who, host.seen.sent.get()));
+                    self.counted.push((host.who.clone(), host.seen.sent.get()));
                     host.dead_until = Some(now + span);
                 }
             }
@@ -270,7 +268,7 @@ impl World {
     fn rise_again(&mut self) {
         for nth in 0..self.hosts.len() {
             if self.hosts[nth].dead_until.is_some_and(|until| self.now >= until) {
-                self.hosts[nth] = self.host(nth, self.hosts[nth].nonce + 1);
+                self.hosts[nth] = self.host(nth, self.hosts[nth].who.nonce + 1);
             }
         }
         if self.head_dead_until.is_some_and(|until| self.now >= until) && self.now >= self.carrier.away_until
@@ -466,7 +464,7 @@ impl Workers for World {
                 return change.read(&mut self.read);
             }
             if let Some(replay) = &mut head.replay {
-                if replay.step(until, &mut head.coordinator, clock).is_none() {
+                if !replay.step(until, &mut head.coordinator, clock) {
                     head.coordinator.catch_up(clock, replay);
                     head.replay = None;
                 } else if replay.is_quiet_until(until) {

@@ -53,7 +53,8 @@ fn read(text: &str) -> Plan {
 
 /// The units of the first population that each agent gets.
 fn widths(plan: &Plan, agents: &[Owned], shares: Shares) -> Result<Vec<u32>, String> {
-    let assigned = split(&Demand::of(plan), &candidates(agents), shares, 7)?;
+    let assigned = split(&Demand::of(plan), &candidates(agents), shares, 7);
+    let assigned = assigned.map_err(|why| why.to_string())?;
     Ok(assigned.iter().map(|assign| assign.slices[0].width).collect())
 }
 
@@ -187,7 +188,7 @@ fn the_cap_of_an_agent_is_for_all_populations_together() {
     // Half of the users take 50/s, and leave 10/s.
     assert_eq!((width(0), width(1)), (vec![5, 5], vec![1, 4]));
     agents[1].can.per_s = Some(60.0);
-    let why = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap_err();
+    let why = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap_err().to_string();
     let expected =
         "all agents together can take 20/s of 50/s arrivals: a 10/s (--max-rate), b 10/s (--max-rate); ";
     assert!(why.starts_with(expected), "{why}");

@@ -156,7 +156,9 @@ impl Place {
 
 /// Checks that this machine may dial the plan's targets.
 fn check(allow: &Allow, plan: &Plan) -> Result<(), String> {
-    allow.check(plan).map_err(|why| why.replace("start the agent with", "start throng fleet serve with"))
+    allow
+        .check(plan)
+        .map_err(|why| why.to_string().replace("start the agent with", "start throng fleet serve with"))
 }
 
 /// The source of the plans of a search by a number.

@@ -6,9 +6,9 @@ use units::{Clock, Count, Nanos};
 
 use super::SILENT;
 use crate::{
+    error::{Error, Waiting},
     link::{Inbox, Link},
     message::{HERE, Here, Offer, PROTOCOL, WHO},
-    waiting::Waiting,
 };
 
 /// Maximum time for agents to reply to an inquiry.
@@ -31,7 +31,7 @@ pub(super) fn agents(
     wanted: Option<u32>,
     fingerprint: &str,
     waiting: &mut Waiting,
-) -> Result<Vec<Here>, String> {
+) -> Result<Vec<Here>, Error> {
     let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
     link.send(WHO.to_owned(), &());
     let start = clock.now();
@@ -67,7 +67,8 @@ pub(super) fn agents(
     }
     let agents: Vec<Here> = found.into_values().collect();
     if let Some(other) = agents.iter().find(|here| here.protocol != PROTOCOL) {
-        return Err(format!("agent {} is throng {}; use one version for all", other.who.id, other.version));
+        let why = format!("agent {} is throng {}; use one version for all", other.who.id, other.version);
+        return Err(Error::Refused(why));
     }
     Ok(agents)
 }
@@ -109,25 +110,25 @@ pub(super) fn is_usable(here: &Here) -> bool {
 }
 
 /// Whether enough of these agents are free.
-pub(super) fn enough(agents: &[Here], wanted: Option<u32>) -> Result<(), String> {
+pub(super) fn enough(agents: &[Here], wanted: Option<u32>) -> Result<(), Error> {
     let free = agents.iter().filter(|here| is_usable(here)).count() as u32;
     match wanted {
-        Some(wanted) if free < wanted => Err(joined(agents.iter(), Some(wanted))),
+        Some(wanted) if free < wanted => Err(Error::Missing(joined(agents.iter(), Some(wanted)))),
         _ if free > 0 => Ok(()),
-        _ => Err(match others(agents.iter()) {
+        _ => Err(Error::Missing(match others(agents.iter()) {
             Some(others) => format!("no agent is free; {others}"),
             None => "no agents have joined; start some with throng agent --nats URL".to_owned(),
-        }),
+        })),
     }
 }
 
 /// Whether an offer fits into a message.
-pub(super) fn fits(link: &Link, offer: &Offer) -> Result<(), String> {
+pub(super) fn fits(link: &Link, offer: &Offer) -> Result<(), Error> {
     let (size, most) = (serde_json::to_vec(offer).expect("an offer is data").len(), link.longest());
     if size + AROUND > most {
-        return Err(format!(
+        return Err(Error::TooLarge(format!(
             "the scenario takes {size} bytes in a message; raise max_payload of the NATS server, or put values into a table: {most}"
-        ));
+        )));
     }
     Ok(())
 }
@@ -171,11 +172,14 @@ mod tests {
         ];
         let others = "1 is draining or calibrating, 2 take part in run r1, 1 takes part in run r2";
         assert_eq!(joined(agents.iter(), Some(3)), format!("1 of 3 agents are free; {others}"));
-        assert_eq!(enough(&agents, Some(3)), Err(format!("1 of 3 agents are free; {others}")));
+        assert_eq!(
+            enough(&agents, Some(3)),
+            Err(Error::Missing(format!("1 of 3 agents are free; {others}")))
+        );
         assert_eq!((enough(&agents, Some(1)), enough(&agents, None)), (Ok(()), Ok(())));
         agents.remove(0);
-        assert_eq!(enough(&agents, None), Err(format!("no agent is free; {others}")));
+        assert_eq!(enough(&agents, None), Err(Error::Missing(format!("no agent is free; {others}"))));
         let none = "no agents have joined; start some with throng agent --nats URL";
-        assert_eq!(enough(&[], None), Err(none.to_owned()));
+        assert_eq!(enough(&[], None), Err(Error::Missing(none.to_owned())));
     }
 }

@@ -66,8 +66,12 @@ impl Workers for Fleet {
             if let Some(change) = self.coordinator.poll_change() {
                 return change.read(&mut self.read);
             }
-            if self.replay(until) {
-                if self.replay.as_ref().is_some_and(|replay| replay.is_quiet_until(until)) {
+            let clock = self.clock();
+            if let Some(replay) = &mut self.replay {
+                if !replay.step(until, &mut self.coordinator, clock) {
+                    self.coordinator.catch_up(clock, replay);
+                    self.replay = None;
+                } else if replay.is_quiet_until(until) {
                     return Update::Nothing;
                 }
                 continue;
