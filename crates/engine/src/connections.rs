@@ -11,7 +11,7 @@ use units::Nanos;
 use crate::{
     exchange::Exchange,
     pool::{NOTHING, Pool},
-    protocol::Session,
+    protocol::{Session, Speaks},
 };
 
 mod conn;
@@ -104,7 +104,7 @@ impl Connections {
             }
             if !stays {
                 // Frees what the session owns.
-                held.session = Session::Tcp;
+                held.session = Session::none();
                 self.sessions.end(conn.session);
                 conn.session = NOTHING;
             }

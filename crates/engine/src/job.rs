@@ -157,7 +157,7 @@ impl Job {
     pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
         match self.is_before_upgrade(0) && !self.is_http2() {
             true => !has_request,
-            false => self.protocol.is_known_by_dial(has_request),
+            false => self.protocol.properties().is_known_by_dial[usize::from(has_request)],
         }
     }
 
@@ -187,7 +187,7 @@ impl Job {
 
     /// Whether the protocol is HTTP/2.
     pub(crate) fn is_http2(&self) -> bool {
-        self.protocol.is_http2()
+        self.protocol.properties().is_http2
     }
 
     /// Maximum number of idle connections, if they are dialled on demand.

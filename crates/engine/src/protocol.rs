@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A request under way is an [`Exchange`]; its index is the *stream* that protocol and client use for it. HTTP/1.1, WebSocket and
-//! TCP have one at a time. A protocol with several determines which one the next input belongs to ([`Session::reads`]), whether
-//! another may begin ([`Session::has_place`]), and cancels one while the others continue ([`Session::cancel`]).
+//! TCP have one at a time. A protocol with several determines which one the next input belongs to ([`Speaks::reads`]), whether
+//! another may begin ([`Speaks::has_place`]), and cancels one while the others continue ([`Speaks::cancel`]).
 
+use enum_dispatch::enum_dispatch;
 use net::Io;
 use plan::{Population, Scheme};
 use samples::{Detail, Kind};
@@ -18,18 +19,15 @@ use crate::{
     exchange::{Begun, Exchange},
     failure::Failure,
     op::Op,
-    out::Out,
+    out::{Out, Writer},
     pushes::Listens,
     request::{Message, ValueSource},
     watch::Watch,
 };
 
-mod allowed;
 mod awaited;
-mod grpc;
 mod http1;
 pub(crate) mod http2;
-mod reply;
 mod sessions;
 #[cfg(test)]
 pub(crate) mod streams;
@@ -39,7 +37,6 @@ mod upgrade;
 mod websocket;
 
 pub(crate) use awaited::Awaited;
-pub(crate) use reply::Reply;
 pub use sessions::{Came, SessionState, Sessions, TargetProtocol};
 #[cfg(test)]
 pub(crate) use websocket::LARGEST_MESSAGE;
@@ -57,15 +54,123 @@ pub(crate) enum Protocol {
     Streams,
 }
 
+/// What the client does with the protocol state of a connection. The defaults are those of a protocol that has one exchange at a time, and
+/// no output, limits or timers of its own; it only reads.
+#[enum_dispatch]
+pub(crate) trait Speaks {
+    /// Reads input, with the exchange that awaits it; `watch` takes values from the response, `listener` reads unsolicited
+    /// messages.
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+        listener: &mut L,
+    ) -> Result<Progress<'a>, Failure>;
+
+    /// Which stream the next input belongs to; `latest` is the one that began last. [`NOTHING`] if none.
+    ///
+    /// [`NOTHING`]: crate::pool::NOTHING
+    fn reads(&self, latest: u32) -> u32 {
+        latest
+    }
+
+    /// Whether another stream may begin beside those under way.
+    fn has_place(&self) -> bool {
+        false
+    }
+
+    /// Whether earlier output waits for the server's windows (not only for the socket).
+    fn is_blocked(&self) -> bool {
+        false
+    }
+
+    /// Whether the last output on this stream is not completely sent because the server's windows are used up (RFC 9113, section
+    /// 5.2).
+    fn waits_for_window(&self, _stream: u32) -> bool {
+        self.is_blocked()
+    }
+
+    /// Concurrent streams that the server allows on this connection; `None` if it has set no limit (yet).
+    fn allowed_streams(&self) -> Option<u32> {
+        None
+    }
+
+    /// Cancels the exchange on `stream` with a message to the server; false if that requires closing the connection.
+    fn cancel<I: Io>(&mut self, _stream: u32, _out: &mut Out<'_, I>) -> bool {
+        false
+    }
+
+    /// The error code with which the server announced the end of the session; `NONE` if none.
+    fn error(&self) -> Detail {
+        Detail::NONE
+    }
+
+    /// Whether the server has announced the end of the session.
+    fn is_going_away(&self) -> bool {
+        false
+    }
+
+    /// The server's text about the end of the session.
+    fn farewell(&self) -> &[u8] {
+        &[]
+    }
+
+    /// The server's error text about the last complete response; empty if the response's bytes show it.
+    fn said(&self) -> &[u8] {
+        &[]
+    }
+
+    /// When the protocol's timer is due; never, if it has none.
+    fn poll_timeout(&self) -> Nanos {
+        Nanos::NEVER
+    }
+
+    /// The protocol's timer is due.
+    ///
+    /// # Errors
+    /// The server no longer responds.
+    fn handle_timeout<I: Io>(&mut self, _out: &mut Out<'_, I>) -> Result<(), Kind> {
+        Ok(())
+    }
+
+    /// The server ended the connection while a response was awaited: returns whether that ends the response.
+    fn handle_end(&mut self) -> Result<bool, Kind> {
+        Ok(false)
+    }
+
+    /// Whether no input is incomplete and no other state is kept, so that an idle connection needs no session.
+    fn is_between_messages(&self) -> bool {
+        true
+    }
+
+    /// The connection is idle and keeps its session: frees what it can.
+    fn rest(&mut self) {}
+
+    /// The response that is arriving or has arrived.
+    fn response(&self) -> Response {
+        Response { head: None, keeps_alive: true }
+    }
+
+    /// Whether the session has new output, or output that could not be sent before.
+    fn has_output(&self) -> bool {
+        false
+    }
+
+    /// Sends waiting output, as far as the server reads.
+    fn send_more<I: Io>(&mut self, _to: &mut Writer<'_, I>) {}
+}
+
 /// The protocol state of one connection. It exists from the dial on, and later while a request is under way or input is
 /// incomplete.
+#[enum_dispatch(Speaks)]
 #[derive(Debug)]
 pub(crate) enum Session {
     Http1(http1::State),
     Http2(Box<http2::State>),
     WebSocket(websocket::State),
     Tunnels(Box<tunnels::State>),
-    Tcp,
+    Tcp(tcp::State),
     #[cfg(test)]
     Streams(streams::Session),
 }
@@ -112,6 +217,38 @@ impl Progress<'_> {
     }
 }
 
+/// The output of a protocol in reply to input.
+#[derive(Debug)]
+pub(crate) enum Reply<'a> {
+    /// HTTP/2: what the session has queued ([`Speaks::send_more`](Speaks::send_more)).
+    Queued,
+    WebSocket(websocket::Reply<'a>),
+    #[cfg(test)]
+    Streams(streams::Reply),
+}
+
+impl Reply<'_> {
+    /// The error code that a close replies to.
+    pub(crate) fn error(&self) -> Option<Detail> {
+        matches!(self, Reply::WebSocket(websocket::Reply::Close(_)))
+            .then(|| Detail::of_close(self.close_code()))
+    }
+
+    /// The code of a close that has one.
+    fn close_code(&self) -> Option<u16> {
+        if let Reply::WebSocket(websocket::Reply::Close(code)) = self { *code } else { None }
+    }
+
+    pub(crate) fn send<I: Io>(self, out: &mut Out<'_, I>) {
+        match self {
+            Reply::Queued => {}
+            Reply::WebSocket(reply) => reply.send(out),
+            #[cfg(test)]
+            Reply::Streams(reply) => reply.send(out),
+        }
+    }
+}
+
 /// The properties of a complete response besides its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
@@ -132,6 +269,38 @@ pub(crate) struct Head {
     pub(crate) keep_alive_s: Option<u32>,
 }
 
+/// What is true of all connections of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Properties {
+    /// Whether it is HTTP/2.
+    pub(crate) is_http2: bool,
+    /// Whether a session is opened by what the server sends unrequested.
+    pub(crate) is_opened_by_server: bool,
+    /// Whether the server may send unsolicited data, so that the first input need not belong to a response.
+    pub(crate) server_may_speak: bool,
+    /// Whether the server sends messages: framed, even when unsolicited.
+    pub(crate) has_messages: bool,
+    /// Whether sessions have timers: [`Speaks::poll_timeout`].
+    pub(crate) has_timeouts: bool,
+    /// Whether a request that met the close of an idle connection is sent again on another one.
+    pub(crate) may_send_again: bool,
+    /// Whether the dial alone shows how fast the target accepts connections: without a request after it, and with one.
+    pub(crate) is_known_by_dial: [bool; 2],
+}
+
+impl Properties {
+    /// Those of a protocol with requests that each have a response, and nothing else.
+    pub(crate) const PLAIN: Properties = Properties {
+        is_http2: false,
+        is_opened_by_server: false,
+        server_may_speak: false,
+        has_messages: false,
+        has_timeouts: false,
+        may_send_again: false,
+        is_known_by_dial: [true, true],
+    };
+}
+
 impl Protocol {
     pub(crate) fn new(population: &Population) -> Protocol {
         let target = &population.target;
@@ -148,63 +317,22 @@ impl Protocol {
         }
     }
 
-    /// Whether the protocol is HTTP/2.
-    pub(crate) fn is_http2(&self) -> bool {
-        matches!(self, Protocol::Http2(_) | Protocol::Tunnels(_))
+    /// What is true of all its connections.
+    pub(crate) fn properties(&self) -> Properties {
+        match self {
+            Protocol::Http1 => http1::PROPERTIES,
+            Protocol::Http2(_) => http2::PROPERTIES,
+            Protocol::WebSocket(_) => websocket::PROPERTIES,
+            Protocol::Tunnels(_) => tunnels::PROPERTIES,
+            Protocol::Tcp => tcp::PROPERTIES,
+            #[cfg(test)]
+            Protocol::Streams => streams::PROPERTIES,
+        }
     }
 
     /// Whether a connection has several WebSockets.
     pub(crate) fn has_tunnels(&self) -> bool {
         matches!(self, Protocol::Tunnels(connect) if connect.streams() > 1)
-    }
-
-    /// Whether a session is opened by what the server sends unrequested.
-    pub(crate) fn is_opened_by_server(&self) -> bool {
-        matches!(self, Protocol::Http2(_))
-    }
-
-    /// Whether the server may send unsolicited data, so that the first input need not belong to a response.
-    pub(crate) fn server_may_speak(&self) -> bool {
-        match self {
-            Protocol::WebSocket(_) | Protocol::Tunnels(_) => true,
-            Protocol::Http1 | Protocol::Http2(_) | Protocol::Tcp => false,
-            #[cfg(test)]
-            Protocol::Streams => true,
-        }
-    }
-
-    /// Whether the server sends messages: framed, even when unsolicited.
-    pub(crate) fn has_messages(&self) -> bool {
-        matches!(self, Protocol::WebSocket(_) | Protocol::Tunnels(_))
-    }
-
-    /// Whether sessions have timers: [`Session::poll_timeout`].
-    pub(crate) fn has_timeouts(&self) -> bool {
-        match self {
-            Protocol::Http1
-            | Protocol::Http2(_)
-            | Protocol::WebSocket(_)
-            | Protocol::Tunnels(_)
-            | Protocol::Tcp => false,
-            #[cfg(test)]
-            Protocol::Streams => true,
-        }
-    }
-
-    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows the dial.
-    pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
-        match self {
-            Protocol::Http1 => !has_request,
-            Protocol::Http2(_) | Protocol::WebSocket(_) | Protocol::Tunnels(_) => false,
-            Protocol::Tcp => true,
-            #[cfg(test)]
-            Protocol::Streams => true,
-        }
-    }
-
-    /// Whether a request that met the close of an idle connection is sent again on another one.
-    pub(crate) fn may_send_again(&self) -> bool {
-        matches!(self, Protocol::Http1 | Protocol::Http2(_))
     }
 
     /// The session of a connection that is dialled.
@@ -222,7 +350,7 @@ impl Protocol {
             Protocol::Http1 | Protocol::Http2(_) => self.session_of_requests(),
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::open()),
             Protocol::Tunnels(_) => unreachable!("it has a session from the dial on"),
-            Protocol::Tcp => Session::Tcp,
+            Protocol::Tcp => Session::none(),
             #[cfg(test)]
             Protocol::Streams => Session::Streams(streams::new()),
         }
@@ -343,112 +471,17 @@ impl Protocol {
 }
 
 impl Session {
-    /// Which stream the next input belongs to; `latest` is the one that began last. [`NOTHING`] if none.
-    ///
-    /// [`NOTHING`]: crate::pool::NOTHING
-    pub(crate) fn reads(&self, latest: u32) -> u32 {
-        match self {
-            Session::Http2(state) => state.reads(),
-            Session::Tunnels(state) => state.reads(),
-            Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => latest,
-            #[cfg(test)]
-            Session::Streams(session) => session.borrow().reads(),
-        }
-    }
-
-    /// Whether another stream may begin beside those under way.
-    pub(crate) fn has_place(&self) -> bool {
-        match self {
-            Session::Http2(state) => state.has_place(),
-            Session::Tunnels(state) => state.has_place(),
-            Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => false,
-            #[cfg(test)]
-            Session::Streams(session) => session.borrow().has_place(),
-        }
-    }
-
-    /// Whether earlier output waits for the server's windows (not only for the socket).
-    pub(crate) fn is_blocked(&self) -> bool {
-        matches!(self, Session::Tunnels(state) if state.is_blocked())
-    }
-
-    /// Cancels the exchange on `stream` with a message to the server; false if that requires closing the connection.
-    pub(crate) fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
-        match self {
-            Session::Http2(state) => http2::cancel(state, stream, out),
-            #[cfg(test)]
-            Session::Streams(session) => streams::cancel(session, stream, out),
-            _ => {
-                let _ = (stream, out);
-                false
-            }
-        }
-    }
-
-    /// The error code with which the server announced the end of the session; `NONE` if none.
-    pub(crate) fn error(&self) -> Detail {
-        match self {
-            Session::Http2(state) => state.error(),
-            Session::Tunnels(state) => state.error(),
-            _ => Detail::NONE,
-        }
+    /// No state; the session of a connection that has none.
+    pub(crate) const fn none() -> Session {
+        Session::Tcp(tcp::State)
     }
 
     /// Why the server ended the session: its error code, or that it announced the end.
     pub(crate) fn reason(&self) -> Detail {
-        let is_announced = match self {
-            Session::Http2(state) => state.is_going_away(),
-            Session::Tunnels(state) => state.is_going_away(),
-            _ => false,
-        };
-        if is_announced { self.error().announced() } else { self.error() }
+        if self.is_going_away() { self.error().announced() } else { self.error() }
     }
 
-    /// When the protocol's timer is due; never, if it has none.
-    pub(crate) fn poll_timeout(&self) -> Nanos {
-        match self {
-            #[cfg(test)]
-            Session::Streams(session) => session.borrow().poll_timeout(),
-            _ => Nanos::NEVER,
-        }
-    }
-
-    /// The protocol's timer is due.
-    ///
-    /// # Errors
-    /// The server no longer responds.
-    pub(crate) fn handle_timeout<I: Io>(&mut self, out: &mut Out<'_, I>) -> Result<(), Kind> {
-        match self {
-            #[cfg(test)]
-            Session::Streams(session) => streams::handle_timeout(session, out),
-            _ => {
-                let _ = out;
-                Ok(())
-            }
-        }
-    }
-
-    /// Reads input, with the exchange that awaits it; `watch` takes values from the response, `listener` reads unsolicited
-    /// messages.
-    pub(crate) fn read<'a>(
-        &mut self,
-        input: &'a [u8],
-        awaiting: Option<(&mut Exchange, Awaited)>,
-        watch: Option<&mut Watch>,
-        listener: &mut impl Listens,
-    ) -> Result<Progress<'a>, Failure> {
-        match self {
-            Session::Http1(state) => http1::handle_bytes(state, input, awaiting, watch),
-            Session::Http2(state) => http2::handle_bytes(state, input, awaiting, watch),
-            Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting, watch, listener),
-            Session::Tunnels(state) => tunnels::handle_bytes(state, input, awaiting, watch, listener),
-            Session::Tcp => tcp::handle_bytes(input, awaiting, watch),
-            #[cfg(test)]
-            Session::Streams(session) => streams::handle_bytes(session, input, awaiting),
-        }
-    }
-
-    /// The same without a watch or a listener.
+    /// Reads without a watch or a listener.
     #[cfg(test)]
     pub(crate) fn handle_bytes<'a>(
         &mut self,
@@ -456,41 +489,6 @@ impl Session {
         awaiting: Option<(&mut Exchange, Awaited)>,
     ) -> Result<Progress<'a>, Failure> {
         self.read(input, awaiting, None, &mut crate::pushes::Pushed::default().of(0))
-    }
-
-    /// The server ended the connection while a response was awaited: returns whether that ends the response.
-    pub(crate) fn handle_end(&mut self) -> Result<bool, Kind> {
-        match self {
-            Session::Http1(state) => state.handle_end(),
-            _ => Ok(false),
-        }
-    }
-
-    /// Whether no input is incomplete and no other state is kept, so that an idle connection needs no session.
-    pub(crate) fn is_between_messages(&self) -> bool {
-        match self {
-            Session::WebSocket(state) => state.is_between_messages(),
-            Session::Http2(_) | Session::Tunnels(_) => false,
-            Session::Http1(_) | Session::Tcp => true,
-            #[cfg(test)]
-            Session::Streams(_) => false,
-        }
-    }
-
-    /// The connection is idle and keeps its session: frees what it can.
-    pub(crate) fn rest(&mut self) {
-        if let Session::Http2(state) = self {
-            state.rest();
-        }
-    }
-
-    /// The response that is arriving or has arrived.
-    pub(crate) fn response(&self) -> Response {
-        match self {
-            Session::Http1(state) => state.response(),
-            Session::Http2(state) => state.response(),
-            _ => Response { head: None, keeps_alive: true },
-        }
     }
 }
 

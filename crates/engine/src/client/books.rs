@@ -189,7 +189,7 @@ impl Client {
 
     /// Whether time to first byte is measured: not where the server may send unsolicited messages.
     pub(super) fn has_first_bytes(&self) -> bool {
-        !self.job.protocol.server_may_speak()
+        !self.job.protocol.properties().server_may_speak
     }
 
     /// Counts a dial; `is_due`: it is for a request that is already in the books.

@@ -14,6 +14,7 @@ use crate::{
     op::Op,
     out::Out,
     pool::NOTHING,
+    protocol::Speaks,
 };
 
 /// The longest time that a request may have been waiting for the server to read it when the connection was closed: a request that
@@ -343,7 +344,7 @@ impl Client {
     /// Whether a request that met a close is sent again on another connection: if connections are dialled on demand and this one
     /// had been idle (RFC 9112, section 9.3.1).
     fn may_send_again(&mut self, k: Key) -> bool {
-        let is_by_pool = self.job.dials_on_demand() && self.job.protocol.may_send_again();
+        let is_by_pool = self.job.dials_on_demand() && self.job.protocol.properties().may_send_again;
         is_by_pool && !self.draining && !self.exchange(k).has_request()
     }
 

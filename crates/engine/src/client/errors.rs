@@ -5,7 +5,7 @@ use samples::{Detail, ErrorSample, ErrorSamples, Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, failure::Failure};
+use crate::{connections::State, failure::Failure, protocol::Speaks};
 
 /// Which samples a shard has taken, and what is to be sampled next.
 pub(super) struct ErrorSampler {
@@ -62,7 +62,7 @@ impl Client {
         if self.conns[k.index].state() != State::Busy {
             return true;
         }
-        match self.job.protocol.server_may_speak() {
+        match self.job.protocol.properties().server_may_speak {
             true => self.conns.is_between_messages(k.index),
             false => !self.conns.at(self.conns.latest(k.index)).begun.has(),
         }
@@ -92,7 +92,7 @@ impl Client {
     pub(super) fn note_begun(&mut self, k: Key, piece: &[u8]) {
         let is_wrong = match self.conns[k.index].state() {
             State::Busy => self.conns.at(self.conns.latest(k.index)).differs,
-            _ => !self.job.is_http2() && !self.job.protocol.server_may_speak(),
+            _ => !self.job.is_http2() && !self.job.protocol.properties().server_may_speak,
         };
         let (of, bytes) = &mut self.errors.begun;
         if !is_wrong || piece.is_empty() || *of == Some(k) {

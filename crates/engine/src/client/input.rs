@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     out::Out,
     pool::NOTHING,
-    protocol::{Progress, Reply},
+    protocol::{Progress, Reply, Speaks},
 };
 
 impl Client {
@@ -224,7 +224,7 @@ impl Client {
         // Over TLS the server's SETTINGS come unrequested: there is no time to measure. A connection that is upgraded later
         // records its handshake then.
         let is_later = self.job.is_before_upgrade(self.conns[k.index].at);
-        if !is_later && (self.layer.is_none() || !self.job.protocol.is_opened_by_server()) {
+        if !is_later && (self.layer.is_none() || !self.job.protocol.properties().is_opened_by_server) {
             self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
         }
         self.connected(cx, k);
@@ -253,7 +253,7 @@ impl Client {
         let Client { conns, source, tick, layer, .. } = self;
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         out.to.send_deferred();
-        conns.find_session(k.index).into_iter().for_each(|session| session.send_more(out));
+        conns.find_session(k.index).into_iter().for_each(|session| session.send_more(&mut out.to));
     }
 
     /// Records a stream limit of the server below the wanted number; SETTINGS always cause output, so this is called for each. A

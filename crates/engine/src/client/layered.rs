@@ -61,7 +61,7 @@ impl Client {
         times.record_seen(took);
         if exchange.first {
             let waited = self.pacer.learn_handshake(now.since(exchange.started), opening.resumed);
-            if self.job.protocol.is_known_by_dial(exchange.has_request()) {
+            if self.job.protocol.properties().is_known_by_dial[usize::from(exchange.has_request())] {
                 // The open connection is all that is awaited. The pacer has already learnt from the TCP dial.
                 self.pacer.learn(waited, true, now);
             }

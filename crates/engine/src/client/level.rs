@@ -114,7 +114,7 @@ impl Client {
             self.failures[at] = 0;
         }
         let has_more_timers = self.job.heartbeat.is_some() || self.job.keep_alive.is_some();
-        if self.job.protocol.has_timeouts() || has_more_timers {
+        if self.job.protocol.properties().has_timeouts || has_more_timers {
             self.timers.resize(self.timers.len().max(at + 1), Nanos::NEVER);
         }
         if self.job.heartbeat.is_some() {

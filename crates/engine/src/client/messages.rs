@@ -4,7 +4,7 @@ use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, out::Out, pool::NOTHING};
+use crate::{connections::State, out::Out, pool::NOTHING, protocol::Speaks};
 
 impl Client {
     /// `came` messages of the response on `stream` are complete.

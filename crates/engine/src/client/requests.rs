@@ -12,6 +12,7 @@ use crate::{
     op::{Op, chosen},
     out::Out,
     pacer::Next,
+    protocol::Speaks,
 };
 
 /// How long a fire-and-forget message or a close is postponed while the peer does not read: otherwise output would pile up.

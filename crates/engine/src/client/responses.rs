@@ -9,7 +9,7 @@ use crate::{
     connections::{Conn, State},
     exchange::Exchange,
     op::Op,
-    protocol::{Head, Response},
+    protocol::{Head, Response, Speaks},
 };
 
 /// How a connection continues after its response was counted.
@@ -46,7 +46,7 @@ impl Client {
         self.learn(&exchange, now, true);
         self.slowest_response = self.slowest_response.max(now.since(exchange.started));
         let useless = self.measure(&exchange, head, k.index, now);
-        if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.has_messages() {
+        if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.properties().has_messages {
             self.message_came(now);
         }
         let keep_alive_s = head.and_then(|head| head.keep_alive_s);

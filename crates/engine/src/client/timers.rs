@@ -5,7 +5,7 @@ use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, out::Out};
+use crate::{connections::State, out::Out, protocol::Speaks};
 
 impl Client {
     /// Sets when the client is due on this connection (never, if not at all); the timer fires earlier if the protocol or a

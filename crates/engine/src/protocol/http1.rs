@@ -7,9 +7,10 @@ use wire::{
     http1::{Client, Event},
 };
 
-use super::{Awaited, Head, Progress, Response};
+use super::{Awaited, Head, Progress, Properties, Response, Speaks};
 use crate::{
-    check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, request::Request, watch::Watch,
+    check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, pushes::Listens,
+    request::Request, watch::Watch,
 };
 
 /// The state of a request under way.
@@ -36,15 +37,30 @@ impl State {
         self.status = 0;
         self.client.order(is_head);
     }
+}
 
-    pub(super) fn response(&self) -> Response {
+pub(super) const PROPERTIES: Properties =
+    Properties { may_send_again: true, is_known_by_dial: [true, false], ..Properties::PLAIN };
+
+impl Speaks for State {
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+        _: &mut L,
+    ) -> Result<Progress<'a>, Failure> {
+        handle_bytes(self, input, awaiting, watch)
+    }
+
+    fn response(&self) -> Response {
         let keep_alive_s = Some(self.keep_alive_s).filter(|s| *s != NOTHING_SAID).map(u32::from);
         let head = Head { status: self.status, bytes: self.head_bytes, keep_alive_s };
         Response { head: Some(head).filter(|head| head.status != 0), keeps_alive: self.client.keeps_alive() }
     }
 
     /// The end of the connection may end the response; `wire` then reports that the connection is not kept alive.
-    pub(super) fn handle_end(&mut self) -> Result<bool, Kind> {
+    fn handle_end(&mut self) -> Result<bool, Kind> {
         match self.client.handle_end() {
             Ok(end) => Ok(end.is_some()),
             Err(Breach::Truncated) => Err(Kind::Truncated),
@@ -78,7 +94,7 @@ pub(super) fn send<I: Io>(
     to.send_static(request.content());
 }
 
-pub(super) fn handle_bytes<'a>(
+fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,

@@ -9,26 +9,28 @@ use wire::http2::{
     Stream, Table, TakesFields,
 };
 
-use super::{
-    Awaited, Head, Progress, Response,
-    grpc::{self, Calling},
-};
+use super::{Awaited, Head, Progress, Properties, Response, Speaks};
 use crate::{
     check::Check,
     exchange::Exchange,
     failure::Failure,
-    out::Out,
+    out::{Out, Writer},
     pool::NOTHING,
+    pushes::Listens,
     request::{Call, Request},
     watch::Watch,
 };
 
 mod fields;
+mod grpc;
+mod leave;
 mod output;
 mod ping;
 mod said;
 
 use fields::Fields;
+use grpc::Calling;
+use leave::{leave, was_reset};
 pub(super) use output::{Queue, frame, room};
 use output::{SHORT, Waiting};
 pub(crate) use ping::{keep_alive, ping};
@@ -96,7 +98,7 @@ pub(super) struct UnderWay {
     /// 0 before the head has come.
     pub(super) status: u16,
     head_bytes: u16,
-    pub(super) call: Calling,
+    call: Calling,
 }
 
 const _: () = assert!(size_of::<UnderWay>() <= 40, "each request under way has one");
@@ -132,26 +134,6 @@ impl Http2 {
 }
 
 impl State {
-    pub(super) fn reads(&self) -> u32 {
-        self.reads
-    }
-
-    /// Whether the server has sent a GOAWAY.
-    pub(super) fn is_going_away(&self) -> bool {
-        self.connection.has_goaway()
-    }
-
-    pub(super) fn error(&self) -> Detail {
-        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
-    }
-
-    pub(super) fn has_place(&self) -> bool {
-        self.pinged == NOTHING
-            && self.under_way.len() < usize::from(self.most)
-            && self.connection.is_open()
-            && self.connection.has_place()
-    }
-
     /// Whether the server takes no new streams: after a GOAWAY, or because it allows none, which is an end too (RFC 9113 section
     /// 6.5.2).
     fn is_ending(&self) -> bool {
@@ -160,26 +142,18 @@ impl State {
         self.connection.is_leaving() || is_open && allows_none() && !self.connection.has_place()
     }
 
-    /// The connection is idle: returns its spare memory for reuse.
-    pub(super) fn rest(&mut self) {
+    /// Frees what an idle connection does not need; spare memory is reused.
+    fn release(&mut self) {
         if self.under_way.is_empty() && self.under_way.capacity() > 0 {
             SPARE.with_borrow_mut(|spare| spare.push(std::mem::take(&mut self.under_way)));
         }
         self.drop_rare();
     }
 
-    pub(super) fn response(&self) -> Response {
-        let (status, bytes) = self.last;
-        let head = (self.last != NO_STATUS).then_some(Head { status, bytes, keep_alive_s: None });
-        // The connection ends with the last response that the server owes.
-        let keeps_alive = !self.is_ending() || !self.under_way.is_empty();
-        Response { head, keeps_alive }
-    }
-
     /// The underlying connection, for WebSockets, with output that is still queued. No request is under way.
     pub(super) fn into_connection(mut self) -> (Connection, Queue, Option<Box<Table>>) {
         let Rare { queue, table, .. } = self.rare.take().map(|rare| *rare).unwrap_or_default();
-        self.rest();
+        self.release();
         (self.connection, queue, table)
     }
 
@@ -210,6 +184,92 @@ impl State {
 
     fn is_call(&self, place: Option<usize>) -> bool {
         place.is_some_and(|place| self.under_way[place].call.is_one())
+    }
+}
+
+pub(super) const PROPERTIES: Properties = Properties {
+    is_http2: true,
+    is_opened_by_server: true,
+    may_send_again: true,
+    is_known_by_dial: [false, false],
+    ..Properties::PLAIN
+};
+
+impl Speaks for Box<State> {
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+        _: &mut L,
+    ) -> Result<Progress<'a>, Failure> {
+        handle_bytes(self, input, awaiting, watch)
+    }
+
+    fn reads(&self, _: u32) -> u32 {
+        self.reads
+    }
+
+    fn is_going_away(&self) -> bool {
+        self.connection.has_goaway()
+    }
+
+    fn error(&self) -> Detail {
+        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
+    }
+
+    fn has_place(&self) -> bool {
+        self.pinged == NOTHING
+            && self.under_way.len() < usize::from(self.most)
+            && self.connection.is_open()
+            && self.connection.has_place()
+    }
+
+    fn rest(&mut self) {
+        self.release();
+    }
+
+    fn response(&self) -> Response {
+        let (status, bytes) = self.last;
+        let head = (self.last != NO_STATUS).then_some(Head { status, bytes, keep_alive_s: None });
+        // The connection ends with the last response that the server owes.
+        let keeps_alive = !self.is_ending() || !self.under_way.is_empty();
+        Response { head, keeps_alive }
+    }
+
+    fn allowed_streams(&self) -> Option<u32> {
+        self.connection.allowed_streams()
+    }
+
+    fn waits_for_window(&self, exchange: u32) -> bool {
+        self.waits(exchange)
+    }
+
+    fn cancel<I: Io>(&mut self, exchange: u32, out: &mut Out<'_, I>) -> bool {
+        let Some(place) = self.under_way.iter().position(|it| it.exchange == exchange) else { return false };
+        self.end(place, Code::CANCEL);
+        self.send_waiting(&mut out.to);
+        true
+    }
+
+    fn is_between_messages(&self) -> bool {
+        false
+    }
+
+    fn said(&self) -> &[u8] {
+        self.rare.as_ref().map_or(&[], |rare| rare.said.field())
+    }
+
+    fn farewell(&self) -> &[u8] {
+        self.rare.as_ref().map_or(&[], |rare| rare.farewell.words())
+    }
+
+    fn has_output(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
+    }
+
+    fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
+        self.send_waiting(to);
     }
 }
 
@@ -263,15 +323,7 @@ pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     }
 }
 
-/// Cancels a request with RST_STREAM.
-pub(super) fn cancel<I: Io>(state: &mut State, exchange: u32, out: &mut Out<'_, I>) -> bool {
-    let Some(place) = state.under_way.iter().position(|it| it.exchange == exchange) else { return false };
-    state.end(place, Code::CANCEL);
-    state.send_more(&mut out.to);
-    true
-}
-
-pub(super) fn handle_bytes<'a>(
+fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
@@ -297,32 +349,6 @@ pub(super) fn handle_bytes<'a>(
         return Ok(Progress::Turned(0));
     }
     SCRATCH.with_borrow_mut(|scratch| read(state, input, place, (awaiting, watch), scratch))
-}
-
-/// The server takes no new streams: the requests that it will not act on are withdrawn one by one, and the session ends when it
-/// has responded to all others. The last withdrawn request ends with the session.
-fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
-    let last = state.connection.last_stream();
-    let unserved = state.under_way.iter().position(|it| it.stream.id() > last);
-    if let Some(place) = unserved.filter(|_| state.under_way.len() > 1) {
-        let exchange = state.under_way[place].exchange;
-        if exchange != state.reads {
-            state.reads = exchange;
-            return Some(Progress::Turned(0));
-        }
-        state.end(place, Code::CANCEL);
-        return Some(Progress::Withdrawn(0));
-    }
-    let is_over = state.under_way.is_empty() || unserved.is_some();
-    is_over.then_some(Progress::Ending(super::Reply::Queued, b""))
-}
-
-/// The server has reset a stream.
-fn was_reset<'a>(code: Code, used: usize) -> Progress<'a> {
-    match code {
-        Code::REFUSED_STREAM => Progress::Failed(used, Kind::Refused.into()),
-        code => Progress::Failed(used, Failure { kind: Kind::Reset, detail: Detail::of_goaway(code.0) }),
-    }
 }
 
 fn read<'a>(

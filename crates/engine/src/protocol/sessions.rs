@@ -5,7 +5,7 @@ use plan::Population;
 use samples::Kind;
 use wire::websocket::Data;
 
-use super::{Failure, Progress, Protocol, Session, ValueSource, websocket};
+use super::{Failure, Progress, Protocol, Session, Speaks, ValueSource, websocket};
 use crate::out::{Out, Writer};
 
 /// The protocol of a target, and how sessions with it are opened.

@@ -11,8 +11,11 @@ use net::Io;
 use samples::Kind;
 use units::Nanos;
 
-use super::{Awaited, Progress};
-use crate::{exchange::Exchange, failure::Failure, out::Out, pool::NOTHING, request::Message};
+use super::{Awaited, Progress, Properties, Speaks};
+use crate::{
+    exchange::Exchange, failure::Failure, out::Out, pool::NOTHING, pushes::Listens, request::Message,
+    watch::Watch,
+};
 
 /// Maximum number of concurrent streams.
 pub(crate) const PLACES: usize = 4;
@@ -84,6 +87,45 @@ impl State {
     }
 }
 
+pub(super) const PROPERTIES: Properties =
+    Properties { server_may_speak: true, has_timeouts: true, ..Properties::PLAIN };
+
+impl Speaks for Session {
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        _: Option<&mut Watch>,
+        _: &mut L,
+    ) -> Result<Progress<'a>, Failure> {
+        handle_bytes(self, input, awaiting)
+    }
+
+    fn reads(&self, _: u32) -> u32 {
+        self.borrow().reads()
+    }
+
+    fn has_place(&self) -> bool {
+        self.borrow().has_place()
+    }
+
+    fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
+        cancel(self, stream, out)
+    }
+
+    fn poll_timeout(&self) -> Nanos {
+        self.borrow().poll_timeout()
+    }
+
+    fn handle_timeout<I: Io>(&mut self, out: &mut Out<'_, I>) -> Result<(), Kind> {
+        handle_timeout(self, out)
+    }
+
+    fn is_between_messages(&self) -> bool {
+        false
+    }
+}
+
 pub(super) fn send<I: Io>(
     message: &Message,
     session: &mut Session,
@@ -111,13 +153,13 @@ pub(crate) fn read_header(input: &[u8]) -> Option<(usize, u16)> {
     Some((usize::from(u16::from_be_bytes([a, b])), u16::from_be_bytes([c, d])))
 }
 
-pub(super) fn cancel<I: Io>(session: &mut Session, stream: u32, out: &mut Out<'_, I>) -> bool {
+fn cancel<I: Io>(session: &mut Session, stream: u32, out: &mut Out<'_, I>) -> bool {
     let number = session.borrow_mut().end(stream);
     out.to.send(HEADER, |out| write(number, b"", out));
     true
 }
 
-pub(super) fn handle_timeout<I: Io>(session: &mut Session, out: &mut Out<'_, I>) -> Result<(), Kind> {
+fn handle_timeout<I: Io>(session: &mut Session, out: &mut Out<'_, I>) -> Result<(), Kind> {
     let mut state = session.borrow_mut();
     if state.is_asked {
         return Err(Kind::Timeout);
@@ -133,7 +175,7 @@ impl Reply {
     }
 }
 
-pub(super) fn handle_bytes<'a>(
+fn handle_bytes<'a>(
     session: &mut Session,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,

@@ -3,10 +3,29 @@
 use net::Io;
 use samples::{Kind, Rule};
 
-use super::{Awaited, Progress};
+use super::{Awaited, Progress, Properties, Speaks};
 use crate::{
-    check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, request::Message, watch::Watch,
+    check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, pushes::Listens,
+    request::Message, watch::Watch,
 };
+
+/// Bytes without frames need no state.
+#[derive(Debug)]
+pub(crate) struct State;
+
+pub(super) const PROPERTIES: Properties = Properties::PLAIN;
+
+impl Speaks for State {
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+        _: &mut L,
+    ) -> Result<Progress<'a>, Failure> {
+        handle_bytes(input, awaiting, watch)
+    }
+}
 
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
     let Out { to, source } = out;
@@ -25,7 +44,7 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
 }
 
 /// Reads input; unsolicited data is dropped.
-pub(super) fn handle_bytes<'a>(
+fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,

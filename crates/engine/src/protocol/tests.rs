@@ -1,7 +1,7 @@
 //! Tests of the protocols: responses and messages in pieces, and what each protocol allows.
 
 use super::*;
-use crate::{check::Check, request::Message};
+use crate::{check::Check, protocol::Speaks, request::Message};
 use plan::{Environment, Flags, Text};
 use proptest::prelude::*;
 use samples::Rule;
@@ -124,7 +124,10 @@ fn the_end_of_the_connection_may_be_that_of_the_response() {
         assert_eq!(came(read), Came::More(input.len()));
         assert_eq!(session.handle_end(), expected, "{input:?}");
     }
-    assert_eq!([websocket(), Session::Tcp].map(|mut session| session.handle_end()), [Ok(false), Ok(false)]);
+    assert_eq!(
+        [websocket(), Session::none()].map(|mut session| session.handle_end()),
+        [Ok(false), Ok(false)]
+    );
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn unsolicited_input() {
     ] {
         assert_eq!(came(http1().handle_bytes(input, None)), expected, "{input:?}");
     }
-    assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
+    assert_eq!(came(Session::none().handle_bytes(b"news", None)), Came::More(4));
     // A message, a ping, a close with a code, as they come.
     let mut session = websocket();
     assert_eq!(came(session.handle_bytes(b"\x81\x04news", None)), Came::Pushed(6));
@@ -174,7 +177,7 @@ fn check_tcp(echo: bool, input: &[u8], expected: Came, differs: bool) {
     let check = if echo { Check::echo() } else { Check::default() };
     let mut exchange = new_exchange();
     let awaited = Awaited::Message(&check, b"hello");
-    let read = came(Session::Tcp.handle_bytes(input, Some((&mut exchange, awaited))));
+    let read = came(Session::none().handle_bytes(input, Some((&mut exchange, awaited))));
     assert_eq!((read, exchange.differs), (expected, differs), "{input:?}");
 }
 
@@ -250,12 +253,10 @@ fn protocols_differ_in_these_properties() {
     ] {
         let plan = plan::from_flags(&Flags::new(url), &around).expect("a plan without mistakes");
         let protocol = Protocol::new(&plan.populations[0]);
-        let actual = [
-            protocol.server_may_speak(),
-            protocol.is_known_by_dial(false),
-            protocol.is_known_by_dial(true),
-            protocol.may_send_again(),
-        ];
+        let Properties {
+            server_may_speak, is_known_by_dial: [alone, before_a_request], may_send_again, ..
+        } = protocol.properties();
+        let actual = [server_may_speak, alone, before_a_request, may_send_again];
         assert_eq!(actual, expected, "{url}");
         assert!(protocol.session().is_between_messages() && protocol.session().response().keeps_alive);
     }

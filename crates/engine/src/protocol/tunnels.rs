@@ -15,21 +15,22 @@ use wire::{
 };
 
 use super::{
+    Awaited, Progress, Properties, Speaks,
     http2::{self as requests, Farewell, Http2, Queue, room},
-    upgrade,
     websocket::{self, Offered},
 };
 use crate::{
     exchange::Exchange,
+    failure::Failure,
     out::{Out, Writer},
     pool::NOTHING,
+    pushes::Listens,
     request::{Message, ValueSource, http2_name},
+    watch::Watch,
 };
 
 mod output;
 mod read;
-
-pub(super) use read::handle_bytes;
 
 /// What all connections share.
 #[derive(Clone, Debug)]
@@ -115,7 +116,7 @@ struct Partial {
 impl Connect {
     pub(super) fn new(population: &Population, streams: u16) -> Connect {
         let target = &population.target;
-        let (path, fields) = upgrade::request_of(population);
+        let (path, fields) = websocket::request_of(population);
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };
         let offered = Offered::by(fields);
@@ -257,30 +258,12 @@ impl Tunnel {
 }
 
 impl State {
-    pub(super) fn reads(&self) -> u32 {
-        self.reads
-    }
-
-    /// Whether the server has sent a GOAWAY.
-    pub(super) fn is_going_away(&self) -> bool {
-        self.connection.has_goaway()
-    }
-
-    pub(super) fn error(&self) -> Detail {
+    fn error_code(&self) -> Detail {
         self.rare.as_ref().map_or(Detail::NONE, |rare| rare.farewell.error)
     }
 
-    pub(super) fn farewell(&self) -> &[u8] {
-        self.rare.as_ref().map_or(&[], |rare| rare.farewell.words())
-    }
-
-    /// Whether another message may be awaited beside those under way.
-    pub(super) fn has_place(&self) -> bool {
-        !self.ends && self.free().is_some()
-    }
-
     /// Whether output waits for the server's windows.
-    pub(super) fn is_blocked(&self) -> bool {
+    fn has_blocked(&self) -> bool {
         self.tunnels.iter().any(Tunnel::is_blocked)
     }
 
@@ -318,6 +301,66 @@ impl State {
 }
 
 /// Sends a message or a control ping on a free WebSocket; `exchange`, with its index, awaits the reply.
+pub(super) const PROPERTIES: Properties = Properties {
+    is_http2: true,
+    server_may_speak: true,
+    has_messages: true,
+    is_known_by_dial: [false, false],
+    ..Properties::PLAIN
+};
+
+impl Speaks for Box<State> {
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+        listener: &mut L,
+    ) -> Result<Progress<'a>, Failure> {
+        read::handle_bytes(self, input, awaiting, watch, listener)
+    }
+
+    fn reads(&self, _: u32) -> u32 {
+        self.reads
+    }
+
+    fn is_going_away(&self) -> bool {
+        self.connection.has_goaway()
+    }
+
+    fn error(&self) -> Detail {
+        self.error_code()
+    }
+
+    fn farewell(&self) -> &[u8] {
+        self.rare.as_ref().map_or(&[], |rare| rare.farewell.words())
+    }
+
+    fn has_place(&self) -> bool {
+        !self.ends && self.free().is_some()
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.has_blocked()
+    }
+
+    fn allowed_streams(&self) -> Option<u32> {
+        self.connection.allowed_streams()
+    }
+
+    fn is_between_messages(&self) -> bool {
+        false
+    }
+
+    fn has_output(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
+    }
+
+    fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
+        self.send_waiting(to);
+    }
+}
+
 pub(super) fn send<I: Io>(
     message: &Message,
     state: &mut State,
@@ -404,7 +447,7 @@ pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
         }
     }
     state.say_goodbye();
-    state.send_more(&mut out.to);
+    state.send_waiting(&mut out.to);
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! moves from the state for requests to the state for WebSockets.
 
 use net::Io;
-use plan::{Act, Activity, Population, Text};
 
 use super::{Protocol, Session, http1, websocket};
 use crate::out::Out;
@@ -27,7 +26,7 @@ impl Protocol {
         destination: usize,
         out: &mut Out<'_, I>,
     ) {
-        *session = match (self, std::mem::replace(session, Session::Tcp)) {
+        *session = match (self, std::mem::replace(session, Session::none())) {
             (Protocol::WebSocket(upgrade), _) => {
                 let state = websocket::State::of_dial(upgrade, &mut out.source.random);
                 upgrade.send(&state, destination, out);
@@ -39,15 +38,4 @@ impl Protocol {
             (_, session) => unreachable!("an upgrade is of ws://, after requests: {session:?}"),
         };
     }
-}
-
-/// Path and further fields of the request that opens a WebSocket: those of the upgrade step, or else the target's.
-pub(super) fn request_of(population: &Population) -> (&Text, &[(String, Text)]) {
-    let Population { target, activity, headers, .. } = population;
-    let steps = if let Activity::Steps { steps, .. } = activity { &steps[..] } else { &[] };
-    let own = steps.iter().find_map(|step| match &step.act {
-        Act::Upgrade { path, headers, .. } => Some((path, &headers[..])),
-        _ => None,
-    });
-    own.unwrap_or((&target.path, headers))
 }

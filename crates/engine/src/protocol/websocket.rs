@@ -1,14 +1,14 @@
 //! WebSocket: the upgrade, messages and their echoes, and unsolicited messages.
 
 use net::Io;
-use plan::{Population, Text};
+use plan::{Act, Activity, Population, Text};
 use samples::Kind;
 use units::Random;
 use wire::websocket::{
     self, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role,
 };
 
-use super::{Awaited, Progress, upgrade};
+use super::{Awaited, Progress, Properties, Speaks};
 use crate::{
     check::Check,
     exchange::{Exchange, NOT_OURS},
@@ -65,9 +65,27 @@ impl State {
     pub(super) fn open() -> State {
         State::Open(Frames::new(Role::Client))
     }
+}
 
-    /// Whether no message is incomplete.
-    pub(super) fn is_between_messages(&self) -> bool {
+pub(super) const PROPERTIES: Properties = Properties {
+    server_may_speak: true,
+    has_messages: true,
+    is_known_by_dial: [false, false],
+    ..Properties::PLAIN
+};
+
+impl Speaks for State {
+    fn read<'a, L: Listens>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+        listener: &mut L,
+    ) -> Result<Progress<'a>, Failure> {
+        handle_bytes(self, input, awaiting, watch, listener)
+    }
+
+    fn is_between_messages(&self) -> bool {
         match self {
             State::Upgrading(..) => true,
             State::Open(frames) => frames.is_between_messages(),
@@ -146,7 +164,7 @@ pub(super) fn mask(source: &mut ValueSource) -> [u8; 4] {
     (source.random.bits() as u32).to_be_bytes()
 }
 
-pub(super) fn handle_bytes<'a>(
+fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
@@ -294,7 +312,7 @@ impl Upgrade {
     pub(super) fn new(population: &Population) -> Upgrade {
         let target = &population.target;
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
-        let (path, headers) = upgrade::request_of(population);
+        let (path, headers) = request_of(population);
         let (offered, fields) = (Offered::by(headers), Text::of_fields(headers));
         let has_cookies = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
         Upgrade { path: path.clone(), hosts, fields, has_cookies, offered }
@@ -314,4 +332,15 @@ impl Upgrade {
             if self.has_cookies { end } else { source.add_cookies(index, path.as_bytes(), end, out) }
         });
     }
+}
+
+/// Path and further fields of the request that opens a WebSocket: those of the upgrade step, or else the target's.
+pub(super) fn request_of(population: &Population) -> (&Text, &[(String, Text)]) {
+    let Population { target, activity, headers, .. } = population;
+    let steps = if let Activity::Steps { steps, .. } = activity { &steps[..] } else { &[] };
+    let own = steps.iter().find_map(|step| match &step.act {
+        Act::Upgrade { path, headers, .. } => Some((path, &headers[..])),
+        _ => None,
+    });
+    own.unwrap_or((&target.path, headers))
 }

@@ -114,13 +114,8 @@ pub(in crate::protocol) fn room(body: usize) -> usize {
 }
 
 impl State {
-    /// Whether there is new output.
-    pub(in crate::protocol) fn has_output(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
-    }
-
     /// Sends what is waiting, as far as the server reads and its windows allow.
-    pub(in crate::protocol) fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
+    pub(super) fn send_waiting<I: Io>(&mut self, to: &mut Writer<'_, I>) {
         let Some(rare) = &mut self.rare else { return };
         if !rare.queue.send(to) {
             return;
@@ -147,7 +142,7 @@ impl State {
     }
 
     /// Whether a request waits for the server's windows, and not for its socket.
-    pub(in crate::protocol) fn waits_for_window(&self, exchange: u32) -> bool {
+    pub(super) fn waits(&self, exchange: u32) -> bool {
         let Some(rare) = &self.rare else { return false };
         let Some(it) = self.under_way.iter().find(|it| it.exchange == exchange) else { return false };
         let waits = rare.waiting.iter().any(|waiting| waiting.stream == it.stream.id());

@@ -3,7 +3,6 @@
 use samples::{Detail, ErrorSample};
 
 use super::State;
-use crate::protocol::Session;
 
 /// The field that explains the status of a response.
 #[derive(Debug, Default)]
@@ -38,6 +37,11 @@ impl Farewell {
 }
 
 impl Said {
+    /// The field as text.
+    pub(super) fn field(&self) -> &[u8] {
+        &self.field
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.field.is_empty()
     }
@@ -61,24 +65,5 @@ impl State {
         said.of = of;
         said.field.clear();
         said.field.extend([name.as_bytes(), b": ", value].concat().iter().take(ErrorSample::BYTES));
-    }
-}
-
-impl Session {
-    /// The server's error text about the last complete response; empty if the response's bytes show it.
-    pub(crate) fn said(&self) -> &[u8] {
-        match self {
-            Session::Http2(state) => state.rare.as_ref().map_or(&[], |rare| &rare.said.field),
-            _ => &[],
-        }
-    }
-
-    /// The server's text about the end of the session.
-    pub(crate) fn farewell(&self) -> &[u8] {
-        match self {
-            Session::Http2(state) => state.rare.as_ref().map_or(&[], |rare| rare.farewell.words()),
-            Session::Tunnels(state) => state.farewell(),
-            _ => &[],
-        }
     }
 }

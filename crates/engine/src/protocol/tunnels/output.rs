@@ -28,13 +28,8 @@ impl State {
         &mut self.rare.get_or_insert_default().queue
     }
 
-    /// Whether there is new output.
-    pub(in crate::protocol) fn has_output(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.queue.is_due())
-    }
-
     /// Sends waiting output, as far as the server reads and its windows allow.
-    pub(in crate::protocol) fn send_more<I: Io>(&mut self, to: &mut Writer<'_, I>) {
+    pub(super) fn send_waiting<I: Io>(&mut self, to: &mut Writer<'_, I>) {
         if to.is_write_blocked() {
             self.queue().send(to);
             return;

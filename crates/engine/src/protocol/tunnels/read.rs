@@ -69,7 +69,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
 /// The server ends the session: exchanges without a reply are withdrawn one by one; the last one ends with the connection. A
 /// WebSocket closed with an error ends all of them at once.
 fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
-    let is_closed_by_error = state.error().close_code().is_some();
+    let is_closed_by_error = state.error_code().close_code().is_some();
     let mut waiting = state.tunnels.iter_mut().filter(|it| it.exchange != NOTHING && !is_closed_by_error);
     if let (Some(it), Some(_)) = (waiting.next(), waiting.next()) {
         if it.exchange != state.reads {
@@ -106,7 +106,7 @@ fn read<'a>(
             state.connect();
             Ok(Progress::Turned(n))
         }
-        (Event::Window(_), _) if state.is_blocked() => {
+        (Event::Window(_), _) if state.has_blocked() => {
             state.queue().touch();
             Ok(Progress::Turned(n))
         }

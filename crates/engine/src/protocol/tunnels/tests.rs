@@ -75,11 +75,12 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
         rest.extend_from_slice(piece);
         let mut at = 0;
         loop {
-            let reads = state.reads();
+            let reads = state.reads;
             let exchange =
                 waiting.iter_mut().find(|(index, _)| *index == reads).map(|(_, exchange)| exchange);
             let awaiting = exchange.map(|exchange| (exchange, Awaited::Message(&check, b"ping")));
-            match handle_bytes(state, &rest[at..], awaiting, None, &mut Pushed::default().of(0)) {
+            match super::read::handle_bytes(state, &rest[at..], awaiting, None, &mut Pushed::default().of(0))
+            {
                 Ok(Progress::More(n)) => {
                     at += n;
                     break;

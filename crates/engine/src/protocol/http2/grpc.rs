@@ -6,11 +6,8 @@ use samples::{Kind, Rule};
 use wire::grpc::{Messages, status};
 use wire::http2::{Code, Data, Grpc, Head};
 
-use super::{
-    Progress,
-    http2::{self, State},
-};
-use crate::{check::Check, exchange::Exchange, request::Call, watch::Watch};
+use super::{State, respond};
+use crate::{check::Check, exchange::Exchange, protocol::Progress, request::Call, watch::Watch};
 
 /// The field expected in the head of a response to a call (gRPC over HTTP2, Response-Headers).
 pub(super) static TYPE: LazyLock<[(String, String); 1]> =
@@ -67,7 +64,7 @@ pub(super) fn data<'a>(
 ) -> Progress<'a> {
     let it = &mut state.under_way[place];
     if it.status != OK_OF_HTTP {
-        return if data.ends { http2::respond(state, place, used) } else { Progress::Turned(used) };
+        return if data.ends { respond(state, place, used) } else { Progress::Turned(used) };
     }
     let (mut at, mut came) = (0, 0);
     loop {
@@ -118,7 +115,7 @@ fn conclude<'a>(
     let Some(status) = result.and_then(|result| result.status) else {
         if it.status != OK_OF_HTTP {
             // An HTTP status without a gRPC status counts as it is.
-            return http2::respond(state, place, used);
+            return respond(state, place, used);
         }
         let is_cut = !it.call.messages.is_between_messages();
         state.end(place, Code::CANCEL);
@@ -132,7 +129,7 @@ fn conclude<'a>(
     }
     it.status =
         u16::try_from(status).ok().filter(|status| *status <= status::LAST).unwrap_or(status::UNKNOWN);
-    http2::respond(state, place, used)
+    respond(state, place, used)
 }
 
 /// A `grpc-message` with its percent-encoding decoded; malformed parts stay as they are (gRPC over HTTP2, Status-Message).

@@ -5,7 +5,10 @@ use samples::Stage;
 use wire::http2::{Context, Method, Response, SERVER_PREFACE, Scratch, write_field, write_response_fields};
 
 use super::*;
-use crate::protocol::{Awaited, Session, http2::UnderWay};
+use crate::protocol::{
+    Awaited, Session, Speaks,
+    http2::{Http2, UnderWay},
+};
 use units::Nanos;
 
 const END: u8 = 1;
@@ -48,7 +51,7 @@ fn trailers(status: &str) -> Vec<u8> {
 
 /// A session with one call under way, in exchange 0.
 fn calling(call: Call) -> Session {
-    let mut state = http2::Http2::new(1).session();
+    let mut state = Http2::new(1).session();
     let (mut scratch, mut used) = (Scratch::new(), 0);
     while used < SERVER_PREFACE.len() {
         let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[], fields: None };
