@@ -5,6 +5,7 @@
 mod fleet;
 mod handover;
 mod member;
+mod pending;
 mod replay;
 mod search;
 mod seconds;

@@ -10,8 +10,9 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{filed, second_of};
+pub use lines::filed;
 pub(crate) use patience::Awaited;
+pub use report::second_of;
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -22,6 +23,9 @@ use units::Nanos;
 
 use patience::Patience;
 use report::Report;
+
+/// Time covered by a line.
+const LINE: Nanos = Nanos::from_secs(1);
 
 use crate::{
     schedule::{Order, Schedule},
@@ -137,7 +141,7 @@ impl<'a> Conductor<'a> {
             line_begins: start,
             line_ends: lines::end_after(start),
             ahead: Vec::new(),
-            has_seconds: period >= lines::LINE,
+            has_seconds: period >= LINE,
             late: BTreeMap::new(),
             record: Record { threads, populations, started, ..Record::empty(plan) },
             marks: Marks::default(),

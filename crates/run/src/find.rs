@@ -21,8 +21,8 @@ use criteria::{
     HOLDS_NONE, all_wrong, baseline, closes, holds_none, is_confirmed, is_here, is_ours, none_held,
     none_secured, probe_p99_us, seen, slow_probe, unloaded, unmeasured,
 };
+pub use source::with_some_room;
 use steps::Steps;
-pub use steps::with_some_room;
 
 mod by;
 mod criteria;

@@ -11,7 +11,7 @@ use run::{By, Ground, Interrupt};
 use samples::{Sink, Summary, Tick};
 use units::{Clock, Count, Nanos};
 
-use super::{Coordinator, OnLost, Supply, Terms, replay::Replay, supply::Arrived};
+use super::{Coordinator, OnLost, Supply, Terms, pending::Arrived, replay::Replay};
 use crate::{
     control::Commands,
     error::{Error, Waiting},

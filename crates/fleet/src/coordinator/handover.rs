@@ -6,48 +6,12 @@ use units::Nanos;
 
 use super::{Coordinator, OnLost, PREPARES, Stage, member::Member};
 use crate::{
-    message::{Assign, Incarnation, LEASE, RAMPS_DOWN, Record, TakeOver},
+    message::{Assign, Incarnation, LEASE, RAMPS_DOWN, Record},
     split::{self, Heir},
 };
 
 /// Time after the end of its lease until an agent has certainly closed all connections.
 const ENDS: Nanos = Nanos(RAMPS_DOWN.0 + Nanos::from_secs(1).0);
-
-/// Parts of others that an agent is to take over, one after the other.
-#[derive(Default)]
-pub(super) struct Takes {
-    parts: Vec<TakeOver>,
-    /// Number of parts that it took over, or failed to, by its entries in the log.
-    settled: usize,
-    /// Deadline for the next one.
-    by: Nanos,
-}
-
-impl Takes {
-    fn add(&mut self, now: Nanos, of: &Incarnation, assign: Assign) {
-        let number = self.parts.len() as u32;
-        self.parts.push(TakeOver { number, of: of.clone(), assign });
-        self.go_on(now);
-    }
-
-    pub(super) fn get(&self, number: u32) -> Option<&TakeOver> {
-        self.parts.get(number as usize)
-    }
-
-    /// Extends the deadline: a part was added, or there was progress.
-    pub(super) fn go_on(&mut self, now: Nanos) {
-        self.by = now + PREPARES;
-    }
-
-    /// Notes that the next part was taken over, or never will be.
-    pub(super) fn settle(&mut self) {
-        self.settled += 1;
-    }
-
-    pub(super) fn are_settled(&self) -> bool {
-        self.settled >= self.parts.len()
-    }
-}
 
 /// When a lost agent's lease has certainly run out, and its load has ended.
 fn ends_by(lost: &Member) -> Nanos {

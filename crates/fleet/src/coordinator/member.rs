@@ -9,9 +9,8 @@ use units::Nanos;
 
 use super::{
     Stage,
-    handover::Takes,
+    pending::{Arrived, Supplied, Takes},
     seconds::Seconds,
-    supply::{Arrived, Supplied},
 };
 use crate::{
     clock::Way,

@@ -7,6 +7,7 @@ use units::Nanos;
 use super::{
     Coordinator, PREPARES, Stage,
     member::{Answer, Member},
+    pending::{Arrived, Supplied},
 };
 use crate::{
     error::Error,
@@ -24,12 +25,6 @@ pub(crate) struct Supply {
     plan: Plan,
     /// Maximum bytes of values in a message.
     room: usize,
-}
-
-/// The values being sent to a member.
-pub(super) struct Supplied {
-    number: Option<u32>,
-    rows: plan::Rows,
 }
 
 impl Supply {
@@ -61,13 +56,6 @@ pub(super) fn note_lack(stage: &mut Stage, member: &mut Member, now: Nanos, has:
     {
         *until = now + PREPARES;
     }
-}
-
-/// Progress of the values for an agent's original part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    pub(crate) values: u64,
-    pub(crate) of: u64,
 }
 
 impl Coordinator {

@@ -9,13 +9,11 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{
-    Conductor, Order,
-    report::{Report, to_redial},
+    Conductor, LINE, Order,
+    report::{Report, second_of, to_redial},
 };
 use record::Record;
 
-/// Time covered by a line.
-pub(super) const LINE: Nanos = Nanos::from_secs(1);
 /// Maximum lead of a tick, in lines. A tick further ahead was read late, after this process was suspended, and goes into the current
 /// line.
 const AHEAD: u64 = 2;
@@ -23,14 +21,6 @@ const AHEAD: u64 = 2;
 /// End of the line that contains `now`: the next whole second.
 pub(super) fn end_after(now: Nanos) -> Nanos {
     Nanos((now.0 / LINE.0 + 1) * LINE.0)
-}
-
-/// The second to which a tick belongs, counted from 1. The middle of the tick decides, since workers end their ticks a little after the
-/// full second, or earlier at the end of their load. Of a tick longer than a second, only its last second counts.
-pub fn second_of(tick: &Tick) -> u64 {
-    let until = tick.until.0;
-    let from = tick.from.0.clamp(until.saturating_sub(LINE.0), until);
-    (from + (until - from) / 2) / LINE.0 + 1
 }
 
 /// Adds a tick of a population's worker to a line or to a late tick. `before`: its open connections before this tick; `period`: the usual

@@ -4,7 +4,15 @@ use plan::Role;
 use samples::{Phase, Tick};
 use units::Nanos;
 
-use super::lines::second_of;
+use super::LINE;
+
+/// The second to which a tick belongs, counted from 1. The middle of the tick decides, since workers end their ticks a little after the
+/// full second, or earlier at the end of their load. Of a tick longer than a second, only its last second counts.
+pub fn second_of(tick: &Tick) -> u64 {
+    let until = tick.until.0;
+    let from = tick.from.0.clamp(until.saturating_sub(LINE.0), until);
+    (from + (until - from) / 2) / LINE.0 + 1
+}
 
 /// The last report of a worker.
 #[derive(Clone, Copy)]

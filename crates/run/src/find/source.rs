@@ -5,7 +5,7 @@ use plan::Plan;
 use samples::Limit;
 use units::Nanos;
 
-use super::{By, Find, steps::with_some_room};
+use super::{By, Find};
 use crate::{
     prepare::{Refusal, fitting, prepare, refused_here},
     workers::{Ground, Threads, Workers},
@@ -102,4 +102,11 @@ impl WorkerSource for Here<'_> {
     fn end(&mut self, workers: Threads) {
         workers.join();
     }
+}
+
+/// The number of connections that this machine can safely hold for a load: without the probe's, and with a reserve, since available
+/// memory varies.
+pub fn with_some_room(plan: &Plan, fits: u64) -> u64 {
+    let load = fits.saturating_sub(plan.probe.as_ref().map_or(0, |probe| probe.places().into()));
+    load - load / 100
 }

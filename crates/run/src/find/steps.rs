@@ -348,13 +348,6 @@ fn gentle(load: u64) -> Ramp {
     Ramp::Rate(Rate::per_s(u32::try_from(load / GENTLE_S).unwrap_or(u32::MAX).max(1)))
 }
 
-/// The number of connections that this machine can safely hold for a load: without the probe's, and with a reserve, since available
-/// memory varies.
-pub fn with_some_room(plan: &Plan, fits: u64) -> u64 {
-    let load = fits.saturating_sub(plan.probe.as_ref().map_or(0, |probe| probe.places().into()));
-    load - load / 100
-}
-
 /// Connections to the target's ports whose other end is on this machine.
 fn standing(plan: &Plan) -> u64 {
     plan.ports().into_iter().filter_map(|port| net::established_at(port).ok()).sum()
