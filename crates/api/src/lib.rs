@@ -13,11 +13,11 @@ mod tests;
 
 use std::{future, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use exporters::web::{Opens, Web};
 use samples::{FindSummary, Point, RunRecord, Sink, Summary};
 use serde_json::Value;
 use units::Date;
 use view::Report;
+use webserver::{Opens, Web};
 
 use runs::Runs;
 

@@ -4,7 +4,6 @@ mod fields;
 
 use std::path::{Component, Path};
 
-use exporters::web;
 use samples::Command;
 use serde_json::Value;
 use view::Change;
@@ -129,7 +128,7 @@ pub(crate) fn parameters<'q, const N: usize>(
     names: [&str; N],
 ) -> Result<[Option<&'q str>; N], Problem> {
     let mut values = [None; N];
-    for (name, value) in web::parameters(query.unwrap_or_default()) {
+    for (name, value) in webserver::parameters(query.unwrap_or_default()) {
         let Some(nth) = names.iter().position(|known| *known == name) else {
             let fix = names.join(" and ");
             return Err(Problem::wrong(vec![format!("{name}: no such parameter; use {fix}")]));

@@ -15,9 +15,9 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
-use exporters::web::{Opens, Refusal, guard_with};
 use serde_json::{Value, json};
 use view::ReportFormat;
+use webserver::{Opens, Refusal, guard_with};
 
 use crate::{
     AgentRequest,

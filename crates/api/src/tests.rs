@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use exporters::web::Opens;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use webserver::Opens;
 
 use self::{
     made_up::MadeUp,

@@ -3,10 +3,10 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use clients::{Api, Clients, Limits};
-use exporters::web::Opens;
 use fleet::{Allow, Caps};
 use host::remote::Token;
 use units::Count;
+use webserver::Opens;
 
 use crate::{Failure, args::ControlArgs, listening, mistakes::Mistakes, plans, print_stdout};
 

@@ -24,12 +24,10 @@ use axum::{
     response::{AppendHeaders, IntoResponse, Response},
     routing::get,
 };
-use exporters::{
-    prometheus,
-    web::{self, Opens, Web},
-};
+use exporters::prometheus;
 use serde::Serialize;
 use units::Nanos;
+use webserver::{Opens, Web};
 
 use crate::{
     clients::{Clients, Refused},
@@ -76,7 +74,7 @@ fn routes(clients: Arc<Clients>, opens: Option<Opens>) -> Router {
         .fallback(async || (StatusCode::NOT_FOUND, USAGE))
         .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, USAGE))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(middleware::from_fn_with_state(opens, web::guard))
+        .layer(middleware::from_fn_with_state(opens, webserver::guard))
         .with_state(clients)
 }
 

@@ -13,7 +13,6 @@ mod push;
 mod rows;
 #[cfg(test)]
 mod tests;
-pub mod web;
 
 use std::{
     io::{self, Write},

@@ -6,11 +6,9 @@ use axum::{Router, extract::State, http::header::CONTENT_TYPE, response::IntoRes
 use parking_lot::Mutex;
 use samples::{Header, Samples, Tick};
 use units::Date;
+use webserver::Web;
 
-use crate::{
-    metrics::{BOUNDS, MetricsState, Sample, Snapshot, Times, Value, plain, series},
-    web::Web,
-};
+use crate::metrics::{BOUNDS, MetricsState, Sample, Snapshot, Times, Value, plain, series};
 
 /// The snapshot that the next scrape gets.
 type Latest = Arc<Mutex<Arc<Snapshot>>>;

@@ -296,6 +296,14 @@ mod tests {
         s.kernel_bytes_per_connection = Some(samples::KernelCost { value: 1.0, both_ends: true });
         s.connections.seen_by_target = Some(1);
         s.generator.cpu_share = Some(0.5);
+        let c = &mut s.connections;
+        (c.arriving, c.lost, c.forced, c.given_up, c.accept_per_s) = (1, 1, 1, 1, 1.0);
+        (c.bent_at, c.unaccepted, c.quiet_s) = (Some(1), Some(1), Some(1.0));
+        (s.requests.lost, s.pushes.clock_offset_us) = (1, Some(0.0));
+        let fit = Some(samples::Fit { value: 1.0, error: 0.1, r2: 0.99 });
+        (s.cost.target_bytes, s.cost.generator_cpu_us_per_open) = (fit, fit);
+        (s.cost.ceiling_connections, s.cost.target_live_bytes) = (Some(1), Some(1.0));
+        s.observed.host = Some(samples::HostSeen::default());
         let mut unnamed = Vec::new();
         numbers(&serde_json::to_value(&s).unwrap(), "", &mut |path| {
             if Threshold::parse(&format!("{path} >= 0"), &[]).is_err() {

@@ -23,13 +23,13 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
-use exporters::web::Web;
 use samples::RunRecord;
+use webserver::Web;
 
 pub use access::page_headers;
 pub use change::Change;
-pub use exporters::web::Opens;
 pub use followed::{Feed, Followed};
+pub use webserver::Opens;
 
 /// The page, which uses `events` and `control` relative to its address.
 pub const LIVE_PAGE: &str = include_str!("../../../web/dist/live.html");

@@ -24,10 +24,10 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::get,
 };
-use exporters::web::{Opens, Web};
 use futures_util::stream;
 use store::Store;
 use tokio::{sync::Semaphore, task, time};
+use webserver::{Opens, Web};
 
 use crate::dashboard::access;
 

@@ -27,15 +27,29 @@ const CRATES: &[(&str, &[&str])] = &[
     // A whole run in virtual time, for tests.
     ("stage", &["engine", "net", "plan", "run", "samples", "serve", "tls", "units", "wire"]),
     ("store", &["samples", "stats", "units"]),
-    ("exporters", &["samples", "store", "units"]),
-    ("view", &["exporters", "samples", "stats", "store", "units"]),
-    ("api", &["exporters", "samples", "units", "view"]),
+    ("webserver", &["units"]),
+    ("exporters", &["samples", "store", "units", "webserver"]),
+    ("view", &["exporters", "samples", "stats", "store", "units", "webserver"]),
+    ("api", &["exporters", "samples", "units", "view", "webserver"]),
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "host", "plan", "samples", "units"]),
     (
         "clients",
-        &["fleet", "exporters", "engine", "net", "tls", "wire", "host", "run", "plan", "samples", "units"],
+        &[
+            "fleet",
+            "exporters",
+            "engine",
+            "net",
+            "tls",
+            "wire",
+            "host",
+            "run",
+            "plan",
+            "samples",
+            "units",
+            "webserver",
+        ],
     ),
     // `throng lab`, a program of its own.
     ("throng-lab", &["host", "samples", "stats", "store", "units"]),
@@ -61,6 +75,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "fleet",
             "clients",
             "api",
+            "webserver",
         ],
     ),
     // Targets for every public parser, wherever it lives.

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use exporters::web::Opens;
 use serde_json::Value;
+use webserver::Opens;
 
 use super::made_up::MadeUp;
 use crate::{Api, routes::DESCRIPTION};

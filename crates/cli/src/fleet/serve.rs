@@ -7,7 +7,6 @@ use std::{net::SocketAddr, sync::Arc};
 use api::{
     AgentRefusal, AgentRequest, Api, Finished, Past, Ready, ReadySearch, Runner, SearchWork, Spec, Stop, Work,
 };
-use exporters::web::Opens;
 use fleet::{AgentStatus, Agents, Allow, Fleet, Job, Operator, Reply, Request, Server, Waiting};
 use host::remote::Token;
 use plan::{Flags, Live, Plan, flag};
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use store::{Store, StoredRun};
 use units::Nanos;
 use view::Report;
+use webserver::Opens;
 
 use super::{calibration_time, table};
 use crate::{

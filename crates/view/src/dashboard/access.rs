@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use exporters::web::{Opens, Public, is_local, shows_secret};
+use webserver::{Opens, Public, is_local, shows_secret};
 
 /// A header that only throng's page sends: other origins cannot send it without permission (Fetch, CORS-preflight).
 const OWN: &str = "x-throng";

@@ -1,6 +1,5 @@
 //! Parses the filter of a list from a query string.
 
-use exporters::web;
 use store::{RunFilter, VERDICTS};
 
 /// Maximum length of a query string, in bytes.
@@ -15,7 +14,7 @@ pub(super) fn filter(query: &str) -> Result<RunFilter, String> {
         return Err(format!("the query is too long, at most {MAX_QUERY} bytes"));
     }
     let mut filter = RunFilter::default();
-    for (name, value) in web::parameters(query) {
+    for (name, value) in webserver::parameters(query) {
         let field = match name {
             "target" => &mut filter.target,
             "verdict" => &mut filter.verdict,

@@ -110,8 +110,10 @@ fn of_connections(path: &str, plan: &Plan, c: &Counts) -> Option<Number> {
         "closed" => number(c.closed, opened),
         "redialled" => number(c.redialled, opened),
         "finished" => number(c.finished, opened),
-        "peak" | "held" | "seen_by_target" | "open_per_s" => Some(Number { value: None, about: planned }),
-        "dropped_in_drain" => Some(Number { value: None, about: opened }),
+        "forced" => number(c.forced, planned),
+        "peak" | "held" | "seen_by_target" | "open_per_s" | "arriving" | "lost" | "bent_at"
+        | "accept_per_s" | "unaccepted" => Some(Number { value: None, about: planned }),
+        "dropped_in_drain" | "quiet_s" => Some(Number { value: None, about: opened }),
         _ => None,
     }
 }
@@ -121,7 +123,7 @@ fn of_pushes(path: &str, result: &RunResult, s: &Summary) -> Option<Number> {
     let (count, numbered) = (Some(p.count), Some(p.numbered));
     match path.strip_prefix("pushes.")? {
         "count" => number(p.count, None),
-        "per_s" => Some(Number { value: None, about: count }),
+        "per_s" | "clock_offset_us" => Some(Number { value: None, about: count }),
         "bytes" => number(p.bytes, count),
         "bytes_max" => number(p.bytes_max, count),
         "unread" => number(p.unread, count),
@@ -132,7 +134,7 @@ fn of_pushes(path: &str, result: &RunResult, s: &Summary) -> Option<Number> {
         "duplicates" => number(p.duplicates, numbered),
         "restarts" => number(p.restarts, numbered),
         // Known only to the conductor, which has the receipts of all shards.
-        "broadcasts" => Some(Number { value: None, about: None }),
+        "broadcasts" => Some(Number { value: None, about: count }),
         "complete" => Some(Number { value: None, about: Some(s.pushes.broadcasts) }),
         _ => None,
     }
