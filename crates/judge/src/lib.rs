@@ -31,6 +31,7 @@ mod dials;
 mod evidence;
 pub mod experiments;
 mod gather;
+mod headline;
 mod honesty;
 pub mod in_common;
 mod limit;
@@ -335,7 +336,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     }
     summary.reasons.extend(away::notes(summary));
     summary.reasons.extend(streams::notes(summary));
-    summary.headline = summary.sentence();
+    summary.headline = headline::headline(summary);
 }
 
 /// Note for a target whose process cannot be observed from this network namespace.

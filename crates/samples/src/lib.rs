@@ -18,7 +18,6 @@ mod fault;
 mod figure;
 mod find;
 mod gauge;
-mod headline;
 mod in_common;
 mod latency;
 mod mark;
@@ -30,6 +29,7 @@ mod pushes;
 mod quantiles;
 mod record;
 mod rule;
+mod said;
 mod sample;
 mod secrets;
 mod share;
@@ -56,7 +56,6 @@ pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{Figure, GROUPS, NUMBERS, Number, Place, STATUS, TIMES, Times, at};
 pub use find::{Baseline, FindOutcome, FindSummary, IdleTimeout, Point};
 pub use gauge::{Gauge, Growth};
-pub use headline::FAILED;
 pub use in_common::{Bad, InCommon, InCommonRow};
 pub use latency::{Latency, SlowPart, Took};
 pub use mark::{Mark, MarkKind, Marks};
@@ -67,6 +66,7 @@ pub use pushes::{PushFigures, Pushes, Receipt, Receipts};
 pub use quantiles::{Censored, Quantiles, Stalled, Statistic};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use rule::Rule;
+pub use said::FAILED;
 pub use sample::{
     CpuQuota, HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample,
     SockStat, TargetSample,

@@ -10,8 +10,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tcp", &["units"]),
     ("net", &["tcp", "units"]),
     ("tls", &["net"]),
-    ("plan", &["samples", "units"]),
     ("samples", &["units"]),
+    ("plan", &["samples", "units"]),
     ("stats", &["samples", "units"]),
     // A strategy without clock, sockets or numbers of its own.
     ("search", &[]),

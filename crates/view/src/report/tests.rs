@@ -69,7 +69,7 @@ fn summary() -> Summary {
         detail: "whoever came when 27 were open was reset".to_owned(),
         fix: "raise LimitNOFILE".to_owned(),
     });
-    s.headline = s.sentence();
+    s.headline = format!("{}: {}", s.verdict.name(), s.limit.as_ref().unwrap().sentence_with_fix());
     (s.connections.wanted, s.connections.held, s.connections.open_per_s) = (30, 27, 1234.5);
     (s.requests.due, s.requests.sent, s.requests.answered) = (6_000, 6_000, 5_994);
     s.requests.per_s = 1_998.0;
@@ -124,7 +124,7 @@ fn a_threshold_that_fails_by_what_had_no_response_reads_alike_everywhere() {
         ..Default::default()
     };
     let mut s = Summary { verdict: Verdict::Fail, thresholds: vec![silent], ..Summary::default() };
-    s.headline = s.sentence();
+    s.headline = format!("fail: threshold latency.p99 < 50ms failed: {why}");
     let (mut report, run) = (report("http://t/"), RunRecord::default());
     report.finish(&s);
     let [text, json, junit] = [crate::text(&s), crate::json(&s), crate::junit(&run, &s)];

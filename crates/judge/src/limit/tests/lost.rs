@@ -45,7 +45,7 @@ fn timeouts_alone_are_of_the_agent_that_was_lost() {
         let mut s = stopped(500, faults.to_vec());
         s.agents = vec![agent, self::agent(AgentState::Done)];
         let limit = limit(&s, &Evidence::default());
-        (limit.as_ref().map(|limit| limit.cause), Summary { limit, ..s }.sentence())
+        (limit.as_ref().map(|limit| limit.cause), crate::headline::headline(&Summary { limit, ..s }))
     };
     let timeouts = [fault(Stage::Exchange, Kind::Timeout, 100)];
     let lost = "fail: agent a1 was lost; the others held 500 of 1,000 connections".to_owned();
