@@ -3,7 +3,6 @@
 mod conflicts;
 mod control;
 mod fleet;
-mod fleet_serve;
 #[cfg(test)]
 mod manual;
 mod shared;
@@ -21,8 +20,7 @@ use self::shared::Help;
 pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
 
-pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, CALIBRATION, FleetArgs, FleetVerb};
-pub(crate) use fleet_serve::FleetServeArgs;
+pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, CALIBRATION, FleetArgs, FleetServeArgs, FleetVerb};
 pub(crate) use ui::UiArgs;
 
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and

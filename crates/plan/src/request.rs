@@ -26,6 +26,11 @@ pub struct Request {
 /// Maximum length of a request in bytes: the largest that is sent in one piece.
 pub(crate) const LONGEST_REQUEST: usize = 65_536;
 
+/// The error for a request of this length.
+pub(crate) fn too_long(length: usize) -> String {
+    format!("a request may have at most 64 KiB in total: {}", units::Bytes(length as u64).brief())
+}
+
 const VERSION: &str = " HTTP/1.1\r\n";
 const HOST: &str = "Host: ";
 const LENGTH: &str = "Content-Length: ";

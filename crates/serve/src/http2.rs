@@ -28,6 +28,8 @@ pub(crate) use sessions::Sessions;
 const ENOUGH: u64 = 256 * 1024;
 /// Room for a control frame of the server.
 const FRAME: usize = 32;
+/// Room for the head of a response, or for the frame headers of a body.
+const HEAD_ROOM: usize = 256;
 
 /// State to be noted in the record of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,7 +85,7 @@ mod websocket;
 use books::{CROSSING, Times};
 use compare::Played;
 pub use hard::HARD;
-use hard::{Hardships, Standstill};
+use hard::Hardships;
 use load::{Carries, Habit, Load};
 use server::{Accepts, Palette, Server, Speaks, layered::Layer};
 
@@ -212,7 +212,7 @@ fn run<S: Speaks>((family, seed): (Family, u64), target: &str, habit: Habit, pro
     };
     let server = Server::new(protocol, (random, palette), times, accepts, load.streams)
         .with_layer(layer)
-        .with_hardships(hard.is_hard, Standstill::new(&hard, &faults));
+        .with_hardships(hard.is_hard, hard.standstill(&faults));
     let mut server: Shard<_, Server<S>> = listening(&net, plan.destinations()[0], PLACES, server);
     let direction = Direction { patience: load.patience, frozen: &hard.stalls, ..Direction::default() };
     let mut all = Tick::default();

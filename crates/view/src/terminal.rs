@@ -9,6 +9,7 @@ mod help;
 mod history;
 mod keys;
 mod lists;
+mod scene;
 mod screen;
 mod tables;
 #[cfg(test)]
@@ -32,7 +33,7 @@ use crate::{line::Line, messages};
 use figures::{Figures, Second};
 use history::{History, Point};
 use keys::Keys;
-use view::Scene;
+use scene::Scene;
 
 pub use screen::{keep_for_later, restore_terminal};
 

@@ -52,10 +52,10 @@ mod stream;
 mod write;
 
 pub use code::Code;
-pub use connection::{Connection, Context, Method, Scratch, TakesFields};
+pub use connection::{Connection, Context, Method, Scratch};
 pub use event::{Data, Event};
 pub use frame::{SETTINGS_ACK, write_goaway, write_ping, write_pong, write_reset, write_window_update};
-pub use head::{Grpc, Head, MAX_EXPECTED, Request, Trailers};
+pub use head::{Grpc, Head, MAX_EXPECTED, Request, TakesFields, Trailers};
 pub use hpack::{Table, write_field};
 pub use preface::{CLIENT_PREFACE, SERVER_PREFACE, starts};
 pub use stream::Stream;

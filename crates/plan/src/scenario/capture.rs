@@ -1,7 +1,7 @@
 //! Parses and checks what steps capture, and binds the variables in texts to it.
 
 use super::document::{Scalar, Section};
-use super::population::{Reader, name};
+use super::{Reader, name};
 use crate::capture::{LONGEST_PLACE, MOST_VARIABLES, pointer};
 use crate::header::is_token;
 use crate::nearest::nearest_or_all;

@@ -1,8 +1,7 @@
 //! Parses and checks gRPC calls.
 
 use super::document::Section;
-use super::population::Reader;
-use super::step::StepContext;
+use super::{Reader, StepContext};
 use crate::request::LONGEST_REQUEST;
 use crate::text::Place;
 use crate::{Body, Call, Content, Expectation, Grpc, Request, Scheme, Target, Text, flag};

@@ -1,11 +1,9 @@
 //! Parses and checks where a population's requests go, and what they have in common.
 
 use super::document::{Scalar, Section};
-use super::grpc;
-use super::population::Reader;
-use super::step::{StepContext, too_long};
+use super::{Reader, StepContext, grpc};
 use crate::connect_to::ConnectTo;
-use crate::request::LONGEST_REQUEST;
+use crate::request::{LONGEST_REQUEST, too_long};
 use crate::text::Place;
 use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, flag, header};
 

@@ -1,29 +1,19 @@
 //! Parses and checks a population.
 
-use super::document::{Notes, Section};
+use super::document::Section;
 use super::expectation::{self, Context};
 use super::load;
-use super::step::{StepContext, message};
+use super::step::message;
+use super::{Reader, StepContext, name};
 use crate::phases::wrong_order;
 use crate::scheme::Http2;
 use crate::text::Place;
 use crate::value::{DEFAULT_PING, DEFAULT_TIMEOUT, between_pings, reconnect, streams, timeout};
 use crate::{
-    Act, Activity, Body, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step,
-    Target, Text, Then, Think, Tls, TlsVersions, flag, tls,
+    Act, Activity, Body, Expectation, Load, Pem, Population, Reconnect, Scheme, Step, Target, Text, Then,
+    Think, Tls, TlsVersions, flag, tls,
 };
 use units::{Count, Nanos};
-
-/// Context for reading any part of a file.
-pub(super) struct Reader<'r, 't> {
-    pub(super) notes: &'r mut Notes<'t>,
-    pub(super) around: &'r Environment<'r>,
-    pub(super) tables: &'r [Csv],
-    /// The top level, with the defaults of all populations.
-    pub(super) top: &'r Section,
-    /// Address family of the sources, if they determine it: true for IPv4.
-    pub(super) v4: Option<bool>,
-}
 
 /// First parts of figure names. A population must not be called that: `latency.p99` would be ambiguous.
 const FIGURES: [&str; 44] = [
@@ -78,21 +68,6 @@ const OF_ONE_REQUEST: [&str; 3] = ["method", "body", "body-file"];
 
 /// Keys of `expect` that concern a single response.
 const OF_STEPS: [&str; 6] = ["status", "length", "headers", "body", "echo", "skip"];
-
-/// Octets of the longest name.
-const LONGEST_NAME: usize = 64;
-
-/// Checks the name of a population or step.
-pub(super) fn name(text: &str) -> Result<String, String> {
-    let letters = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    let begins = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
-    match letters && begins && text.len() <= LONGEST_NAME {
-        true => Ok(text.to_owned()),
-        false => {
-            Err(format!("{text:?} is not a name; use letters, digits, - and _, a letter first, at most 64"))
-        }
-    }
-}
 
 /// Checks the name of a population; names of figures are reserved.
 pub(super) fn population_name(text: &str) -> Result<String, String> {
@@ -292,17 +267,6 @@ impl Reader<'_, '_> {
                 pauses";
             section.refuse(self.notes, &["streams"], why);
         }
-    }
-
-    /// The value of a population's key, or else of the top-level one.
-    pub(super) fn inherited<T, E: std::fmt::Display>(
-        &mut self,
-        own: &Section,
-        key: &str,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Option<T> {
-        let section = if own.has(key) { own } else { self.top };
-        section.read(self.notes, key, parse)
     }
 
     /// The think time of a population. A top-level value is ignored where think times do not apply.

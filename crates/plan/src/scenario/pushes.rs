@@ -2,8 +2,8 @@
 
 use units::Nanos;
 
+use super::Reader;
 use super::document::Section;
-use super::population::Reader;
 use super::step::message;
 use crate::text::Place;
 use crate::{Heartbeat, Matches, Pushes, Receivers, Rule, Scheme, Sought, Target, Text};

@@ -4,39 +4,18 @@ use super::document::Section;
 use super::expectation::{self, Context};
 use super::grpc;
 use super::outgoing::with_defaults;
-use super::population::{Reader, name};
+use super::{Reader, StepContext, name};
 use crate::body::{from_base64, from_hex};
 use crate::header;
 use crate::nearest::nearest_or_all;
-use crate::request::LONGEST_REQUEST;
+use crate::request::{LONGEST_REQUEST, too_long};
 use crate::text::{Place, is_link, path};
-use crate::{Act, Body, Content, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
+use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Count};
 
 /// Refusal of a key if a rate schedules the steps.
 const NOT_BY_RATE: &str = "cannot be used with rate, which sets when requests are due; remove it";
-
-/// Context that the steps of a population share.
-pub(super) struct StepContext<'g> {
-    /// The population's section.
-    pub(super) own: &'g Section,
-    pub(super) target: &'g Target,
-    /// Settings of gRPC calls; `None` without gRPC.
-    pub(super) grpc: &'g Option<Grpc>,
-    /// Default header fields of each request.
-    pub(super) headers: &'g [(String, Text)],
-    /// Default think time.
-    pub(super) think: Think,
-    /// Whether a rate schedules requests; then there is no think time.
-    pub(super) rated: bool,
-    /// Variables that its steps capture.
-    pub(super) variables: Vec<String>,
-    /// Whether it sends requests before it opens its WebSocket.
-    pub(super) logs_in: bool,
-    /// Whether its connections send PINGs in addition to their steps.
-    pub(super) pings_beside: bool,
-}
 
 /// Keys that send a message.
 const SENDS: [&str; 4] = ["send", "send-hex", "send-base64", "send-file"];
@@ -334,11 +313,6 @@ impl Reader<'_, '_> {
         }
         then
     }
-}
-
-/// The error for a request of this length.
-pub(super) fn too_long(length: usize) -> String {
-    format!("a request may have at most 64 KiB in total: {}", Bytes(length as u64).brief())
 }
 
 /// Splits into method and path; the default method is GET, the default path is `target`.

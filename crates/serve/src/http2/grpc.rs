@@ -1,19 +1,15 @@
 //! The gRPC service of `crates/serve/echo.proto`, on HTTP/2 streams.
 
-use net::{Cx, Io};
 use units::Nanos;
 use wire::grpc::{self, Messages, PREFIX, status};
 use wire::http2::{Response, write_field, write_response_fields};
 
-use super::{Exchange, Place, Serve, Sessions};
-use crate::{http2::respond::HEAD_ROOM, shard::ServerShard};
+use super::HEAD_ROOM;
 
 /// Maximum length of a request message, in octets.
 const LONGEST: usize = 64 * 1024;
 /// The status of a longer one (`RESOURCE_EXHAUSTED`).
 const TOO_LONG: u16 = 8;
-/// How long a stream pauses while its client reads nothing: otherwise messages would pile up.
-const BLOCKED: Nanos = Nanos::from_millis(100);
 /// Minimum interval of messages.
 const LEAST_INTERVAL: Nanos = Nanos::from_millis(1);
 
@@ -34,11 +30,11 @@ pub(crate) struct Call {
     message: Vec<u8>,
     /// Number of complete messages in the request.
     came: u32,
-    status: u16,
+    pub(super) status: u16,
     reason: String,
     /// Number of messages still to send.
-    left: u64,
-    interval: Nanos,
+    pub(super) left: u64,
+    pub(super) interval: Nanos,
 }
 
 impl Call {
@@ -120,6 +116,40 @@ impl Call {
             self.message.extend(text);
         }
     }
+
+    /// Begins the response: the fields of its head, and whether that is the whole response, because the call fails.
+    pub(super) fn begin(&mut self) -> (Vec<u8>, bool) {
+        self.decide();
+        let fails = self.status != status::OK;
+        let reason = escaped(&self.reason);
+        let mut block = vec![0; HEAD_ROOM + reason.len() + 32];
+        let response = Response { status: 200, content_type: "application/grpc", content_length: None };
+        let mut n = write_response_fields(&mut block, &response).expect("there is room for a head of ours");
+        if fails {
+            n += self.write_status(&mut block[n..]);
+        }
+        if !reason.is_empty() {
+            n += write_field(&mut block[n..], "grpc-message", reason.as_bytes())
+                .expect("there is room for it");
+        }
+        block.truncate(n);
+        (block, fails)
+    }
+
+    /// The next message to send, with its prefix.
+    pub(super) fn next_message(&mut self) -> Vec<u8> {
+        self.left -= 1;
+        let mut bytes = vec![0; PREFIX];
+        grpc::write_prefix(&mut bytes, self.message.len() as u32).expect("there is room for it");
+        bytes.extend(&self.message);
+        bytes
+    }
+
+    /// Writes the field with the status; returns its length.
+    pub(super) fn write_status(&self, out: &mut [u8]) -> usize {
+        let field = write_field(out, "grpc-status", self.status.to_string().as_bytes());
+        field.expect("there is room for a field")
+    }
 }
 
 /// The fields of a message of this service: the numbers of fields 1 and 2, and the text of the last string field.
@@ -186,98 +216,6 @@ fn escaped(text: &str) -> String {
     };
     // Field values have no blank at either end.
     text.trim().bytes().take(256).map(escape).collect()
-}
-
-/// Begins the response, or sends its next message.
-pub(super) fn write<H: Serve, I: Io>(
-    shard: &mut ServerShard<H>,
-    cx: &mut Cx<I>,
-    place: Place,
-    sessions: &mut Sessions,
-    exchange: &mut Exchange,
-) {
-    let Some(call) = &mut exchange.call else { return };
-    let machine = &mut sessions.at(place.1).machine;
-    if !exchange.begun {
-        exchange.begun = true;
-        call.decide();
-        shard.stats.requests += 1;
-        let fails = call.status != status::OK;
-        let block = head(fails.then_some((call.status, call.reason.as_str())));
-        shard.out.send(cx, place.0, HEAD_ROOM + block.len(), |out| {
-            machine.write_headers(out, &mut exchange.stream, &block, fails).expect("there is room for a head")
-        });
-        if fails {
-            return;
-        }
-    }
-    if call.left > 0 && machine.is_leaving() {
-        // The server stops: the stream ends here.
-        (call.left, call.status) = (0, status::UNAVAILABLE);
-    }
-    if call.left > 0 && (!exchange.pending.is_empty() || cx.is_write_blocked(place.0)) {
-        exchange.due = cx.now() + BLOCKED;
-        return;
-    }
-    if call.left > 0 {
-        call.left -= 1;
-        let mut bytes = vec![0; PREFIX];
-        grpc::write_prefix(&mut bytes, call.message.len() as u32).expect("there is room for it");
-        bytes.extend(&call.message);
-        exchange.pending = bytes;
-        if call.left > 0 {
-            exchange.due = cx.now() + call.interval;
-        }
-    }
-    write_pending(shard, cx, place, sessions, exchange);
-}
-
-/// Writes more of a message, and the status after the last one.
-pub(super) fn write_pending<H: Serve, I: Io>(
-    shard: &mut ServerShard<H>,
-    cx: &mut Cx<I>,
-    place: Place,
-    sessions: &mut Sessions,
-    exchange: &mut Exchange,
-) {
-    let Exchange { stream, pending, call: Some(call), .. } = exchange else { return };
-    if stream.is_sent() {
-        return;
-    }
-    let machine = &mut sessions.at(place.1).machine;
-    shard.out.send(cx, place.0, 2 * HEAD_ROOM + pending.len(), |out| {
-        let (mut written, taken) = match pending.is_empty() {
-            true => (0, 0),
-            false => machine.write_data(out, stream, pending, false),
-        };
-        pending.drain(..taken);
-        if pending.is_empty() && call.left == 0 {
-            let mut block = [0; HEAD_ROOM];
-            let status = call.status.to_string();
-            let field = write_field(&mut block, "grpc-status", status.as_bytes());
-            let n = field.expect("there is room for a field");
-            let trailers = machine.write_headers(&mut out[written..], stream, &block[..n], true);
-            written += trailers.expect("there is room for the trailers");
-        }
-        written
-    });
-}
-
-/// The fields of a response's head; with a status, the whole response.
-fn head(status: Option<(u16, &str)>) -> Vec<u8> {
-    let reason = status.map_or(String::new(), |(_, reason)| escaped(reason));
-    let mut block = vec![0; HEAD_ROOM + reason.len() + 32];
-    let response = Response { status: 200, content_type: "application/grpc", content_length: None };
-    let mut n = write_response_fields(&mut block, &response).expect("there is room for a head of ours");
-    if let Some((status, _)) = status {
-        let field = write_field(&mut block[n..], "grpc-status", status.to_string().as_bytes());
-        n += field.expect("there is room for a field");
-    }
-    if !reason.is_empty() {
-        n += write_field(&mut block[n..], "grpc-message", reason.as_bytes()).expect("there is room for it");
-    }
-    block.truncate(n);
-    block
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use net::{Cx, Io};
 use units::Nanos;
+use wire::grpc::status;
 use wire::http2::{self as h2, Response, write_response_fields};
 
-use super::{Exchange, FRAME, Place, Serve, Sessions, State, exchange::NONE, grpc, send, take};
+use super::{Exchange, FRAME, HEAD_ROOM, Place, Serve, Sessions, State, exchange::NONE, send, take};
 use crate::{
     routes::{Body, HELLO},
     shard::{Handler, ServerShard},
@@ -16,8 +17,8 @@ pub(super) const OK: u8 = 0x88;
 pub(super) const CONTINUE: &[u8] = b"\x08\x03100";
 /// The encoded fields of the response with [`HELLO`].
 const HELLO_HEAD: &[u8] = b"\x88\x0f\x10\x87\x49\x7c\xa5\x8a\xe8\x19\xaa\x0f\x0d\x0212";
-/// Room for the head of a response, or for the frame headers of a body.
-pub(super) const HEAD_ROOM: usize = 256;
+/// How long a stream pauses while its client reads nothing: otherwise messages would pile up.
+const BLOCKED: Nanos = Nanos::from_millis(100);
 
 /// A request is complete: responds, or waits for the time of the response.
 pub(super) fn start<H: Serve, I: Io>(
@@ -94,10 +95,6 @@ pub(super) fn advance<H: Serve, I: Io>(
             start(shard, cx, place, sessions, exchange);
         } else if exchange.echo.is_some() {
             write_echo(shard, cx, place, sessions, exchange);
-        } else if exchange.call.is_some() {
-            if !exchange.pending.is_empty() {
-                grpc::write_pending(shard, cx, place, sessions, exchange);
-            }
         } else if !exchange.pending.is_empty() {
             write_pending(shard, cx, place, sessions, exchange);
         }
@@ -152,7 +149,7 @@ pub(super) fn write<H: Serve, I: Io>(
     exchange: &mut Exchange,
 ) {
     if exchange.call.is_some() {
-        return grpc::write(shard, cx, place, sessions, exchange);
+        return write_call(shard, cx, place, sessions, exchange);
     }
     shard.stats.requests += 1;
     exchange.begun = true;
@@ -191,7 +188,7 @@ pub(super) fn write<H: Serve, I: Io>(
     });
 }
 
-/// Writes more of a body, as far as the windows allow.
+/// Writes more of a body or of a gRPC message, as far as the windows allow, and the status after the last message.
 fn write_pending<H: Handler, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,
@@ -200,11 +197,23 @@ fn write_pending<H: Handler, I: Io>(
     exchange: &mut Exchange,
 ) {
     let machine = &mut sessions.at(place.1).machine;
-    let Exchange { stream, pending, .. } = exchange;
-    send(shard, cx, place.0, HEAD_ROOM + pending.len(), |out| {
-        let (written, taken) = machine.write_data(out, stream, pending, true);
+    let Exchange { stream, pending, call, .. } = exchange;
+    if stream.is_sent() {
+        return;
+    }
+    shard.out.send(cx, place.0, 2 * HEAD_ROOM + pending.len(), |out| {
+        let (mut written, taken) = match pending.is_empty() {
+            true => (0, 0),
+            false => machine.write_data(out, stream, pending, call.is_none()),
+        };
         pending.drain(..taken);
-        Some(written)
+        if let Some(call) = call.as_ref().filter(|call| pending.is_empty() && call.left == 0) {
+            let mut block = [0; HEAD_ROOM];
+            let n = call.write_status(&mut block);
+            let trailers = machine.write_headers(&mut out[written..], stream, &block[..n], true);
+            written += trailers.expect("there is room for the trailers");
+        }
+        written
     });
 }
 
@@ -227,6 +236,44 @@ fn write_echo<H: Handler, I: Io>(
         echo.out.drain(..taken);
         Some(written)
     });
+}
+
+/// Begins the response to a gRPC call, or sends its next message.
+fn write_call<H: Serve, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+    exchange: &mut Exchange,
+) {
+    let Some(call) = &mut exchange.call else { return };
+    let machine = &mut sessions.at(place.1).machine;
+    if !exchange.begun {
+        exchange.begun = true;
+        shard.stats.requests += 1;
+        let (block, fails) = call.begin();
+        shard.out.send(cx, place.0, HEAD_ROOM + block.len(), |out| {
+            machine.write_headers(out, &mut exchange.stream, &block, fails).expect("there is room for a head")
+        });
+        if fails {
+            return;
+        }
+    }
+    if call.left > 0 && machine.is_leaving() {
+        // The server stops: the stream ends here.
+        (call.left, call.status) = (0, status::UNAVAILABLE);
+    }
+    if call.left > 0 && (!exchange.pending.is_empty() || cx.is_write_blocked(place.0)) {
+        exchange.due = cx.now() + BLOCKED;
+        return;
+    }
+    if call.left > 0 {
+        exchange.pending = call.next_message();
+        if call.left > 0 {
+            exchange.due = cx.now() + call.interval;
+        }
+    }
+    write_pending(shard, cx, place, sessions, exchange);
 }
 
 #[cfg(test)]

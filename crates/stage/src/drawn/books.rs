@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use engine::Job;
+use samples::Tick;
 use units::Nanos;
-
-use super::hard::Standstill;
 
 /// Timer wheels tick in milliseconds; a timer may be this late on either side.
 pub(super) const SLACK: Nanos = Nanos::from_millis(5);
@@ -101,6 +101,33 @@ impl Times {
     /// Whether a client should have reacted by now to an end announced at `ended`.
     pub(super) fn is_ignored(self, ended: Nanos, now: Nanos) -> bool {
         now.since(ended).0 > self.most.0.saturating_mul(2).saturating_add(ENDING.0)
+    }
+}
+
+/// When the client stands still, from which its server knows what it must subtract from latencies.
+#[derive(Debug, Default)]
+pub(super) struct Standstill {
+    pub(super) stalls: Vec<(Nanos, Nanos)>,
+    /// Minimum and maximum delay of a response.
+    pub(super) delay: (Nanos, Nanos),
+}
+
+impl Standstill {
+    /// The least that the client subtracts for a request that arrived at `asked` and had its response at `done`; `None` unless
+    /// the response surely arrives in a stall and before the timeout. It is read when that stall ends, and no stall until then is
+    /// charged to the server.
+    pub(super) fn taken_off(&self, asked: Nanos, done: Nanos, times: Times) -> Option<Nanos> {
+        let (first, last) = (done + self.delay.0, done + self.delay.1);
+        let nth = self.stalls.iter().position(|(from, until)| *from <= first && last < *until)?;
+        let (_, read) = self.stalls[nth];
+        let of_it = || self.stalls.iter().filter(|(_, until)| (asked..=read).contains(until));
+        let stalled = Nanos(of_it().map(|(from, until)| until.since(asked.max(*from)).0).sum());
+        // A stall counts from when the thread wanted its next turn: it checks for orders this often.
+        let unknown = |stalls: usize| Nanos(stalls as u64 * Job::PERIOD.0 / 2);
+        let rest = Nanos(read.since(asked).0 - stalled.0) + unknown(nth + 1);
+        let is_in_time = rest + self.delay.1 + times.upload + SLACK < times.timeout;
+        let taken_off = stalled.since(unknown(of_it().count()));
+        (is_in_time && taken_off >= Tick::STALL).then_some(taken_off)
     }
 }
 

@@ -3,11 +3,10 @@
 
 use engine::Job;
 use net::io::sim::Faults;
-use samples::Tick;
 use units::{Nanos, Random};
 
 use super::{
-    books::{SLACK, Times},
+    books::{SLACK, Standstill},
     http2,
     load::{Carries, Habit, Load},
     server::{LATE, Palette, Step, Turn},
@@ -93,42 +92,15 @@ impl Hardships {
         (is_simple && is_closed).then(|| Nanos(2 * faults.delay.1.0 * windows) + slack)
     }
 
-    /// Total time in which the client stands still.
-    pub(super) fn stalled(&self) -> Nanos {
-        Nanos(self.stalls.iter().map(|(from, until)| until.since(*from).0).sum())
-    }
-}
-
-/// When the client stands still, from which its server knows what it must subtract from latencies.
-#[derive(Debug, Default)]
-pub(super) struct Standstill {
-    stalls: Vec<(Nanos, Nanos)>,
-    /// Minimum and maximum delay of a response.
-    delay: (Nanos, Nanos),
-}
-
-impl Standstill {
-    /// Without stalls if segments may be lost: nothing is certain then.
-    pub(super) fn new(hard: &Hardships, faults: &Faults) -> Standstill {
-        let stalls = if faults.loss == 0 { hard.stalls.clone() } else { Vec::new() };
+    /// When the client stands still; no stalls if segments may be lost: nothing is certain then.
+    pub(super) fn standstill(&self, faults: &Faults) -> Standstill {
+        let stalls = if faults.loss == 0 { self.stalls.clone() } else { Vec::new() };
         Standstill { stalls, delay: faults.delay }
     }
 
-    /// The least that the client subtracts for a request that arrived at `asked` and had its response at `done`; `None` unless
-    /// the response surely arrives in a stall and before the timeout. It is read when that stall ends, and no stall until then is
-    /// charged to the server.
-    pub(super) fn taken_off(&self, asked: Nanos, done: Nanos, times: Times) -> Option<Nanos> {
-        let (first, last) = (done + self.delay.0, done + self.delay.1);
-        let nth = self.stalls.iter().position(|(from, until)| *from <= first && last < *until)?;
-        let (_, read) = self.stalls[nth];
-        let of_it = || self.stalls.iter().filter(|(_, until)| (asked..=read).contains(until));
-        let stalled = Nanos(of_it().map(|(from, until)| until.since(asked.max(*from)).0).sum());
-        // A stall counts from when the thread wanted its next turn: it checks for orders this often.
-        let unknown = |stalls: usize| Nanos(stalls as u64 * Job::PERIOD.0 / 2);
-        let rest = Nanos(read.since(asked).0 - stalled.0) + unknown(nth + 1);
-        let is_in_time = rest + self.delay.1 + times.upload + SLACK < times.timeout;
-        let taken_off = stalled.since(unknown(of_it().count()));
-        (is_in_time && taken_off >= Tick::STALL).then_some(taken_off)
+    /// Total time in which the client stands still.
+    pub(super) fn stalled(&self) -> Nanos {
+        Nanos(self.stalls.iter().map(|(from, until)| until.since(*from).0).sum())
     }
 }
 

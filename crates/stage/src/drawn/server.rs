@@ -6,10 +6,7 @@ use net::{Close, Cx, Gone, Io, Key, Program};
 use units::{Nanos, Random};
 
 use self::layered::{Layer, Reads, Secured, send};
-use super::{
-    books::{Asked, Books, Outcome, Page, Times},
-    hard::Standstill,
-};
+use super::books::{Asked, Books, Outcome, Page, Standstill, Times};
 
 pub(super) mod layered;
 

@@ -6,14 +6,13 @@ use ratatui::{
     style::{Color, Style},
     text::{Line, Span},
 };
-use samples::Phase;
 use units::{Count, Nanos};
 
 use super::{
     curve::{self, Column},
     history::Point,
+    scene::Scene,
     text::{QUIET, STRONG, per_s, plain, quiet, time, whole_seconds},
-    view::Scene,
 };
 
 /// Minimum number of rows of a curve with its title.
@@ -64,18 +63,13 @@ pub(crate) fn all(scene: &Scene) -> [Chart; 4] {
     ];
     // The scale of connections ends at the plan.
     all[0].top = scene.history.top(|point| point.open.max(point.wanted) as f64);
-    if is_short(scene) {
+    if second.is_short() {
         all[0].now_style = STRONG.fg(Color::Red);
     }
     if second.errors_per_s > 0.0 {
         all[3].now_style = STRONG.fg(Color::Red);
     }
     all
-}
-
-/// Whether fewer connections are open than the plan requires at full load.
-pub(crate) fn is_short(scene: &Scene) -> bool {
-    scene.second.phase == Phase::Hold && scene.second.open < scene.second.wanted
 }
 
 /// A rate; low ones with a decimal.

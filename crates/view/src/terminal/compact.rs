@@ -9,8 +9,8 @@ use ratatui::{
 use super::{
     charts::{self, Chart},
     lists::List,
+    scene::{Scene, colour, keys, messages, open, progress, what_is_left},
     text::{STRONG, fit, plain, quiet, time, whole_seconds},
-    view::{Scene, colour, keys, messages, open, progress, what_is_left},
 };
 
 /// Width of a figure's name, and of the figure, in columns.

@@ -75,6 +75,13 @@ pub(crate) struct Second {
     pub(crate) faults: Vec<FaultFigures>,
 }
 
+impl Second {
+    /// Whether fewer connections are open than the plan requires at full load.
+    pub(crate) fn is_short(&self) -> bool {
+        self.phase == Phase::Hold && self.open < self.wanted
+    }
+}
+
 /// Percentiles of the last second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Percentiles {

@@ -1,6 +1,5 @@
 //! The points of the curves of a run. Their number is bounded: when it is reached, neighbouring points are merged.
 
-use samples::Phase;
 use units::Nanos;
 
 use super::figures::Second;
@@ -37,7 +36,7 @@ impl Point {
             seconds: 1,
             open: second.open,
             wanted: second.wanted,
-            is_short: second.phase == Phase::Hold && second.open < second.wanted,
+            is_short: second.is_short(),
             requests: second.requests_per_s,
             p99: second.latency.map(|latency| latency.p99),
             errors_per_s: second.errors_per_s,
@@ -117,6 +116,7 @@ fn together(points: &[Point]) -> Option<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use samples::Phase;
 
     fn of(open: impl IntoIterator<Item = u64>) -> History {
         let mut history = History::new();

@@ -9,9 +9,9 @@ use units::{Count, percent as exactly};
 
 use super::{
     figures::{FaultFigures, PopulationFigures, Second, StatusFigures},
+    scene::Scene,
     tables::{NO_RESPONSE, WITHOUT},
     text::{BAD, DOUBT, GOOD, NAME, NOTHING, STRONG, fit, of, per_s, plain, quiet, time},
-    view::Scene,
 };
 
 /// Minimum width of a fault in columns: count, side, stage and kind.

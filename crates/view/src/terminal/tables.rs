@@ -5,8 +5,8 @@ use units::percent as exactly;
 
 use super::{
     figures::{Percentiles, Second},
+    scene::Scene,
     text::{BAD, NAME, bytes, of, plain, quiet, time},
-    view::Scene,
 };
 
 /// Width of a time in columns.

@@ -394,7 +394,7 @@ fn the_stage_has_its_name_where_there_is_room() {
     assert_eq!(later.stage.as_deref(), Some("peak"));
     let mut run = in_trouble(1);
     run.second.stage = later.stage;
-    let line = |width| view::progress(&run.scene(None), width).to_string();
+    let line = |width| scene::progress(&run.scene(None), width).to_string();
     assert!(line(100).contains("  peak  ━") && !line(99).contains("peak"), "{}", line(100));
     assert_eq!((line(100).chars().count(), line(99).chars().count()), (100, 99));
 }

@@ -10,12 +10,12 @@ mod data;
 mod send;
 
 use super::frame::{self, HEADER, Header};
-use super::preface::{INITIAL_WINDOW, MAGIC};
-use super::settings::Peer;
+use super::preface::MAGIC;
+use super::settings::{INITIAL_WINDOW, Peer};
 use super::stream::{LOCAL_ENDED, REMOTE_ENDED};
 use super::{
     CLIENT_STREAM_WINDOW, CLIENT_WINDOW, Code, Event, MAX_BLOCK, MAX_FRAME, MAX_LIST, Role,
-    SERVER_STREAM_WINDOW, SERVER_WINDOW, Stream, Table,
+    SERVER_STREAM_WINDOW, SERVER_WINDOW, Stream, Table, TakesFields,
 };
 use budget::Budget;
 pub use send::Method;
@@ -114,14 +114,6 @@ pub struct Context<'a, 't> {
     pub expected: &'t [(String, String)],
     /// Client: receives fields from the head of a final response.
     pub fields: Option<&'t mut dyn TakesFields>,
-}
-
-/// Receives fields from a head.
-pub trait TakesFields: std::fmt::Debug {
-    /// Whether fields with this name are wanted.
-    fn wants(&self, name: &[u8]) -> bool;
-    /// Receives such a field.
-    fn take(&mut self, name: &[u8], value: &[u8]);
 }
 
 type Came<'a> = Result<(usize, Option<Event<'a>>), Code>;

@@ -5,7 +5,6 @@ use std::{
     str,
 };
 
-use super::TakesFields;
 use super::hpack::{Field, Fields, Stop};
 use crate::{grpc, http1::head::decimal};
 
@@ -71,6 +70,14 @@ pub struct Request<'a> {
     pub expects_continue: bool,
     /// Whether it is a gRPC call, by its content type.
     pub is_grpc: bool,
+}
+
+/// Receives fields from a head.
+pub trait TakesFields: std::fmt::Debug {
+    /// Whether fields with this name are wanted.
+    fn wants(&self, name: &[u8]) -> bool;
+    /// Receives such a field.
+    fn take(&mut self, name: &[u8], value: &[u8]);
 }
 
 /// The contents of a response's field block.

@@ -1,16 +1,13 @@
 //! The connection prefaces of both sides (RFC 9113, section 3.4).
 
 use super::frame::{self, HEADER, Header};
-use super::settings::{self, ENTRY};
+use super::settings::{self, ENTRY, INITIAL_WINDOW};
 use super::{
     CLIENT_STREAM_WINDOW, CLIENT_WINDOW, MAX_LIST, MAX_STREAMS, SERVER_STREAM_WINDOW, SERVER_WINDOW,
 };
 
 /// The start of a client's preface.
 pub(super) const MAGIC: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// The connection window before any WINDOW_UPDATE (section 6.9.2).
-pub(super) const INITIAL_WINDOW: u32 = 65_535;
 
 const WINDOW_UPDATE: usize = HEADER + 4;
 

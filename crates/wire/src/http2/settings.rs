@@ -1,6 +1,5 @@
 //! The peer's SETTINGS (RFC 9113, section 6.5).
 
-use super::preface::INITIAL_WINDOW;
 use super::{Code, INITIAL_STREAMS, MAX_FRAME, Role};
 
 pub(super) const HEADER_TABLE_SIZE: u16 = 0x1;
@@ -17,6 +16,9 @@ pub(super) const ENTRY: usize = 6;
 
 /// The largest window (section 6.9.1).
 pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
+
+/// The window of a connection before any WINDOW_UPDATE, and of a stream without SETTINGS (section 6.9.2).
+pub(super) const INITIAL_WINDOW: u32 = 65_535;
 
 /// The initial limit of this end's dynamic table, without SETTINGS of the peer.
 const INITIAL_TABLE: u32 = 4096;

@@ -1,11 +1,11 @@
 //! Field blocks, in HEADERS and CONTINUATION frames: requests, responses and trailers (RFC 9113, sections 6.2, 6.10 and 8.1).
 
-use super::{Came, Connection, Context, HAS_RESET, HEADER, LEAVING, NO_TABLE, TakesFields};
+use super::{Came, Connection, Context, HAS_RESET, HEADER, LEAVING, NO_TABLE};
 use crate::http2::frame::{self, Header, number31};
 use crate::http2::hpack::{self, Dynamic, Fields, Stop};
 use crate::http2::stream::{HAS_HEAD, IS_HEAD, IS_TUNNEL, REMOTE_ENDED};
 use crate::http2::{
-    Code, Event, Head, MAX_BLOCK, MAX_CONTINUATIONS, MAX_FRAME, MAX_STREAMS, Role, Stream, head,
+    Code, Event, Head, MAX_BLOCK, MAX_CONTINUATIONS, MAX_FRAME, MAX_STREAMS, Role, Stream, TakesFields, head,
 };
 
 /// A complete field block.
