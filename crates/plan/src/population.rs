@@ -43,6 +43,33 @@ pub struct Population {
     pub keep_alive: Option<Nanos>,
 }
 
+/// Default of `--timeout`.
+pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);
+
+impl Population {
+    /// One connection that does this, without anything else that a plan can ask for.
+    pub(crate) fn new(name: &str, target: Target, tls: Tls, activity: Activity) -> Population {
+        Population {
+            name: name.to_owned(),
+            target,
+            tls,
+            streams: None,
+            grpc: None,
+            headers: Vec::new(),
+            load: Load::Held { connections: 1 },
+            calls: None,
+            requests: None,
+            timeout: DEFAULT_TIMEOUT,
+            reconnect: Reconnect::Planned,
+            cookies: false,
+            variables: Vec::new(),
+            activity,
+            pushes: Pushes::default(),
+            keep_alive: None,
+        }
+    }
+}
+
 /// What each connection of a population does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Activity {

@@ -5,8 +5,7 @@
 use crate::{
     Act, Activity, Body, Capture, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
     Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, Tls, TlsVersions,
-    scheme::Http2,
-    value::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT},
+    population::DEFAULT_TIMEOUT, scheme::Http2, value::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};

@@ -2,7 +2,7 @@
 
 use units::{Nanos, Rate};
 
-use crate::{Act, Activity, Load, Population, Pushes, Reconnect, Target, Then};
+use crate::{Act, Activity, Load, Population, Reconnect, Target, Then};
 
 /// Requests on an independent schedule: every other one on a fresh connection, the rest on a few kept connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,22 +35,13 @@ impl Probe {
         let most = rate.due(longest).clamp(1, MOST) as u32;
         let activity = first_of(like.activity);
         let population = |name: &str, connections, idle| Population {
-            name: name.to_owned(),
-            target: like.target.clone(),
-            tls: like.tls.clone(),
             streams: like.streams.map(|_| 1),
             grpc: like.grpc.clone(),
             headers: like.headers.clone(),
             load: Load::Rate { connections, rate },
-            calls: None,
-            requests: None,
             timeout: like.timeout,
             reconnect: Reconnect::OnDemand { idle },
-            cookies: false,
-            variables: Vec::new(),
-            activity: activity.clone(),
-            pushes: Pushes::default(),
-            keep_alive: None,
+            ..Population::new(name, like.target.clone(), like.tls.clone(), activity.clone())
         };
         let fresh = population("probe-fresh", most.div_ceil(2), 0);
         Probe { rate, populations: [fresh, population("probe-kept", KEPT + most / 2, KEPT)] }

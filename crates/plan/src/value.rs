@@ -5,9 +5,6 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 use crate::load::DEFAULT_CONNECTIONS;
 use crate::{Hold, Ramp, Reconnect};
 
-/// Default of `--timeout`.
-pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);
-
 /// Default of `--duration` if connections are held.
 pub(crate) const DEFAULT_HOLD: Hold = Hold::For(Nanos::from_secs(10));
 

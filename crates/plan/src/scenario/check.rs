@@ -7,13 +7,12 @@ use super::overrides::overridden;
 use super::{Reader, name, typed};
 use crate::flag::Role;
 use crate::flags::FlagReader;
+use crate::population::DEFAULT_TIMEOUT;
 use crate::threshold::{NEVER_HELD, list_once};
-use crate::value::{
-    DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, MAX_THREADS, max_lag, rate_per_s, seed, threads, timeout,
-};
+use crate::value::{DEFAULT_MAX_LAG, MAX_THREADS, max_lag, rate_per_s, seed, threads, timeout};
 use crate::{
-    Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Pushes,
-    Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls, flag,
+    Activity, Csv, Environment, Expectation, Flags, IoChoice, Mistake, Plan, Population, Probe, Request,
+    Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls, flag,
 };
 use std::collections::HashSet;
 use units::{Nanos, Rate};
@@ -321,24 +320,7 @@ fn calling(mut like: Population) -> Population {
 /// A population for the probe that requests the path of its target.
 fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> Population {
     let request = Request { headers, ..Request::get(target.path.clone(), Expectation::default()) };
-    Population {
-        name: "probe".to_owned(),
-        target,
-        tls,
-        streams: None,
-        grpc: None,
-        headers: Vec::new(),
-        load: Load::Held { connections: 1 },
-        calls: None,
-        requests: None,
-        timeout: DEFAULT_TIMEOUT,
-        reconnect: Reconnect::Planned,
-        cookies: false,
-        variables: Vec::new(),
-        activity: Activity::again(request, Think::default()),
-        pushes: Pushes::default(),
-        keep_alive: None,
-    }
+    Population::new("probe", target, tls, Activity::again(request, Think::default()))
 }
 
 /// Reports populations that no stage starts: they would do nothing.

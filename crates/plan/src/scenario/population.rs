@@ -6,9 +6,10 @@ use super::load;
 use super::step::message;
 use super::{Reader, StepContext, name};
 use crate::phases::wrong_order;
+use crate::population::DEFAULT_TIMEOUT;
 use crate::scheme::Http2;
 use crate::text::Place;
-use crate::value::{DEFAULT_PING, DEFAULT_TIMEOUT, between_pings, reconnect, streams, timeout};
+use crate::value::{DEFAULT_PING, between_pings, reconnect, streams, timeout};
 use crate::{
     Act, Activity, Body, Expectation, Load, Pem, Population, Reconnect, Scheme, Step, Target, Text, Then,
     Think, Tls, TlsVersions, flag, tls,
