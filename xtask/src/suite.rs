@@ -18,7 +18,7 @@ use network::Network;
 /// Jobs of a lane, and how many of them run at once at most, on two processors. Lanes run side by side: what mostly waits for sockets, timers
 /// and other processes. Of all lanes a job starts only where there is [`room::Room`] for it, so that targets get their processor time.
 const LANES: &[(&[&str], usize)] = &[
-    (&["labs", "web", "exporters"], 1),
+    (&["labs", "web", "exporters", "fleet/machines"], 1),
     (&["cli/audit", "net/peers", "net/relay", "cli/fleet"], 3),
     (&["cli/interop"], 3),
     (&["cli/black_box"], 3),

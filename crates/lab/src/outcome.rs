@@ -135,8 +135,9 @@ impl Outcome {
         if let Some(found) = self.summary.get(path).filter(|found| found.is_number()) {
             return found.as_f64();
         }
-        let summary = Summary::from_json(&self.summary).ok()?;
-        let value = Figure::of_run(path)?.value(&summary);
+        // What an earlier version did not store is unknown, not zero.
+        let summary = at(&self.summary, path).and_then(|_| Summary::from_json(&self.summary).ok())?;
+        let value = Figure::of_run(path)?.stored(&summary);
         let is_slope = path == "target_cost.user_bytes_per_connection";
         // Whether the slope of memory is reliable enough to be shown: older versions stored any slope.
         let is_carried = || summary.cost.target_bytes.is_none_or(|fit| fit.is_carried());

@@ -205,7 +205,7 @@ impl Figure {
 
     /// Its value as measured; `None` if nothing was measured.
     pub fn value(&self, s: &Summary) -> Option<f64> {
-        self.is_measured(s).then(|| self.raw(s))?
+        self.is_measured(s).then(|| self.stored(s))?
     }
 
     /// Its value as it is judged: requests without a response (or dials without a connection) are longer than every measured time. `None`
@@ -261,7 +261,9 @@ impl Figure {
         self.own_population(s)?.steps.get(self.step()?)
     }
 
-    fn raw(&self, s: &Summary) -> Option<f64> {
+    /// The number that the summary has, whatever the count that it depends on: for summaries that have only some of their counts, as of several
+    /// clients together.
+    pub fn stored(&self, s: &Summary) -> Option<f64> {
         match self.row {
             Row::Number(number) => match (&number.get, &self.place) {
                 (Get::Run(get), _) => get(s),
