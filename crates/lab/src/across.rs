@@ -55,7 +55,7 @@ mod tests {
         let summary = json!({
             "connections": {"held": held, "opened": held, "open_per_s": opened},
             "requests": {"per_s": per_s},
-            "latency_us": {"count": 9, "p99": p99},
+            "latency_us": {"p99": p99},
             "target_cost": {"rss_bytes": rss},
         });
         let subject = Subject { lab: "l".to_owned(), server: server.to_owned(), ..Subject::default() };

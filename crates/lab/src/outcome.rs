@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use samples::{Figure, HostFacts, Summary, at};
+use samples::{Fit, HostFacts, at};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Count, Nanos};
@@ -131,17 +131,15 @@ impl Outcome {
         if path == "pauses.longest_ms" {
             return self.pauses.iter().map(|pause| pause.ms).reduce(f64::max);
         }
-        // A search has its own figures, at the top of its summary.
-        if let Some(found) = self.summary.get(path).filter(|found| found.is_number()) {
-            return found.as_f64();
-        }
-        // What an earlier version did not store is unknown, not zero.
-        let summary = at(&self.summary, path).and_then(|_| Summary::from_json(&self.summary).ok())?;
-        let value = Figure::of_run(path)?.stored(&summary);
+        let figure = at(&self.summary, path)?.as_f64();
         let is_slope = path == "target_cost.user_bytes_per_connection";
-        // Whether the slope of memory is reliable enough to be shown: older versions stored any slope.
-        let is_carried = || summary.cost.target_bytes.is_none_or(|fit| fit.is_carried());
-        value.filter(|n| !is_slope || *n > 0.0 && is_carried())
+        figure.filter(|n| !is_slope || *n > 0.0 && self.carries_memory())
+    }
+
+    /// Whether the slope of the target's memory is reliable enough to be shown: older versions stored any slope.
+    fn carries_memory(&self) -> bool {
+        let fit = at(&self.summary, "cost.target_bytes").and_then(|fit| Fit::deserialize(fit).ok());
+        fit.is_none_or(|fit| fit.is_carried())
     }
 
     /// Whether the figures describe the server, that is unless throng was the limit or was interrupted.

@@ -1,5 +1,5 @@
 //! Figures: the numbers of a summary by name. A figure is a row of the [table](NUMBERS) for a [`Place`]: the whole run, a population, or a
-//! step. Thresholds, comparisons, searches and labs read numbers only through it, so a name means the same number everywhere.
+//! step. Thresholds, comparisons, trends and searches read numbers only through it, so a name means the same number everywhere.
 //!
 //! A figure has two values: as [measured](Figure::value), and as it is [judged](Figure::judged), where requests without a response are
 //! longer than all others.
@@ -261,9 +261,7 @@ impl Figure {
         self.own_population(s)?.steps.get(self.step()?)
     }
 
-    /// The number that the summary has, whatever the count that it depends on: for summaries that have only some of their counts, as of several
-    /// clients together.
-    pub fn stored(&self, s: &Summary) -> Option<f64> {
+    fn stored(&self, s: &Summary) -> Option<f64> {
         match self.row {
             Row::Number(number) => match (&number.get, &self.place) {
                 (Get::Run(get), _) => get(s),
