@@ -185,17 +185,14 @@ impl Figure {
         self.key == FAULTS
     }
 
-    /// Whether it is a slope of a regression, which is zero if it is unknown.
-    pub fn is_slope(&self) -> bool {
-        matches!(self.row, Row::Fit(..)) || self.key.ends_with("user_bytes_per_connection")
-    }
-
-    /// The standard error of a slope; otherwise 0.
-    pub fn error(&self, s: &Summary) -> f64 {
-        match self.row {
+    /// The standard error of a slope, which is unknown if it is not more than twice that; `None` for all other figures, among them a
+    /// slope's own error.
+    pub fn error_of_slope(&self, s: &Summary) -> Option<f64> {
+        let is_slope = self.key.ends_with(".value") || self.key.ends_with("user_bytes_per_connection");
+        is_slope.then(|| match self.row {
             Row::Fit(slope, _) => (slope.get)(&s.cost).map_or(0.0, |fit| fit.error),
             _ => 0.0,
-        }
+        })
     }
 
     /// Whether it never exceeds its whole.

@@ -45,7 +45,8 @@ impl Named {
 
     /// The figure of a run; `None` if it was not measured, or is within its noise.
     pub fn of(&self, s: &Summary) -> Option<f64> {
-        self.figure.value(s).filter(|value| !self.figure.is_slope() || *value > 2.0 * self.figure.error(s))
+        let error = self.figure.error_of_slope(s);
+        self.figure.value(s).filter(|value| error.is_none_or(|error| *value > 2.0 * error))
     }
 
     /// The figure as thresholds judge it: requests without a response count as slower than all others. `None` if that places the
@@ -104,6 +105,15 @@ mod tests {
         check("cost.target_cpu_us_per_request.value", None);
         check("cost.generator_cpu_us_per_request.value", Some(10.0));
         check("faults", Some(0.0));
+        let of = |path: &str, s: &Summary| {
+            let figure = Figure::of_comparison(path).unwrap();
+            Named { name: path.to_owned(), figure }.of(s)
+        };
+        // The error and the fit of a slope are not slopes.
+        assert_eq!(of("cost.target_cpu_us_per_request.error", &s), Some(6.0));
+        assert_eq!(of("cost.generator_cpu_us_per_request.r2", &s), Some(0.9));
+        s.kernel_bytes_per_connection = Some(KernelCost { value: 0.0, both_ends: true });
+        assert_eq!(of("kernel_bytes_per_connection.value", &s), None);
     }
 
     #[test]
