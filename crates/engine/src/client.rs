@@ -13,7 +13,7 @@
 
 use net::{Cx, Gone, Inner, Io, Key, Layered, Program};
 use plan::{Dials, Part};
-use samples::{Counts, Destination, Faults, Latency, Tick, books::End};
+use samples::{Tick, books::End};
 use units::Nanos;
 
 pub use self::ends::fault_of;
@@ -23,23 +23,26 @@ use crate::{
     full_load::FullLoad,
     job::Job,
     lateness::Lateness,
-    link::{Link, SPARE},
+    link::Link,
     pacer::Pacer,
     pushes::Pushed,
     request::ValueSource,
 };
 
 use self::{
-    breakdown::Sampled, errors::ErrorSampler, keep_alive::Alive, lives::Lives, quota::Quota,
-    release::Release, withdrawn::Withdrawn,
+    breakdown::Sampled, columns::Columns, course::Course, errors::ErrorSampler, figures::Extremes,
+    handover::Handover, lives::Lives, quota::Quota, release::Closing, withdrawn::Withdrawn,
 };
 
 mod books;
 mod breakdown;
+mod columns;
+mod course;
 mod dial;
 mod ends;
 mod errors;
 mod figures;
+mod handover;
 mod input;
 mod keep_alive;
 mod layered;
@@ -72,131 +75,69 @@ pub struct Client {
     job: Job,
     tuples: Dials,
     source: ValueSource,
-    link: Link,
     conns: Connections,
     /// The layer between sockets and the protocol, if any.
     layer: Option<Box<Layered<tls::Error>>>,
     pacer: Pacer,
-    /// With a fixed number of calls per connection: how many each connection still has to send, by index.
-    calls_left: Vec<u32>,
     /// The remaining number of requests, if the load has one.
     quota: Quota,
     withdrawn: Withdrawn,
-    /// With a back-off: consecutive failures of each connection, by index.
-    failures: Vec<u8>,
-    /// If connections have more than one timer (a protocol timeout, heartbeats or keep-alive PINGs): when the client itself is
-    /// due on each, by index.
-    timers: Vec<Nanos>,
-    /// If messages overlap (sent at intervals without awaiting earlier replies): when each connection's next message is due, by
-    /// index.
-    pings: Vec<Nanos>,
+    /// What only some loads keep for each connection.
+    columns: Columns,
     /// Messages that servers send unsolicited.
     pushed: Pushed,
-    /// With a heartbeat: when each connection's next one is due, by index.
-    beats: Vec<Nanos>,
-    /// With keep-alive PINGs: their state for each connection, by index.
-    alive: Vec<Alive>,
     lives: Lives,
     sampled: Sampled,
     errors: ErrorSampler,
-    release: Release,
-    /// The search for idle connections to close (surplus or released) has still to examine the indices below this one.
-    surplus_below: u32,
+    course: Course,
+    closing: Closing,
     full_load: FullLoad,
-    /// Outstanding requests that were due in a past interval of full load.
-    owed: u64,
     /// Requests that are due and wait for a connection being dialled for them.
     due_dials: u64,
-    /// Everything counted so far, in ticks that were handed over.
-    books: Counts,
     lateness: Lateness,
-    /// The shortest dial so far: about one round trip.
-    shortest_dial: Nanos,
-    /// The slowest response so far: about how long a busy server may take to read a request.
-    slowest_response: Nanos,
-    hold_until: Nanos,
-    ramped_at: Nanos,
-    draining: bool,
-    reported_drained: bool,
-    finished: bool,
+    extremes: Extremes,
     tick: Box<Tick>,
-    /// The longest gap between two messages of a server so far.
-    longest_gap: Nanos,
-    /// Whether connections ended unplanned in the previous tick.
-    is_losing: bool,
-    /// Ticks that were never filled.
-    spare: [Option<Box<Tick>>; SPARE],
-    tick_ends: Nanos,
-    unconfigured: bool,
-    /// The latest time at which the next turn was to begin.
-    wanted_by: Nanos,
+    handover: Handover,
 }
 
 impl Client {
     /// The shard that runs `part` of a plan, for a population or the probe, dialling from `tuples`. It does nothing until it gets
     /// an order; its first tick begins at `start`.
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
-        let period = job.period;
-        let empty = || {
-            let steps = vec![Latency::default(); job.steps];
-            let (ramp_steps, step_faults) = (steps.clone(), vec![Faults::default(); job.steps]);
-            let tick = Tick { from: start, steps, ramp_steps, step_faults, ..Tick::default() };
-            let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
-            tick.reserve();
-            Box::new(tick)
-        };
         let layer = job.tls.as_ref().map(|tls| {
             let layer = tls.layer().expect("it was checked before the run");
             Box::new(Layered::new(Box::new(layer.with_capacity(part.places))))
         });
         let captures = job.captures(part.places);
+        let (handover, tick) = Handover::new(&job, link, start);
         Client {
             tuples: tuples.into(),
             source: ValueSource::new(part, captures),
-            link,
             conns: Connections::new(part.places),
             layer,
             pacer: Pacer::new(job.load, job.waits, part),
-            calls_left: Vec::new(),
             quota: Quota::new(part.requests, &job),
             withdrawn: Withdrawn::default(),
-            failures: Vec::new(),
-            timers: Vec::new(),
-            pings: Vec::new(),
+            columns: Columns::new(&job),
             pushed: Pushed::new(job.watch.clone(), job.tunnels),
-            beats: Vec::new(),
-            alive: Vec::new(),
             lives: Lives::new(part.places),
             sampled: Sampled::new(part, !job.only_right),
             errors: ErrorSampler::new(),
-            release: Release::Not,
-            surplus_below: 0,
+            course: Course::new(),
+            closing: Closing::none(),
             full_load: FullLoad::NEVER,
-            owed: 0,
             due_dials: 0,
-            books: Counts::default(),
             lateness: Lateness::none(),
-            shortest_dial: Nanos::from_secs(1),
-            slowest_response: Nanos::ZERO,
-            hold_until: Nanos::NEVER,
-            ramped_at: Nanos::NEVER,
-            draining: false,
-            reported_drained: false,
-            longest_gap: Nanos::ZERO,
-            is_losing: false,
-            finished: false,
-            tick: empty(),
-            spare: std::array::from_fn(|_| Some(empty())),
-            tick_ends: Nanos((start.0 / period.0 + 1) * period.0),
-            unconfigured: true,
-            wanted_by: Nanos::NEVER,
+            extremes: Extremes::new(),
+            tick,
+            handover,
             job,
         }
     }
 
     /// Whether the shard has been stopped and has handed over its last tick.
     pub fn is_finished(&self) -> bool {
-        self.finished
+        self.handover.is_finished()
     }
 
     fn conn(&mut self, k: Key) -> &mut Conn {
@@ -216,9 +157,9 @@ impl Client {
 
 impl Program for Client {
     fn woke(&mut self, now: Nanos, left: Nanos) {
-        self.tick.stalled = self.tick.stalled.max(now.since(self.wanted_by));
         self.lateness.left(left, &mut self.tick.lag);
-        self.lateness.begin_turn(self.wanted_by, now);
+        let late = self.lateness.begin_turn(now);
+        self.tick.stalled = self.tick.stalled.max(late);
     }
 
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -282,7 +223,7 @@ impl Program for Client {
                 self.closed_as_announced(cx, k, due);
             }
             // The connection reached its planned end.
-            State::Idle if self.draining => self.end(cx, k, End::EndedAfter),
+            State::Idle if self.course.is_draining() => self.end(cx, k, End::EndedAfter),
             state @ (State::Securing | State::Upgrading | State::Idle) => {
                 self.fail(cx, k, ends::fault_of(state.stage(), why));
             }
@@ -291,25 +232,26 @@ impl Program for Client {
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        if std::mem::take(&mut self.unconfigured) && self.pacer.may_coalesce() {
+        if self.pacer.may_coalesce() {
             cx.coalesce(COALESCE);
         }
         // Requests due by now belong to the load, so they come before an order to end it.
-        if !self.draining {
+        if !self.course.is_draining() {
             self.serve_slots(cx);
         }
         self.apply_commands(cx);
         let mut next = Nanos::NEVER;
-        if !self.draining {
+        if !self.course.is_draining() {
             next = next.min(self.pacer.next_slot()).min(self.dial_due(cx));
-            next = next.min(self.hold_until).min(self.full_load.until());
+            next = next.min(self.course.ends).min(self.full_load.until());
         }
         next = next.min(self.release_due(cx.now()));
         // Also after the end of the load: a shard without a conductor closes its connections gradually.
         next = next.min(self.close_surplus(cx));
         let interval = if self.waiting() > 0 { WAITING_INTERVAL } else { ORDERS_INTERVAL };
-        self.wanted_by = next.min(self.tick_ends).min(cx.now() + interval);
-        self.wanted_by
+        let until = next.min(self.handover.ends()).min(cx.now() + interval);
+        self.lateness.next_turn(until);
+        until
     }
 }
 

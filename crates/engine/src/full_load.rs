@@ -9,12 +9,14 @@ pub(crate) struct FullLoad {
     from: Nanos,
     until: Nanos,
     before: (Nanos, Nanos),
+    /// Outstanding requests that were due in the previous one.
+    owed: u64,
 }
 
 impl FullLoad {
     /// No full load yet.
     pub(crate) const NEVER: FullLoad =
-        FullLoad { from: Nanos::NEVER, until: Nanos::NEVER, before: (Nanos::NEVER, Nanos::NEVER) };
+        FullLoad { from: Nanos::NEVER, until: Nanos::NEVER, before: (Nanos::NEVER, Nanos::NEVER), owed: 0 };
 
     /// Full load begins at `from`; never: the current one ends now.
     pub(crate) fn begin(&mut self, from: Nanos, now: Nanos) {
@@ -22,6 +24,23 @@ impl FullLoad {
             self.before = (self.from, now.min(self.until));
         }
         (self.from, self.until) = (from, Nanos::NEVER);
+    }
+
+    /// `owed` requests are outstanding that were due in the previous interval.
+    pub(crate) fn owe(&mut self, owed: u64) {
+        self.owed = owed;
+    }
+
+    /// A request that was due at `due` is no longer outstanding.
+    pub(crate) fn settle(&mut self, due: Nanos) {
+        if self.owed > 0 && self.was(due) {
+            self.owed -= 1;
+        }
+    }
+
+    /// Number of outstanding requests that were due in the previous interval.
+    pub(crate) fn owed(&self) -> u64 {
+        self.owed
     }
 
     /// The current full load ends at `until`.
@@ -76,6 +95,9 @@ mod tests {
         load.begin(Nanos::NEVER, s(21));
         assert_eq!([9, 10, 19, 20].map(|at| load.was(s(at))), [false, true, true, false]);
         assert!(load.has(s(19)) && !load.is(s(19)) && load.has_past());
+        load.owe(2);
+        [s(15), s(25), s(5), s(19), s(12)].into_iter().for_each(|due| load.settle(due));
+        assert_eq!(load.owed(), 0, "three were outstanding, and two of them known");
         load.begin(s(30), s(25));
         assert!(load.is(s(1_000)), "the next one has no end yet");
     }

@@ -17,6 +17,8 @@ pub(crate) struct Lateness {
     stalls: [(Nanos, Nanos); REMEMBERED],
     /// Input read after this time was not delayed by any stall: the usual case.
     backlog_until: Nanos,
+    /// When the next turn is to begin at the latest.
+    due: Nanos,
 }
 
 impl Lateness {
@@ -25,6 +27,7 @@ impl Lateness {
             leaving: Vec::with_capacity(MAX_APART),
             stalls: [(Nanos::ZERO, Nanos::ZERO); REMEMBERED],
             backlog_until: Nanos::ZERO,
+            due: Nanos::NEVER,
         }
     }
 
@@ -42,13 +45,20 @@ impl Lateness {
         self.leaving.drain(..).for_each(|(ready, n)| lag.record_n(at.since(ready), n));
     }
 
-    /// A turn that was due at `due` at the latest begins `now`.
-    pub(crate) fn begin_turn(&mut self, due: Nanos, now: Nanos) {
-        if now.since(due) >= Tick::STALL {
+    /// The next turn is to begin at `due` at the latest.
+    pub(crate) fn next_turn(&mut self, due: Nanos) {
+        self.due = due;
+    }
+
+    /// A turn begins; returns how late. If it is very late, the shard has stalled.
+    pub(crate) fn begin_turn(&mut self, now: Nanos) -> Nanos {
+        let late = now.since(self.due);
+        if late >= Tick::STALL {
             self.stalls.rotate_right(1);
-            self.stalls[0] = (due, now);
-            self.backlog_until = self.backlog_until.max(now + now.since(due));
+            self.stalls[0] = (self.due, now);
+            self.backlog_until = self.backlog_until.max(now + late);
         }
+        late
     }
 
     /// How much of the time from `started` until input is read `now` the shard stalled. Input delayed by a stall waited at most
@@ -83,6 +93,12 @@ mod tests {
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
+    /// A turn due at `due` begins `now`.
+    fn turn(lateness: &mut Lateness, due: u64, now: u64) {
+        lateness.next_turn(MS(due));
+        assert_eq!(lateness.begin_turn(MS(now)), MS(now - due));
+    }
+
     #[test]
     fn queued_messages_lag_until_they_are_sent() {
         let (mut lateness, mut lag) = (Lateness::none(), Latency::default());
@@ -102,9 +118,9 @@ mod tests {
     #[test]
     fn a_stall_is_subtracted_from_outstanding_requests() {
         let mut lateness = Lateness::none();
-        lateness.begin_turn(MS(1_000), MS(1_009));
+        turn(&mut lateness, 1_000, 1_009);
         assert_eq!(lateness.stood_still(MS(900), MS(1_009)), Nanos::ZERO, "a turn somewhat late is no stall");
-        lateness.begin_turn(MS(1_000), MS(1_300));
+        turn(&mut lateness, 1_000, 1_300);
         // (started, read, stalled)
         for (started, read, expected) in [
             (900, 1_300, 300),
@@ -126,8 +142,8 @@ mod tests {
         // With two stalls during a request, neither is charged to the target; a stall that ended before the request does not
         // count.
         let mut twice = Lateness::none();
-        twice.begin_turn(MS(1_000), MS(1_300));
-        twice.begin_turn(MS(1_500), MS(1_700));
+        turn(&mut twice, 1_000, 1_300);
+        turn(&mut twice, 1_500, 1_700);
         assert_eq!(
             [900, 1_400, 1_700].map(|at| twice.stood_still(MS(at), MS(1_710)).millis()),
             [500, 200, 0]

@@ -167,9 +167,7 @@ impl Client {
 
     /// Removes a request from those outstanding of a past full load.
     fn settle(&mut self, exchange: &Exchange) {
-        if self.owed > 0 && self.full_load.was(exchange.due) {
-            self.owed -= 1;
-        }
+        self.full_load.settle(exchange.due);
     }
 
     /// The accounts in which a request is counted: full load or ramp, step, destination, and first-byte time.
@@ -212,7 +210,7 @@ impl Client {
     /// What is under way, waiting, dialling and open now.
     pub(super) fn standing(&self) -> Standing {
         let open = self.conns.open();
-        if self.finished {
+        if self.handover.is_finished() {
             return Standing { open, ..Standing::default() };
         }
         Standing {

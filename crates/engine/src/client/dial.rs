@@ -175,7 +175,7 @@ impl Client {
         let is_surplus = self.is_surplus();
         // Arrivals arrived before the end of the load.
         let is_over = self.begins_nothing() && !self.pacer.comes_and_goes();
-        let puts_off = self.pacer.puts_off() && !self.draining && !is_surplus;
+        let puts_off = self.pacer.puts_off() && !self.course.is_draining() && !is_surplus;
         let waits = first && cx.now() < self.quota.starts() && !is_surplus;
         if !(puts_off || waits || is_over || is_surplus) {
             return false;

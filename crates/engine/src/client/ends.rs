@@ -57,7 +57,7 @@ impl Client {
     /// The same for a connection that ended in the way `why`.
     fn ended_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, why: Gone) {
         let error = self.conns.error(k.index);
-        if self.pacer.comes_and_goes() && !self.draining {
+        if self.pacer.comes_and_goes() && !self.course.is_draining() {
             // An arrival has more calls to make than the server allows on one connection.
             let stage = self.conn(k).state().stage();
             return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error.announced()));
@@ -84,7 +84,7 @@ impl Client {
             self.withdrawn.add(k.index, again);
             self.idle(k);
         }
-        if !error.is_none() && !self.draining {
+        if !error.is_none() && !self.course.is_draining() {
             // Announced with an error, not as planned (RFC 9113 section 6.8): requests that were not acted on get no next
             // connection.
             return self.lost(cx, k, Fault::target(Stage::Hold, Kind::Closed).with(error));
@@ -106,9 +106,10 @@ impl Client {
     /// connection. False if connections are never replaced: then the request was sent, and has failed.
     fn may_have_crossed(&self, exchange: &Exchange, why: Gone, now: Nanos) -> bool {
         let waited = self.took(exchange.started, exchange.started, now).time;
-        let slower = if why == Gone::Reset { self.slowest_response.0.saturating_mul(SLOWER) } else { 0 };
+        let slower =
+            if why == Gone::Reset { self.extremes.slowest_response.0.saturating_mul(SLOWER) } else { 0 };
         let unread = UNREAD.max(Nanos(slower)).min(LONGEST_UNREAD);
-        self.job.reconnect != Reconnect::Never && waited <= unread + Nanos(2 * self.shortest_dial.0)
+        self.job.reconnect != Reconnect::Never && waited <= unread + Nanos(2 * self.extremes.shortest_dial.0)
     }
 
     /// Dials an ended connection again for withdrawn requests: they have been due since before, even if the load has ended in the
@@ -128,10 +129,10 @@ impl Client {
         let (conn, exchange) = (*self.conn(k), *self.exchange(k));
         let again = self.withdraw(&exchange, conn.destination);
         // The redirected call is not complete, so it still counts among the remaining calls.
-        let left = self.calls_left.get(k.index as usize).copied();
+        let left = self.columns.calls_left.get(k.index);
         self.end(cx, k, End::Closed);
         self.redial_for(cx, k.index, &conn, VecDeque::from([again]));
-        self.calls_left.get_mut(k.index as usize).into_iter().zip(left).for_each(|(own, left)| *own = left);
+        self.columns.calls_left.get_mut(k.index).into_iter().zip(left).for_each(|(own, left)| *own = left);
     }
 
     /// Dials a closed connection again for its next request, which is due at `due`.
@@ -168,9 +169,7 @@ impl Client {
         let mut conn = Conn::new(destination, at, State::Disconnected);
         conn.served = true;
         self.conns.insert(index, conn);
-        if let (Some(left), Some(calls)) = (self.calls_left.get_mut(index as usize), self.job.calls) {
-            *left = calls;
-        }
+        self.columns.calls_left.begin(index);
         k
     }
 
@@ -191,7 +190,7 @@ impl Client {
             self.lives.responses(k.index).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
         if conn.state() == State::Busy {
-            if !self.draining {
+            if !self.course.is_draining() {
                 self.miss_backlog(k.index, cx.now());
             }
             self.fail_all(k, fault, cx.now());
@@ -231,7 +230,7 @@ impl Client {
         if !self.is_replaced() {
             return;
         }
-        let failures = &mut self.failures[index as usize];
+        let Some(failures) = self.columns.failures.get_mut(index) else { return };
         let most = span.min.0.saturating_mul(1u64.checked_shl((*failures).into()).unwrap_or(u64::MAX));
         *failures = failures.saturating_add(1);
         let wait = Nanos(self.source.random.between(0, most.min(span.max.0)));
@@ -243,7 +242,7 @@ impl Client {
 
     /// The connection works: resets its number of consecutive failures.
     pub(super) fn succeeded(&mut self, k: Key) {
-        if let Some(failures) = self.failures.get_mut(k.index as usize) {
+        if let Some(failures) = self.columns.failures.get_mut(k.index) {
             *failures = 0;
         }
     }
@@ -288,7 +287,7 @@ impl Client {
 
     /// Closes an idle connection that has completed its calls or is surplus.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.draining {
+        if !self.course.is_draining() {
             self.count_silence_of(k.index, cx.now());
         }
         self.close_idle(cx, k, End::Finished);
@@ -345,7 +344,7 @@ impl Client {
     /// had been idle (RFC 9112, section 9.3.1).
     fn may_send_again(&mut self, k: Key) -> bool {
         let is_by_pool = self.job.dials_on_demand() && self.job.protocol.properties().may_send_again;
-        is_by_pool && !self.draining && !self.exchange(k).has_request()
+        is_by_pool && !self.course.is_draining() && !self.exchange(k).has_request()
     }
 
     /// The fault of a failed dial. EACCES otherwise means that this machine refused; over IPv6 it is the error for an ICMPv6

@@ -1,4 +1,4 @@
-//! Times and sizes that a response adds to the tick besides its latency.
+//! Times and sizes that dials and responses add to the tick besides latency, and their extremes.
 
 use samples::{Timing, Took};
 use units::Nanos;
@@ -8,6 +8,27 @@ use crate::{
     exchange::{Begun, Exchange},
     protocol::Head,
 };
+
+/// The extremes of what the shard has seen of its target so far, by which later times are judged.
+#[derive(Debug)]
+pub(super) struct Extremes {
+    /// The shortest dial: about one round trip.
+    pub(super) shortest_dial: Nanos,
+    /// The slowest response: about how long a busy server may take to read a request.
+    pub(super) slowest_response: Nanos,
+    /// The longest gap between two messages of a server.
+    pub(super) longest_gap: Nanos,
+}
+
+impl Extremes {
+    pub(super) fn new() -> Extremes {
+        Extremes {
+            shortest_dial: Nanos::from_secs(1),
+            slowest_response: Nanos::ZERO,
+            longest_gap: Nanos::ZERO,
+        }
+    }
+}
 
 impl Client {
     /// Time since `due` as seen at `now`, of something begun at `started`, without the time in which this shard stalled.
@@ -20,7 +41,7 @@ impl Client {
     pub(super) fn dial_took(&mut self, due: Nanos, dialled: Nanos, now: Nanos) {
         let (took, delayed) = (self.took(due, dialled, now), self.lateness.delayed(due, dialled));
         self.tick.connect.record_seen(took);
-        self.shortest_dial = self.shortest_dial.min(took.time);
+        self.extremes.shortest_dial = self.extremes.shortest_dial.min(took.time);
         self.tick.late_dials += u64::from(delayed > Nanos::ZERO);
         self.tick.dial_lag = self.tick.dial_lag.max(delayed);
     }

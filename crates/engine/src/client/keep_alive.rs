@@ -25,32 +25,32 @@ impl Alive {
 impl Client {
     /// The session of a connection is open: keep-alive begins.
     pub(super) fn begin_keep_alive(&mut self, k: Key, now: Nanos) {
-        if let Some(alive) = self.alive.get_mut(k.index as usize) {
+        if let Some(alive) = self.columns.alive.get_mut(k.index) {
             *alive = Alive { received: now, ..Alive::CLOSED };
         }
     }
 
     /// The connection has ended: so does its keep-alive.
     pub(super) fn end_keep_alive(&mut self, k: Key) {
-        if let Some(alive) = self.alive.get_mut(k.index as usize) {
+        if let Some(alive) = self.columns.alive.get_mut(k.index) {
             *alive = Alive::CLOSED;
         }
     }
 
     /// Input has arrived on a connection.
     pub(super) fn note_input(&mut self, k: Key, now: Nanos) {
-        if let Some(alive) = self.alive.get_mut(k.index as usize).filter(|it| it.received != Nanos::NEVER) {
+        if let Some(alive) = self.columns.alive.get_mut(k.index).filter(|it| it.received != Nanos::NEVER) {
             alive.received = now;
         }
     }
 
     /// When a connection has to send a PING, or has waited too long for its acknowledgement.
     pub(super) fn keep_alive_due(&self, index: u32) -> Nanos {
-        let (Some(alive), Some(every)) = (self.alive.get(index as usize), self.job.keep_alive) else {
+        let (Some(alive), Some(every)) = (self.columns.alive.get(index), self.job.keep_alive) else {
             return Nanos::NEVER;
         };
-        match *alive {
-            _ if self.draining => Nanos::NEVER,
+        match alive {
+            _ if self.course.is_draining() => Nanos::NEVER,
             Alive { received, sent: Nanos::NEVER } => received + every,
             Alive { sent, .. } => sent + self.job.timeout + self.lateness.since(sent),
         }
@@ -62,8 +62,8 @@ impl Client {
         if self.keep_alive_due(k.index) > now {
             return true;
         }
-        let Client { alive, source, tick, layer, .. } = self;
-        let alive = &mut alive[k.index as usize];
+        let Client { columns, source, tick, layer, .. } = self;
+        let Some(alive) = columns.alive.get_mut(k.index) else { return true };
         if alive.sent != Nanos::NEVER {
             tick.ping_rtt.censor();
             self.misread(cx, k, Kind::Timeout.into());
@@ -78,7 +78,7 @@ impl Client {
     pub(super) fn acknowledged<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u64) {
         let (sent, now) = (Nanos(number), cx.now());
         let is_awaited = |it: &&mut Alive| it.sent == sent && sent != Nanos::NEVER;
-        let Some(alive) = self.alive.get_mut(k.index as usize).filter(is_awaited) else { return };
+        let Some(alive) = self.columns.alive.get_mut(k.index).filter(is_awaited) else { return };
         alive.sent = Nanos::NEVER;
         let took = self.took(sent, sent, now);
         self.tick.ping_rtt.record_seen(took);

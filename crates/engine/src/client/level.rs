@@ -3,7 +3,7 @@
 use net::{Close, Cx, Io, Key};
 use units::Nanos;
 
-use super::{Client, books::slot, keep_alive::Alive};
+use super::{Client, books::slot};
 use crate::{
     connections::{Conn, State},
     pace::RateProfile,
@@ -38,9 +38,9 @@ impl Client {
             self.quota.wait();
         }
         self.pacer.set_load(n, self.there(), profile, from);
-        self.ramped_at = Nanos::NEVER;
+        self.course.ramped_at = Nanos::NEVER;
         if self.is_surplus() {
-            self.surplus_below = self.conns.len();
+            self.closing.unexamined = self.conns.len();
         }
     }
 
@@ -53,7 +53,7 @@ impl Client {
     /// Whether every first dial is decided and no connection is surplus. Always true once the load has ended by itself, as with
     /// the last connection of a number of requests: nothing is dialled any more, whatever a later stage wants.
     pub(super) fn is_ramped(&self) -> bool {
-        self.draining || self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
+        self.course.is_draining() || self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
     }
 
     /// Sets the rate profile of an open loop's requests, or of arrivals, from `from` on.
@@ -67,13 +67,13 @@ impl Client {
     /// to continue.
     pub(super) fn close_surplus<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let (mut closes, mut checks) = (CLOSES_A_TURN, CHECKS_A_TURN);
-        while self.surplus_below > 0 && (self.is_surplus() || self.is_released()) {
+        while self.closing.unexamined > 0 && (self.is_surplus() || self.is_released()) {
             if closes == 0 || checks == 0 {
                 return cx.now();
             }
             checks -= 1;
-            self.surplus_below -= 1;
-            let Some(k) = cx.at(self.surplus_below) else { continue };
+            self.closing.unexamined -= 1;
+            let Some(k) = cx.at(self.closing.unexamined) else { continue };
             match self.conn(k).state() {
                 State::Idle if self.is_released() => self.release(cx, k),
                 State::Idle => self.finish(cx, k),
@@ -87,48 +87,24 @@ impl Client {
             }
             closes -= 1;
         }
-        self.surplus_below = 0;
+        self.closing.unexamined = 0;
         Nanos::NEVER
     }
 
     /// One more call of a connection with a limited number has completed; returns whether it was the last.
     pub(super) fn is_last_call(&mut self, k: Key) -> bool {
-        let Some(left) = self.calls_left.get_mut(k.index as usize) else { return false };
+        let Some(left) = self.columns.calls_left.get_mut(k.index) else { return false };
         *left -= 1;
         *left == 0
     }
 
     /// A new connection begins at this place: initialises its records.
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
-        let at = k.index as usize;
         if self.pacer.comes_and_goes() {
             self.source.comes(k.index);
         }
         self.source.captures.iter_mut().for_each(|captures| captures.comes(k.index));
-        if let Some(calls) = self.job.calls {
-            self.calls_left.resize(self.calls_left.len().max(at + 1), 0);
-            self.calls_left[at] = calls;
-        }
-        if matches!(self.job.reconnect, plan::Reconnect::Backoff(_)) {
-            self.failures.resize(self.failures.len().max(at + 1), 0);
-            self.failures[at] = 0;
-        }
-        let has_more_timers = self.job.heartbeat.is_some() || self.job.keep_alive.is_some();
-        if self.job.protocol.properties().has_timeouts || has_more_timers {
-            self.timers.resize(self.timers.len().max(at + 1), Nanos::NEVER);
-        }
-        if self.job.heartbeat.is_some() {
-            self.beats.resize(self.beats.len().max(at + 1), Nanos::NEVER);
-            self.beats[at] = Nanos::NEVER;
-        }
-        if self.job.keep_alive.is_some() {
-            self.alive.resize(self.alive.len().max(at + 1), Alive::CLOSED);
-            self.alive[at] = Alive::CLOSED;
-        }
-        if self.job.overlapping().is_some() {
-            self.pings.resize(self.pings.len().max(at + 1), Nanos::NEVER);
-            self.pings[at] = Nanos::NEVER;
-        }
+        self.columns.begin(k.index);
         self.conns.insert(k.index, conn);
     }
 }

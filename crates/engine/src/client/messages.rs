@@ -28,7 +28,7 @@ impl Client {
         // The next gap begins, and the timeout for the next message.
         self.conns.at_mut(stream).started = now;
         self.conn(k).received(now, None);
-        if self.draining {
+        if self.course.is_draining() {
             self.withdraw_streams(cx, k);
         } else if self.is_surplus() {
             self.leave_streams(cx, k);

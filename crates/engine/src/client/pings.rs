@@ -10,7 +10,12 @@ use crate::{connections::State, op::Op};
 impl Client {
     /// Whether messages overlap.
     pub(super) fn has_pings(&self) -> bool {
-        !self.pings.is_empty()
+        self.columns.pings.is_kept()
+    }
+
+    /// When the next of the overlapping messages is due; never, if they do not overlap.
+    pub(super) fn next_message(&self, k: Key) -> Nanos {
+        self.columns.pings.get(k.index).unwrap_or(Nanos::NEVER)
     }
 
     /// When the next message is due after the one whose reply the connection awaits, and the interval; `None` if no message
@@ -21,13 +26,13 @@ impl Client {
         }
         let exchange = self.conns.exchange(index);
         let Op::Ping(_, every) = self.job.op(exchange.at) else { return None };
-        let next = self.pings.get(index as usize).copied().unwrap_or(exchange.due + *every);
+        let next = self.columns.pings.get(index).unwrap_or(exchange.due + *every);
         (*every > Nanos::ZERO && next != Nanos::NEVER).then_some((next, *every))
     }
 
     /// A message that was due at `due` is sent: returns when the next one is due; never, without overlapping messages.
     pub(super) fn next_ping(&mut self, k: Key, due: Nanos) -> Nanos {
-        let (Some(next), Some(every)) = (self.pings.get_mut(k.index as usize), self.job.overlapping()) else {
+        let (Some(next), Some(every)) = (self.columns.pings.get_mut(k.index), self.job.overlapping()) else {
             return Nanos::NEVER;
         };
         *next = due + every;
@@ -38,7 +43,7 @@ impl Client {
     pub(super) fn ping_or_time_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.timed_out(cx, k);
         if cx.is_open(k) && self.conn(k).state() == State::Busy {
-            let due = self.pings[k.index as usize];
+            let due = self.next_message(k);
             self.ping(cx, k, due);
         }
     }
@@ -46,19 +51,20 @@ impl Client {
     /// Sends what is due on a connection with messages under way, and could be sent from `ready` on, while a WebSocket is free;
     /// sets the timer for what comes next.
     pub(super) fn ping<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ready: Nanos) {
-        let (at, now) = (k.index as usize, cx.now());
-        if self.pacer.is_paused() && self.pings[at] <= now {
+        let now = cx.now();
+        if self.pacer.is_paused() && self.next_message(k) <= now {
             self.next_ping(k, now);
         }
         // After a stall several messages are due, one of which may be the last of a quota. While there are surplus connections,
         // none begins anything: the first one with nothing under way is closed.
         let begins_none = |client: &Client| client.begins_nothing() || client.is_surplus();
-        while !begins_none(self) && self.pings[at] <= now && self.conns.has_place(k.index) {
-            let due = self.pings[at];
+        while !begins_none(self) && self.next_message(k) <= now && self.conns.has_place(k.index) {
+            let due = self.next_message(k);
             self.request_due(cx, k, due, ready.max(due));
         }
         // Without a free WebSocket, the message is sent with the next reply.
-        let next = if self.pings[at] > now && !begins_none(self) { self.pings[at] } else { Nanos::NEVER };
+        let due = self.next_message(k);
+        let next = if due > now && !begins_none(self) { due } else { Nanos::NEVER };
         let (timeout, lateness) = (self.job.timeout, &self.lateness);
         let deadline = |started| started + timeout + lateness.since(started);
         let first = self.conns.exchanges(k.index).map(|(_, exchange)| deadline(exchange.started)).min();

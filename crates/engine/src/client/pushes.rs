@@ -12,7 +12,7 @@ impl Client {
     pub(super) fn begin_pushes(&mut self, k: Key, now: Nanos) {
         self.pushed.begin(k.index);
         let is_websocket = !self.job.is_before_upgrade(self.conns[k.index].at);
-        if let (Some((_, every)), Some(next)) = (&self.job.heartbeat, self.beats.get_mut(k.index as usize)) {
+        if let (Some((_, every)), Some(next)) = (&self.job.heartbeat, self.columns.beats.get_mut(k.index)) {
             *next = if is_websocket { now + *every } else { Nanos::NEVER };
         }
     }
@@ -51,7 +51,7 @@ impl Client {
     /// Records the gap since the previous message.
     pub(super) fn count_gap(&mut self, before: Nanos, now: Nanos) {
         let gap = self.took(before, before, now);
-        self.longest_gap = self.longest_gap.max(gap.time);
+        self.extremes.longest_gap = self.extremes.longest_gap.max(gap.time);
         self.tick.gap.record_seen(gap);
     }
 
@@ -78,7 +78,7 @@ impl Client {
     /// Nothing came from `last` until the load ended: if that is longer than any gap before, the server may have stopped, and the
     /// silence is recorded as a gap of at least this length.
     pub(super) fn count_silence(&mut self, last: Nanos, now: Nanos) {
-        if now.since(last) > self.longest_gap {
+        if now.since(last) > self.extremes.longest_gap {
             let gap = self.took(last, last, now);
             self.tick.gap.record_seen(gap);
         }
@@ -125,8 +125,8 @@ impl Client {
     /// Sends a connection's heartbeat, if due.
     pub(super) fn beat<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (now, state) = (cx.now(), self.conn(k).state());
-        let Some(next) = self.beats.get_mut(k.index as usize).filter(|next| **next <= now) else { return };
-        let is_on = state.is_open() && !self.draining;
+        let Some(next) = self.columns.beats.get_mut(k.index).filter(|next| **next <= now) else { return };
+        let is_on = state.is_open() && !self.course.is_draining();
         let Client { job, conns, source, tick, layer, .. } = self;
         let Some((message, every)) = job.heartbeat.as_ref().filter(|_| is_on) else {
             *next = Nanos::NEVER;

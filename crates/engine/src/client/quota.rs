@@ -62,7 +62,7 @@ impl Quota {
 impl Client {
     /// Whether nothing more begins.
     pub(super) fn begins_nothing(&self) -> bool {
-        self.draining || self.quota.is_spent()
+        self.course.is_draining() || self.quota.is_spent()
     }
 
     /// Whether the load has ended by itself: all arrivals have gone, all requests have their response, or no connection is left
@@ -85,7 +85,7 @@ impl Client {
     /// Whether the number of requests is fixed, and they may begin by now.
     fn sends_a_number(&self, now: Nanos) -> bool {
         let Quota { left, starts, .. } = self.quota;
-        left.is_some() && now >= starts && self.ramped_at != Nanos::NEVER
+        left.is_some() && now >= starts && self.course.has_ramped()
     }
 
     /// Full load begins at `from`: starts the requests that wait for it, the first time.

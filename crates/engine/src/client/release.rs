@@ -12,40 +12,56 @@ const RELEASED_AFTER: Nanos = Nanos::from_millis(500);
 
 /// Whether connections are closed as soon as nothing is under way on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Release {
+enum Release {
     Not,
     /// From this time on.
     At(Nanos),
     Now,
 }
 
+/// Which idle connections are being closed: surplus or released ones.
+#[derive(Debug)]
+pub(super) struct Closing {
+    release: Release,
+    /// The search for them has still to examine the indices below this one.
+    pub(super) unexamined: u32,
+}
+
+impl Closing {
+    pub(super) fn none() -> Closing {
+        Closing { release: Release::Not, unexamined: 0 }
+    }
+}
+
 impl Client {
     /// Whether connections without anything under way are closed.
     pub(super) fn is_released(&self) -> bool {
-        self.release == Release::Now
+        self.closing.release == Release::Now
     }
 
     /// Releases all connections by order, after the load has ended.
     pub(super) fn release_all(&mut self) {
-        if self.draining {
-            self.release = Release::Now;
-            self.surplus_below = self.conns.len();
+        if self.course.is_draining() {
+            self.closing.release = Release::Now;
+            self.closing.unexamined = self.conns.len();
         }
     }
 
     /// Releases all connections some time after the last of a fixed number of requests; returns when.
     pub(super) fn release_due(&mut self, now: Nanos) -> Nanos {
-        match self.release {
+        match self.closing.release {
             // A withdrawn request begins again.
-            _ if !self.draining && !self.has_sent_all(now) => self.release = Release::Not,
-            Release::Not if self.has_sent_all(now) => self.release = Release::At(now + RELEASED_AFTER),
+            _ if !self.course.is_draining() && !self.has_sent_all(now) => self.closing.release = Release::Not,
+            Release::Not if self.has_sent_all(now) => {
+                self.closing.release = Release::At(now + RELEASED_AFTER)
+            }
             Release::At(at) if now >= at => {
-                self.release = Release::Now;
-                self.surplus_below = self.conns.len();
+                self.closing.release = Release::Now;
+                self.closing.unexamined = self.conns.len();
             }
             _ => {}
         }
-        if let Release::At(at) = self.release { at } else { Nanos::NEVER }
+        if let Release::At(at) = self.closing.release { at } else { Nanos::NEVER }
     }
 
     /// Closes an idle connection that has nothing more to send.

@@ -66,7 +66,7 @@ impl Client {
         if !cx.is_open(k) || self.conn(k).state() != State::Idle {
             return;
         }
-        if self.is_surplus() && !self.draining && !self.withdrawn.has(k.index) {
+        if self.is_surplus() && !self.course.is_draining() && !self.withdrawn.has(k.index) {
             self.finish(cx, k);
         } else if !self.conns.has_place(k.index) {
             let due = self.next_due(k, cx.now());

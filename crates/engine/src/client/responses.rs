@@ -44,7 +44,7 @@ impl Client {
         }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
-        self.slowest_response = self.slowest_response.max(now.since(exchange.started));
+        self.extremes.slowest_response = self.extremes.slowest_response.max(now.since(exchange.started));
         let useless = self.measure(&exchange, head, k.index, now);
         if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.properties().has_messages {
             self.message_came(now);
@@ -55,7 +55,7 @@ impl Client {
         conn.received(now, keep_alive_s);
         let is_first = !std::mem::replace(&mut conn.served, true);
         // Only during the load: afterwards, connections make room for others.
-        self.tick.served += u64::from(is_first && !self.draining && !self.is_released());
+        self.tick.served += u64::from(is_first && !self.course.is_draining() && !self.is_released());
         self.weigh(&exchange, head, keeps_alive);
         if let Some(fault) = useless {
             // The following steps would only send wrong requests; `reconnect` determines whether the connection starts over.
@@ -100,7 +100,7 @@ impl Client {
             self.close_used_up(cx, k, due);
         } else if self.is_released() {
             self.release(cx, k);
-        } else if self.draining {
+        } else if self.course.is_draining() {
             self.wake_at(cx, k, Nanos::NEVER);
         } else if due > now && !self.pacer.is_open_loop() {
             self.wake_at(cx, k, due);
@@ -113,7 +113,7 @@ impl Client {
     /// When a connection continues after a response.
     fn due_after(&self, k: Key, exchange: &Exchange, now: Nanos) -> Nanos {
         match self.job.op(exchange.at) {
-            Op::Ping(..) if self.has_pings() => self.pings[k.index as usize],
+            Op::Ping(..) if self.has_pings() => self.next_message(k),
             // In closed loop the next message is due with this one's echo.
             Op::Ping(_, every) if *every > Nanos::ZERO => exchange.due + *every,
             _ => now,
@@ -165,7 +165,7 @@ impl Client {
         }
         self.answered(exchange, index, head, (took, wrong, useless));
         let tick = &mut self.tick;
-        if self.full_load.is(now) && !self.draining {
+        if self.full_load.is(now) && !self.course.is_draining() {
             tick.counts.answered_at_load += 1;
         }
         head.into_iter().for_each(|head| tick.count_status(head.status));

@@ -1,10 +1,7 @@
 //! Orders to the shard, and the ticks that it hands over.
 
 use net::{Cx, Io};
-use samples::{
-    Counts, Phase, Tick,
-    books::{Entry, Standing},
-};
+use samples::{Phase, books::Entry};
 use units::Nanos;
 
 use super::Client;
@@ -18,21 +15,21 @@ impl Client {
     /// Requests that await their response, including those that wait for a connection being dialled or are to be sent again.
     /// After the load of arrivals also every connection that is still dialling.
     pub(super) fn waiting(&self) -> u64 {
-        let arrived = self.draining && self.pacer.comes_and_goes();
+        let arrived = self.course.is_draining() && self.pacer.comes_and_goes();
         let dials = if arrived { self.conns.dialling() } else { self.due_dials };
         self.conns.waiting() + dials + self.withdrawn.len()
     }
 
     /// Outstanding requests of a past full load, including those that wait for a connection.
     fn owed(&self) -> u64 {
-        self.owed + self.pacer.owed(&self.full_load)
+        self.full_load.owed() + self.pacer.owed(&self.full_load)
     }
 
     pub(super) fn apply_commands<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
         let mut flush = false;
-        while let Ok(control) = self.link.control.try_recv() {
-            match control {
+        while let Some(order) = self.handover.order() {
+            match order {
                 Control::Load { connections, profile, from } => self.set_load(connections, profile, from),
                 Control::RateProfile(profile, from) => self.set_profile(profile, from, now),
                 Control::DialAtMost(most) => self.pacer.limit_dials(most, now),
@@ -48,23 +45,23 @@ impl Client {
                 Control::Release => self.release_all(),
                 Control::Stop => {
                     self.give_up(now);
-                    (self.finished, flush) = (true, true);
+                    self.handover.finish();
+                    flush = true;
                 }
             }
         }
-        if self.ramped_at == Nanos::NEVER && self.is_ramped() {
-            (self.ramped_at, flush) = (now, true);
+        if !self.course.has_ramped() && self.is_ramped() {
+            (self.course.ramped_at, flush) = (now, true);
         }
         if now >= self.full_load.until() {
             self.begin_full_load(Nanos::NEVER, now);
             flush = true;
         }
-        if now >= self.hold_until || self.has_ended(now) {
+        if now >= self.course.ends || self.has_ended(now) {
             flush |= self.drain(cx);
         }
-        let drained = self.draining && self.waiting() == 0 && !self.reported_drained;
-        self.reported_drained |= drained;
-        if now >= self.tick_ends || flush || drained {
+        let is_now_drained = self.course.is_now_drained(self.waiting());
+        if now >= self.handover.ends() || flush || is_now_drained {
             self.flush(now);
         }
     }
@@ -81,11 +78,12 @@ impl Client {
         let is_owed = |conn: &Conn, one: &Exchange| {
             full_load.was(one.due) && (conn.state() == State::Busy || one.request.is_due())
         };
-        self.owed = all.filter(|(conn, one)| is_owed(conn, one)).count() as u64;
+        let owed = all.filter(|(conn, one)| is_owed(conn, one)).count() as u64;
+        self.full_load.owe(owed);
     }
 
     fn end_at(&mut self, at: Nanos) {
-        self.hold_until = at;
+        self.course.ends = at;
         self.pacer.end_at(at);
     }
 
@@ -93,7 +91,7 @@ impl Client {
     fn drain<I: Io>(&mut self, cx: &mut Cx<I>) -> bool {
         let now = cx.now();
         let arrives = self.pacer.comes_and_goes();
-        if arrives && !self.draining {
+        if arrives && !self.course.is_draining() {
             // Arrivals due before the end belong to the load; after a stall, at most one turn's worth of them is dialled.
             self.dial_due(cx);
         }
@@ -109,18 +107,18 @@ impl Client {
                 tick.missed(Entry::unsent(full_load.has(due), has_first_byte));
             }
         });
-        if !self.draining {
-            let until = now.min(self.hold_until);
+        if !self.course.is_draining() {
+            let until = now.min(self.course.ends);
             (0..self.conns.len()).for_each(|index| self.miss_backlog(index, until));
             self.count_silences(now);
             self.stop_listening(cx);
         }
-        let begins = !std::mem::replace(&mut self.draining, true);
+        let begins = self.course.drain();
         if begins {
             self.tick.longest_silence = self.longest_silence(now);
             // Surplus connections stay open like all others, unless fewer are wanted later.
             if !self.is_released() {
-                self.surplus_below = 0;
+                self.closing.unexamined = 0;
             }
         }
         begins
@@ -151,59 +149,34 @@ impl Client {
     /// Flushes a tick before the first unplanned end after a quiet tick. All connections of all shards may be ending now: how
     /// many there were is known only if each shard reports it before its first loss.
     pub(super) fn end_tick_before_losses(&mut self, now: Nanos) {
-        if !self.is_losing && !has_losses(&self.tick) && !self.draining && self.tick.from < now {
+        let is_first = self.handover.would_be_first_loss(&self.tick);
+        if is_first && !self.course.is_draining() && self.tick.from < now {
             self.flush(now);
         }
     }
 
     fn flush(&mut self, now: Nanos) {
         // A finished run has given up all that waited.
-        let (waiting, owed) = if self.finished { (0, 0) } else { (self.waiting(), self.owed()) };
+        let is_finished = self.handover.is_finished();
+        let (waiting, owed) = if is_finished { (0, 0) } else { (self.waiting(), self.owed()) };
         self.layer.iter_mut().for_each(|layered| layered.shrink());
         let standing = self.standing();
         let tick = &mut self.tick;
-        self.is_losing = has_losses(tick);
         let streams = self.pushed.streams();
         let is_open = |place: &u32| self.conns[place / streams].state().is_open();
         tick.pushes.fresh = self.pushed.fresh().filter(is_open).count() as u64;
         self.pushed.settle().into_iter().for_each(|number| tick.pushes.receipts.record_early(number, now));
-        tick.until = now;
-        tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =
             (self.conns.open(), self.conns.resolved(), waiting, owed);
         tick.unsettled = standing.under_way + standing.waiting;
         tick.most_open = tick.most_open.max(self.conns.take_most_open());
-        tick.ramped_at = self.ramped_at;
+        tick.ramped_at = self.course.ramped_at;
         tick.congestion.merge(&self.pacer.take_met());
-        tick.phase = match (self.draining, self.full_load.is(now)) {
+        tick.phase = match (self.course.is_draining(), self.full_load.is(now)) {
             (true, _) => Phase::Drain,
             (false, true) => Phase::Hold,
             (false, false) => Phase::Ramp,
         };
-        self.tick_ends = Nanos((now.0 / self.job.period.0 + 1) * self.job.period.0);
-        // Without a used tick to refill, this one keeps growing: a slow reader costs resolution, not counts.
-        let spare = || self.spare.iter_mut().find_map(Option::take);
-        if let Some(mut next) = self.link.used.try_recv().ok().or_else(spare) {
-            close(&mut self.books, tick, &standing);
-            next.clear();
-            next.from = now;
-            let full = std::mem::replace(tick, next);
-            let _ = self.link.ticks.try_send((self.link.shard, full));
-        } else if self.finished {
-            close(&mut self.books, tick, &standing);
-            let _ = self.link.ticks.send((self.link.shard, std::mem::take(tick)));
-        }
+        self.handover.hand_over(tick, &standing, now);
     }
-}
-
-/// Whether connections ended unplanned in the tick.
-fn has_losses(tick: &Tick) -> bool {
-    tick.counts.dropped + tick.counts.closed > 0
-}
-
-/// Adds a tick to the shard's totals, and notes whether the books balance.
-fn close(books: &mut Counts, tick: &mut Tick, now: &Standing) {
-    *books += &tick.counts;
-    tick.imbalance = books.balance(now);
-    debug_assert!(tick.imbalance.is_none(), "{:?} of {books:?} and {now:?}", tick.imbalance);
 }

@@ -11,11 +11,11 @@ impl Client {
     /// Sets when the client is due on this connection (never, if not at all); the timer fires earlier if the protocol or a
     /// heartbeat is due.
     pub(super) fn wake_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
-        let at = match self.timers.get_mut(k.index as usize) {
+        let at = match self.columns.timers.get_mut(k.index) {
             None => at,
             Some(own) => {
                 *own = at;
-                let beat = self.beats.get(k.index as usize).copied().unwrap_or(Nanos::NEVER);
+                let beat = self.columns.beats.get(k.index).unwrap_or(Nanos::NEVER);
                 at.min(self.conns.poll_timeout(k.index)).min(beat).min(self.keep_alive_due(k.index))
             }
         };
@@ -24,14 +24,14 @@ impl Client {
 
     /// When the client is due on a connection whose timer was set.
     pub(super) fn timer<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
-        self.timers.get(k.index as usize).copied().unwrap_or_else(|| cx.timer(k))
+        self.columns.timers.get(k.index).unwrap_or_else(|| cx.timer(k))
     }
 
     /// The timer of a connection has fired: does what the protocol, heartbeat or keep-alive needs, and returns when the client
     /// was due, if it is due by now.
     pub(super) fn handle_timer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Option<Nanos> {
         let due = self.timer(cx, k);
-        if self.timers.is_empty() {
+        if !self.columns.timers.is_kept() {
             return Some(due);
         }
         let now = cx.now();
