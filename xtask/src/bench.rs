@@ -1,5 +1,5 @@
-//! `cargo xtask bench [NAME]`: runs `bench/NAME` or `bench/NAME.sh`, the release build of `throng`
-//! under the name that `THRONG_BIN` has. A measurement needs a quiet machine, so it is no part of `test`.
+//! `cargo xtask bench [NAME]`: runs the measurement `bench/NAME` or `bench/NAME.sh` with the release build of `throng`, whose path
+//! the script gets in `THRONG_BIN`. Not part of `test`, because a measurement needs an otherwise idle machine.
 
 use crate::command::{cargo, command, finish, output, root, throng};
 use anyhow::{Context, Result, bail};
@@ -25,10 +25,11 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     finish(bench)
 }
 
-/// What a closed loop, an open loop and a held connection run through: a result that is older than these may be different today.
+/// Crates on the hot path of a closed loop, an open loop and a held connection: a result older than a commit to them may be
+/// outdated.
 const HOT: [&str; 8] = ["engine", "net", "wire", "tcp", "tls", "serve", "samples", "units"];
 
-/// When a measurement was made, and whether the code that it measured has changed since; none where there is no result, or no git.
+/// Date and commit of the stored result, with the number of later commits to the hot path; `None` without a result or without git.
 fn measured(name: &str) -> Option<String> {
     let file = root().ok()?.join("bench/results").join(format!("{name}.json"));
     let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
@@ -45,7 +46,7 @@ fn measured(name: &str) -> Option<String> {
     Some(format!("{when} at {commit}{old}"))
 }
 
-/// Executable files of the folder by name, without `.sh`; ascending.
+/// Executable files of the folder, named without `.sh`, sorted.
 fn scripts(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let Ok(entries) = fs::read_dir(folder) else { bail!("there is no folder {}", folder.display()) };
     let mut found = Vec::new();

@@ -1,31 +1,31 @@
-//! Programs that commands start, always in the workspace's root.
+//! Runs external programs, always in the workspace's root.
 
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The workspace's root: cargo says where this package lies, and that is one level below.
+/// The workspace's root: the parent of this package's folder, which cargo passes in `CARGO_MANIFEST_DIR`.
 ///
 /// # Errors
-/// Not started by cargo.
+/// Fails if the program was not started by cargo.
 pub(crate) fn root() -> Result<PathBuf> {
     let package =
         std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: cargo xtask COMMAND")?;
     Ok(Path::new(&package).parent().context("the package lies in no workspace")?.to_owned())
 }
 
-/// A program in the workspace's root.
+/// A command for a program that runs in the workspace's root.
 pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(program: S, words: &[&str]) -> Result<Command> {
     let mut command = Command::new(program);
     command.args(words).current_dir(root()?);
     Ok(command)
 }
 
-/// Runs to the end with our own input and output.
+/// Runs a command to completion, with inherited standard input and output.
 ///
 /// # Errors
-/// It cannot be started, or does not succeed.
+/// The command cannot be started or does not succeed.
 pub(crate) fn finish(mut command: Command) -> Result<()> {
     let shown = shown(&command);
     let status = command.status().with_context(|| format!("cannot start: {shown}"))?;
@@ -35,15 +35,15 @@ pub(crate) fn finish(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `cargo` with these words; `cargo` as found on the path, so that `+nightly` works.
+/// Runs `cargo` with these arguments; `cargo` is looked up on `PATH`, so that `+nightly` works.
 pub(crate) fn cargo(words: &[&str]) -> Result<()> {
     finish(command("cargo", words)?)
 }
 
-/// Builds with `cargo`: its messages, JSON objects. Diagnostics are shown.
+/// Runs a cargo build, shows its diagnostics, and returns its JSON messages.
 ///
 /// # Errors
-/// It cannot be started, does not succeed, or warns.
+/// The build cannot be started, does not succeed, or has warnings.
 pub(crate) fn messages(mut cargo: Command) -> Result<Vec<serde_json::Value>> {
     cargo.arg("--message-format=json").stdout(Stdio::piped());
     let shown = shown(&cargo);
@@ -61,17 +61,17 @@ pub(crate) fn messages(mut cargo: Command) -> Result<Vec<serde_json::Value>> {
     if !status.success() {
         bail!("{status}: {shown}");
     }
-    // Of this workspace: cargo shows none of what comes from a registry.
+    // Warnings are from this workspace: cargo hides those of packages from registries.
     if warnings > 0 {
         bail!("warnings are errors: {shown}");
     }
     Ok(messages)
 }
 
-/// What a program prints on its standard output.
+/// Returns what a program prints on its standard output.
 ///
 /// # Errors
-/// It cannot be started, does not succeed, or prints something else than text.
+/// The program cannot be started, does not succeed, or prints something other than UTF-8.
 pub(crate) fn output(mut command: Command) -> Result<String> {
     let shown = shown(&command);
     let output = command.output().with_context(|| format!("cannot start: {shown}"))?;
@@ -81,19 +81,19 @@ pub(crate) fn output(mut command: Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("not text: {shown}"))
 }
 
-/// What `cargo metadata` says of the packages of this workspace.
+/// `cargo metadata` for the packages of this workspace, without dependencies.
 pub(crate) fn metadata() -> Result<serde_json::Value> {
     let text = output(command("cargo", &["metadata", "--no-deps", "--format-version", "1"])?)?;
     serde_json::from_str(&text).context("cargo metadata printed no JSON")
 }
 
-/// Where cargo builds.
+/// Cargo's target directory.
 pub(crate) fn target() -> Result<PathBuf> {
     let metadata = metadata()?;
     Ok(metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into())
 }
 
-/// The `throng` that `THRONG_BIN` names, or the release build, wherever cargo was told to put it.
+/// The `throng` named by `THRONG_BIN`, or the release build in cargo's target directory.
 pub(crate) fn throng() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));
@@ -101,7 +101,7 @@ pub(crate) fn throng() -> Result<PathBuf> {
     Ok(target()?.join("release/throng"))
 }
 
-/// A command without arguments.
+/// Rejects arguments, for commands that take none.
 pub(crate) fn no_words(words: &[String]) -> Result<()> {
     match words.first() {
         None => Ok(()),

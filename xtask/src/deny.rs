@@ -1,4 +1,5 @@
-//! `cargo xtask lint deny`: not part of `test`, because building cargo-deny takes longer than all the rest.
+//! `cargo xtask lint deny`: checks licences and advisories of dependencies. Not part of `test`, because building cargo-deny takes
+//! longer than everything else.
 
 use crate::command::{cargo, command, output};
 use anyhow::{Context, Result};

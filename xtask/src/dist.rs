@@ -1,5 +1,5 @@
-//! `cargo xtask dist [--check]`: what installs throng without a compiler, in `target/dist`: one static binary in six wrappings, with checksums
-//! and a list of what is in it. `--check` installs each as a user would, and runs its demo; it is no part of `test`, for it takes minutes.
+//! `cargo xtask dist [--check]`: builds one static binary in `target/dist` and packages it in six ways, with checksums and an SBOM.
+//! `--check` installs each package as a user would and runs its demo; it takes minutes, so it is not part of `test`.
 
 mod check;
 mod image;
@@ -13,13 +13,13 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each of them calls a processor.
+/// A CPU architecture, as each packaging system names it.
 struct Platform {
-    /// As `uname -m` has it.
+    /// As in `uname -m`.
     arch: &'static str,
     rust: &'static str,
     debian: &'static str,
-    /// Of Python: nothing of the system's is used, so that any libc will do.
+    /// The platform tags of the Python wheel. The binary is static, so any libc version will do.
     wheel: &'static str,
     npm: &'static str,
     oci: &'static str,
@@ -44,18 +44,18 @@ const PLATFORMS: &[Platform] = &[
     },
 ];
 
-/// Of packages in registries, and of the crate: on PyPI and npm, `throng` is another program. The command is `throng`.
+/// Name of the packages in registries and of the crate: on PyPI and npm, `throng` is another program. The command is `throng`.
 const NAME: &str = "throng-cli";
-/// One sentence for all of them.
+/// The one-sentence description in all packages.
 const ABOUT: &str = "Connection-load tester: how many connections can a server hold, and what limits it?";
 
-/// What is made, of one binary.
+/// A distribution: the packages made of one binary.
 struct Dist {
     platform: &'static Platform,
     version: String,
-    /// Where it is put.
+    /// The folder that gets the packages.
     folder: PathBuf,
-    /// The binary, without symbols.
+    /// The stripped binary.
     throng: PathBuf,
 }
 
@@ -108,14 +108,14 @@ impl Dist {
         Ok(Dist { platform, version: version()?, folder, throng })
     }
 
-    /// A folder to make something in.
+    /// Creates a folder for intermediate files.
     fn work(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join("work").join(name);
         fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
-    /// Licences and documents beside the binary.
+    /// The `.tar.gz`: the binary with licences and documents.
     fn archive(&self) -> Result<()> {
         let name = format!("throng-{}-{}-linux", self.version, self.platform.arch);
         let folder = self.work(&name)?;
@@ -128,7 +128,7 @@ impl Dist {
         finish(tar)
     }
 
-    /// A package of Debian's that depends on nothing.
+    /// The Debian package, without dependencies.
     fn debian(&self) -> Result<()> {
         let (version, arch) = (&self.version, self.platform.debian);
         let folder = self.work("debian")?;
@@ -148,14 +148,14 @@ impl Dist {
         finish(build)
     }
 
-    /// Copies the binary.
+    /// Copies the binary to this path.
     fn install(&self, to: &Path) -> Result<()> {
         fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
         fs::copy(&self.throng, to).with_context(|| to.display().to_string())?;
         Ok(())
     }
 
-    /// The names of what was made.
+    /// The names of the finished packages, sorted.
     fn files(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -168,7 +168,7 @@ impl Dist {
         Ok(names)
     }
 
-    /// The one whose name ends so.
+    /// The package whose file name has this ending.
     fn file(&self, ending: &str) -> Result<PathBuf> {
         let names = self.files()?;
         let name =
@@ -182,13 +182,13 @@ impl Dist {
         Ok(fs::write(self.folder.join(self.sums()), output(sum)?)?)
     }
 
-    /// The file of checksums.
+    /// The name of the checksum file.
     fn sums(&self) -> String {
         format!("throng-{}-{}.sha256", self.version, self.platform.arch)
     }
 }
 
-/// An archive that is the same for the same files, whoever makes it and when.
+/// A reproducible tar archive: its bytes depend only on the names and contents of the files.
 fn tar(to: &Path, how: &[&str]) -> Result<std::process::Command> {
     let mut tar = command(
         "tar",
@@ -198,7 +198,7 @@ fn tar(to: &Path, how: &[&str]) -> Result<std::process::Command> {
     Ok(tar)
 }
 
-/// Of the program.
+/// The version of the program.
 fn version() -> Result<String> {
     let metadata = metadata()?;
     let packages = metadata["packages"].as_array().context("no packages")?;
@@ -206,7 +206,7 @@ fn version() -> Result<String> {
     Ok(cli["version"].as_str().context("no version")?.to_owned())
 }
 
-/// SHA-256 in hexadecimal.
+/// The SHA-256 of a file, in hexadecimal.
 fn sha256(file: &Path) -> Result<String> {
     let mut sum = command("sha256sum", &[])?;
     sum.arg(file);

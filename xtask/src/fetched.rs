@@ -10,15 +10,15 @@ use std::path::Path;
 pub(crate) struct Fetched {
     /// From the workspace's root.
     pub(crate) folder: &'static str,
-    /// The files that determine what is fetched, in this folder.
+    /// Files in the folder that determine the packages, such as lock files.
     lists: &'static [&'static str],
-    /// The folder in it that gets the packages. It is complete once it contains [`DONE`].
+    /// Subfolder for the packages. It is complete once it contains [`DONE`].
     into: &'static str,
-    /// Fills `into`, which does not exist; both are paths from the workspace's root.
+    /// Fills `into`, which does not exist yet; both paths are relative to the workspace's root.
     fetch: fn(folder: &str, into: &str) -> Result<()>,
 }
 
-/// A file with the texts of the lists that a folder of packages was filled from; written last.
+/// Written last into a folder of packages: the contents of the `lists` that it was filled from.
 const DONE: &str = ".fetched";
 
 /// Packages of the report and the live page.
@@ -47,14 +47,14 @@ const ALL: &[Fetched] = &[
     },
 ];
 
-/// What is built in the folder of Go: ours, and programs of the modules in `go.mod`.
+/// Programs to build: our own, and those of modules in `go.mod`.
 const GO_PROGRAMS: &[&str] =
     &["./secured", "github.com/fullstorydev/grpcurl/cmd/grpcurl", "github.com/summerwind/h2spec/cmd/h2spec"];
 
-/// Fetches all that is not complete.
+/// Fetches all folders that are not complete.
 ///
 /// # Errors
-/// A registry, or the program that asks it, fails.
+/// A registry or its client program fails.
 pub(crate) fn all() -> Result<()> {
     ALL.iter().try_for_each(Fetched::get)
 }
@@ -64,7 +64,7 @@ const fn of_npm(folder: &'static str) -> Fetched {
 }
 
 impl Fetched {
-    /// Fetches it, unless it is complete.
+    /// Fetches the packages of this folder unless it is complete.
     ///
     /// # Errors
     /// As [`all`].
@@ -75,7 +75,7 @@ impl Fetched {
     }
 }
 
-/// Empties and fills `into`, unless it was filled from these lists.
+/// Empties and fills `into`, unless it has been filled from the current contents of `lists`.
 fn fill(folder: &Path, lists: &[&str], into: &Path, fetch: impl FnOnce() -> Result<()>) -> Result<()> {
     let read = |list: &&str| std::fs::read_to_string(folder.join(list)).with_context(|| (*list).to_owned());
     let (texts, done) = (lists.iter().map(read).collect::<Result<String>>()?, into.join(DONE));
@@ -89,7 +89,7 @@ fn fill(folder: &Path, lists: &[&str], into: &Path, fetch: impl FnOnce() -> Resu
     std::fs::write(&done, texts).with_context(|| done.display().to_string())
 }
 
-/// No script of a package runs: esbuild's own finds its program without.
+/// Installs without running scripts of packages; esbuild, whose script would install its binary, works without.
 fn npm(folder: &str, _into: &str) -> Result<()> {
     finish(command("npm", &["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder])?)
 }
@@ -101,14 +101,15 @@ fn pip(folder: &str, into: &str) -> Result<()> {
     finish(command("/usr/bin/python3", &[&how[..], &what].concat())?)
 }
 
-/// Copies the jars that the `pom.xml` names, and what they use.
+/// Copies the jars that `pom.xml` names, and their dependencies.
 fn maven(folder: &str, into: &str) -> Result<()> {
     let pom = format!("{folder}/pom.xml");
     let to = format!("-DoutputDirectory={}", root()?.join(into).display());
     finish(command("mvn", &["-q", "-B", "-f", &pom, "dependency:copy-dependencies", &to])?)
 }
 
-/// Builds without optimisation and debug information: what these programs do takes moments, and their build a third less CPU time.
+/// Builds without optimisation and debug information: these programs run for moments, and building them so takes a third less CPU
+/// time.
 fn go(folder: &str, into: &str) -> Result<()> {
     let into = root()?.join(into);
     std::fs::create_dir_all(&into)?;
@@ -116,7 +117,7 @@ fn go(folder: &str, into: &str) -> Result<()> {
     let mut go = command("go", &how)?;
     go.arg(&into).args(GO_PROGRAMS).current_dir(root()?.join(folder));
     let folders = std::env::var("PATH").unwrap_or_default() + ":" + GO;
-    // The compiler collects its own garbage less often, too.
+    // Less frequent garbage collection in the compiler saves CPU time, too.
     finish({
         go.env("PATH", folders).env("CGO_ENABLED", "0").env("GOGC", "400");
         go

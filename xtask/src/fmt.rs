@@ -1,4 +1,4 @@
-//! `cargo xtask fmt [--fix]`
+//! `cargo xtask fmt [--fix]`: checks the formatting, or formats the code.
 
 use crate::command::cargo;
 use anyhow::{Result, bail};

@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz [TARGET] [SECONDS]`: the same targets that `test` runs over their corpus, but with new
-//! inputs. What crashes lands in `fuzz/libfuzzer/artifacts`, and moves into `fuzz/corpus` with its fix; inputs
-//! that only reached new code stay in `target/fuzz`, so that the corpus holds what people put there.
+//! `cargo xtask fuzz [TARGET] [SECONDS]`: fuzzes the targets with new inputs; `test` only runs them on the stored corpus. An input
+//! that crashes a target is written to `fuzz/libfuzzer/artifacts`; move it to `fuzz/corpus` together with the fix. Inputs that only
+//! increase coverage stay in `target/fuzz`, so that the corpus contains only what was put there deliberately.
 
 use crate::command::{cargo, command, output, root};
 use anyhow::{Context, Result, bail};
@@ -24,7 +24,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The target, where one is named, and for how many seconds.
+/// Parses the arguments: the target, if given, and the time in seconds.
 fn read(words: &[String]) -> Result<(Option<&str>, u32)> {
     let seconds = |word: &String| word.parse::<u32>().ok().filter(|n| *n > 0);
     match words {

@@ -1,5 +1,6 @@
-//! `cargo xtask gen`: Grafana's dashboards for InfluxDB and for Prometheus, and what the guide says of their panels: all
-//! of one table (`generate/panels.rs`); what a fleet takes in machines; the causes of limits; and the benchmarks. A test holds the files against them.
+//! `cargo xtask gen`: generates files from tables: Grafana's dashboards for InfluxDB and Prometheus and the guide's description of
+//! their panels (from `generate/panels.rs`), the sizes of fleets, the causes of limits, and the benchmark results. A test checks
+//! that the files are current.
 
 mod causes;
 mod claims;
@@ -21,7 +22,7 @@ const LIMITS: &str = "docs/reference/limits.md";
 const CAUSES: &str = "crates/judge/src/causes";
 const CLAIMS: &str = "docs/claims.md";
 const RESULTS: &str = "bench/results";
-/// What the sizes of a fleet follow from.
+/// The measurement from which the sizes of fleets are calculated.
 const HELD: &str = "bench/results/hold-1m.json";
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
@@ -32,7 +33,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Every file that is made, with what should stand in it.
+/// Every generated file, with its expected contents.
 fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let mut files: Vec<(PathBuf, String)> =
         Source::ALL.iter().map(|source| (root.join(source.file()), dashboard::text(*source))).collect();

@@ -1,6 +1,7 @@
-//! `cargo xtask test kubernetes [schema]`: `throng run --fleet k8s` against a real control plane. The first time it builds etcd, API server, controller
-//! manager, scheduler, a stand-in for the kubelet, and helm with the Go toolchain (ten minutes of one processor), into `target/kubernetes`; it has
-//! root's rights there, in namespaces of its own, and is no part of `test`. `schema`: writes what the ordinary tests know of the API's schema.
+//! `cargo xtask test kubernetes [schema]`: tests `throng run --fleet k8s` against a real control plane, as root in its own
+//! namespaces. The first run builds etcd, API server, controller manager, scheduler, a stand-in for the kubelet, and helm with the
+//! Go toolchain into `target/kubernetes`, which takes ten minutes of CPU time; so it is not part of `test`. `schema` writes the
+//! part of the API's schema that the ordinary tests use.
 
 use crate::command::{command, finish, output, root, target};
 use crate::packages::is_root;
@@ -10,9 +11,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The Go module of the programs, and the stage's own files.
+/// Folder with the Go module of the programs, and with the script that runs them.
 const STAGE: &str = "deploy/kubernetes/stage";
-/// What is built of it: a program, and its package.
+/// Programs to build from this module, with their packages.
 const PROGRAMS: &[(&str, &str)] = &[
     ("etcd", "go.etcd.io/etcd/server/v3"),
     ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -20,14 +21,14 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
     ("kubelet", "."),
 ];
-/// Of a module that builds by itself; it uses another version of Kubernetes' client.
+/// Built as a module of its own, because it uses another version of Kubernetes' client.
 const HELM: &str = "helm.sh/helm/v3/cmd/helm@v3.22.0";
-/// The API server reports the version that it is told here: charts ask for it.
+/// Linker flags with the version that the API server reports: charts require one.
 const LINKER: &str = "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3";
-/// The API's own description, in the module of Kubernetes.
+/// The OpenAPI description in the module `k8s.io/kubernetes`.
 const DESCRIPTION: &str = "api/openapi-spec/swagger.json";
 const SCHEMA: &str = "crates/fleet/src/kubernetes/schema/v1.36.json";
-/// The kinds that we have manifests of.
+/// Group, version and kind of the objects in our manifests.
 const KINDS: &[(&str, &str, &str)] = &[
     ("", "v1", "ConfigMap"),
     ("", "v1", "Namespace"),
@@ -59,7 +60,7 @@ fn stage() -> Result<()> {
     let target = target()?;
     let programs = target.join("kubernetes/bin");
     std::fs::create_dir_all(&programs)?;
-    // The stand-in is built each time: it is small, and it is ours.
+    // The stand-in for the kubelet is rebuilt each time: it is small, and part of this repository.
     for (name, package) in
         PROGRAMS.iter().filter(|(name, _)| *name == "kubelet" || !programs.join(name).exists())
     {
@@ -80,7 +81,7 @@ fn stage() -> Result<()> {
     std::fs::create_dir_all(&folder)?;
     let throng = target.join("debug/throng");
     let path = format!("{}:{}", target.join("debug").display(), std::env::var("PATH").unwrap_or_default());
-    // All that is started ends with the first process of the namespace.
+    // `--kill-child` and the PID namespace end all started processes together with the first one.
     let namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
     let mut stage = command("unshare", &namespaces)?;
     stage.args(["/usr/bin/python3", "-B"]).arg(Path::new(STAGE).join("stage.py")).arg(folder).arg(programs);
@@ -88,7 +89,7 @@ fn stage() -> Result<()> {
     finish(stage)
 }
 
-/// Go in the stage's module, as few processors as it is to have by `GOMAXPROCS`.
+/// A `go` command in the module's folder; `GOMAXPROCS` limits the number of processors.
 fn go(words: &[&str]) -> Result<Command> {
     let mut go = command("go", words)?;
     go.current_dir(root()?.join(STAGE)).env("CGO_ENABLED", "0");
@@ -104,7 +105,7 @@ fn write_schema() -> Result<()> {
     Ok(())
 }
 
-/// The definitions that our kinds need, one a line, without what only people read.
+/// The definitions that our kinds need, one per line, reduced to what validation needs.
 fn schema(whole: &Value) -> Result<String> {
     let definitions = whole["definitions"].as_object().context("the description has no definitions")?;
     let is_ours = |definition: &Value| {
@@ -134,7 +135,7 @@ fn schema(whole: &Value) -> Result<String> {
     Ok(format!("{{\n{}\n}}\n", lines.join(",\n")))
 }
 
-/// Without descriptions, and without `status`, which no manifest has.
+/// The definition without descriptions, and without `status`, which manifests do not have.
 fn slim(definition: &Value) -> Value {
     const KEPT: &[&str] = &["type", "$ref", "required", "format", "x-kubernetes-group-version-kind"];
     let mut slimmed = Map::new();
@@ -159,7 +160,7 @@ fn slim(definition: &Value) -> Value {
     slimmed.into()
 }
 
-/// The definitions that a definition names, but those of `status`.
+/// Calls `found` with each definition that is referenced, except through `status`.
 fn references<'a>(value: &'a Value, found: &mut dyn FnMut(&'a str)) {
     match value {
         Value::Object(fields) => {

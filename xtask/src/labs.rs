@@ -1,5 +1,6 @@
-//! `cargo xtask labs`: an experiment of each lab, small and short, as part of the tests; `cargo xtask labs all`: every experiment
-//! of every lab three times at its own size, kept in `labs/results.jsonl`, and the page that is made of them.
+//! `cargo xtask labs`: runs an experiment of each lab, small and short, as part of the tests. `cargo xtask labs all`: runs every
+//! experiment of every lab three times at full size, stores the results in `labs/results.jsonl`, and generates the page of
+//! experiments.
 
 use crate::command::{command, finish, root, throng};
 use crate::packages;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Lab, and what of it is quick: the server is built, started, loaded, watched and stopped.
+/// Labs, and the variants that `cargo xtask labs` runs: each server is built, started, loaded, observed and stopped.
 const QUICK: &[(&str, &[&str])] = &[
     ("cl-async", &["40k", "stand-in"]),
     ("express-cluster", &["wrk", "express"]),
@@ -22,14 +23,14 @@ const QUICK: &[(&str, &[&str])] = &[
     ("python", &["hold"]),
     ("throng-serve", &["websockets"]),
 ];
-/// What is held for long besides, one after the other.
+/// Labs that `labs all` also soaks, one after the other.
 const SOAKED: &[&str] = &["throng-serve", "nginx", "play"];
 const QUICK_RESULTS: &str = "target/labs.jsonl";
-/// Taken over when all of them are there.
+/// Results of `labs all` while it runs; they replace [`RESULTS`] once it has completed.
 const ALL_RESULTS: &str = "target/labs-all.jsonl";
 const RESULTS: &str = "labs/results.jsonl";
 const PAGE: &str = "docs/experiments.md";
-/// `throng lab run`: it cannot run here.
+/// Exit code of `throng lab run` if the lab cannot run on this machine.
 const CANNOT: i32 = 3;
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
@@ -40,16 +41,16 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     }
 }
 
-/// Java's virtual machines, and Maven's, take half the processor time without their second compiler in a few seconds.
+/// Without the optimising compiler (C2), JVMs, Maven's included, need half the CPU time in runs of a few seconds.
 const SOON_WARM: (&str, &str) = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
 
-/// On a busy machine a target may miss its thresholds; a lab that is broken fails each time.
+/// A target may miss its thresholds on a busy machine; a broken lab fails in each attempt.
 const ATTEMPTS: usize = 3;
 
-/// Builds the servers of the quick labs, which downloads what they need: run in a network without a route, they are found built.
+/// Builds the servers of the quick labs and downloads their dependencies, since the tests run in a network without a route.
 ///
 /// # Errors
-/// One cannot be built.
+/// A server cannot be built.
 pub(crate) fn build(throng: &Path) -> Result<()> {
     for (lab, variants) in QUICK {
         let mut words = vec!["lab", "build", lab];
@@ -59,12 +60,12 @@ pub(crate) fn build(throng: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Exit statuses of a quick lab that is in order: as root all is installed that it needs.
+/// Exit codes that count as success: as root everything a lab needs is installed, so it must be able to run.
 fn fine() -> &'static [i32] {
     if packages::is_root() { &[0] } else { &[0, CANNOT] }
 }
 
-/// Three minutes on two cores.
+/// Runs the quick labs: about three minutes on two cores.
 fn quick() -> Result<()> {
     let throng = throng()?;
     for (lab, variants) in QUICK {
@@ -98,7 +99,7 @@ fn quick() -> Result<()> {
     Ok(())
 }
 
-/// The trials of quick labs so far, of earlier runs too.
+/// All results of quick labs in the results file, those of earlier runs included.
 fn trials() -> Result<Vec<Value>> {
     let path = root()?.join(QUICK_RESULTS);
     let text =
@@ -106,18 +107,18 @@ fn trials() -> Result<Vec<Value>> {
     text.lines().map(|line| serde_json::from_str(line).context(QUICK_RESULTS)).collect()
 }
 
-/// Whether trials failed only because throng itself was the limit: each server was started, loaded and stopped, and nothing is
-/// known of it.
+/// Whether all failed trials were invalid, which means that throng was the limit: the servers were started, loaded and stopped, but
+/// nothing is known about their performance.
 fn is_invalid(trials: &[Value]) -> bool {
     let is_one = |trial: &Value| trial["summary"]["verdict"] == "invalid";
     trials.iter().any(is_one) && trials.iter().all(|trial| trial["expected"] == true || is_one(trial))
 }
 
-/// About three hours on two cores. What is not as expected is told, and kept too.
+/// Runs every experiment: about three hours on two cores. Unexpected results do not end it; they are reported and stored.
 fn everything() -> Result<()> {
     let (root, throng) = (root()?, throng()?);
     std::fs::remove_file(root.join(ALL_RESULTS)).ok();
-    // Each once, though several things of it may be quick.
+    // Each lab once, even if several of its variants are in the list.
     let labs: BTreeSet<&str> = QUICK.iter().map(|(lab, _)| *lab).collect();
     for lab in labs {
         run_lab(
@@ -141,7 +142,7 @@ fn everything() -> Result<()> {
     finish(command(&throng, &["lab", "compare", "--results", RESULTS, "--markdown", PAGE])?)
 }
 
-/// `fine`: exit statuses that are; `variables`: of its environment, besides.
+/// Runs `throng` with these arguments; `fine`: exit codes that count as success; `variables`: additional environment variables.
 fn run_lab(throng: &Path, lab: &str, words: &[&str], fine: &[i32], variables: &[(&str, &str)]) -> Result<()> {
     let mut command = command(throng, words)?;
     let status = command.envs(variables.iter().copied()).status().context("cannot start throng")?;
@@ -149,7 +150,7 @@ fn run_lab(throng: &Path, lab: &str, words: &[&str], fine: &[i32], variables: &[
         bail!("{status}: throng {}", words.join(" "));
     }
     if status.code() == Some(CANNOT) {
-        // Skipped tests are reported on standard error, which the suite shows of a job that passes too.
+        // The suite reads skipped tests from standard error, even of jobs that pass.
         eprintln!("skipped: {lab} cannot run here");
     }
     Ok(())
@@ -165,7 +166,7 @@ mod tests {
         let trial = |expected: bool, verdict: &str| json!({ "expected": expected, "summary": { "verdict": verdict } });
         assert!(is_invalid(&[trial(true, "pass"), trial(false, "invalid")]));
         assert!(!is_invalid(&[trial(false, "fail"), trial(false, "invalid")]));
-        // The server did not even start.
+        // No trial: the server did not even start.
         assert!(!is_invalid(&[]));
     }
 }

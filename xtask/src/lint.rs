@@ -1,4 +1,4 @@
-//! `cargo xtask lint [deny]`
+//! `cargo xtask lint [deny]`: runs clippy, or checks licences and advisories of dependencies.
 
 use crate::{command::cargo, deny};
 use anyhow::{Result, bail};

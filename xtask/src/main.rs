@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask COMMAND`. One file each; CI calls nothing else.
+//! `cargo xtask COMMAND`: the developer commands, one file each. CI uses nothing else.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
 
 mod bench;
@@ -23,7 +23,7 @@ mod web;
 
 use std::process::ExitCode;
 
-/// A command: its name, its arguments, what it does, the function.
+/// A command: name, arguments, description, function.
 type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
 const COMMANDS: &[Command] = &[

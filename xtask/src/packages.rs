@@ -1,11 +1,11 @@
-//! Debian's packages that the tests take their real servers and clients from.
+//! Debian packages with the third-party servers and clients that the tests use.
 
 use crate::command::{command, output};
 use anyhow::{Result, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A program, or the path of a file, and the package that brings it.
+/// A program, or the path of a file, and the package that contains it.
 const NEEDED: &[(&str, &str)] = &[
     ("nginx", "nginx-light"),
     ("wrk", "wrk"),
@@ -26,7 +26,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/bin/puma", "puma"),
     ("node", "nodejs"),
     ("npm", "npm"),
-    // With its compiler: the test's server is a source file.
+    // The JDK with its compiler: a test's server is started from source.
     ("javac", "openjdk-17-jdk-headless"),
     ("mvn", "maven"),
     ("chromium-headless-shell", "chromium-headless-shell"),
@@ -35,7 +35,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("systemd-analyze", "systemd"),
     ("ansible-playbook", "ansible-core"),
     ("influxd", "influxdb"),
-    // Debian's own interpreter: another on the path would not look where these packages lie.
+    // Debian's interpreter: another one on `PATH` would not find Debian's Python packages.
     ("/usr/bin/python3", "python3"),
     ("/usr/lib/python3/dist-packages/websockets/server.py", "python3-websockets"),
     ("/usr/lib/python3/dist-packages/uvicorn/main.py", "python3-uvicorn"),
@@ -43,13 +43,13 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/lib/python3/dist-packages/grpc/__init__.py", "python3-grpcio"),
 ];
 
-/// Where Go installs itself; on the path or not.
+/// Go's default installation directory, searched even if it is not on `PATH`.
 pub(crate) const GO: &str = "/usr/local/go/bin";
 
 /// Packages that are missing.
 ///
 /// # Errors
-/// Some are, and cannot be installed: we are not root, or this is no Debian.
+/// Packages are missing and cannot be installed: not root, or no `apt-get`.
 pub(crate) fn missing() -> Result<Vec<&'static str>> {
     let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:" + GO;
     let missing = missing_in(&folders);
@@ -63,7 +63,7 @@ pub(crate) fn missing() -> Result<Vec<&'static str>> {
 /// Installs these packages.
 ///
 /// # Errors
-/// The installation fails: with what it printed.
+/// The installation fails; the error contains its output.
 pub(crate) fn install(missing: &[&str]) -> Result<()> {
     if !missing.is_empty() {
         println!("installing {}", missing.join(" "));
@@ -73,13 +73,13 @@ pub(crate) fn install(missing: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The owner of our own entry in /proc is the user we are.
+/// Whether this process runs as root: the owner of `/proc/self` is its user.
 pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
 }
 
-/// Asks no questions, waits for another apt-get (a new machine updates itself), and starts no server that comes with a package
-/// (invoke-rc.d obeys RUNLEVEL).
+/// Runs apt-get without prompts. It waits for another apt-get, because a new machine updates itself, and starts no server that
+/// comes with a package, since invoke-rc.d honours `RUNLEVEL`.
 fn apt_get(words: &[&str]) -> Result<()> {
     let mut apt_get = command("apt-get", &[&["-o", "DPkg::Lock::Timeout=600"], words].concat())?;
     apt_get.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
@@ -90,7 +90,7 @@ fn missing_in(folders: &str) -> Vec<&'static str> {
     NEEDED.iter().filter(|(program, _)| !found(program, folders)).map(|(_, package)| *package).collect()
 }
 
-/// Joined to any folder, an absolute path is itself.
+/// Whether a folder contains the program. Joining an absolute path to a folder returns the path itself.
 fn found(program: &str, folders: &str) -> bool {
     folders.split(':').any(|folder| Path::new(folder).join(program).is_file())
 }
@@ -108,7 +108,7 @@ mod tests {
         }
         let found = missing_in(&format!("/nowhere:{}", folder.display()));
         std::fs::remove_dir_all(&folder).unwrap();
-        // A folder of that name is no program.
+        // A folder of that name is not a program.
         assert_eq!(found[..6], ["wrk", "apache2-utils", "httperf", "curl", "jq", "haproxy"]);
         let programs = NEEDED.iter().filter(|(program, _)| !program.starts_with('/'));
         assert!(missing_in("").len() >= programs.count());

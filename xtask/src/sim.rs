@@ -1,9 +1,9 @@
-//! `cargo xtask test sim`
+//! `cargo xtask test sim`: runs the long simulations, which ordinary tests ignore.
 
 use crate::command::cargo;
 use anyhow::Result;
 
-/// Test executables with ignored tests, by package.
+/// Packages, and their test executables with ignored tests.
 const LONG: [(&str, &str); 5] = [
     ("run", "million"),
     ("run", "ten_million"),

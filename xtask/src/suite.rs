@@ -1,4 +1,4 @@
-//! The workspace's tests: one build of everything, then its test executables side by side.
+//! Runs the workspace's tests: builds everything once, then runs the test executables in parallel.
 
 use crate::command::{command, messages, metadata, output, root};
 use anyhow::{Context, Result, bail};
@@ -15,31 +15,34 @@ use job::{Failed, Job, Setting};
 use lanes::{Lane, run_lanes};
 use network::Network;
 
-/// Jobs of a lane, and how many of them run at once at most, on two processors. Lanes run side by side: what mostly waits for sockets, timers
-/// and other processes. Of all lanes a job starts only where there is [`room::Room`] for it, so that targets get their processor time.
+/// The lanes of timed jobs (those that mostly wait for sockets, timers and other processes), each with the number of jobs it runs
+/// at once per two processors. Lanes run in parallel. In all lanes a job starts only if there is [`room::Room`] for it, so that its
+/// target gets CPU time.
 const LANES: &[(&[&str], usize)] = &[
     (&["labs", "web", "exporters", "fleet/machines"], 1),
     (&["cli/audit", "net/peers", "net/relay", "cli/fleet"], 2),
     (&["cli/interop"], 2),
     (&["cli/black_box"], 2),
 ];
-/// Jobs in [`LANES`] that are commands of this program.
+/// Jobs in [`LANES`] that are commands of this program rather than test executables.
 const COMMANDS: &[&str] = &["web", "labs"];
-/// Jobs in [`LANES`] that stay one process: tests of the audit wait for one another, and those of peers are many and short.
+/// Jobs in [`LANES`] that are not split into several processes: tests of the audit wait for one another, and those of peers are
+/// numerous and short.
 const WHOLE: &[&str] = &["cli/audit", "net/peers", "net/relay"];
-/// The target of the black-box tests.
+/// Name of the black-box test executable.
 const BLACK_BOX: &str = "black_box";
-/// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
+/// Number of tests per process when a test executable is split: small, because a lane without jobs takes over jobs of other lanes.
 const PIECE: usize = 2;
-/// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
+/// The longest compute-bound tests: they start first, so that none of them runs alone at the end.
 const LONG: &[&str] = &["run/simulation", "run/drawn", "run/million", "run/ten_million", "run/allocations"];
-/// No more timed tests than this are run again: more, a tenth of them, fail because of what was changed, not for want of a processor.
+/// Maximum number of failed timed tests that are rerun. If a tenth of all timed tests fail, the cause is a change to the code, not
+/// a busy machine.
 const AGAIN: usize = 60;
-/// How many run at once in the first, the second and the third attempt: what is wrong fails each time, what came late on a machine that
-/// others use too does not.
+/// Number of jobs at once in each rerun of failed timed tests. A test that fails in all of them is wrong; one that passes was
+/// slowed down by other programs on the machine.
 const ATTEMPTS: [usize; 3] = [3, 1, 1];
 
-/// Black-box tests of gate one: modules that need no other program, and whose runs last for a second or two.
+/// Modules of black-box tests in gate one: they need no other program, and their runs take a second or two.
 const FIRST: &[&str] = &[
     "compares",
     "costs",
@@ -62,7 +65,7 @@ const FIRST: &[&str] = &[
     "usage",
 ];
 
-/// What a build made.
+/// The results of a build.
 pub(crate) struct Built {
     /// The `throng` that black-box tests, browser tests and labs start.
     pub(crate) throng: PathBuf,
@@ -75,14 +78,14 @@ struct Executable {
     /// `crate` for a crate's unit tests, `crate/file` for its integration tests.
     name: String,
     path: PathBuf,
-    /// The package's folder: the working directory of its tests.
+    /// The package's folder, the working directory of its tests.
     folder: PathBuf,
 }
 
-/// Compiles what [`run_first`] runs, as `cargo test` does.
+/// Compiles the tests of [`run_first`], as `cargo test` does.
 ///
 /// # Errors
-/// A compiler's error, or a warning.
+/// A compiler error or a warning.
 pub(crate) fn build_first() -> Result<Built> {
     let metadata = metadata()?;
     let names = integration_tests(&metadata);
@@ -95,8 +98,8 @@ pub(crate) fn build_first() -> Result<Built> {
     Ok(Built { throng: build_throng()?, tests: executables(&messages)? })
 }
 
-/// Compiles what [`run_rest`] runs, with all features; then `throng` without them, as users build it: little of the workspace depends on a
-/// feature.
+/// Compiles the tests of [`run_rest`] with all features; then `throng` without features, as users build it. Few crates depend on a
+/// feature, so little is compiled twice.
 ///
 /// # Errors
 /// As [`build_first`].
@@ -104,18 +107,19 @@ pub(crate) fn build_rest() -> Result<Built> {
     let names = lanes().filter_map(|lane| lane.split_once('/')).flat_map(|(_, name)| ["--test", name]);
     let words = ["test", "--no-run", "--workspace", "--features", "throng-cli/parquet"];
     let mut tests = executables(&compile(&words.into_iter().chain(names).collect::<Vec<_>>())?)?;
-    // Unit tests that only a feature has.
+    // Unit tests behind a feature.
     let words = ["test", "--no-run", "--package", "exporters", "--features", "parquet", "--lib"];
     tests.extend(executables(&compile(&words)?)?);
     Ok(Built { throng: build_throng()?, tests })
 }
 
-/// Compiles `throng`, and `throng-lab` beside it; the path of the first.
+/// Compiles `throng` and `throng-lab`; returns the path of `throng`.
 ///
 /// # Errors
 /// As [`build_first`].
 pub(crate) fn build_throng() -> Result<PathBuf> {
-    // A test beside it, since without any cargo would leave out features that only tests want, and build what has them anew.
+    // With a test among the targets, cargo keeps the features that only dev-dependencies enable. Without one it would drop them and
+    // rebuild the crates concerned.
     let words = ["build", "--workspace", "--bin", "throng", "--bin", "throng-lab", "--test", "open_files"];
     compile(&words)?.iter().find_map(throng).context("cargo built no throng")
 }
@@ -132,7 +136,7 @@ fn executables(messages: &[Value]) -> Result<Vec<Executable>> {
     Ok(tests)
 }
 
-/// The jobs of all lanes.
+/// The names of the jobs of all lanes.
 fn lanes() -> impl Iterator<Item = &'static str> {
     LANES.iter().flat_map(|(names, _)| names.iter().copied())
 }
@@ -147,7 +151,7 @@ fn is_integration(target: &Value) -> bool {
     target["kind"] == serde_json::json!(["test"])
 }
 
-/// The test executable that a message of cargo names.
+/// The test executable in a JSON message of cargo, if the message is about one.
 fn executable(message: &Value) -> Option<Executable> {
     if message["profile"]["test"] != true {
         return None;
@@ -161,16 +165,16 @@ fn executable(message: &Value) -> Option<Executable> {
     Some(Executable { name, path: message["executable"].as_str()?.into(), folder: folder.into() })
 }
 
-/// The path of `throng` itself, if a message of cargo names it.
+/// The path of the `throng` binary, if a JSON message of cargo is about it.
 fn throng(message: &Value) -> Option<PathBuf> {
     let is_throng = message["target"]["name"] == "throng" && message["profile"]["test"] == false;
     is_throng.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
 }
 
-/// Runs what gate one has: tests that compute, and beside them some black-box tests.
+/// Runs gate one: compute-bound tests, in parallel with some black-box tests.
 ///
 /// # Errors
-/// The names of jobs that failed.
+/// Jobs failed; the error has their names.
 pub(crate) fn run_first(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
     let (mut black_box, rest): (Vec<_>, Vec<_>) =
@@ -184,11 +188,11 @@ pub(crate) fn run_first(built: Built) -> Result<()> {
     names(again(failed, &setting))
 }
 
-/// Runs what gate one leaves out, the browser's tests and the labs too; prints a line for each job that has passed, and the output of one
-/// that has not. A few timed tests that fail run again, alone; those that pass then are named.
+/// Runs gate two, browser tests and labs included. Prints a line for each job that passed, and the output of each that failed.
+/// Timed tests that failed are rerun if they are few; those that pass then are listed.
 ///
 /// # Errors
-/// The names of jobs that failed.
+/// Jobs failed; the error has their names.
 pub(crate) fn run_rest(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
     let mut tests = built.tests;
@@ -212,9 +216,9 @@ pub(crate) fn run_rest(built: Built) -> Result<()> {
     names(failed)
 }
 
-/// Lanes of timed tests, and beside them, on the processor time that they leave, tests that compute.
+/// Runs lanes of timed tests, and in parallel compute-bound tests on the CPU time that the timed tests leave.
 fn beside(lanes: Vec<Lane>, computing: Vec<Job>, setting: &Setting) -> Vec<Failed> {
-    // Two, for each ends with its longest test alone.
+    // Two workers, so that the longest test at the end does not leave the processors to a single job.
     let computing = vec![Lane { jobs: computing.into(), workers: 2 }];
     std::thread::scope(|scope| {
         let computed = scope.spawn(|| run_lanes(computing, setting));
@@ -224,14 +228,14 @@ fn beside(lanes: Vec<Lane>, computing: Vec<Job>, setting: &Setting) -> Vec<Faile
     })
 }
 
-/// Tests that mostly compute, long ones first.
+/// Jobs of compute-bound tests, the longest first.
 fn computing(mut tests: Vec<Executable>, threads: usize) -> Vec<Job> {
     tests.sort_by_key(|test| LONG.iter().position(|name| *name == test.name).unwrap_or(LONG.len()));
     tests.into_iter().map(|test| test.job(threads).nice()).collect()
 }
 
-/// Runs timed tests that failed again, a few side by side and then one at a time, until they pass or all [`ATTEMPTS`] have failed, unless
-/// more than [`AGAIN`] failed; returns what failed each time, and what was not run again.
+/// Reruns the timed tests that failed, several at once and then one at a time, until they pass or [`ATTEMPTS`] are used up; reruns
+/// nothing if more than [`AGAIN`] failed. Returns what failed each time or was not rerun.
 fn again(failed: Vec<Failed>, setting: &Setting) -> Vec<Failed> {
     let count: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
     let (mut timed, mut still): (Vec<_>, Vec<_>) =
@@ -250,7 +254,7 @@ fn again(failed: Vec<Failed>, setting: &Setting) -> Vec<Failed> {
     still
 }
 
-/// Each test that failed, or the job that does not name them.
+/// The failed tests, or the job's name if it does not name its tests.
 fn each(failed: &[Failed]) -> Vec<String> {
     let of = |Failed { job, tests }: &Failed| match &tests[..] {
         [] => vec![job.name.clone()],
@@ -277,10 +281,10 @@ impl Executable {
         Job { name, program, args: vec![], tests: vec![], folder, threads, is_timed: true }
     }
 
-    /// Jobs of a few of these tests each, or one of all.
+    /// Splits the matching tests into jobs of [`PIECE`] tests each; a single job for executables in [`WHOLE`].
     ///
     /// # Errors
-    /// It does not list its tests.
+    /// The executable does not list its tests, or none matches.
     fn timed(self, processors: usize, is_it: impl Fn(&str) -> bool) -> Result<Vec<Job>> {
         if WHOLE.contains(&&*self.name) {
             return Ok(vec![self.job(processors)]);
@@ -294,12 +298,12 @@ impl Executable {
             bail!("{} lists no tests", self.name);
         }
         let job = self.job(1);
-        // From the last on: interop ends with tests that run whole suites again, and would run alone at the end.
+        // Starting from the last: the last tests of interop run whole suites and take longest, so they must not start last.
         Ok(tests.rchunks(PIECE).map(|tests| job.of(tests)).collect())
     }
 }
 
-/// A command of this program itself, even if the build has replaced it.
+/// A job that runs a command of this program. The path in `/proc` works even if the build has replaced the executable.
 fn own_command(name: &str) -> Result<Job> {
     let path = format!("/proc/{}/exe", std::process::id()).into();
     let test = Executable { name: name.to_owned(), path, folder: root()?.join("xtask") };
@@ -323,7 +327,7 @@ mod tests {
         assert_eq!(name(&message("test", "black_box", true)).as_deref(), Some("cli/black_box"));
         assert_eq!(name(&message("bin", "throng", true)).as_deref(), Some("cli"));
         assert_eq!(executable(&message("test", "x", true)).unwrap().folder, Path::new("/a/crates/cli"));
-        // What tests start is built too, and is no test.
+        // Binaries that tests start are built too, but are no tests.
         assert_eq!(name(&message("bin", "throng", false)), None);
         assert_eq!(throng(&message("bin", "throng", false)).as_deref(), Some(Path::new("/t/x")));
         assert_eq!(throng(&message("bin", "throng", true)), None);
@@ -383,7 +387,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// Fails unless it is run for certain tests alone.
+    /// A shell script that fails unless it runs with selected tests and a single test thread.
     const CROWDED: &str = "[ $1 ] && [ $RUST_TEST_THREADS = 1 ] && exit; echo test a::b ... ok; \
         echo test c ... FAILED; echo 'test result: FAILED. 1 passed; 1 failed;'; exit 1";
 

@@ -1,6 +1,7 @@
-//! `cargo xtask test`: the tests, in two gates. The first needs Rust and nothing else: formatting, the rules of the house, clippy, unit tests,
-//! properties, simulations, the corpus, and black-box runs against servers of our own. The second adds third-party servers and clients, labs,
-//! a browser, a fleet with a real broker, and what needs root; it installs and fetches what they need before the first of them starts.
+//! `cargo xtask test`: the tests, in two gates. Gate one needs only Rust: formatting, `tidy`, clippy, unit tests, properties,
+//! simulations, the corpus, and black-box runs against our own servers. Gate two adds third-party servers and clients, labs, a
+//! browser, a fleet with a real broker, and tests that need root; it installs and fetches what they need before the first of them
+//! starts.
 
 use crate::{fetched, fmt, kubernetes, labs, lint, packages, sim, suite, tidy};
 use anyhow::{Context, Result, bail};
@@ -21,7 +22,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Cheapest first; ends at the first step that fails.
+/// The cheapest step first; ends at the first step that fails.
 fn gate_one() -> Result<()> {
     step("fmt", || fmt::run(&[]))?;
     step("tidy", || tidy::run(&[]))?;
@@ -31,7 +32,7 @@ fn gate_one() -> Result<()> {
 }
 
 fn gate_two() -> Result<()> {
-    // Packages come by the network while the compilers have the processors.
+    // Downloads and compilation run in parallel: one needs the network, the other the processors.
     let missing = packages::missing()?;
     let (installed, built) = std::thread::scope(|scope| {
         let installed = scope.spawn(|| step("packages", || fetch(&missing)));
@@ -43,7 +44,7 @@ fn gate_two() -> Result<()> {
     step("tests", || suite::run_rest(built))
 }
 
-/// Everything that the tests need and the network has, and no test.
+/// Fetches and builds everything that the tests of gate two need, without running any test.
 fn packages() -> Result<()> {
     let missing = packages::missing()?;
     step("packages", || fetch(&missing))?;

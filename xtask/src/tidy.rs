@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: rules of the house that no lint knows. Each breach is a line with its place and fix.
+//! `cargo xtask tidy`: checks project rules that no lint covers. Prints a line for each violation, with its place and fix.
 
 mod arrows;
 mod circles;
@@ -15,7 +15,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     no_words(words)?;
     let root = root()?;
     let mut breaches = arrows::breaches(&metadata()?)?;
-    // What is no text is no source either.
+    // Files that are not UTF-8 are no sources, and are skipped.
     let text = |path: PathBuf| {
         Some((path.to_string_lossy().into_owned(), fs::read_to_string(root.join(&path)).ok()?))
     };
@@ -23,7 +23,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     breaches.extend(sources.iter().flat_map(|(path, text)| rules::breaches(path, text)));
     breaches.extend(circles::breaches(sources.iter().map(|(path, text)| (path.as_str(), text.as_str()))));
     breaches.extend(documents::breaches(&sources));
-    // A tree without git has no subjects either.
+    // Without a git repository there are no subjects to check.
     let words = ["log", "--no-merges", SUBJECTS_SINCE, "--format=%h %s"];
     breaches.extend(long_subjects(&output(command("git", &words)?).unwrap_or_default()));
     breaches.iter().for_each(|breach| println!("{breach}"));
@@ -33,12 +33,12 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     }
 }
 
-/// Older commits have longer ones.
+/// Earlier commits are exempt: they were made before this rule.
 const SUBJECTS_SINCE: &str = "--since=2026-11-22T18:00:00Z";
-/// What `git log --oneline` and a mail show of a commit.
+/// Maximum length of a commit's subject that `git log --oneline` and mail clients show in full.
 const SUBJECT: usize = 72;
 
-/// Lines of `hash subject`.
+/// Violations in a log with lines of the form `hash subject`.
 fn long_subjects(log: &str) -> Vec<String> {
     let commits = log.lines().filter_map(|line| line.split_once(' '));
     let long = commits.filter(|(_, subject)| subject.chars().count() > SUBJECT);
@@ -50,10 +50,10 @@ fn long_subjects(log: &str) -> Vec<String> {
     .collect()
 }
 
-/// Folders that hold nothing that people wrote.
+/// Folders with generated files or downloads, which are not checked.
 const GENERATED: &[&str] = &["target", ".git", "node_modules", "packages", "corpus", "artifacts"];
 
-/// All files below, by their path from there; ascending.
+/// The paths of all files below `root`, relative to it, sorted.
 fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -61,7 +61,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let entry = entry?;
             let kind = entry.file_type()?;
-            // In a worktree of git's, `.git` is a file.
+            // In a git worktree, `.git` is a file.
             if GENERATED.iter().any(|name| entry.file_name() == *name) {
                 continue;
             } else if kind.is_dir() {

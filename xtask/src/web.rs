@@ -1,4 +1,4 @@
-//! `cargo xtask web`: the report and the live page: types, tests, the build held against the committed one, and both in a
+//! `cargo xtask web`: checks the report and the live page: types, tests, that the committed build is current, and both pages in a
 //! real browser.
 
 use crate::command::{command, finish, no_words, throng};

@@ -1,4 +1,4 @@
-//! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
+//! Defines the command line for clap. Values stay strings here; `plan` parses them and reports all mistakes at once.
 
 mod conflicts;
 mod control;
@@ -40,20 +40,21 @@ pub(crate) struct Args {
     pub(crate) verb: Verb,
 }
 
-/// A command line of which clap refuses a part.
+/// A command line of which clap has refused some arguments.
 pub(crate) struct Refused {
-    /// What it refuses, a line each.
+    /// The mistakes, one line each.
     pub(crate) mistakes: Vec<String>,
-    /// The command line without it, where it is known what that is.
+    /// The parsed command line without the refused arguments; `None` if it cannot be determined.
     pub(crate) rest: Option<(Verb, Flags)>,
-    /// Where the options are listed.
+    /// The hint where the options are listed.
     pub(crate) help: String,
 }
 
-/// Reads the command line: the verb, and what it has of plan's flags. Ends the process where help was requested.
+/// Parses the command line into the verb and those of its flags that belong to a plan. Ends the process if help or the version was
+/// requested.
 ///
 /// # Errors
-/// Clap refuses a part of it.
+/// Clap refuses an argument.
 pub(crate) fn read(command: &clap::Command, args: &[OsString]) -> Result<(Verb, Flags), Box<Refused>> {
     let typos::Read { matches, mistakes } = typos::read(command, args).unwrap_or_else(|error| error.exit());
     match matches.map(|matches| of_matches(&matches)) {
@@ -62,13 +63,13 @@ pub(crate) fn read(command: &clap::Command, args: &[OsString]) -> Result<(Verb, 
     }
 }
 
-/// All verbs with all flags, with the help that these arguments request.
+/// All verbs with all flags, with the help that these arguments request: the short one for `-h`, otherwise the full one.
 pub(crate) fn command_for(args: &[OsString]) -> clap::Command {
     let is_brief = args.iter().any(|arg| arg == "-h");
     command_with(if is_brief { Help::Brief } else { Help::Full })
 }
 
-/// The flags of a stored command line; `None`: this version does not read it.
+/// The flags of a stored command line; `None` if this version cannot parse it.
 pub(crate) fn flags_of(words: &[String]) -> Option<Flags> {
     let args: Vec<OsString> = words.iter().map(OsString::from).collect();
     typos::read(&command(), &args).ok()?.matches.map(|matches| of_matches(&matches).1)
@@ -109,12 +110,12 @@ fn command_with(help: Help) -> clap::Command {
         })
 }
 
-/// The last lines of the help; of the short one, no more than fits in a line each.
+/// Replaces the text after the help by `status` in the short help, which has no room for more.
 fn with_brief_end(verb: clap::Command, help: Help, status: &'static str) -> clap::Command {
     if help == Help::Full { verb } else { verb.after_help(status) }
 }
 
-/// The options of `throng find` that are not of a run, in a line each.
+/// Shortens the descriptions of the options that only `throng find` has, for the short help.
 fn briefly(find: clap::Command) -> clap::Command {
     find.mut_arg("by", |by| by.help("Maximise connections (default), arrival, burst or rate"))
         .mut_arg("max_time", |time| time.hide_short_help(true))
@@ -457,5 +458,5 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Where help lists what `throng doctor` has besides the flags of a plan, which are added later: beyond all of them.
+/// Display order of the options that only `throng doctor` has: after all flags of a plan, which are added later.
 const AFTER_PLAN: usize = 900;

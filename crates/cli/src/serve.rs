@@ -161,8 +161,8 @@ fn share(text: &str) -> Result<u32, ParseError> {
     share.map(|n| (n * 1e6).round() as u32).ok_or_else(|| ParseError::new(text, "a share", "0.01 or 1%"))
 }
 
-/// Prints every second what the cl-async server of the source text prints: open incoming connections, outgoing ones (always 0),
-/// responses so far, and responses per second.
+/// Prints every second the same lines as the cl-async server whose experiment the lab `cl-async` repeats: open incoming
+/// connections, outgoing ones (always 0), responses so far, and responses per second.
 fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
     let elapsed = now.since(last.0);
     if elapsed < Nanos::from_secs(1) {

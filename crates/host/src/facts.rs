@@ -1,4 +1,4 @@
-//! Facts about this machine, to judge whether runs are comparable.
+//! Facts about this machine, by which runs are checked for comparability.
 
 use samples::{HostFacts, Setting};
 

@@ -1,4 +1,4 @@
-//! What this machine allows, what it is doing, and whether a run fits it.
+//! Reads the limits and the state of this machine, and checks whether it can carry out a run.
 //!
 //! Everything is read from files under a [`Root`]: `/` in reality, a temporary directory in a test. Only [`remote`] opens sockets, to
 //! query the target's host. Only a [`Watch`], [`Processes`] and [`remote::Poller`] keep state between samples.

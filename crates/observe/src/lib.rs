@@ -1,18 +1,18 @@
-//! What is seen of a run beside its own measurements: of the target's processes, of the hosts and their kernels, of throng's own process,
-//! and of the network in between.
+//! Observes a run from outside: the target's processes, the hosts and their kernels, throng's own process, and the network in
+//! between.
 //!
-//! The load's ticks show what a target does: it answers late, loses connections, refuses them. Why it does is often visible only
-//! elsewhere: its processes have no CPU time left, its accept queue is full, a router rejects the dials, the address is translated. So one
-//! [`Observer`] looks there for the whole run. The code that leads the run calls it: with every tick of a ramp and once a second for a
-//! sample, closer when something seems wrong, and at the end while all connections are still open. The results, [`record::observed::Observed`],
-//! are facts in the record; what they mean is decided by `judge`. Beside it are the questions that precede a run: what listens here, and
-//! which address family of a name is served.
+//! The load's ticks show what a target does: it responds late, loses connections, refuses them. The reason is often visible only
+//! elsewhere: its processes have no CPU time left, its accept queue is full, a router rejects the dials, the address is translated.
+//! So one [`Observer`] looks there for the whole run. The code that controls the run calls it: with every tick of a ramp, once a
+//! second for a sample, more often when something seems wrong, and at the end while all connections are still open. The results,
+//! [`record::observed::Observed`], are facts in the record; `judge` decides what they mean. This crate also answers the questions
+//! that precede a run: what listens here, and which address family of a name is served.
 //!
-//! Three rules hold everywhere. To observe must not disturb: the cost of a sample does not grow with the number of connections beyond a
-//! written limit, and the target gets no traffic for it, with three exceptions that have a reason of their own: a few extra dials where
-//! dials are rejected, an echo where only resets were seen, and the queries that `throng serve` and `throng observe` exist for. Samples are
-//! aggregated at once, so memory does not depend on the length of the run. What cannot be read is unknown (`None`), never zero, and never
-//! ends a run.
+//! Three rules hold everywhere. First, observing must not disturb the run: the cost of a sample does not grow with the number of
+//! connections beyond a documented limit, and the target gets no additional traffic, with three exceptions: a few extra dials if
+//! dials are rejected, an echo if only resets were seen, and the queries that `throng serve` and `throng observe` exist for.
+//! Second, samples are aggregated at once, so memory does not depend on the length of the run. Third, a value that cannot be read
+//! is unknown (`None`), never zero, and never ends a run.
 //!
 //! ```text
 //! /proc, /sys (host) ──────────► Observer ─┬─► costs: slopes of memory and CPU time against the load

@@ -1,5 +1,5 @@
-//! What listens: the listening sockets of this machine, which of them a dial would reach, and which address family of a name is served.
-//! Only listeners are queried, so that the cost does not depend on the number of connections.
+//! Finds listeners: the listening sockets of this machine, those that a dial would reach, and the address family of a name that is
+//! served. Only listeners are queried, so that the cost does not depend on the number of connections.
 
 use std::{
     cell::LazyCell,

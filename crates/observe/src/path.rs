@@ -1,4 +1,4 @@
-//! Who answers in the target's place: the sender of an ICMP message that rejects a dial, and the sender of a reset.
+//! Finds out what responds in the target's place: the sender of an ICMP message that rejects a dial, and the sender of a reset.
 //!
 //! The errno of a dial contains neither the sender of an ICMP message nor its full content. Therefore, if dials are rejected, a few extra
 //! dials are made on sockets that receive such messages (`IP_RECVERR`). Sockets do not show the remaining TTL of a reset either. If the

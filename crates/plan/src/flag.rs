@@ -34,32 +34,32 @@ pub struct Flag {
 /// How many values a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// None.
+    /// No value.
     Nothing,
-    /// One.
+    /// One value.
     One,
-    /// One; without it, this.
+    /// One value; if it is omitted, this one.
     OneOr(&'static str),
-    /// One each time that it is given.
+    /// One value each time that the flag is given; the flag may be repeated.
     Many,
 }
 
 /// The subject of a flag, which decides which verbs refuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// How much load, and for how long: changes that of a scenario file.
+    /// How much load, and for how long. Next to a scenario file, it changes the file's load.
     Load,
-    /// What each connection does: in a scenario file that is a key, and the flag is refused.
+    /// What each connection does. Next to a scenario file, which has a key for it, the flag is refused.
     Work,
     /// How this machine applies the load and takes its samples.
     Machine,
-    /// Which machines apply the load. No part of a plan: each of them makes its own.
+    /// Which machines apply the load. Not part of a plan, because each of these machines makes its own plan.
     Place,
-    /// How a run is observed and judged, and what repeats it: the load is the same without it.
+    /// How a run is observed, judged and reproduced; the load is the same without it.
     Judgement,
-    /// Where the figures of a run go, now or later: a stored run is replayed to it. No part of a plan.
+    /// Where the figures of a run are written. Also applies to a stored run, when it is replayed. Not part of a plan.
     Export,
-    /// What shows or keeps a run while it lasts. No part of a plan.
+    /// What displays or stores a run while it lasts. Not part of a plan.
     View,
 }
 

@@ -13,7 +13,7 @@ mod place;
 pub struct Flags(Vec<(&'static str, String)>);
 
 impl Flags {
-    /// Just a target.
+    /// Flags with only a target.
     pub fn new(target: impl ToString) -> Flags {
         Flags::default().with(&flag::TARGET, target)
     }

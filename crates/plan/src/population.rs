@@ -47,7 +47,7 @@ pub struct Population {
 pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);
 
 impl Population {
-    /// One connection that does this, without anything else that a plan can ask for.
+    /// A population of one connection with this activity, and with defaults for everything else.
     pub(crate) fn new(name: &str, target: Target, tls: Tls, activity: Activity) -> Population {
         Population {
             name: name.to_owned(),

@@ -217,7 +217,7 @@ mod tests {
         read(connections, &|_| Ok(Source::Text(format!("id,token,mail\n{lines}"))))
     }
 
-    /// The same as a machine knows it that was sent no values.
+    /// The same plan on a machine that has received only the shape of the table, without its values.
     fn head(connections: u32, head: &TableHead) -> Plan {
         read(connections, &|_| Ok(Source::Head(head.clone())))
     }
@@ -248,7 +248,7 @@ mod tests {
             prop_assert_eq!(on_all, on_one);
         }
 
-        /// What arrives without end comes to the rows of its slice, turn after turn.
+        /// A slice of unlimited arrivals uses the rows that its numbers select, which wrap around at the end of the table.
         #[test]
         fn a_slice_of_what_arrives_uses_the_rows_of_its_numbers(
             width in 1u32..6, from in 0u32..4, rest in 0u32..4, rows in 1u32..40, (shard, shards) in (0u32..3, 3u32..5)

@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(loads(&one), ["5000", "0 at 0/s", "1500/s, 10000", "0.01/s, None"]);
         assert_eq!(loads(&other), ["15000", "3 at 30/s", "4500/s, 30000", "0.09/s, None"]);
         assert!(one.probe.is_some() && other.probe.is_none());
-        // Of a ramp as many as it dials of the connections.
+        // A ramp's rate is divided in proportion to the connections that it opens.
         let ramps = [&one, &other].map(|plan| match plan.stages[0].ramp {
             Ramp::Rate(rate) => rate.per_s_f64().round(),
             _ => panic!("it has a rate"),

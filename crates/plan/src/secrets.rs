@@ -1,4 +1,4 @@
-//! What is never stored or shown: header values that may be secret, and users in targets.
+//! Hides what must never be stored or shown: header values that may be secret, and users in targets.
 
 use crate::header;
 

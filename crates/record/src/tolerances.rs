@@ -11,7 +11,7 @@ pub const ONE_IN_TWENTY_OF: u64 = 20;
 pub const FEW_RESPONSES: u64 = 10;
 /// Minimum share of dials that affects the 99th percentile.
 pub const ONE_PERCENT: f64 = 0.01;
-/// More than chance if each has a probability of one in a hundred, but a small part of the whole.
+/// A tenth: more than chance explains if each event has a probability of one in a hundred, but a small part of the whole.
 pub const ONE_IN_TEN: f64 = 0.1;
 /// A part that is neither negligible nor the rule.
 pub const QUARTER: f64 = 0.25;

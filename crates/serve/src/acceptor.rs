@@ -1,4 +1,5 @@
-//! Accepts connections: how many accepts wait for a peer, and when new ones may be submitted; until the order to stop.
+//! Accepts connections: limits the number of pending accepts and their rate, and stops accepting when the server is stopped or
+//! paused.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -16,8 +17,8 @@ pub(crate) const ORDERS_INTERVAL: Nanos = Nanos::from_millis(100);
 const ACCEPTS: u32 = 256;
 /// Delay after an accept failed for lack of memory or files.
 const PAUSE_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
-/// A server with a slow accept rate that was late, or not dialled for a while, accepts at once what its rate gives in this time,
-/// and one more.
+/// Burst of a rate-limited server. After a delay or an idle period it accepts at once the connections that its rate allows in this
+/// time, plus one; longer periods give no further credit.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
 /// The acceptor of a shard.
@@ -46,8 +47,8 @@ impl Slots {
         Slots { interval: Nanos(((1e9 / rate.per_s_f64()) as u64).max(1)), next: Nanos::ZERO }
     }
 
-    /// When the next accept may be submitted in one of `shards`, while `waiting` accepts wait for a peer: these complete as soon
-    /// as peers come, so they count towards the catch-up. Never: not before one of them completes.
+    /// When the next accept may be submitted in one of `shards`. The `waiting` accepts that are already pending complete as soon as
+    /// peers arrive, so they count towards the burst of [`CATCH_UP`]. [`Nanos::NEVER`]: not before one of them completes.
     fn due(&mut self, now: Nanos, waiting: u32, shards: u64) -> Nanos {
         let interval = self.interval.0.saturating_mul(shards);
         let taken = interval.saturating_mul(waiting.into());
@@ -121,7 +122,7 @@ impl Acceptor {
     /// A peer was accepted at `k`. Returns false if there are too many: it has been closed.
     pub(crate) fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stats: &mut Stats) -> bool {
         let shards = self.counters.shards();
-        // Time spent waiting for a peer gives no credit.
+        // The time for which this accept was pending gives no credit.
         if let Some(slots) = &mut self.slow {
             slots.due(cx.now(), self.accepting, shards);
         }
@@ -187,7 +188,7 @@ mod tests {
         accepted
     }
 
-    /// However long no peer came: at once only what fits into [`CATCH_UP`] and one more, then at the rate.
+    /// After any idle period, only the burst of [`CATCH_UP`] plus one is accepted at once, then connections at the configured rate.
     #[test]
     fn an_idle_server_saves_up_no_accepts() {
         for (per_s, shards) in [(20, 1), (50, 2), (1_000, 1), (2_000, 4), (20_000, 1)] {

@@ -27,7 +27,7 @@ pub struct Counters {
     limited: AtomicU64,
     pub(crate) stop: AtomicBool,
     pub(crate) pause: AtomicBool,
-    /// Why the last accept failed, until that is read.
+    /// Why the last accept failed; taken by [`Counters::take_failure`].
     failure: Mutex<Option<Gone>>,
 }
 
@@ -127,7 +127,7 @@ impl Counters {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Why an accept failed since the last call; `None` if none did.
+    /// Why an accept failed since the last call; `None` if all succeeded.
     pub fn take_failure(&self) -> Option<Gone> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,5 +1,5 @@
-//! The delay service, modelled on the cl-async server of the source text: after any input it waits, sends one fixed HTTP
-//! response, and closes.
+//! The delay service, modelled on the cl-async server whose experiment the lab `cl-async` repeats: after any input it waits, sends
+//! one fixed HTTP response, and closes.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ use grpc::Call;
 pub(crate) use respond::respond;
 pub(crate) use sessions::Sessions;
 
-/// Output of one call after which further input waits until it has left.
+/// Maximum output of one call, in bytes; beyond it, further input waits until the output has left.
 const ENOUGH: u64 = 256 * 1024;
 /// Room for a control frame of the server.
 const FRAME: usize = 32;

@@ -4,8 +4,8 @@ use net::{Close, Cx, Inner, Io, Key, Layered, Opening};
 
 use crate::shard::{Handler, ServerShard};
 
-/// Bytes that a call sends before the rest of its input waits for the next turn, when it is known whether they have left. The
-/// output of a call leaves as one, as long as it fits into the output buffer of a megabyte.
+/// Maximum bytes that a call sends. The remaining input waits for the next turn, because only then is it known whether the output
+/// has left. It is far less than the output buffer of a megabyte, so that the output of a call leaves as one send.
 const MOST_A_CALL: u64 = 64 * 1024;
 
 impl<H: Handler> Inner<tls::Error> for ServerShard<H> {
@@ -13,7 +13,8 @@ impl<H: Handler> Inner<tls::Error> for ServerShard<H> {
         (self.out.layer.as_deref_mut(), &mut self.out.sent)
     }
 
-    /// If not, the rest stays sealed, and is read when the connection is writable again, or its response has left.
+    /// Whether to unseal more input now. If not, the rest stays sealed; it is read in a later turn, when the connection is writable
+    /// again or its delayed response has been sent.
     fn reads<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
         let is_enough = self.out.sent >= MOST_A_CALL;
         let is_held = H::is_held(self.conn(k)) || cx.is_write_blocked(k);
@@ -30,7 +31,7 @@ impl<H: Handler> Inner<tls::Error> for ServerShard<H> {
         self.watch.secured(cx, k);
     }
 
-    /// Offers the service these bytes, until it takes no more.
+    /// Passes these bytes to the service until it uses no more; returns the number of bytes used.
     fn unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) -> usize {
         let mut used = 0;
         while used < bytes.len() && cx.is_open(k) && self.out.sent < MOST_A_CALL {
@@ -42,7 +43,7 @@ impl<H: Handler> Inner<tls::Error> for ServerShard<H> {
         used
     }
 
-    /// The peer may wait for close_notify. Delayed responses leave first; the peer's FIN follows.
+    /// The peer has sent close_notify, and may wait for the server's. Delayed responses are sent before it.
     fn layer_closed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if !H::is_waiting(self.conn(k)) {
             self.out.finish(cx, k);

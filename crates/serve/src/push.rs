@@ -18,7 +18,7 @@ pub(crate) struct Message {
     pub(crate) length: u16,
 }
 
-/// A timer set to whole milliseconds may fire this much early.
+/// How much too early a timer may fire, since timers are set in whole milliseconds.
 const EARLY: Nanos = Nanos::from_millis(1);
 
 /// The number of the message due at this date: how many intervals have passed since 1970.

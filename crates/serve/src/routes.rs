@@ -3,7 +3,7 @@
 use units::{Nanos, Spans};
 use wire::http1;
 
-/// Length of the longest response: servers of the source texts clamp `length` to 1..10240.
+/// Maximum length of a text: the servers whose experiments the labs repeat clamp `length` to 1..10240.
 pub(crate) const LONGEST: u64 = 10_240;
 /// Longest `/delay`.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);

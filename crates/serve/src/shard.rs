@@ -23,7 +23,7 @@ pub trait Handler: Sized {
     /// Whether the connection has a delayed response.
     fn is_waiting(conn: &Self::Conn) -> bool;
 
-    /// Whether input is left unread until then.
+    /// Whether input is left unread until that response has been sent.
     fn is_held(conn: &Self::Conn) -> bool {
         Self::is_waiting(conn)
     }
@@ -160,7 +160,7 @@ impl<H: Handler> Program for ServerShard<H> {
         self.watch.received(cx, k);
         let used = match self.out.layer {
             Some(_) => {
-                // What was left over comes first.
+                // Input left over from earlier calls comes first.
                 self.read_unsealed(cx, k, &[]);
                 self.read_layer(cx, k, input)
             }

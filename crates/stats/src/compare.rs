@@ -1,5 +1,5 @@
-//! Comparison of groups of runs: what differs, and by more than repetitions of the same run do. The results are explained in
-//! `docs/reference/compare.md`.
+//! Compares groups of runs: which figures differ, and whether by more than repetitions of the same run do. The results are
+//! explained in `docs/reference/compare.md`.
 
 mod alike;
 mod change;

@@ -1,6 +1,6 @@
-//! Test whether a share is equal in several groups when observations may be clustered: Pearson's test of homogeneity as a quasi-likelihood
-//! F test (P. McCullagh, J. A. Nelder, Generalized Linear Models, 1989, section 4.5). The statistic is divided by the dispersion, the
-//! factor by which it is larger between clusters than between independent observations.
+//! Tests whether a share is equal in several groups when observations may be clustered: Pearson's test of homogeneity as a
+//! quasi-likelihood F test (P. McCullagh, J. A. Nelder, Generalized Linear Models, 1989, section 4.5). The statistic is divided by
+//! the dispersion: the factor by which it is larger for clustered observations than for independent ones.
 
 use statrs::function::beta::beta_reg;
 

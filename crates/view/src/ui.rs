@@ -2,11 +2,11 @@
 //!
 //! | path | response |
 //! |---|---|
-//! | `GET /`, `/run/RUN`, `/compare/BASE/OTHER`, `/trend/TAG` | the page; which of them it shows it takes from its address |
-//! | `GET /api/runs?target=&verdict=&tag=&before=` | the latest runs that all of these let through (`throng.runs/1`) |
+//! | `GET /`, `/run/RUN`, `/compare/BASE/OTHER`, `/trend/TAG` | the page, which chooses its content by its address |
+//! | `GET /api/runs?target=&verdict=&tag=&before=` | the latest runs that match all given filters (`throng.runs/1`) |
 //! | `GET /api/runs/RUN` | one run (`throng.report/1`) |
-//! | `GET /api/compare/BASE/OTHER` | both, with what `throng compare` says (`throng.report/1`) |
-//! | `GET /api/trend/TAG` | figures of the runs of a tag, in the order of time (`throng.trend/1`) |
+//! | `GET /api/compare/BASE/OTHER` | both runs or groups, with their comparison as by `throng compare` (`throng.report/1`) |
+//! | `GET /api/trend/TAG` | figures of the runs with a tag, oldest first (`throng.trend/1`) |
 
 mod answers;
 mod query;

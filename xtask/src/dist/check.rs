@@ -1,4 +1,4 @@
-//! Each package is installed as a user would do it, into a folder, and runs its demo.
+//! `cargo xtask dist --check`: installs each package into a folder as a user would, and runs its demo.
 
 use super::Dist;
 use crate::command::{cargo, command, finish, output, root};
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Names the files for x86-64.
+/// The installation guide; the file names in it are those for x86-64.
 const GUIDE: &str = "docs/guide/install.md";
-/// What the binary may take, bytes: a download of a few seconds.
+/// Maximum size of the binary, in bytes: a download of a few seconds.
 const LARGEST: u64 = 32 << 20;
-/// What a start may take: nobody notices it.
+/// Maximum start-up time: too short for a user to notice.
 const STARTUP: Duration = Duration::from_millis(20);
 const STARTS: usize = 51;
-/// `throng demo` ended with a judgement: where the machine is busy with other things it says that it is not sure.
+/// Exit codes with which `throng demo` may end: pass, or 4 if other programs use the machine and the result is uncertain.
 const JUDGED: [Option<i32>; 2] = [Some(0), Some(4)];
 
 pub(super) fn check(dist: &Dist) -> Result<()> {
@@ -46,11 +46,11 @@ pub(super) fn check(dist: &Dist) -> Result<()> {
     Ok(())
 }
 
-/// Files of this version that a text names and that are not among these; a `*` in a name stands for anything.
+/// File names of this version that occur in a text and are not among `files`; `*` in a name is a wildcard.
 fn unknown(text: &str, version: &str, files: &[String]) -> Vec<String> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.*".contains(c);
     let words = text.split(|c| !is_of_name(c)).filter(|word| word.starts_with("throng"));
-    // A folder has no ending.
+    // A name without an extension is a folder.
     let is_file = |word: &&str| word.split_once(version).is_some_and(|(_, rest)| rest.contains('.'));
     let is_made = |word: &str| {
         let (begin, end) = word.split_once('*').unwrap_or((word, ""));
@@ -61,7 +61,7 @@ fn unknown(text: &str, version: &str, files: &[String]) -> Vec<String> {
     words.filter(is_file).filter(|word| !is_made(word)).map(str::to_owned).collect()
 }
 
-/// With how many bytes it is, which the documents state.
+/// Checks the size of the binary against the limit that the documents state.
 fn size(dist: &Dist) -> Result<()> {
     let bytes = fs::metadata(&dist.throng)?.len();
     println!("binary: {:.1} MiB", bytes as f64 / f64::from(1 << 20));
@@ -71,7 +71,7 @@ fn size(dist: &Dist) -> Result<()> {
     Ok(())
 }
 
-/// It asks for no interpreter, and so for no library.
+/// A static binary has neither an interpreter nor needed libraries.
 fn is_static(throng: &Path) -> Result<()> {
     let mut readelf = command("readelf", &["--program-headers", "--dynamic"])?;
     readelf.arg(throng);
@@ -82,7 +82,7 @@ fn is_static(throng: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The middle of many starts: a single one may wait for a processor.
+/// Checks the median start-up time: a single start may have to wait for a processor.
 fn startup(throng: &Path) -> Result<()> {
     let mut took = Vec::new();
     for _ in 0..STARTS {
@@ -103,7 +103,7 @@ fn startup(throng: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs the demo of one of them.
+/// Runs the demo of one installed package.
 fn demo(name: &str, mut throng: Command) -> Result<()> {
     let begin = Instant::now();
     let data = std::env::temp_dir().join(format!("throng-dist-{}", std::process::id()));
@@ -132,7 +132,7 @@ fn archive(dist: &Dist, folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("throng"))
 }
 
-/// From the sources, with the compiler.
+/// Builds and installs from source with `cargo install`.
 fn installed_by_cargo(folder: &Path) -> Result<PathBuf> {
     let folder = folder.join("cargo");
     let to = folder.to_str().context("the checkout's path is UTF-8")?;
@@ -140,7 +140,7 @@ fn installed_by_cargo(folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("bin/throng"))
 }
 
-/// From the wheel, without a registry.
+/// Runs the wheel with `uvx`, without a registry.
 fn uvx(dist: &Dist, folder: &Path) -> Result<Command> {
     output(command("uvx", &["--version"])?).context("uv is missing: pip install uv")?;
     let mut uvx = command("uvx", &["--offline", "--no-config", "--from"])?;
@@ -149,16 +149,16 @@ fn uvx(dist: &Dist, folder: &Path) -> Result<Command> {
     Ok(uvx)
 }
 
-/// From the package, without a registry.
+/// Runs the npm package with `npx`, without a registry.
 fn npx(dist: &Dist, folder: &Path) -> Result<Command> {
     let mut npx = command("npx", &["--offline", "--yes", "--package"])?;
     npx.arg(dist.file(".tgz")?).args(["--", "throng"]).env("npm_config_cache", folder.join("npm"));
-    // Beside a package of ours npx would look there first.
+    // In a folder with a package of the same name, npx would run that one.
     npx.current_dir(folder);
     Ok(npx)
 }
 
-/// Into a system of its own, with a database of its own.
+/// Installs the `.deb` below its own root, with an empty dpkg database.
 pub(super) fn debian(dist: &Dist, folder: &Path) -> Result<PathBuf> {
     let system = folder.join("debian");
     for part in ["info", "updates", "triggers"] {
@@ -173,7 +173,7 @@ pub(super) fn debian(dist: &Dist, folder: &Path) -> Result<PathBuf> {
     Ok(system.join("usr/bin/throng"))
 }
 
-/// As an engine of containers would start it: in the image's files alone, with `/proc`.
+/// Runs the image as a container engine would: only the files of the image, and `/proc`.
 fn image(dist: &Dist, folder: &Path) -> Result<Command> {
     let folder = folder.join("image");
     let files = folder.join("files");

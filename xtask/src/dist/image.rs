@@ -1,4 +1,4 @@
-//! An image with one file, as `docker load` and `podman load` take it; no engine is needed to make it.
+//! Builds a container image of one file, in the format that `docker load` and `podman load` read. Needs no container engine.
 
 use super::{Dist, sha256, tar};
 use crate::command::finish;
@@ -7,10 +7,10 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Nobody: throng needs no privileges.
+/// The user `nobody`: throng needs no privileges.
 const USER: &str = "65534:65534";
 
-/// From scratch: the binary, and a place for the stored runs of a container.
+/// An image from scratch: the binary, and a directory for stored runs.
 pub(super) fn write(dist: &Dist) -> Result<()> {
     let folder = dist.work("image")?;
     let layer = folder.join("layer");

@@ -1,4 +1,5 @@
-//! Tests of the name in registries: what the documents tell users to install is what is made, and installs `throng`.
+//! Tests of the package name: documents install packages by the name under which they are published, and each package installs the
+//! command `throng`.
 
 use super::{Dist, NAME, PLATFORMS, check, registries};
 use crate::command::{command, metadata, output, root};
@@ -7,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Commands that take the name of a package.
+/// Commands that install a package by name.
 const INSTALLERS: &[&str] = &[
     "uvx",
     "npx",
@@ -20,7 +21,7 @@ const INSTALLERS: &[&str] = &[
     "apt-get install",
 ];
 
-/// What a text installs that begins like our name, and is neither that nor a file of it.
+/// Packages that a text installs whose names begin with `throng` but which are not ours.
 fn strangers(text: &str) -> Vec<String> {
     let is_end = |c: char| c.is_whitespace() || "`,;)|".contains(c);
     let named = |installer: &&str| -> Vec<String> {
@@ -71,7 +72,7 @@ fn the_crate_has_the_name_and_the_command() {
     assert!(targets.iter().any(|target| target["kind"][0] == "bin" && target["name"] == "throng"));
 }
 
-/// The wheel, the npm package and the `.deb` of a stand-in for the binary, each installed by its name.
+/// Builds the wheel, the npm package and the `.deb` of a stand-in for the binary, and installs each by its name.
 #[test]
 fn each_package_installs_the_command() {
     let folder = std::env::temp_dir().join(format!("throng-names-{}", std::process::id()));
@@ -94,7 +95,7 @@ fn each_package_installs_the_command() {
     let mut pip = command("python3", &["-m", "pip", "install", "--quiet", "--no-index", NAME]).unwrap();
     pip.arg("--find-links").arg(&dist.folder).arg("--target").arg(&python);
     output(pip).unwrap();
-    // `uvx NAME` and `pipx run NAME` run the command of that name.
+    // `uvx NAME` and `pipx run NAME` run the command NAME of the package NAME, so the wheel has one.
     ["throng", NAME].iter().for_each(|name| runs(&python.join("bin").join(name)));
 
     let node = folder.join("node");

@@ -1,4 +1,4 @@
-//! The binary as a package of Python's and of npm's.
+//! Builds the Python wheel and the npm package that contain the binary.
 
 use super::{ABOUT, Dist, NAME};
 use crate::command::{command, finish, output, root};
@@ -14,7 +14,7 @@ pub(super) fn wheel(dist: &Dist) -> Result<()> {
     finish(python)
 }
 
-/// A package of npm's: `npx throng-cli`, which runs its only command.
+/// An npm package: `npx throng-cli` runs its only command.
 pub(super) fn npm(dist: &Dist) -> Result<()> {
     let folder = dist.work("npm")?;
     dist.install(&folder.join("bin/throng"))?;
@@ -33,7 +33,7 @@ pub(super) fn npm(dist: &Dist) -> Result<()> {
     let mut npm = command("npm", &["pack", "--silent", "--pack-destination"])?;
     npm.arg(&dist.folder).current_dir(&folder);
     let packed = output(npm)?;
-    // A release has one for each processor.
+    // The file name has the architecture, since a release has one package per architecture.
     let name = format!("{NAME}-{}-{}-npm.tgz", dist.version, dist.platform.arch);
     Ok(fs::rename(dist.folder.join(packed.trim()), dist.folder.join(name))?)
 }

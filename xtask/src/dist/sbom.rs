@@ -1,4 +1,4 @@
-//! What is in the binary: SPDX 2.3 as JSON, of what cargo resolved for this platform.
+//! The software bill of materials: SPDX 2.3 as JSON, of the packages that cargo resolved for this platform.
 
 use super::{Dist, NAME};
 use crate::command::{command, output, root};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Writes it beside the packages.
+/// Writes the SBOM into the folder of the packages.
 pub(super) fn write(dist: &Dist) -> Result<()> {
     let words = ["metadata", "--format-version", "1", "--locked", "--filter-platform", dist.platform.rust];
     let metadata = serde_json::from_str(&output(command("cargo", &words)?)?)?;
@@ -23,7 +23,7 @@ pub(super) fn write(dist: &Dist) -> Result<()> {
     Ok(fs::write(dist.folder.join(name), format!("{document:#}\n"))?)
 }
 
-/// SHA-256 of each package that comes from a registry, by its name and version.
+/// Name and version of each package from a registry, with its SHA-256 from `Cargo.lock`.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let field = |package: &str, name: &str| {
         let line = package.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = \""));
@@ -36,7 +36,7 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     packages.filter_map(known).collect()
 }
 
-/// Packages that the program is linked with, and which uses which.
+/// The SPDX document: the packages that the program is linked with, and the dependencies between them.
 fn document(
     metadata: &Value,
     checksums: &BTreeMap<(String, String), String>,
@@ -74,7 +74,7 @@ fn document(
     }))
 }
 
-/// What a package is linked with: neither its tests' packages nor its build script's.
+/// The dependencies a package is linked with: no dev-dependencies and no build-dependencies.
 fn linked(node: &Value) -> Vec<&str> {
     let is_linked = |used: &&Value| {
         used["dep_kinds"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
@@ -92,7 +92,7 @@ fn relation(from: &str, kind: &str, to: &str) -> Value {
     json!({ "spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to })
 }
 
-/// Identifiers have letters, digits, `.` and `-`.
+/// The SPDX identifier of a package; identifiers consist of letters, digits, `.` and `-`.
 fn reference(package: &Value) -> String {
     let text = |key: &str| package[key].as_str().unwrap_or_default();
     let id = format!("SPDXRef-{}-{}", text("name"), text("version"));
@@ -102,7 +102,7 @@ fn reference(package: &Value) -> String {
 fn package(package: &Value, checksums: &BTreeMap<(String, String), String>) -> Value {
     let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
     let (name, version) = (text("name"), text("version"));
-    // The older way to write a choice.
+    // `/` between licences is the deprecated way to write OR.
     let licence = text("license").replace(" / ", " OR ").replace('/', " OR ");
     let licence = if licence.is_empty() { "NOASSERTION".to_owned() } else { licence };
     let mut about = json!({

@@ -1,12 +1,12 @@
-//! Links of Markdown documents: where they lead, and whether there is anything.
+//! Links in Markdown documents: finds them, and reports those that are broken.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Documents by their path from the root.
+/// The texts of documents, by their path from the root.
 pub(super) type Texts = BTreeMap<String, String>;
 
-/// What is at a path.
+/// What exists at a path.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Entry {
     File,
@@ -26,13 +26,13 @@ impl Entry {
 
 /// A link within the repository.
 pub(super) struct Link {
-    /// The document that has it.
+    /// The document that contains the link.
     from: String,
-    /// As written.
+    /// The link as written.
     written: String,
-    /// From the root.
+    /// The path it refers to, from the root.
     pub(super) path: String,
-    /// Behind `#`; empty without one.
+    /// The part after `#`; empty if there is none.
     anchor: String,
 }
 
@@ -47,14 +47,14 @@ pub(super) fn all(texts: &Texts) -> impl Iterator<Item = Link> {
     })
 }
 
-/// One line for each link that leads nowhere on the site.
+/// One line for each link that is broken on the site.
 pub(super) fn breaches(texts: &Texts, entry: &dyn Fn(&str) -> Entry) -> Vec<String> {
     let why = |link: &Link| match (texts.get(&link.path), entry(&link.path)) {
         (Some(text), _) if !link.anchor.is_empty() && !anchors(text).contains(&link.anchor) => {
             Some("no such heading")
         }
         (Some(_), _) => None,
-        // The site has a page for it.
+        // The site generates a page for the table of contents.
         (None, Entry::File) if link.path == super::SUMMARY => None,
         (None, Entry::Nothing) => Some("no such file"),
         (None, Entry::Folder) => Some("a folder has no page, link to a file of it"),
@@ -65,7 +65,7 @@ pub(super) fn breaches(texts: &Texts, entry: &dyn Fn(&str) -> Entry) -> Vec<Stri
     all(texts).filter_map(breach).collect()
 }
 
-/// A path that is relative to the document `from`, from the root.
+/// Resolves `path`, relative to the document `from`, to a path from the root.
 pub(super) fn joined(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -81,7 +81,7 @@ pub(super) fn joined(from: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Targets of links and pictures, those of other places left out.
+/// Targets of links and pictures as written, without those that have a URL scheme.
 fn written(text: &str) -> Vec<String> {
     let lines = prose(text);
     let after = lines.iter().flat_map(|line| line.split("](").skip(1));
@@ -91,7 +91,7 @@ fn written(text: &str) -> Vec<String> {
     targets.filter(|target| !target.contains(':')).map(str::to_owned).collect()
 }
 
-/// Links of a page of HTML to files that are not there.
+/// Links in an HTML page to files that do not exist.
 pub(super) fn dead(page: &Path, html: &str) -> Vec<String> {
     let targets = ["href=\"", "src=\""].map(|attribute| html.split(attribute).skip(1));
     let targets = targets.into_iter().flatten().filter_map(|rest| rest.split(['"', '#']).next());
@@ -100,7 +100,7 @@ pub(super) fn dead(page: &Path, html: &str) -> Vec<String> {
     local.filter(|target| !folder.join(target).exists()).map(str::to_owned).collect()
 }
 
-/// The lines without code.
+/// The lines of a Markdown text without code blocks and inline code.
 fn prose(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut lines = Vec::new();
@@ -114,7 +114,7 @@ fn prose(text: &str) -> Vec<String> {
     lines
 }
 
-/// What the headings are called in links.
+/// The anchors of the headings, as used in links.
 fn anchors(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut anchors: Vec<String> = Vec::new();

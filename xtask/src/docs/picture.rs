@@ -1,4 +1,4 @@
-//! The README's picture: `throng demo` as it was here, second by second.
+//! The README's picture: the curves of a `throng demo` run on this machine, as SVG.
 
 use crate::command::{command, finish, output, root, target, throng};
 use anyhow::{Context, Result};
@@ -7,15 +7,15 @@ use std::fmt::Write;
 use std::fs;
 
 const PICTURE: &str = "docs/demo.svg";
-/// Of a panel, in pixels.
+/// Width and height of a panel, in pixels.
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 130.0;
-/// Where the first panel begins, and how much lower the next one does.
+/// Left edge of the panels, top of the first one, and vertical distance between panels, in pixels.
 const LEFT: f64 = 70.0;
 const TOP: f64 = 70.0;
 const STEP: f64 = 190.0;
 
-/// Runs the demo, and draws what it stored.
+/// Runs the demo and draws its stored run.
 ///
 /// # Errors
 /// The demo does not pass.
@@ -38,11 +38,11 @@ pub(super) fn draw() -> Result<()> {
     Ok(())
 }
 
-/// A line of a panel.
+/// A curve of a panel.
 struct Curve {
     name: &'static str,
     colour: &'static str,
-    /// Seconds of the run, and values.
+    /// Time in seconds since the start of the run, and value.
     points: Vec<(f64, f64)>,
 }
 
@@ -90,7 +90,7 @@ fn picture(seconds: &[Value], summary: &Value) -> Result<String> {
     Ok(svg)
 }
 
-/// Curves over the seconds of the run, with the largest value at the top.
+/// Draws curves over time; the y axis ends at the largest value, rounded up.
 fn panel(svg: &mut String, top: f64, until: f64, curves: &[Curve]) {
     let largest = curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value).fold(0.0, f64::max);
     let largest = rounded_up(largest);
@@ -134,7 +134,7 @@ fn text(svg: &mut String, (x, y): (f64, f64), colour: &str, text: &str) {
     let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\">{text}</text>");
 }
 
-/// The next of 1, 2, 5, 10, …
+/// The value rounded up to 1, 2, 5, 10, … times a power of ten.
 fn rounded_up(value: f64) -> f64 {
     let power = 10_f64.powf(value.max(1e-3).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
@@ -166,7 +166,7 @@ mod tests {
             "requests": {"per_s": 9_543.4},
         });
         let svg = picture(&seconds, &summary).unwrap();
-        // Half of the width at half of the height; the end at the top.
+        // The middle point is at half of the width and height, the last one at the top right.
         assert!(svg.contains("points=\"480.0,135.0 890.0,70.0\""), "{svg}");
         assert!(svg.contains("points=\"480.0,325.0 890.0,260.0\""), "{svg}");
         assert!(svg.contains("points=\"890.0,357.5\""), "a second without a time has no point: {svg}");

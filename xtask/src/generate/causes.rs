@@ -1,4 +1,4 @@
-//! The table of causes, of the causes themselves: the docstring of each says what its evidence is.
+//! The table of causes in the reference, generated from the sources of the causes: the docstring of each is its evidence.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 const BEGIN: &str = "<!-- causes: `cargo xtask gen` -->\n";
 const END: &str = "<!-- end of causes -->\n";
 
-/// A page with the table as it should be; `folder`: where the causes are.
+/// The page with a current table; `folder` contains the sources of the causes.
 ///
 /// # Errors
-/// The page has no place for it, or a cause has no docstring or no name.
+/// The page has no markers for the table, or a cause has no docstring or no name.
 pub(super) fn with_causes(page: &str, folder: &Path) -> Result<String> {
     let (before, rest) = page.split_once(BEGIN).context("no mark where the causes begin")?;
     let (_, after) = rest.split_once(END).context("no mark where the causes end")?;
@@ -27,7 +27,7 @@ pub(super) fn with_causes(page: &str, folder: &Path) -> Result<String> {
     Ok(format!("{before}{BEGIN}{head}{}{END}{after}", rows.concat()))
 }
 
-/// A row of the table.
+/// The table row of one cause.
 fn row(source: &str, folder: &Path) -> Result<String> {
     let name = between(source, "const ID: &'static str = \"", "\"").context("no ID")?;
     let of = between(source, "const OF: (Side, Name) = (Side::", ")").context("no OF")?;
@@ -39,7 +39,7 @@ fn row(source: &str, folder: &Path) -> Result<String> {
         .collect();
     anyhow::ensure!(!docs.is_empty(), "no docstring");
     let own = between(source, "YIELDS_TO: &'static str =", ";").unwrap_or_default();
-    // Of several that follow from the same.
+    // A constant that several causes share is defined in another file.
     let shared = match own {
         own if own.contains("paced::") => fs::read_to_string(folder.join("../paced.rs"))?,
         own if own.contains("queue_overflowed::") => fs::read_to_string(folder.join("queue_overflowed.rs"))?,
@@ -57,7 +57,7 @@ fn between<'a>(text: &'a str, from: &str, until: &str) -> Option<&'a str> {
     rest.split_once(until).map(|(inner, _)| inner)
 }
 
-/// `open-files` of `OpenFiles`.
+/// Converts `OpenFiles` to `open-files`.
 fn kebab(name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {

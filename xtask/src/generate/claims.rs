@@ -1,4 +1,4 @@
-//! The table of benchmarks: each figure by which a result in `bench/results` was judged, with the command that measures it again.
+//! The table of benchmark results: each judged figure of `bench/results`, with the command that measures it.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -13,7 +13,7 @@ compared are. Each section names the command that measures it again ([bench/READ
 `cargo xtask bench` lists the results that are older than the code they measured. What a test shows, `cargo xtask test` shows, and is not repeated here.
 ";
 
-/// The page, of all results in a folder.
+/// The page with the results of all files in a folder.
 ///
 /// # Errors
 /// A result cannot be read.
@@ -53,7 +53,7 @@ fn section(name: &str, result: &Value) -> String {
     text
 }
 
-/// A number with three digits that count, or all of its whole part.
+/// A number with three significant digits, or rounded to an integer if it has three or more digits before the point.
 fn figure(value: &Value) -> String {
     let Some(number) = value.as_f64() else { return value.as_str().unwrap_or("–").to_owned() };
     if number == 0.0 || number.abs() >= 100.0 {

@@ -1,13 +1,13 @@
-//! The panels as Grafana's dashboard model (schema 38, Grafana 10.0: later ones migrate it).
+//! Converts the panels to Grafana's dashboard model (schema 38, Grafana 10.0: later versions migrate it).
 
 use super::figure::{Figure, Source};
 use super::panels::{Panel, ROWS, Row, Shape};
 use serde_json::{Value, json};
 
-/// The grid's width, in its units.
+/// Width of Grafana's grid, in grid units.
 const WIDTH: usize = 24;
 
-/// The file's text.
+/// The dashboard as JSON text.
 pub(super) fn text(source: Source) -> String {
     let dashboard = json!({
         "__requires": [
@@ -19,7 +19,7 @@ pub(super) fn text(source: Source) -> String {
         "annotations": { "list": [] },
         "description": "What throng sees of a load and of its target. Made by `cargo xtask gen`.",
         "editable": true,
-        // A crosshair over all panels: what happened at once is seen at once.
+        // The crosshair is shared by all panels, so that events at the same time are easy to match.
         "graphTooltip": 1,
         "id": null,
         "links": [],
@@ -38,7 +38,7 @@ pub(super) fn text(source: Source) -> String {
     serde_json::to_string_pretty(&dashboard).expect("it is plain JSON") + "\n"
 }
 
-/// Whichever data source the person chooses; the same file serves an import and a provisioned Grafana.
+/// The data source that the user chooses, so that the same file can be imported or provisioned.
 fn data_source(source: Source) -> Value {
     json!({ "type": source.kind(), "uid": "${datasource}" })
 }
@@ -71,7 +71,7 @@ fn variables(source: Source) -> Vec<Value> {
         json!({
             "name": name, "label": label, "type": "query", "datasource": data_source(source),
             "definition": query, "query": form,
-            // With each change of the time shown: a run that has just begun is among them.
+            // Refreshed whenever the time range changes, so that a newly started run is included.
             "refresh": 2, "sort": 0, "regex": "", "hide": 0, "options": [], "multi": true,
             "includeAll": true, "allValue": ".*",
             "current": { "selected": true, "text": ["All"], "value": ["$__all"] },
@@ -80,7 +80,7 @@ fn variables(source: Source) -> Vec<Value> {
     [chosen].into_iter().chain(questions.iter().map(asked)).collect()
 }
 
-/// All panels, each row's behind its title.
+/// All panels; those of a row follow the row's title.
 fn panels(source: Source) -> Vec<Value> {
     let (mut panels, mut y) = (Vec::new(), 0);
     for Row { title, panels: of_row } in ROWS {
@@ -94,7 +94,7 @@ fn panels(source: Source) -> Vec<Value> {
         }));
         y += 1;
         let height = if shown[0].shape == Shape::Lines { 8 } else { 4 };
-        // Numbers stand in one line, graphs two or three.
+        // Numbers share one line; graphs are placed two or three to a line.
         let a_line = match shown.len() {
             n if shown[0].shape != Shape::Lines || n == 3 => n,
             _ => 2,
@@ -128,7 +128,8 @@ fn one(panel: &Panel, source: Source, id: usize, place: &Value) -> Value {
         model["fieldConfig"]["defaults"]["noValue"] = json!(none);
     }
     if source == Source::Influx {
-        // throng writes once a second: finer intervals would be empty. Prometheus' is known to its data source.
+        // throng writes once a second, so a finer interval would have empty buckets. Prometheus' data source has its own scrape
+        // interval.
         model["interval"] = json!("1s");
     }
     model
@@ -141,7 +142,7 @@ fn graph() -> Value {
     })
 }
 
-/// One number for each run.
+/// Options of a panel that shows one number per run.
 fn stat(panel: &Panel, source: Source) -> Value {
     let by_second =
         source == Source::Influx && panel.lines.iter().any(|(_, f)| matches!(f, Figure::Whole(..)));
@@ -152,7 +153,7 @@ fn stat(panel: &Panel, source: Source) -> Value {
     })
 }
 
-/// Empty where this source has nothing of it.
+/// The queries of a panel; empty if this source has no data for it.
 fn targets(panel: &Panel, source: Source) -> Vec<Value> {
     let lines = panel.lines.iter().zip('A'..='Z');
     let targets = lines.filter_map(|((name, figure), id)| {
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(targets, lines);
     }
 
-    /// A series of faults exists only after the first of them.
+    /// A series of faults exists only after the first fault, so these panels need a text for "no data".
     #[test]
     fn panels_of_faults_say_that_there_are_none() {
         for source in Source::ALL {

@@ -1,4 +1,4 @@
-//! What a line of a panel shows, and how each database is asked for it.
+//! The figures that panels show, as queries in InfluxQL and PromQL.
 
 /// The database that a dashboard reads from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub(super) enum Source {
 impl Source {
     pub(super) const ALL: [Source; 2] = [Source::Influx, Source::Prometheus];
 
-    /// Grafana's name of the data source's kind.
+    /// Grafana's identifier of the data source type.
     pub(super) const fn kind(self) -> &'static str {
         match self {
             Source::Influx => "influxdb",
@@ -26,7 +26,7 @@ impl Source {
         }
     }
 
-    /// The dashboard's path from the root.
+    /// Path of the dashboard file, from the root.
     pub(super) const fn file(self) -> &'static str {
         match self {
             Source::Influx => "deploy/grafana/dashboards/throng-influxdb.json",
@@ -35,13 +35,13 @@ impl Source {
     }
 }
 
-/// A metric, or a measurement of Telegraf.
+/// A metric of throng, or a measurement of Telegraf.
 #[derive(Clone, Copy)]
 pub(super) struct Of {
     name: &'static str,
-    /// A label, and the regular expression that it matches.
+    /// Filter: a label, and the regular expression that it must match.
     only: Option<(&'static str, &'static str)>,
-    /// The labels that make a line each; over all others it is summed.
+    /// Labels by which series are distinguished; values are summed over all other labels.
     by: &'static [&'static str],
 }
 
@@ -59,20 +59,20 @@ impl Of {
     }
 }
 
-/// What is shown of it.
+/// The function applied to a metric.
 #[derive(Clone, Copy)]
 pub(super) enum Figure {
-    /// A gauge as it stands, or what a counter has counted since the run began.
+    /// The current value of a gauge, or of a counter.
     Now(Of),
-    /// A counter's growth a second.
+    /// The increase of a counter per second.
     Rate(Of),
-    /// A quantile of a histogram, of what happened meanwhile; 1 is the longest.
+    /// A quantile of a histogram over the interval shown; quantile 1 is the maximum.
     Quantile(Of, Quantile),
-    /// A quantile since the run began; where only seconds have quantiles, those.
+    /// A quantile since the start of the run; InfluxDB has quantiles per second only, and shows the largest of these.
     Whole(Of, Quantile),
-    /// A field of a measurement of Telegraf, which InfluxDB alone has: its mean.
+    /// The mean of a field of a Telegraf measurement; InfluxDB only.
     Field(Of, &'static str),
-    /// The same: its growth a second.
+    /// The increase per second of a field of a Telegraf measurement; InfluxDB only.
     FieldRate(Of, &'static str),
 }
 
@@ -101,16 +101,16 @@ impl Quantile {
     }
 }
 
-/// The interval's seconds, of all series that the variables choose.
+/// Filter of InfluxQL queries: the time range and the runs that the variables select.
 const INFLUX_RUN: &str = r#""target" =~ /^${target:regex}$/ AND "seed" =~ /^${seed:regex}$/ AND $timeFilter"#;
 const INFLUX_HOST: &str = r#""host" =~ /^${host:regex}$/ AND $timeFilter"#;
 
-/// In Prometheus one series says which run an endpoint serves; the others get its labels by this join.
+/// Only `throng_run_info` has the labels that identify a run; this join adds them to the other series of the same endpoint.
 const PROMETHEUS_RUN: &str =
     r#"on (job, instance) group_left (target, seed) throng_run_info{target=~"$target", seed=~"$seed"}"#;
 
 impl Figure {
-    /// The query; none where this source does not have it.
+    /// The query; `None` if this source does not have the figure.
     pub(super) fn query(self, source: Source) -> Option<String> {
         match source {
             Source::Influx => Some(self.influx()),
@@ -130,7 +130,7 @@ impl Figure {
         matches!(self, Figure::Field(..) | Figure::FieldRate(..))
     }
 
-    /// A line's name, with what makes it different from others of its panel.
+    /// A line's name, followed by the labels that distinguish it from other lines of the panel.
     pub(super) fn legend(self, name: &str, source: Source) -> String {
         let by = self.of().by.iter();
         let whose = if self.is_telegrafs() { "host" } else { "seed" };
@@ -145,7 +145,7 @@ impl Figure {
         words.collect::<Vec<_>>().join(" · ")
     }
 
-    /// Points of one second have one time, whatever their tags: sums over tags are sums of what was at once.
+    /// Points of the same second have the same timestamp whatever their tags, so sums over tags add simultaneous values.
     fn influx(self) -> String {
         let Of { name, only, by } = self.of();
         let mut wanted = String::from(if self.is_telegrafs() { INFLUX_HOST } else { INFLUX_RUN });
@@ -168,7 +168,7 @@ impl Figure {
             Figure::Now(_) => sum(&format!(
                 r#"SELECT max("value") AS "each" FROM "{name}" WHERE {wanted} GROUP BY time($__interval), * fill(none)"#
             )),
-            // From point to point, and then the mean: a second's point may come a little before or after its second.
+            // Derivative per series first, then the mean: a point may be written a little before or after its second.
             Figure::Rate(_) => sum(&format!(
                 r#"SELECT mean("a_second") AS "each" FROM (SELECT non_negative_derivative("value", 1s) AS "a_second" FROM "{name}" WHERE {wanted} GROUP BY *) WHERE $timeFilter GROUP BY time($__interval), * fill(none)"#
             )),

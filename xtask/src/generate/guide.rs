@@ -1,4 +1,4 @@
-//! The guide's table of panels, between two marks.
+//! The table of panels in the guide, between two markers.
 
 use super::panels::ROWS;
 use anyhow::{Context, Result};
@@ -7,10 +7,10 @@ use std::fmt::Write;
 const BEGIN: &str = "<!-- panels: `cargo xtask gen` -->\n";
 const END: &str = "<!-- end of panels -->\n";
 
-/// The guide with its table as it should be.
+/// The guide with a current table.
 ///
 /// # Errors
-/// It has no place for one.
+/// The guide has no markers for the table.
 pub(super) fn with_panels(guide: &str) -> Result<String> {
     let (before, rest) = guide.split_once(BEGIN).context("no mark where the panels begin")?;
     let (_, after) = rest.split_once(END).context("no mark where the panels end")?;

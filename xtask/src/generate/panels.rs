@@ -1,4 +1,4 @@
-//! The panels, row by row. An addition is a line here, and `cargo xtask gen`.
+//! The table of dashboard panels, row by row. To add a panel, add a line here and run `cargo xtask gen`.
 
 use super::figure::{
     Figure::{self, Field, FieldRate, Now, Quantile, Rate, Whole},
@@ -13,13 +13,13 @@ pub(super) struct Row {
 
 pub(super) struct Panel {
     pub(super) title: &'static str,
-    /// What it says, for the guide and for the panel's corner.
+    /// Description, for the guide and for the panel's tooltip.
     pub(super) says: &'static str,
-    /// Grafana's name of the unit.
+    /// Grafana's identifier of the unit.
     pub(super) unit: &'static str,
     pub(super) shape: Shape,
     pub(super) lines: &'static [Line],
-    /// What stands where there is no line: what it means that there is none. Without it, Grafana's "No data".
+    /// Text shown if there is no data. `None`: Grafana's "No data".
     pub(super) none: Option<&'static str>,
 }
 
@@ -29,16 +29,16 @@ impl Panel {
     }
 }
 
-/// A line's name, and what it shows.
+/// A line's name and figure.
 pub(super) type Line = (&'static str, Figure);
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Shape {
-    /// Over time.
+    /// A graph over time.
     Lines,
-    /// The most that there was: one number a run.
+    /// One number per run: the maximum.
     Most,
-    /// The last that there was.
+    /// One number per run: the last value.
     Last,
 }
 
@@ -56,7 +56,7 @@ const fn number(
     Panel { title, says, unit, shape, lines, none: None }
 }
 
-/// Row by row, from the top.
+/// The rows, from top to bottom.
 pub(super) const ROWS: &[Row] = &[
     Row { title: "The run in numbers", panels: NUMBERS },
     Row { title: "Connections", panels: CONNECTIONS },
@@ -384,7 +384,7 @@ const JVM: &[Panel] = &[
     ),
 ];
 
-/// `deploy/telegraf.conf` makes these measurements; their fields are named in the README of each plugin.
+/// Measurements of the plugins in `deploy/telegraf.conf`; each plugin's README lists its fields.
 const TELEGRAF: &[Panel] = &[
     lines(
         "CPU of the host",

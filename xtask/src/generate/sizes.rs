@@ -1,25 +1,25 @@
-//! What a number of connections takes in machines, addresses and money: the table of `docs/guide/machines.md`, from what
-//! `bench/hold-1m` measured and one price.
+//! The table of `docs/guide/machines.md`: machines, addresses and money needed for a number of connections, calculated from
+//! `bench/hold-1m` and the price of one machine type.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The text that the table follows, and the one that follows it.
+/// The markers before and after the table.
 const FROM: &str = "<!-- sizes: written by cargo xtask gen -->\n";
 const TO: &str = "<!-- end of sizes -->";
 
-/// Source ports to each address and port of the target: 1024 to 65535 without the 2,000 that throng leaves to other programs
+/// Usable source ports per address and port of the target: 1024 to 65535, without the 2,000 that throng leaves to other programs
 /// (`plan::usable_ports`).
 const PORTS: u64 = 62_512;
-/// What of a machine's memory and processors a load may take; the rest is the system's, and room for bursts.
+/// Maximum share of a machine's memory and processors for the load; the rest is for the system and for bursts.
 const USED: f64 = 0.5;
 
-/// A machine to hire.
+/// A rentable machine type.
 struct Machine {
     name: &'static str,
     cores: f64,
     memory_gib: f64,
-    /// US dollars an hour, on demand.
+    /// US dollars per hour, on demand.
     price: f64,
     source: &'static str,
 }
@@ -32,17 +32,17 @@ const MACHINE: Machine = Machine {
     source: "AWS, us-east-1, Linux, on demand, as of [2026-06-17](https://www.factualminds.com/blog/amazon-ec2-on-demand-pricing-instance-families-2026/)",
 };
 
-/// What a connection takes on the client's side, as measured.
+/// Measured resources per connection, on the client's side.
 struct Measured {
     commit: String,
-    /// Kernel and process.
+    /// Memory of kernel and process, in bytes.
     bytes: f64,
-    /// Of a core, with a request each 25 s.
+    /// Cores, with one request per 25 s.
     cores: f64,
     requests_per_s: f64,
 }
 
-/// The document with the table in its place.
+/// The document with the table between its markers.
 pub(super) fn with_sizes(text: &str, bench: &Value) -> Result<String> {
     let (head, rest) = text.split_once(FROM).with_context(|| format!("no line {}", FROM.trim()))?;
     let (_, tail) = rest.split_once(TO).with_context(|| format!("no line {TO}"))?;
@@ -110,7 +110,7 @@ fn table(one: &Measured) -> String {
     text
 }
 
-/// `1,600`.
+/// Formats with thousands separators: `1,600`.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn machines_are_as_many_as_the_scarcest_of_cores_memory_and_addresses() {
-        // A core for a million; 4 GiB of 8, 4,294,967,296 bytes, for a million of 4,295.
+        // One core per million connections, and 4,294.967296 bytes each: 4 GiB per million.
         let one =
             Measured { commit: "c".to_owned(), bytes: 4_294.967_296, cores: 1e-6, requests_per_s: 0.04 };
         let text = table(&one);

@@ -1,4 +1,4 @@
-//! A process that runs tests, and what of it failed.
+//! A job: a process that runs tests; and which of its tests failed.
 
 use super::network::Network;
 use anyhow::{Context, Result, bail};
@@ -9,35 +9,36 @@ use std::sync::Mutex;
 
 /// A process that runs tests.
 pub(super) struct Job {
-    /// Several jobs may have parts of the same tests, and then the same name.
+    /// Name of the test executable; jobs with parts of the same executable have the same name.
     pub(super) name: String,
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
-    /// Those that it runs; empty: all that the program has.
+    /// Names of the tests to run; empty: all tests of the program.
     pub(super) tests: Vec<String>,
     pub(super) folder: PathBuf,
-    /// Tests that it runs at once.
+    /// Number of tests run at once.
     pub(super) threads: usize,
-    /// Waits for sockets and timers, and judges them: what fails may have failed for want of a processor.
+    /// Whether its tests depend on real time, on sockets and timers: a failure may be due to a busy machine.
     pub(super) is_timed: bool,
 }
 
-/// What all jobs are started with.
+/// Settings that all jobs share.
 #[derive(Default)]
 pub(super) struct Setting {
-    /// The `throng` that they start, if any does.
+    /// The `throng` binary that jobs start, if needed.
     pub(super) throng: Option<PathBuf>,
-    /// The network that they have to themselves; without one they have the machine's.
+    /// The private network namespace; `None`: the machine's network.
     pub(super) network: Option<Network>,
     pub(super) skips: Skips,
 }
 
-/// What tests reported as skipped: only what the suite cannot install, such as a feature of the kernel.
+/// Skipped tests, with how often each was reported: only those whose requirement the suite cannot install, such as a kernel
+/// feature.
 #[derive(Default)]
 pub(super) struct Skips(Mutex<BTreeMap<String, usize>>);
 
 impl Skips {
-    /// Takes the lines that begin with `skipped`, of a job's standard error; returns the others.
+    /// Records the lines of a job's standard error that begin with `skipped`; returns the other lines.
     pub(super) fn take(&self, job: &str, err: &str) -> String {
         let mut skips = self.0.lock().expect("no worker panics");
         let mut others = String::new();
@@ -51,7 +52,7 @@ impl Skips {
         others
     }
 
-    /// A line for each, with how often it was reported.
+    /// The report: one line for each skipped test, with its count.
     pub(super) fn list(&self) -> String {
         let skips = self.0.lock().expect("no worker panics");
         let lines = skips.iter().map(|(line, count)| format!("\n  {line} ({count})")).collect::<String>();
@@ -59,15 +60,15 @@ impl Skips {
     }
 }
 
-/// What did not pass.
+/// A job with failed tests.
 pub(super) struct Failed {
     pub(super) job: Job,
-    /// Empty where the job does not name its tests.
+    /// Empty if the job's output does not name them.
     pub(super) tests: Vec<String>,
 }
 
 impl Failed {
-    /// A job of what failed; of all that it was where it does not name that.
+    /// A job that reruns the failed tests, or all of its tests if the failed ones are unknown.
     pub(super) fn again(self) -> Job {
         let tests = if self.tests.is_empty() { self.job.tests } else { self.tests };
         Job { tests, ..self.job }
@@ -75,14 +76,14 @@ impl Failed {
 }
 
 impl Job {
-    /// It computes, on the processor time that the timed jobs leave, so that these are not late.
+    /// A compute-bound job, at low priority so that it does not delay timed jobs.
     pub(super) fn nice(self) -> Job {
         let program = self.program.into_os_string().into_string().expect("cargo prints UTF-8");
         let args = ["-n", "10", &program].map(str::to_owned).into();
         Job { program: "nice".into(), args, is_timed: false, ..self }
     }
 
-    /// A job of some of its tests.
+    /// A job that runs only these tests of the same program.
     pub(super) fn of(&self, tests: &[&str]) -> Job {
         let Job { name, program, args, folder, .. } = self;
         Job {
@@ -95,7 +96,7 @@ impl Job {
         }
     }
 
-    /// As cargo starts it: all of the program's tests, or `tests` one at a time.
+    /// The command, as cargo would start it: with all tests of the program, or with `tests` one at a time.
     pub(super) fn command(&self, tests: &[String], setting: &Setting) -> Command {
         let start = |network: &Network| network.command(&self.program);
         let mut command = setting.network.as_ref().map_or_else(|| Command::new(&self.program), start);
@@ -110,18 +111,18 @@ impl Job {
     }
 }
 
-/// What a job printed that has passed.
+/// The output of a job that passed.
 pub(super) struct Printed {
-    /// Standard output, with what the test harness counted.
+    /// Standard output, with the test harness's summary.
     pub(super) out: String,
-    /// Standard error: which tests were skipped, and why.
+    /// Standard error, with the skipped tests and the reasons.
     pub(super) err: String,
 }
 
-/// Runs a job to its end.
+/// Runs a job to completion.
 ///
 /// # Errors
-/// It fails: with all of its output.
+/// The job fails; the error contains its output.
 pub(super) fn finish(name: &str, mut command: Command) -> Result<Printed> {
     let output = command.output().with_context(|| format!("cannot start {name}"))?;
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -131,8 +132,8 @@ pub(super) fn finish(name: &str, mut command: Command) -> Result<Printed> {
     Ok(Printed { out, err })
 }
 
-/// The tests that failed, as the test harness names them; none if it did not list as many as it counted, or crashed before it
-/// counted: the whole job has to run again then.
+/// Names of the failed tests in the test harness's output. Empty if they are incomplete (fewer names than the harness counted, or a
+/// crash before it printed its summary): the whole job must be rerun then.
 pub(super) fn failed_tests(output: &str) -> Vec<String> {
     let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
     // The harness appends " - should panic" to the name.
@@ -142,7 +143,7 @@ pub(super) fn failed_tests(output: &str) -> Vec<String> {
     if counted == Some(tests.len()) { tests } else { vec![] }
 }
 
-/// Tests that passed, failed and were ignored, as the test harness counted them; none if it counted none.
+/// The numbers of passed, failed and ignored tests in the test harness's summary; `None` without a summary.
 pub(super) fn counted(output: &str) -> Option<[usize; 3]> {
     let line = output.lines().find_map(|line| line.strip_prefix("test result: "))?;
     let (_, counts) = line.split_once(". ")?;

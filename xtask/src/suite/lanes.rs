@@ -1,4 +1,4 @@
-//! Jobs side by side, in lanes that help one another.
+//! Runs jobs in parallel lanes; a lane that has run out of jobs takes those of other lanes.
 
 use super::job::{Failed, Job, Printed, Setting, counted, failed_tests, finish};
 use super::room::Room;
@@ -6,13 +6,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Jobs in their order, and how many of them run at once. Where none is left, those of the lane that has most are run.
+/// A queue of jobs, and the number of workers that run them. A worker whose lane is empty takes jobs of the fullest lane.
 pub(super) struct Lane {
     pub(super) jobs: VecDeque<Job>,
     pub(super) workers: usize,
 }
 
-/// Runs all jobs; what failed. Prints a line for each name when the last of its jobs is done, and the output of each that failed.
+/// Runs all jobs and returns those that failed. Prints a line per job name once its last job has ended, and the output of each
+/// failed job.
 pub(super) fn run_lanes(lanes: Vec<Lane>, setting: &Setting) -> Vec<Failed> {
     let progress = Progress::new(lanes.iter().flat_map(|lane| &lane.jobs));
     let workers: Vec<usize> =
@@ -35,7 +36,7 @@ pub(super) fn run_lanes(lanes: Vec<Lane>, setting: &Setting) -> Vec<Failed> {
     })
 }
 
-/// The next job of a worker's own lane, or of the lane that has most.
+/// The next job of a worker's lane; if that is empty, of the fullest lane.
 fn next(left: &Mutex<Vec<VecDeque<Job>>>, own: usize) -> Option<Job> {
     let mut lanes = held(left);
     let fullest = (0..lanes.len()).max_by_key(|at| lanes[*at].len())?;
@@ -60,14 +61,14 @@ fn run(job: Job, progress: &Progress, setting: &Setting) -> Option<Failed> {
     }
 }
 
-/// How far jobs have come, by their names.
+/// The progress of jobs, by their names.
 struct Progress(Mutex<HashMap<String, Part>>);
 
 #[derive(Default)]
 struct Part {
     jobs_left: usize,
     began: Option<Instant>,
-    /// Passed, failed, ignored.
+    /// Numbers of passed, failed and ignored tests.
     tests: [usize; 3],
 }
 
@@ -83,7 +84,7 @@ impl Progress {
         parts.entry(name.to_owned()).or_default().began.get_or_insert_with(Instant::now);
     }
 
-    /// Prints a line if it was the last one of this name.
+    /// A job of this name has ended; prints a line if it was the last one.
     fn end(&self, name: &str, output: &str) {
         let mut parts = held(&self.0);
         let part = parts.entry(name.to_owned()).or_default();
@@ -96,7 +97,7 @@ impl Progress {
     }
 }
 
-/// One line: what the test harness counted, if it did.
+/// A line with the test harness's counts, if there are any, and the duration.
 fn summary(name: &str, tests: [usize; 3], took: Option<Duration>) -> String {
     let took = took.unwrap_or_default().as_secs_f64();
     match tests {
@@ -107,7 +108,7 @@ fn summary(name: &str, tests: [usize; 3], took: Option<Duration>) -> String {
     }
 }
 
-/// No worker panics while it holds one.
+/// Locks the mutex; no worker panics while holding one.
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().expect("no worker panics")
 }

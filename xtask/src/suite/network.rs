@@ -1,25 +1,28 @@
-//! A network that the tests have to themselves.
+//! A private network namespace for the tests.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// Makes a network namespace within another, for the size of a namespace's table of connections is set in the one it is made in; then
-/// waits until its standard input ends, as it does with this process, however that ends. A fourth of the usual table: throng and its tests
-/// list the connections of a port some ten thousand times, for which the kernel walks all of it.
+/// Creates a network namespace within another one, because the size of a namespace's table of connections is taken from the sysctl
+/// of the namespace in which it is created. Then waits for the end of standard input, which closes however this process ends. The
+/// table has a fourth of the default size: throng and its tests list the connections of a port some ten thousand times, and the
+/// kernel walks the whole table for each.
 const MAKE: &str = "sysctl -qw net.ipv4.tcp_child_ehash_entries=65536 && exec unshare --net sh -c '\
     ip link set lo up && ip link add device type veth peer wire && ip link set device up && ip link set wire up && \
     ip address add 198.51.100.1/24 dev device && ip route add 192.0.2.0/24 dev device && echo ready && exec cat'";
 
-/// A network namespace with its loopback, and with a device that leads nowhere, for machines have an address, and a route to elsewhere
-/// (RFC 5737). There is no default route: names are resolved or not at once. Other programs of the machine are not in its listings, its
-/// counters and its ports. It lasts until this is dropped.
+/// A network namespace with a loopback device and with a device that leads nowhere, which has an address and a route (RFC 5737), as
+/// machines do. There is no default route, so that resolving a name succeeds or fails at once. Sockets, counters and ports of other
+/// programs are not visible in it. It exists until this value is dropped.
 pub(super) struct Network(Child);
 
 impl Network {
+    /// Creates the namespace.
+    ///
     /// # Errors
-    /// No namespace can be made: that takes an administrator.
+    /// The namespace cannot be created: that needs CAP_SYS_ADMIN.
     pub(super) fn new() -> Result<Network> {
         let mut unshare = Command::new("unshare");
         unshare.args(["--net", "sh", "-c", MAKE]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -36,7 +39,7 @@ impl Network {
         Ok(self)
     }
 
-    /// Starts a program in it.
+    /// A command that runs in this namespace.
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", self.0.id())).arg("--").arg(program);

@@ -1,4 +1,4 @@
-//! Whether the processors have room for one more timed job.
+//! Limits how many timed jobs run at once by the CPU usage.
 
 use std::fs;
 use std::sync::Mutex;
@@ -6,23 +6,25 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How long the use of the processors is measured before a job starts: what started before it is in that measurement.
+/// How long the CPU usage is measured before a job starts. Jobs start one after the other, so the measurement includes the previous
+/// one.
 const LOOK: Duration = Duration::from_millis(250);
-/// No job starts while more of the processors than this is in use, not counting that of nice processes, which give way.
+/// Maximum CPU usage, as a share, at which another job starts. Processes with a positive nice value do not count, since they give
+/// way.
 const FULL: f64 = 0.8;
 
-/// Jobs that run, started one after the other while there is room.
+/// The running jobs; they start one after the other, while CPU time is left.
 #[derive(Default)]
 pub(super) struct Room {
     running: AtomicUsize,
     door: Mutex<()>,
 }
 
-/// One that runs, until it is dropped.
+/// A running job, until this is dropped.
 pub(super) struct Taken<'a>(&'a Room);
 
 impl Room {
-    /// Waits until there is room for one more job, or no other runs.
+    /// Waits until CPU time is left for another job, or no other job runs.
     pub(super) fn take(&self) -> Taken<'_> {
         let _next = self.door.lock().expect("no worker panics");
         while self.running.load(Relaxed) > 0 && used() > FULL {}
@@ -37,7 +39,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// The share of the processors that is in use for [`LOOK`].
+/// The share of CPU time in use during [`LOOK`].
 fn used() -> f64 {
     let before = ticks().unwrap_or_default();
     sleep(LOOK);
@@ -50,7 +52,7 @@ fn share(before: [u64; 2], after: [u64; 2]) -> f64 {
     busy / all.max(1.0)
 }
 
-/// Ticks of all processors that were in use, without those of nice processes, and all (proc_stat(5)).
+/// CPU time in use, without that of nice processes, and all CPU time, in ticks (proc_stat(5)).
 fn ticks() -> Option<[u64; 2]> {
     read(&fs::read_to_string("/proc/stat").ok()?)
 }

@@ -1,9 +1,9 @@
-//! Which crate may use which: the arrows of ARCHITECTURE.md, checked from `cargo metadata`.
+//! Checks the dependencies between crates (the arrows in ARCHITECTURE.md) against `cargo metadata`.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// A crate, and the crates it may use. All use `units` (numbers and time) except `wire`, which has no clock.
+/// Each crate with the crates it may use. All use `units` (numbers and time) except `wire`, which has no clock.
 const CRATES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
@@ -13,25 +13,25 @@ const CRATES: &[(&str, &[&str])] = &[
     ("samples", &["units"]),
     ("plan", &["samples", "units"]),
     ("stats", &["samples", "units"]),
-    // A strategy without clock, sockets or numbers of its own.
+    // A pure search strategy: no clock, no sockets.
     ("search", &[]),
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
-    // What a run means: pure, from what is stored of it.
+    // What can be concluded from a stored run; pure functions.
     ("record", &["plan", "samples", "stats", "units"]),
     ("judge", &["plan", "record", "samples", "stats", "units"]),
     ("host", &["judge", "plan", "samples", "units"]),
-    // What is seen of a run from outside; it does not know who leads it.
+    // Observes the target and its host; does not depend on what controls the run.
     ("observe", &["host", "net", "plan", "record", "samples", "stats", "units"]),
     ("run", &["engine", "net", "host", "judge", "observe", "plan", "record", "samples", "search", "units"]),
-    // A whole run in virtual time, for tests.
+    // Runs a whole load test in virtual time, for tests.
     ("stage", &["engine", "net", "plan", "run", "samples", "serve", "tls", "units", "wire"]),
     ("store", &["samples", "stats", "units"]),
     ("webserver", &["units"]),
     ("exporters", &["samples", "store", "units", "webserver"]),
     ("view", &["exporters", "samples", "stats", "store", "units", "webserver"]),
     ("api", &["exporters", "samples", "units", "view", "webserver"]),
-    // A run that never was, for tests.
+    // Made-up results of runs, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "host", "plan", "samples", "units"]),
     (
@@ -51,10 +51,10 @@ const CRATES: &[(&str, &[&str])] = &[
             "webserver",
         ],
     ),
-    // `throng lab`, a program of its own.
+    // The separate program `throng-lab`, which implements `throng lab`.
     ("throng-lab", &["host", "samples", "stats", "store", "units"]),
     (
-        // The crate `cli`, by its name in registries.
+        // The crate in `crates/cli`, by its name in registries.
         "throng-cli",
         &[
             "units",
@@ -78,16 +78,15 @@ const CRATES: &[(&str, &[&str])] = &[
             "webserver",
         ],
     ),
-    // Targets for every public parser, wherever it lives.
+    // The fuzz targets use each public parser, whichever crate it is in.
     ("fuzz", &["units", "wire", "tcp", "net", "tls", "plan", "samples", "store", "fleet", "host"]),
     ("xtask", &[]),
 ];
 
-/// Normal and build dependencies between our packages that the table does not have; what only tests use
-/// (dev-dependencies) is free.
+/// Normal and build dependencies between our packages that the table does not allow; dev-dependencies are not restricted.
 ///
 /// # Errors
-/// `metadata` is not what `cargo metadata` prints.
+/// `metadata` is not the output of `cargo metadata`.
 pub(crate) fn breaches(metadata: &Value) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let ours: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A package, and what it depends on, each with its kind.
+    /// A package and its dependencies, each with its kind.
     type Package<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
 
     fn check(packages: &[Package], expected: &[&str]) {
@@ -137,7 +136,7 @@ mod tests {
             &[("net", &[("engine", None), ("wire", None)]), ("engine", &[("net", None)]), ("wire", &[])],
             &["net: this crate may not use: engine", "net: this crate may not use: wire"],
         );
-        // The client and the server never know each other, but a test may use both.
+        // Client and server must not use each other, but a test may use both.
         check(&[("serve", &[]), ("engine", &[("serve", None)])], &["engine: this crate may not use: serve"]);
         check(&[("serve", &[]), ("engine", &[("serve", Some("dev"))])], &[]);
         check(
@@ -157,7 +156,7 @@ mod tests {
         for (place, (user, used)) in CRATES.iter().enumerate() {
             for name in *used {
                 let at = CRATES.iter().position(|(known, _)| known == name);
-                // Each crate uses only those above it in the table.
+                // Crates are listed in dependency order: each uses only crates above it.
                 assert!(at.is_some_and(|at| at < place), "{user} uses {name}");
             }
         }

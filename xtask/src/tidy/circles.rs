@@ -1,20 +1,20 @@
-//! Which modules of a crate use which: no circle. Modules of one folder are compared, at every depth; what lies below a module belongs to
-//! it. A module and those below it may use each other.
+//! Checks that the modules of a crate do not use each other in circles. Sibling modules are compared, at every depth, together with
+//! the modules below them. A module and its descendants may use each other.
 
 use super::code::{code_only, is_name, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Edges between modules, each with the first place that makes it.
+/// For each module, the modules it uses, each with the first place where it does.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A module's path below `src`; the root's is empty.
+/// A module's path below `src`; empty for the crate root.
 type Path<'a> = Vec<&'a str>;
 
-/// A source file: its module, its path from the root, its code without tests.
+/// A source file: its module, its path from the root, and its code without tests.
 type File<'a> = (Path<'a>, &'a str, String);
 
-/// A breach for each set of modules that use one another. `sources` are paths from the root and their texts; tests are left out, since
-/// they may look at everything.
+/// A violation for each set of modules that use one another. `sources` are paths from the root with their texts. Tests are left
+/// out, since they may use any module.
 pub(crate) fn breaches<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let mut crates: BTreeMap<&str, Vec<File>> = BTreeMap::new();
     for (path, text) in sources {
@@ -34,13 +34,13 @@ pub(crate) fn breaches<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) ->
 }
 
 fn uses(files: &[File]) -> Uses {
-    // Files in folders without a file of their own, such as the root's of some tests, have no module above them.
+    // Every prefix of a path is a module, even if it has no file, such as the root of some tests.
     let mut modules: BTreeSet<&[&str]> = BTreeSet::new();
     for (module, ..) in files {
         modules.extend((0..=module.len()).map(|depth| &module[..depth]));
     }
     let is_module = |parent: &[&str], name: &str| modules.contains(&[parent, &[name]].concat()[..]);
-    // A name that a module takes from one below it: who uses the name there, uses that one.
+    // Names that a module re-exports from a child module: a use of such a name counts as a use of the child.
     let mut reexports: BTreeMap<(&[&str], &str), &str> = BTreeMap::new();
     for (module, _, code) in files {
         for (at, found) in code.match_indices("use ") {
@@ -75,7 +75,7 @@ fn uses(files: &[File]) -> Uses {
     uses
 }
 
-/// Each path that `code` of a module names by `crate::` or `super::`, from the root, and where.
+/// Each path after `crate::` or `super::` in the code of `module`, resolved from the crate root, with its position in the code.
 fn references<'a>(code: &'a str, module: &[&'a str]) -> Vec<(usize, Path<'a>)> {
     let mut found = Vec::new();
     let starts = ["crate::", "super::"].into_iter().flat_map(|start| code.match_indices(start));
@@ -95,7 +95,7 @@ fn references<'a>(code: &'a str, module: &[&'a str]) -> Vec<(usize, Path<'a>)> {
     found
 }
 
-/// The paths of a tree: `a::b` and `a::c::d` of `a::{b, c::d}`. What follows the tree is left out.
+/// The paths in a use tree: `a::b` and `a::c::d` for `a::{b, c::d}`. Text after the tree is ignored.
 fn leaves(tree: &str) -> Vec<Path<'_>> {
     let mut names: Path = Vec::new();
     let mut rest = tree;
@@ -109,7 +109,7 @@ fn leaves(tree: &str) -> Vec<Path<'_>> {
             Some(after) if end > 0 => rest = after,
             _ if rest.starts_with('{') => return inside(&rest[1..], &names),
             _ => {
-                // Another name for it is known beside it.
+                // After `as`, the new name is appended to the path, since a re-export is known by it.
                 let other = rest[end..].strip_prefix(" as ").unwrap_or_default();
                 let end = other.bytes().take_while(|b| is_name(*b)).count();
                 names.extend(Some(&other[..end]).filter(|name| !name.is_empty()));
@@ -119,7 +119,7 @@ fn leaves(tree: &str) -> Vec<Path<'_>> {
     }
 }
 
-/// The paths inside a group, which the names before it precede.
+/// The paths inside a group (the text after its `{`), each prefixed with the names before the group.
 fn inside<'a>(group: &'a str, before: &[&'a str]) -> Vec<Path<'a>> {
     let (mut depth, mut from, mut found) = (0usize, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -139,7 +139,7 @@ fn inside<'a>(group: &'a str, before: &[&'a str]) -> Vec<Path<'a>> {
     found
 }
 
-/// One line for each set of modules that all reach one another.
+/// One line for each set of modules that reach one another.
 fn circles(uses: &Uses) -> Vec<String> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         uses.keys().map(|module| (module.as_str(), reached(uses, module))).collect();
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_line_is_no_circle() {
         check(&[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", "use std::x::a;")], &[]);
-        // Tests look at everything, comments at nothing, and a file's folder is the file's own.
+        // Tests may use any module, comments do not count, and modules below a file belong to it.
         check(
             &[
                 ("a.rs", "use crate::b;"),
@@ -218,7 +218,7 @@ mod tests {
                 &[&circle(line)],
             );
         }
-        // What is named after the group is not of the root.
+        // Text after the closing brace of a group is not part of the path.
         check(&[("a.rs", "use crate::{c}; use {x, b};"), ("b.rs", "use crate::a;")], &[]);
     }
 
@@ -229,7 +229,7 @@ mod tests {
                       a::b (crates/x/src/a/c/d.rs:1)";
         let c = ("a/c/d.rs", "use crate::a::b::B;");
         check(&[("a.rs", ""), ("a/b.rs", "use super::c;"), c], &[circle]);
-        // By way of the module above.
+        // By way of the parent module.
         check(&[("a.rs", "use c::d::D;"), ("a/b.rs", "use super::D;"), c], &[circle]);
     }
 }

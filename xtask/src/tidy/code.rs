@@ -1,7 +1,7 @@
-//! Rust source with all that is no code blanked out: comments, and what strings and characters contain.
+//! Reduces Rust source to its code: blanks out comments, and the contents of strings and characters.
 
-/// The same text with blanks in place of comments and literals, so that a word found in it is code, on the
-/// same line as before (Rust reference, chapters "Comments" and "Tokens").
+/// The text with comments and literals replaced by blanks, so that a word found in it is code, in the same line as in the source
+/// (Rust reference, chapters "Comments" and "Tokens").
 pub(crate) fn code_only(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = Vec::with_capacity(bytes.len());
@@ -14,17 +14,17 @@ pub(crate) fn code_only(text: &str) -> String {
             _ => code.extend(rest[..length].iter().map(|&b| if b == b'\n' { b } else { b' ' })),
         }
     }
-    // Only whole characters are blanked, each byte by a blank.
+    // Only whole characters are blanked, one blank per byte.
     String::from_utf8(code).expect("literals and comments begin and end between characters")
 }
 
-/// Length of the comment or literal in front; 0 where there is code.
+/// Length of the comment or literal at the start of `rest`; 0 if it starts with code. `before`: the preceding byte.
 fn opaque(rest: &[u8], before: Option<u8>) -> usize {
     match rest {
         [b'/', b'/', ..] => rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()),
         [b'/', b'*', ..] => block_comment(rest),
         [b'"', ..] => quoted(rest),
-        // An `r` that ends a name begins nothing; `br` and `cr` do.
+        // An `r` at the end of a name does not begin a raw string; `br` and `cr` do.
         [b'r', b'"' | b'#', ..] if !before.is_some_and(|b| is_name(b) && b != b'b' && b != b'c') => raw(rest),
         [b'\'', ..] => character(rest),
         _ => 0,
@@ -35,7 +35,7 @@ pub(crate) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// Whether `word` stands in `line` as a whole: `unsafe`, not `unsafe_code`.
+/// Whether `line` contains `word` as a whole word: `unsafe`, not `unsafe_code`.
 pub(crate) fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].bytes().last();
@@ -44,7 +44,7 @@ pub(crate) fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Block comments nest.
+/// The length of a block comment; block comments nest.
 fn block_comment(rest: &[u8]) -> usize {
     let (mut depth, mut at) = (0usize, 0);
     while at < rest.len() {
@@ -72,7 +72,7 @@ fn quoted(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// `r"…"`, `r##"…"##`; but `r#name` is a name.
+/// The length of a raw string, `r"…"` or `r##"…"##`; 0 for `r#name`, which is an identifier.
 fn raw(rest: &[u8]) -> usize {
     let marks = rest[1..].iter().take_while(|&&b| b == b'#').count();
     if rest.get(1 + marks) != Some(&b'"') {
@@ -84,7 +84,7 @@ fn raw(rest: &[u8]) -> usize {
     closing.map_or(rest.len(), |at| body + at + end.len())
 }
 
-/// `'x'` and `'\n'`; but `'a` alone is a lifetime.
+/// The length of `'x'` or `'\n'`; 0 for `'a`, which is a lifetime.
 fn character(rest: &[u8]) -> usize {
     let quote_from = |from: usize| rest.iter().skip(from).position(|&b| b == b'\'').map(|at| from + at + 1);
     match rest.get(1) {
@@ -102,7 +102,7 @@ fn character(rest: &[u8]) -> usize {
     }
 }
 
-/// The code without a test module at its end, where other rules hold.
+/// The code without the test module at its end, to which other rules apply.
 pub(crate) fn without_tests(code: &str) -> &str {
     let tests = code.match_indices("#[cfg(test)]").find(|(at, mark)| {
         let next = code[at + mark.len()..].trim_start();
@@ -119,7 +119,7 @@ mod tests {
         let code = code_only(text);
         assert_eq!(code.len(), text.len(), "{text}");
         assert_eq!(code.lines().count(), text.lines().count(), "{text}");
-        // How many blanks stand in between does not matter.
+        // The number of blanks does not matter.
         assert_eq!(code.split_whitespace().collect::<Vec<_>>().join(" "), expected, "{text}");
     }
 

@@ -1,14 +1,15 @@
-//! What the two documents for developers say of files: each path exists, and a row of CONTRIBUTING lists all files that its example touched.
+//! Checks what ARCHITECTURE.md and CONTRIBUTING.md say about files: each path exists, and a row of CONTRIBUTING lists all files of
+//! its example.
 
 use super::code::{code_only, has_word, without_tests};
 
-/// Files that name paths of this repository between backticks.
+/// Documents whose paths in backticks must exist.
 const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md"];
-/// The table of [`DOCUMENTS`] whose rows are followed: addition, its files, and an example. The files may have an `X` for the example's
-/// name; behind the name, the example may give the code by which it is used.
+/// Header of the table in [`DOCUMENTS`] whose rows are checked: addition, its files, an example. In the files, `X` stands for the
+/// example's name; after the name, the example may give code by which its uses are found.
 const ADDITIONS: &str = "| addition | files | example |";
 
-/// `sources` are the paths from the root and their texts.
+/// All violations; `sources` are paths from the root with their texts.
 pub(crate) fn breaches(sources: &[(String, String)]) -> Vec<String> {
     let mut breaches = Vec::new();
     for (document, text) in sources.iter().filter(|(path, _)| DOCUMENTS.contains(&path.as_str())) {
@@ -28,7 +29,7 @@ pub(crate) fn breaches(sources: &[(String, String)]) -> Vec<String> {
     breaches
 }
 
-/// What is wrong with one row of [`ADDITIONS`].
+/// The violations of one row of [`ADDITIONS`].
 fn follow(row: &str, sources: &[(String, String)]) -> Vec<String> {
     let [_, addition, files, example, _] = row.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
         return vec![format!("a row of three cells: {row}")];
@@ -62,7 +63,7 @@ fn is_source(path: &str) -> bool {
     path.ends_with(".rs") && !path.split('/').any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// A file, or a folder that has one.
+/// Whether the path is a file, or a folder that contains one.
 fn exists(path: &str, sources: &[(String, String)]) -> bool {
     let path = path.trim_end_matches('/');
     sources
@@ -70,7 +71,7 @@ fn exists(path: &str, sources: &[(String, String)]) -> bool {
         .any(|(file, _)| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// The paths from the root between backticks, `{a,b}` written out.
+/// The paths in backticks, with `{a,b}` expanded.
 fn paths(line: &str) -> Vec<String> {
     let is_path = |text: &&str| {
         text.split_once('/').is_some_and(|(folder, _)| {

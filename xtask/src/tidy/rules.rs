@@ -1,8 +1,8 @@
-//! What a single file may be called, hold and say.
+//! The rules for a single file: its name, size, documentation examples, paths and forbidden code.
 
 use super::code::{code_only, has_word, is_name, without_tests};
 
-/// All breaches of one file; `path` is its path from the root, with `/`.
+/// All violations in one file; `path` is relative to the root, with `/`.
 pub(crate) fn breaches(path: &str, text: &str) -> Vec<String> {
     let mut breaches = Vec::new();
     breaches.extend(name(path));
@@ -18,7 +18,7 @@ pub(crate) fn breaches(path: &str, text: &str) -> Vec<String> {
     breaches
 }
 
-/// Names that say nothing about what is in the file or folder.
+/// File and folder names that say nothing about the content.
 const EMPTY_NAMES: &[&str] =
     &["util", "utils", "helper", "helpers", "common", "types", "misc", "base", "manager", "mod"];
 
@@ -35,7 +35,7 @@ fn size(path: &str, text: &str) -> Option<String> {
     (lines > LINES).then(|| format!("{path}: more than {LINES} lines, split it: {lines}"))
 }
 
-/// What rustdoc would compile and run as a test; `cargo xtask test` does not ask it to, as there is none.
+/// Code examples in docstrings: rustdoc would run them as tests, but `cargo xtask test` does not run doctests, as there are none.
 fn examples(path: &str, text: &str) -> Vec<String> {
     let doc = |line: &'_ str| {
         let line = line.trim_start();
@@ -43,19 +43,19 @@ fn examples(path: &str, text: &str) -> Vec<String> {
     };
     let fences = text.lines().enumerate().filter_map(|(i, line)| Some((i + 1, doc(line)?)));
     let fences = fences.filter(|(_, line)| line.starts_with("```"));
-    // Every other one begins a block.
+    // Every second fence begins a block.
     let code = fences.step_by(2).filter(|(_, fence)| fence == "```" || fence.starts_with("```rust"));
     code.map(|(line, _)| format!("{path}:{line}: an example that nobody runs, write a test, or ```text"))
         .collect()
 }
 
-/// Where people and their machines keep checkouts; put together so that this file does not hold them.
+/// Directories in which developers and machines keep checkouts; concatenated, so that this file does not contain them.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("/wo", "rk/")];
 
 fn machine_paths(path: &str, text: &str) -> Vec<String> {
     let absolute = |line: &str, part: &str| {
-        // Behind a name it is the middle of another path or address: `docs/…`, `example.com/…`.
+        // After a name, it is the middle of another path or address: `docs/…`, `example.com/…`.
         line.match_indices(part).any(|(at, _)| !line[..at].bytes().last().is_some_and(is_name))
     };
     let lines = text.lines().enumerate();
@@ -66,12 +66,12 @@ fn machine_paths(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words of code that are allowed in few places.
+/// Code that is allowed in few places.
 struct Ban {
     words: &'static [&'static str],
-    /// Beginnings of the paths where they may stand.
+    /// Prefixes of the paths where it is allowed.
     places: &'static [&'static str],
-    /// Whether tests may have them everywhere.
+    /// Whether it is allowed in all tests.
     free_in_tests: bool,
     fix: &'static str,
 }
@@ -79,7 +79,7 @@ struct Ban {
 const BANS: &[Ban] = &[
     Ban {
         words: &["unsafe"],
-        // The test file has the counting allocator, which is a trait that only unsafe code can implement.
+        // The test file contains the counting allocator: `GlobalAlloc` is an unsafe trait.
         places: &["crates/net/", "crates/run/tests/allocations.rs"],
         free_in_tests: false,
         fix: "only net may, each block with its invariant",
@@ -92,7 +92,7 @@ const BANS: &[Ban] = &[
     },
     Ban {
         words: &["units::date()", "since_1970()", "modified()"],
-        // Records have a date, and servers report one; the rest sorts or removes files of long ago.
+        // Records contain a date and servers report one; the others sort or remove old files.
         places: &[
             "crates/units/",
             "crates/cli/",
@@ -125,7 +125,7 @@ const BANS: &[Ban] = &[
             "counts.closed +=",
             "counts.finished +=",
         ],
-        // The clients of the API have counts of their own.
+        // The clients of the API count in their own records.
         places: &["crates/samples/src/books.rs", "crates/clients/", "crates/fleet/src/agent/counting.rs"],
         free_in_tests: true,
         fix: "requests, dials and connections are counted by the transitions of samples::books",
@@ -165,7 +165,7 @@ impl Ban {
 mod tests {
     use super::*;
 
-    /// The breaches of a file, without its path in front.
+    /// Checks the violations in a file, without the path at their beginning.
     fn check(path: &str, text: &str, expected: &[&str]) {
         let found = breaches(path, text);
         let found: Vec<&str> = found.iter().map(|b| b.strip_prefix(path).expect("path first")).collect();

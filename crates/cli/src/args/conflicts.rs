@@ -1,14 +1,15 @@
-//! Options that exclude each other: clap names the first that it meets, here all are.
+//! Reports options that exclude each other. Clap would report only the first pair; this module reports all of them.
 
 use clap::{Arg, ArgMatches, Command, Id, builder::Resettable, parser::ValueSource};
 
-/// The same command, which takes them together.
+/// The command without its rules about exclusive options, so that clap parses a command line that has several of them.
 pub(super) fn allowed(command: Command) -> Command {
     let alone = |arg: Arg| arg.conflicts_with(Resettable::<Id>::Reset);
     command.mut_args(alone).mut_subcommands(allowed)
 }
 
-/// A line for each two that were given and exclude each other; `matches` are of the command that [takes](allowed) them together.
+/// A message for each pair of given options that exclude each other by the rules of `command`. `matches`: parsed with the [command
+/// without these rules](allowed).
 pub(super) fn mistakes(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let (mut verb, mut of_verb) = (command, matches);
     while let Some((name, inner)) = of_verb.subcommand() {
@@ -26,7 +27,7 @@ pub(super) fn mistakes(command: &Command, matches: &ArgMatches) -> Vec<String> {
     mistakes
 }
 
-/// `--delete`, or `RUN` for one without a flag.
+/// `--delete`, or the value's name, such as `RUN`, for a positional argument.
 fn place(arg: &Arg) -> String {
     match (arg.get_long(), arg.get_value_names()) {
         (Some(long), _) => format!("--{long}"),

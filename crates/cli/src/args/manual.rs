@@ -1,5 +1,5 @@
-//! The manual pages in `docs/man`, generated from the same table as the help. A test writes and compares them, so that the binary
-//! needs no code for them. `UPDATE_GOLDEN=1` writes them.
+//! Generates the manual pages in `docs/man` from the same table as the help. Only a test does that, which also compares the pages,
+//! so the binary contains no code for them. `UPDATE_GOLDEN=1` writes them.
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
@@ -8,10 +8,10 @@ use clap_mangen::Man;
 
 use super::{command_with, shared::Help};
 
-/// The pages of a command and of those below it, by file.
+/// Adds the manual page of a command and those of its subcommands, by file name.
 fn pages(command: &Command, name: &str, into: &mut BTreeMap<String, String>) {
-    // Names with their parents', as the pages of git have them. The page of an option that only another program uses is short.
-    // clap takes names for the life of the process only.
+    // Page names include the parent commands, like those of git. The names are leaked, because clap accepts only `'static` strings
+    // here.
     let own = command.clone().name(&*name.to_owned().leak()).disable_help_subcommand(true);
     let own = own.bin_name(&*name.replace('-', " ").leak());
     let mut page = Vec::new();

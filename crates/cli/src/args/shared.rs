@@ -1,37 +1,37 @@
-//! The flags that `run` shares with other verbs: plan's table, as clap has it.
+//! The flags that `run` shares with other verbs: converts the rows of plan's table of flags to clap's arguments.
 
 use clap::{Arg, ArgAction, ArgMatches};
 use plan::Flags;
 use plan::flag::{self, FLAGS, Flag, Group, Role, Takes};
 
-/// How much help says of a flag.
+/// The level of detail of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Help {
-    /// `-h`: a line for each of those that most people need.
+    /// `-h`: one line for each flag that most users need.
     Brief,
-    /// `--help`: all of it.
+    /// `--help`: all flags with their full descriptions.
     Full,
 }
 
-/// `throng run` takes them all.
+/// The arguments of `throng run`: all flags.
 pub(super) fn of_run(help: Help) -> impl Iterator<Item = Arg> {
     FLAGS.iter().map(move |flag| grouped(flag, help)).chain([own_help()])
 }
 
-/// `throng find` refuses some; they are not in its help.
+/// The arguments of `throng find`: all flags; those that a search refuses are hidden from its help.
 pub(super) fn of_find(help: Help) -> impl Iterator<Item = Arg> {
     let shown = move |flag: &'static Flag| {
         let arg = grouped(flag, help);
         let own = OF_SEARCH.iter().find(|(name, _)| *name == flag.name);
         let arg = own.into_iter().fold(arg, |arg, (_, text)| arg.help(*text));
-        // Of the outputs, one fits on the screen of `-h`.
+        // `-h` has room for only one of the outputs.
         let is_hidden = help == Help::Brief && flag.name == "report";
         if is_hidden || refused_by_find(flag, "line").is_some() { arg.hide(true) } else { arg }
     };
     FLAGS.iter().map(move |flag| shown(flag)).chain([own_help()])
 }
 
-/// What a search means by a flag, or takes without it, where that differs from a run.
+/// Flags with another meaning or default in a search than in a run, with their descriptions.
 const OF_SEARCH: [(&str, &str); 6] = [
     ("connections", "--by rate: number of connections [default: 50]"),
     ("duration", "Time at full load of each step [default: 2s]"),
@@ -44,7 +44,8 @@ const OF_SEARCH: [(&str, &str); 6] = [
     ),
 ];
 
-/// `throng doctor` takes the line of a run as it is, but for the file of its `--json`; its help has what it checks.
+/// The arguments of `throng doctor`: all flags of a run, so that the command line of a run can be checked unchanged, except that
+/// its `--json` has no file. Its help lists only those that the checks depend on.
 pub(super) fn of_doctor() -> impl Iterator<Item = Arg> {
     let is_own = |flag: &Flag| OF_DOCTOR.iter().any(|(own, _)| own.name == flag.name);
     let is_other = move |flag: &&&'static Flag| !is_own(flag) && !matches!(flag.name, "target" | "json");
@@ -52,7 +53,7 @@ pub(super) fn of_doctor() -> impl Iterator<Item = Arg> {
     OF_DOCTOR.into_iter().map(|(flag, text)| arg(flag).help(text)).chain(others)
 }
 
-/// What a check of this machine depends on.
+/// Flags that the checks of this machine depend on, with their descriptions.
 const OF_DOCTOR: [(&Flag, &str); 5] = [
     (
         &flag::CONNECTIONS,
@@ -67,10 +68,10 @@ const OF_DOCTOR: [(&Flag, &str); 5] = [
     (&flag::IO, "I/O backend, as for `throng run`; tun checks what a TUN device needs [default: auto]"),
 ];
 
-/// A flag under its heading.
+/// The argument for a flag, under the heading of its group in the help.
 fn grouped(flag: &'static Flag, help: Help) -> Arg {
     let arg = arg(flag);
-    // The target stands before all headings.
+    // The target is listed before all headings.
     let arg = if flag.name == flag::TARGET.name { arg } else { arg.help_heading(flag.group.title()) };
     match (help, flag.brief) {
         (Help::Full, _) => arg,
@@ -79,25 +80,25 @@ fn grouped(flag: &'static Flag, help: Help) -> Arg {
     }
 }
 
-/// `-h` and `--help`, under a heading too.
+/// The argument for `-h` and `--help`, under a heading like all others.
 fn own_help() -> Arg {
     let arg = Arg::new("help").short('h').long("help").action(ArgAction::Help);
     arg.help("Print the most used options; --help prints all").help_heading(Group::Output.title())
 }
 
-/// `throng replay` writes and shows what a stored run gives.
+/// The arguments of `throng replay`: the outputs that can be produced from a stored run.
 pub(super) fn of_replay() -> impl Iterator<Item = Arg> {
     let live = arg(&flag::LIVE).help("Progress output: line, classic or off [default: line]");
     let exports = FLAGS.iter().filter(|flag| flag.role == Role::Export);
     std::iter::once(live).chain(exports.map(|flag| arg(flag)))
 }
 
-/// What logs in to NATS, for verbs that have a URL of their own.
+/// The arguments with credentials for NATS, for verbs that have their own argument for its URL.
 pub(super) fn of_nats() -> impl Iterator<Item = Arg> {
     FLAGS.iter().filter(|flag| flag.name.starts_with("nats-")).map(|flag| arg(flag))
 }
 
-/// Why a search, which writes nothing but its result, cannot have this flag with this value.
+/// The reason if a search, whose only output is its result, does not accept this flag with this value.
 pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> {
     match flag.name {
         "json" | "junit" | "report" => None,
@@ -110,7 +111,7 @@ pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> 
             the load found",
         ),
         "requests" => Some("not supported by `throng find`, whose steps last for --duration; remove it"),
-        // A step that loses an agent has failed, and the next one does without it.
+        // A step that loses an agent fails, and the next one runs without it.
         "on-lost" => Some("not supported by `throng find`; use it with `throng run`"),
         _ if flag.role.is_output() => {
             Some("not supported by `throng find`; use it with `throng run` at the load found")
@@ -128,7 +129,7 @@ fn arg(flag: &'static Flag) -> Arg {
     if flag.name == flag::TARGET.name {
         return arg;
     }
-    // Whether it may be negative is judged with its value.
+    // The parser of the value decides whether it may be negative.
     let arg = named(arg, flag).allow_negative_numbers(true);
     match flag.takes {
         Takes::Nothing | Takes::One => arg,
@@ -137,16 +138,16 @@ fn arg(flag: &'static Flag) -> Arg {
     }
 }
 
-/// With its name, and its letter where it has one.
+/// Adds the flag's name, and its one-letter form if there is one.
 fn named(arg: Arg, flag: &Flag) -> Arg {
     flag.short.into_iter().fold(arg.long(flag.name), Arg::short)
 }
 
-/// Those that a verb has, as typed.
+/// The flags of a plan that the arguments of a verb contain, as typed.
 pub(super) fn typed(of_verb: &ArgMatches) -> Flags {
     let mut flags = Flags::default();
     for flag in FLAGS {
-        // Another verb's argument of that name may be of another type, or absent.
+        // The verb may have an argument of this name with another type, or none.
         let is_set = matches!(of_verb.try_get_one(flag.name), Ok(Some(true)));
         let values = of_verb.try_get_many::<String>(flag.name).ok().flatten().into_iter().flatten();
         let values = is_set.then(String::new).into_iter().chain(values.cloned());
@@ -161,7 +162,7 @@ mod tests {
     use crate::args::command_with;
     use std::fs;
 
-    /// The section of the reference on a verb.
+    /// The section about a verb in the reference.
     fn reference(verb: &str) -> String {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
         let text = fs::read_to_string(file).unwrap();

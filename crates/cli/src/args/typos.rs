@@ -1,5 +1,5 @@
-//! Arguments that clap refuses: all of them at once, each with what was probably meant, the nearest flag or verb, or what another tool
-//! calls it.
+//! Explains arguments that clap refuses: all of them at once, each with what was probably meant: the nearest flag or command, or
+//! the equivalent of another tool's option.
 
 use std::{ffi::OsString, iter::once, ops::Range};
 
@@ -12,10 +12,10 @@ use units::{Bytes, Nanos, Rate, Spans};
 
 use super::conflicts;
 
-/// Arguments that are put right, or left out, to read the others; beyond these no more are looked for.
+/// Maximum number of refused arguments that are corrected or removed so that the remaining ones can be parsed.
 const MOST: usize = 20;
 
-/// Flags of curl, wrk, wrk2, oha, hey, ab and k6, and what they are here.
+/// Options of curl, wrk, wrk2, oha, hey, ab and k6, with the equivalent flag of throng.
 const SYNONYMS: [(&str, &str); 31] = [
     ("--clients", "--connections"),
     ("--concurrency", "--connections"),
@@ -50,7 +50,7 @@ const SYNONYMS: [(&str, &str); 31] = [
     ("-m", "--method"),
 ];
 
-/// Flags of these tools that need none here, or have no counterpart that is a flag.
+/// Options of these tools without an equivalent flag, with what to do instead.
 const INSTEAD: [(&str, &str); 28] = [
     ("--latency", "percentiles are always printed"),
     ("--url", "the target needs no flag: throng run URL"),
@@ -84,19 +84,20 @@ const INSTEAD: [(&str, &str); 28] = [
 const REDIRECTS: &str = "redirects are followed by a scenario file's key: redirects = 5";
 const SCRIPT: &str = "steps and stages are in a scenario file: throng run FILE.toml";
 
-/// What clap makes of a command line.
+/// The result of parsing a command line.
 #[derive(Default)]
 pub(super) struct Read {
-    /// Of all that is no mistake; none where it is not known what that is.
+    /// The arguments without the refused ones; `None` if these cannot be determined.
     pub(super) matches: Option<ArgMatches>,
-    /// A line for each.
+    /// The mistakes, one line each.
     pub(super) mistakes: Vec<String>,
 }
 
-/// Reads the arguments after the program's name: clap stops at the first that it does not know, which is then put right or left out.
+/// Parses the arguments after the program's name. Clap stops at the first argument that it refuses: that one is corrected or
+/// removed, and the rest is parsed again.
 ///
 /// # Errors
-/// Help or the version is to be printed instead.
+/// Help or the version was requested, and is to be printed instead.
 pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> {
     let (mut read, mut args, mut is_sure) = (Read::default(), args.to_vec(), true);
     let lenient = conflicts::allowed(command.clone());
@@ -116,7 +117,8 @@ pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> 
         };
         let texts: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
         let (mistake, fix) = explained(&error, command, &texts);
-        // What a flag that nobody knows would have taken is in nobody's place, and another's is empty.
+        // After an unknown flag it is unclear whether the next word is its value. So an unexpected or missing positional argument
+        // may only be a consequence, and is not reported.
         let follows = matches!(fix, Fix::LeaveOut(at) if !texts[at].starts_with('-'))
             || error.kind() == ErrorKind::MissingRequiredArgument;
         if (is_sure || !follows) && !read.mistakes.contains(&mistake) {
@@ -134,7 +136,7 @@ pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> 
             Fix::LeaveOutAll(all) => drop(args.drain(all)),
             Fix::LeaveOutWithValue(at) => {
                 let next = texts.get(at + 1).filter(|next| !next.starts_with('-'));
-                // Followed by another flag, or by nothing, it takes no value that is another's.
+                // Without a following word the flag has no value, and the other arguments remain clear.
                 is_sure &= next.is_none();
                 let has_value = next.is_some_and(|next| !is_target(next));
                 args.drain(at..=at + usize::from(has_value));
@@ -145,7 +147,7 @@ pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> 
     Ok(read)
 }
 
-/// Where the options of the command of these arguments are listed.
+/// The hint where the options of the command in these arguments are listed.
 pub(super) fn help_of(command: &Command, args: &[OsString]) -> String {
     let args: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let names: Vec<&str> = verbs_of(command, &args).iter().map(|verb| verb.get_name()).collect();
@@ -162,19 +164,19 @@ fn is_help(error: &Error) -> bool {
     )
 }
 
-/// What to do with the argument at a place, to read those after it.
+/// What to do with a refused argument, given by its position, so that the arguments after it can be parsed.
 enum Fix {
-    /// What was meant.
+    /// Replace it with what was meant.
     Replace(usize, String),
     LeaveOut(usize),
     LeaveOutAll(Range<usize>),
-    /// The next one may be its value.
+    /// Remove it, and the next argument too if that may be its value.
     LeaveOutWithValue(usize),
-    /// The others cannot be read.
+    /// The remaining arguments cannot be parsed.
     None,
 }
 
-/// The mistake in a line.
+/// The message for an error of clap, in one line, and how to continue.
 fn explained(error: &Error, command: &Command, args: &[String]) -> (String, Fix) {
     let wrong = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -184,11 +186,11 @@ fn explained(error: &Error, command: &Command, args: &[String]) -> (String, Fix)
         ErrorKind::UnknownArgument => {
             wrong(ContextKind::InvalidArg).and_then(|arg| unknown_argument(arg, command, args))
         }
-        // One that is there is not judged here.
+        // Only a missing value is explained here; for an invalid one, clap's message is used.
         ErrorKind::InvalidValue if wrong(ContextKind::InvalidValue).is_none_or(str::is_empty) => {
             wrong(ContextKind::InvalidArg).and_then(|flag| without_value(flag, command, args))
         }
-        // What excludes each other is allowed, and judged apart: what is left is given again.
+        // Exclusive options are allowed here and reported by `conflicts`, so the remaining conflict is a flag that was given twice.
         ErrorKind::ArgumentConflict => {
             wrong(ContextKind::InvalidArg).and_then(|flag| given_again(flag, command, args))
         }
@@ -200,7 +202,8 @@ fn explained(error: &Error, command: &Command, args: &[String]) -> (String, Fix)
     explained.unwrap_or_else(|| (first_paragraph(error), Fix::None))
 }
 
-/// A flag that is the last one, or followed by another: `--rate <RATE>`, as clap has it. None if it is not among them.
+/// A flag without its value, because it is the last argument or another flag follows. `flag` is clap's text, such as `--rate
+/// <RATE>`. `None` if the arguments do not contain it.
 fn without_value(flag: &str, command: &Command, args: &[String]) -> Option<(String, Fix)> {
     let (name, value) = flag.split_once(' ')?;
     let long = name.strip_prefix("--")?;
@@ -215,7 +218,7 @@ fn without_value(flag: &str, command: &Command, args: &[String]) -> Option<(Stri
     Some((format!("{name}: requires a value; use {name} {value}"), Fix::LeaveOut(at)))
 }
 
-/// A flag that was given before: `--rate <RATE>`, as clap has it. None if it is not found by its name.
+/// A flag that was given more than once. `flag` is clap's text, such as `--rate <RATE>`. `None` if the arguments do not contain it.
 fn given_again(flag: &str, command: &Command, args: &[String]) -> Option<(String, Fix)> {
     let name = flag.split([' ', '[', '=']).next()?;
     let long = name.strip_prefix("--")?;
@@ -231,14 +234,14 @@ fn given_again(flag: &str, command: &Command, args: &[String]) -> Option<(String
     Some((format!("{name}: given more than once; remove all but one"), fix))
 }
 
-/// None if it is not among them.
+/// An argument that the verb does not have. `None` if the arguments do not contain it.
 fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(String, Fix)> {
     let verb = verb_of(command, args);
     if !arg.starts_with('-') {
         if let Some((mistake, at)) = apart(args) {
             return Some((mistake, Fix::LeaveOut(at)));
         }
-        // One of the same text before it may be the one that is taken.
+        // The last one: an earlier argument with the same text may have been accepted.
         let at = args.iter().rposition(|own| own == arg)?;
         let fix = if is_of_load(verb) { "; give one target, or a range: http://10.0.0.{1..3}/" } else { "" };
         return Some((
@@ -253,7 +256,7 @@ fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(St
         Some(value) if !value.is_empty() => Fix::LeaveOut(at),
         _ => Fix::LeaveOutWithValue(at),
     };
-    // Of curl it is a login, of k6 a number.
+    // In curl, `-u` is a login; in k6, a number of users.
     let given = value.filter(|value| !value.is_empty()).or(args.get(at + 1).map(String::as_str));
     let is_number = given.is_some_and(|given| given.parse::<u64>().is_ok());
     let known_as = if name == "-u" && is_number { "--vus" } else { name };
@@ -271,7 +274,8 @@ fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(St
     Some((format!("{name}: unknown option; use {meant}"), fix))
 }
 
-/// A value whose unit is an argument of its own, where no other is expected: `-d 10 s`. Returns where that is.
+/// A value that is separated from its unit, as in `-d 10 s`, where no further argument is expected. Returns the message, and the
+/// position of the unit.
 fn apart(args: &[String]) -> Option<(String, usize)> {
     let is_value = |text: &str| {
         Nanos::parse(text).is_ok()
@@ -290,7 +294,7 @@ fn apart(args: &[String]) -> Option<(String, usize)> {
     })
 }
 
-/// Whether an argument is the flag of this name, alone, with its value, or among other letters.
+/// Whether an argument is the flag with this name: alone, with its value, or as one of several letters.
 fn has_name(arg: &str, name: &str) -> bool {
     match (arg.strip_prefix(name), name.strip_prefix("--")) {
         (Some(rest), Some(_)) => rest.is_empty() || rest.starts_with('='),
@@ -313,7 +317,7 @@ fn unknown_command(word: &str, command: &Command, args: &[String]) -> Option<(St
     })
 }
 
-/// What clap says without its usage and tips.
+/// Clap's message without its usage and tips, in one line.
 fn first_paragraph(error: &Error) -> String {
     let text = error.to_string();
     let first = text.split("\n\n").next().unwrap_or_default();
@@ -322,12 +326,12 @@ fn first_paragraph(error: &Error) -> String {
     line.strip_prefix("error: ").unwrap_or(&line).trim_end().to_owned()
 }
 
-/// Whether a verb takes what the tools do that are known here.
+/// Whether a verb generates load, so that the options of the known tools have equivalents.
 fn is_of_load(verb: &Command) -> bool {
     ["run", "find"].contains(&verb.get_name())
 }
 
-/// The flag that was meant by this name, of this verb's.
+/// The flag of this verb that was probably meant by this name.
 fn flag(name: &str, verb: &Command) -> Option<String> {
     let long: Vec<&str> = verb.get_arguments().filter_map(|arg| arg.get_long()).collect();
     let is_there = |flag: &&str| long.iter().any(|own| flag.strip_prefix("--") == Some(own));
@@ -336,7 +340,7 @@ fn flag(name: &str, verb: &Command) -> Option<String> {
     synonym.map(str::to_owned).or_else(near)
 }
 
-/// The command of these arguments, after those that it belongs to.
+/// The command that these arguments name, preceded by its parent commands.
 fn verbs_of<'c>(command: &'c Command, args: &[String]) -> Vec<&'c Command> {
     let mut verbs = vec![command];
     for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
@@ -352,7 +356,7 @@ fn verb_of<'c>(command: &'c Command, args: &[String]) -> &'c Command {
     verbs_of(command, args).pop().unwrap_or(command)
 }
 
-/// Whether a word where a verb should be is a target: a URL, a host with its port, or a scenario file.
+/// Whether a word in the place of a command is a target: a URL, a host with its port, or a scenario file.
 fn is_target(word: &str) -> bool {
     word.contains("://") || word.contains(':') || word.contains('/') || word.ends_with(".toml")
 }

@@ -1,4 +1,4 @@
-//! Experiments: after a load that did not go well, a few users more distinguish causes that look alike.
+//! Tests the experiments: after a load that failed, a few additional users distinguish causes with the same symptoms.
 
 use std::{
     collections::HashMap,

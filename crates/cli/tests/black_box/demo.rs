@@ -1,4 +1,4 @@
-//! `throng demo`: an introduction in one command; nothing of it is left running.
+//! `throng demo`: passes within half a minute, and leaves no process running.
 
 use std::{fs, os::unix::process::CommandExt, time::Duration};
 

@@ -1,5 +1,5 @@
-//! `throng run --http2` against servers that break the protocol: each is the fault that it is, and the connections of another
-//! population go on beside it.
+//! `throng run --http2` against servers that violate the protocol: each violation is reported as its own fault, and the connections
+//! of another population are not affected. population go on beside it.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What the slow, the wrong and the missing have in common: servers that are slow, or wrong, for one reason.
+//! What slow, wrong and missing responses have in common: servers that are slow or wrong for a single reason.
 
 use std::{
     net::{SocketAddr, TcpListener},

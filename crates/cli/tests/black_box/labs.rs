@@ -1,4 +1,4 @@
-//! Labs: a server is built, started, loaded and stopped, and its figures of before are compared with those of now.
+//! Labs: a server is built, started, loaded and stopped, and the published figures are shown beside the current ones.
 
 use std::{
     collections::BTreeSet,

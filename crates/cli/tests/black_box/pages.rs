@@ -1,4 +1,4 @@
-//! What the live page and the report show beside counts and times: samples of errors, marks, and how thresholds stand.
+//! What the live page and the report show besides counts and times: samples of errors, marks, and the state of thresholds.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Messages that a server sends by itself, of `throng serve`.
+//! Messages that the server, `throng serve`, sends without a request.
 
 use crate::{
     program::{Serving, file},

@@ -1,4 +1,4 @@
-//! What is there is quoted: the last line says what a target of another protocol sent, and where it redirects to.
+//! The last line of a run quotes what the target sent: the beginning of another protocol, or the location of a redirect.
 
 use crate::{scripted::Scripted, summary::run};
 

@@ -1,4 +1,5 @@
-//! The command that the last line offers sends what throng has sent: run by a shell, with the real curl, against the same server.
+//! The command that the last line suggests sends the same request as throng: it is run by a shell, with the real curl, against the
+//! same server.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! `--seed` repeats what a run draws.
+//! `--seed` reproduces the random choices of a run.
 
 use crate::{
     scripted::{Scripted, ok},

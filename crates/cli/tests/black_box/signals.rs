@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first asks for the end, the second does not wait for it.
+//! SIGINT and SIGTERM: the first requests the end of a run and waits for responses, the second does not wait.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A coordinator that means harm to its agents, spoken by hand over a real NATS server.
+//! A malicious coordinator, whose messages are written manually and sent to agents over a real NATS server.
 
 use std::{
     path::Path,

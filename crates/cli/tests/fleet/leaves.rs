@@ -1,4 +1,4 @@
-//! Those that leave a run before its end, and a broker that stands still then.
+//! Agents that their users stop before the end of a run, and a broker that is suspended at the end of one.
 
 use rustix::process::Signal;
 

@@ -1,4 +1,4 @@
-//! A command that waits for a broker or for agents, and is to end.
+//! Commands that wait for a broker or for agents, and are interrupted.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 

@@ -1,5 +1,5 @@
-//! The guides: each of their commands is run as it is written, against a server of somebody else, ends as the guide says, and prints the
-//! lines that it shows. Only addresses, times and sizes are others.
+//! The guides: each command is run as written, against a third-party server, ends as the guide says, and prints the lines that the
+//! guide shows. Only addresses, times and sizes may differ.
 
 use std::{fs, net::SocketAddr, path::Path, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! `--io tun`: TCP of throng's own over a TUN device. The suites of other backends over it, unchanged, and what it has alone.
+//! `--io tun`, throng's TCP over a TUN device: the unchanged suites of the other backends, and what only this backend has.
 
 use std::{
     io::Write,

@@ -192,7 +192,7 @@ impl Member {
         self.answer = Answer::Accepted;
     }
 
-    /// The agent as an heir of a lost one's parts. `given`: what it is already to get of them.
+    /// The agent as a candidate for parts of a lost one. `given`: the parts that it is already to get in this handover.
     pub(super) fn heir<'a>(&'a self, given: &'a [Assign]) -> Heir<'a> {
         Heir { can: self.can.as_ref(), parts: &self.parts, given }
     }

@@ -1,4 +1,4 @@
-//! What an agent has yet to receive: parts of lost agents, and values of tables and files.
+//! What an agent has not received yet: parts of lost agents, and values of tables and files.
 
 use units::Nanos;
 

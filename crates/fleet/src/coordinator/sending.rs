@@ -1,4 +1,4 @@
-//! What is sent to agents, and when it is repeated.
+//! Sends agents the messages that are due, and repeats those without a reply.
 
 use samples::AgentState;
 use units::Nanos;

@@ -1,4 +1,4 @@
-//! What a run over a TUN device needs: the device, unused addresses, and a path for its packets.
+//! Checks what a run over a TUN device needs: the device, unused addresses, and a path for its packets.
 
 use std::{io, path::Path};
 

@@ -125,7 +125,7 @@ pub struct Uring {
     ended: HashMap<Key, Gone>,
     /// Connections whose poll has ended and must be armed again.
     rearm: Vec<Key>,
-    /// Rests of partial sends, to be submitted by an operation that may wait.
+    /// Remaining bytes of partial sends, to be submitted by an operation that may wait.
     unsent: Vec<(Key, Vec<u8>)>,
     addresses: Vec<Address>,
     /// Connections with a bound socket, and their destinations.
@@ -400,7 +400,7 @@ impl Io for Uring {
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        // Nothing to end for a slot that was never used, or whose ring could not be created.
+        // A slot that was never used, or whose ring could not be created, has nothing to close.
         if self.is_current(k) {
             self.end(k, how);
         }

@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((target.cpu_s, target.over_s, target.rss_bytes), (5.0, 3.0, 70));
         all.lose_target();
         assert_eq!(all.target(&TargetSeen::default(), &Cost::default()).over_s, 0.0);
-        // By `throng observe`, which is then lost.
+        // Samples by `throng observe`, whose connection is then lost.
         all.see_target(s(2));
         all.see_target(s(5));
         assert_eq!(all.target(&TargetSeen::default(), &Cost::default()).over_s, 3.0);

@@ -1,5 +1,5 @@
-//! What the observer is asked when something seems wrong, and at the end of the load. It does not know the conductor, whose numbers it
-//! gets, and which takes its answers.
+//! Queries the observer when something seems wrong, and at the end of the load: passes it the conductor's numbers, and the results
+//! back to the conductor, so that neither needs to know the other.
 
 use observe::{Ends, may_be_rejected};
 use samples::{MAX_DESTINATIONS, Tick};
@@ -20,7 +20,7 @@ impl Environment<'_, '_> {
         self.ask_who_rejects(conductor);
     }
 
-    /// If dials are rejected, starts an extra dial that finds out by what.
+    /// If dials are rejected, starts extra dials that find out what rejects them.
     fn ask_who_rejects(&mut self, conductor: &Conductor) {
         let messages = self.observer.icmp_unreachable();
         if conductor.sum(|tick| may_be_rejected(&tick.faults, messages).into()) > 0 {
@@ -59,7 +59,7 @@ impl Environment<'_, '_> {
         conductor.handle_unaccepted(seen, absent.as_deref());
     }
 
-    /// Checks whether the target is on this host. Not where connections come and go: all of them may just have left.
+    /// Checks whether the target is on this host. Skipped if all connections come and go, since all of them may just have left.
     pub(super) fn look_for_the_other_ends(&mut self, conductor: &mut Conductor, now: Nanos, is_end: bool) {
         let stay = self.plan.populations.iter().any(|population| !population.comes_and_goes());
         if stay && self.observer.finds_target_elsewhere(now, conductor.open(), is_end) {

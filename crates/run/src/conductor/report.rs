@@ -1,4 +1,4 @@
-//! What the conductor knows of a worker: its last report, and its held connections.
+//! The conductor's state of a worker: its last report, and its held connections.
 
 use plan::Role;
 use samples::{Phase, Tick};

@@ -1,4 +1,4 @@
-//! Why a run, or a step of a search, does not start.
+//! The reasons why a run, or a step of a search, does not start.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Requests that are not completed yet.
+//! The state of requests that are not complete, or whose response is not.
 
 use units::Nanos;
 use wire::{
@@ -13,7 +13,7 @@ use crate::{
 
 use super::grpc::Call;
 
-/// The index of no exchange.
+/// Stands for no exchange, in place of an index.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A request that is incomplete, or whose response is.

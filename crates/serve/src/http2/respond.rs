@@ -81,7 +81,7 @@ pub(crate) fn respond<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I
     *shard.handler.sessions() = Some(sessions);
 }
 
-/// Continues an exchange after input or a window update.
+/// Continues an exchange after more input or a window update.
 pub(super) fn advance<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,

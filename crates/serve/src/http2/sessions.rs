@@ -16,7 +16,7 @@ pub(crate) struct Session {
 
 const _: () = assert!(size_of::<Session>() <= 72, "an idle connection with HTTP/2 has one");
 
-/// The sessions of a shard and their exchanges. Freed places are reused: there are never more than were once needed.
+/// The sessions of a shard and their exchanges. Freed entries are reused, so the tables never exceed the peak of simultaneous use.
 #[derive(Default)]
 pub(crate) struct Sessions {
     pub(super) list: Vec<Session>,

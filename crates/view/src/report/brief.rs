@@ -109,7 +109,7 @@ mod tests {
         assert!(text.contains("| errors | 0 % (0 of 17,757 requests failed) |"), "{text}");
     }
 
-    /// A run that passed may have such reasons, too: its time may have ended before all connections had arrived.
+    /// A run that passed may also list such reasons: its time may have ended before all connections had arrived.
     #[test]
     fn reasons_that_are_no_thresholds_are_listed() {
         let reasons = ["threshold errors < 1% failed: 2 %", "ended after 2.0 s with 100 of 500 connections"];

@@ -1,4 +1,4 @@
-//! What is said of arguments that clap refuses.
+//! Tests the messages about arguments that clap refuses.
 
 use super::*;
 use crate::args::{command_with, shared::Help};

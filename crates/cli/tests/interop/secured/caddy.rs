@@ -1,4 +1,5 @@
-//! `throng run` against Caddy: HTTP/1.1 and HTTP/2 as ALPN has it, and WebSockets through it to npm's `ws`. Its log counts.
+//! `throng run` against Caddy: HTTP/1.1 and HTTP/2 as negotiated by ALPN, and WebSockets through it to npm's `ws`. throng's counts
+//! are compared with those of Caddy's log.
 
 use std::fs;
 

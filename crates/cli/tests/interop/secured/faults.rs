@@ -1,4 +1,4 @@
-//! What is wrong with TLS: each one kind of fault, at stage tls, with what to do about it in the last line.
+//! TLS failures: each is its own kind of fault at stage `tls`, and the last line names the fix.
 
 use super::certificates::{Authority, ECDSA, Files, expired, not_yet_valid, of_another_name, self_signed};
 use crate::{

@@ -1,4 +1,4 @@
-//! What a run says of its TLS handshakes, and what a search finds of them.
+//! TLS handshakes in the summary of a run, and in the result of a search.
 
 use std::time::Duration;
 

@@ -336,7 +336,7 @@ impl World {
         if e.inbox.is_empty() {
             let over = e.over.take().map(What::Gone);
             e.end_reported |= over.is_some();
-            // A blocked send learns from here on that reading no longer reports the end.
+            // Once the end has been reported here, a blocked send has to report its failure itself, so it is retried.
             self.hosts[usize::from(e.host)].may_send |= e.end_reported;
             return over;
         }
