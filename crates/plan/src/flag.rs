@@ -327,31 +327,31 @@ flags! {
             "grpc: accept any number of messages per response; timeout limits the time to the next one; default as \
             protoset says, otherwise one message");
     INSECURE: flag("insecure", "", Role::Work,
-        "https://, wss://, tls://, grpcs://: accept any certificate")
+        "With TLS: accept any certificate")
         .brief("Accept any certificate")
         .short('k')
         .takes(Takes::Nothing)
-        .key(Truth, "true", "https, wss, tls, grpcs: accept any certificate; default false");
+        .key(Truth, "true", "with TLS: accept any certificate; default false");
     CACERT: flag("cacert", "FILE", Role::Work,
-        "https://, wss://, tls://, grpcs://: trust the certificates in FILE (PEM), instead of the system's")
-        .key(Text, "\"ca.pem\"", "https, wss, tls, grpcs: trust the certificates in this file (PEM) instead of the system's");
+        "With TLS: trust the certificates in FILE (PEM), instead of the system's")
+        .key(Text, "\"ca.pem\"", "with TLS: trust the certificates in this file (PEM) instead of the system's");
     CERT: flag("cert", "FILE", Role::Work,
-        "https://, wss://, tls://, grpcs://: present this client certificate chain (PEM); requires --key")
-        .key(Text, "\"client.pem\"", "https, wss, tls, grpcs: present this client certificate chain (PEM); requires key");
+        "With TLS: present this client certificate chain (PEM); requires --key")
+        .key(Text, "\"client.pem\"", "with TLS: present this client certificate chain (PEM); requires key");
     KEY: flag("key", "FILE", Role::Work, "Private key of --cert (PEM)")
         .key(Text, "\"client.key\"", "private key of cert (PEM)");
     SNI: flag("sni", "NAME", Role::Work,
-        "https://, wss://, tls://, grpcs://: server name to send and to verify the certificate against [default: the \
+        "With TLS: server name to send and to verify the certificate against [default: the \
         target's host]")
         .key(Text, "\"example.org\"",
-            "https, wss, tls, grpcs: server name to send and to verify the certificate against; default the target's host");
+            "with TLS: server name to send and to verify the certificate against; default the target's host");
     TLS: flag("tls", "1.2|1.3", Role::Work,
-        "https://, wss://, tls://, grpcs://: offer only this version [default: both]")
-        .key(OneOf(&["1.2", "1.3"]), "\"1.3\"", "https, wss, tls, grpcs: offer only this version; default both");
+        "With TLS: offer only this version [default: both]")
+        .key(OneOf(&["1.2", "1.3"]), "\"1.3\"", "with TLS: offer only this version; default both");
     NO_RESUME: flag("no-resume", "", Role::Work,
-        "https://, wss://, tls://, grpcs://: a full handshake for each connection, without resumption of a session")
+        "With TLS: a full handshake for each connection, without resumption of a session")
         .takes(Takes::Nothing)
-        .key(Truth, "true", "https, wss, tls, grpcs: a full handshake for each connection, without resumption; default false");
+        .key(Truth, "true", "with TLS: a full handshake for each connection, without resumption; default false");
     SOURCES: flag("sources", "LIST|CIDR", Role::Machine,
         "Local addresses to dial from: a list, or CIDR [default: automatic]")
         .key(Text, "\"10.1.0.0/16\"",

@@ -1,6 +1,6 @@
 //! The laws of counting: invariants of the counts of any run, checked at every tick.
 
-use plan::{Activity, Plan, Population, Reconnect, Scheme};
+use plan::{Activity, Plan, Population, Reconnect};
 use samples::{
     Kind, Stage, Tick,
     books::{Imbalance, Standing},
@@ -69,7 +69,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
         obey_the_laws_of_answers(plan.seed, population, t);
     }
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
-    let shakes_hands = population.target.scheme != Scheme::Http || population.streams.is_some();
+    let shakes_hands = population.target.scheme.is_upgraded() || population.streams.is_some();
     let is_secure = population.target.secure;
     let may_fail_later = shakes_hands || is_secure;
     assert!(connects == opened || (connects > opened && may_fail_later), "connect times, seed {seed}");
