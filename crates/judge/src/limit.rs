@@ -69,30 +69,14 @@ fn syn_loss_warning(case: &Case) -> Option<String> {
     Some(format!("warning: {}", limit.sentence_with_fix()))
 }
 
-/// Adds the target's log line that matches this cause, which makes the cause certain.
+/// Adds the target's log line that proves this cause.
 fn in_its_log(case: &Case, mut limit: Limit) -> Limit {
-    use Name::{AcceptQueue, Closed, Ended, Refused, Stall, Thread, Timeout};
-    let kinds: &[LogKind] = match limit.cause {
-        _ if limit.side != Side::Target => &[],
-        Name::Heap => &[LogKind::Heap],
-        Name::OpenFiles => &[LogKind::OpenFiles],
-        Name::Threads => &[LogKind::Threads],
-        Name::ConnectionLimit => &[LogKind::Connections],
-        Name::Memory => &[LogKind::Memory, LogKind::Heap],
-        Name::WrongAnswer => &[LogKind::Connections, LogKind::Error],
-        Ended | Thread | Closed | Timeout | Refused | AcceptQueue | Stall => {
-            &[LogKind::Heap, LogKind::Error, LogKind::Memory]
-        }
-        _ => &[],
-    };
+    let kinds = if limit.side == Side::Target { limit.cause.log_kinds() } else { &[] };
     let Some(line) = kinds.iter().find_map(|kind| case.logged(*kind)) else { return limit };
     limit.detail += &format!("; its log: {} ({})", line.line, line.file);
-    limit.certainty = match line.kind {
-        // A general error at the right time is one explanation among several.
-        LogKind::Error if limit.certainty == Certainty::Guess => Certainty::Inferred,
-        LogKind::Error => limit.certainty,
-        _ => Certainty::Seen,
-    };
+    // A general error at the right time is one explanation among several.
+    let proved = if line.kind == LogKind::Error { Certainty::Inferred } else { Certainty::Seen };
+    limit.certainty = limit.certainty.max(proved);
     limit
 }
 
