@@ -23,10 +23,9 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence, scope: Scope) -> Opt
     }
     // A lost agent explains what is missing, and the verdict names it; the same goes for a threshold on a figure that the run does not
     // have.
-    let is_said = |limit: &Limit| match limit.cause {
-        Name::Unknown => summary.lost_agents().is_some() || case.is_unmeasured(),
-        Name::Timeout => away::has_only_timeouts_of_the_lost(summary),
-        _ => false,
+    let is_said = |limit: &Limit| {
+        limit.cause == Name::Unknown && (summary.lost_agents().is_some() || case.is_unmeasured())
+            || limit.cause == Name::Timeout && away::has_only_timeouts_of_the_lost(summary)
     };
     Some(what_stopped(&case)).filter(|limit| !is_said(limit))
 }
@@ -116,11 +115,10 @@ pub fn is_nobody(limit: &Limit) -> bool {
 /// The limit of a search whose target served earlier loads and then [was gone](is_nobody).
 pub fn gone(limit: Limit) -> Limit {
     // If a listener was seen, something else refuses the dials.
-    let fix = match limit.certainty {
-        Certainty::Seen => {
-            "it served smaller loads before: check whether it has ended, and its log".to_owned()
-        }
-        _ => limit.fix,
+    let fix = if limit.certainty == Certainty::Seen {
+        "it served smaller loads before: check whether it has ended, and its log".to_owned()
+    } else {
+        limit.fix
     };
     Limit { fix, ..limit }
 }
