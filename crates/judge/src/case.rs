@@ -247,7 +247,7 @@ impl<'a> Case<'a> {
         match self.trouble {
             Trouble::Waiting | Trouble::Lost | Trouble::Refused => true,
             Trouble::None => probes.is_some_and(|censored| censored.count > 0),
-            _ => false,
+            Trouble::Ours | Trouble::WrongAnswer | Trouble::Path | Trouble::Other => false,
         }
     }
 

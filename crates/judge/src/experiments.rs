@@ -208,11 +208,11 @@ impl Run<'_> {
     /// response, or with a status for it.
     fn turned_away(&self) -> bool {
         let has_statuses = || self.summary.requests.status.keys().any(|status| AWAY.contains(status));
-        let is_away = |fault: &FaultCount| match fault.kind {
-            Kind::Refused | Kind::Timeout => true,
-            Kind::Reset | Kind::Closed => fault.stage != Stage::Hold || !self.pattern.had_responses,
-            Kind::WrongStatus => has_statuses(),
-            _ => false,
+        let is_away = |fault: &FaultCount| {
+            let was_served = fault.stage == Stage::Hold && self.pattern.had_responses;
+            matches!(fault.kind, Kind::Refused | Kind::Timeout)
+                || matches!(fault.kind, Kind::Reset | Kind::Closed) && !was_served
+                || fault.kind == Kind::WrongStatus && has_statuses()
         };
         self.is_open() && (self.faults().any(is_away) || self.summary.requests.unanswered > 0)
     }

@@ -41,7 +41,7 @@ fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
     }
     let rate = |own: &Population| match own.load {
         Load::Arrivals { rate, .. } => Some(rate.per_s_f64()),
-        _ => None,
+        Load::Held { .. } | Load::Rate { .. } => None,
     };
     let load = plan.populations.iter().map(rate).sum::<Option<f64>>()?;
     Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))

@@ -229,7 +229,7 @@ fn candidate(by: Trait, of: Share, shares: &Shares) -> Option<Candidate> {
     };
     let buckets: Vec<(u64, u64)> = match by {
         Trait::Of(dimension) => shares.all.buckets(dimension).iter().map(|one| of.split(one)).collect(),
-        _ => shares.bins.iter().map(|(_, one)| of.split(one)).collect(),
+        Trait::Moment | Trait::Part => shares.bins.iter().map(|(_, one)| of.split(one)).collect(),
     };
     let p = Homogeneity::of(&buckets)?.p(dispersion);
     let inside: u64 = buckets.iter().map(|(bad, _)| bad).sum();

@@ -4,6 +4,9 @@
 //! The order is fixed: `gather` collects the evidence, `measured` computes the figures, and `pronounce` adds thresholds, verdict, limit and
 //! notes, each from the results of the step before.
 
+// A new variant must be a decision at every match.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};

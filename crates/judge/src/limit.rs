@@ -23,10 +23,9 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence, scope: Scope) -> Opt
     }
     // A lost agent explains what is missing, and the verdict names it; the same goes for a threshold on a figure that the run does not
     // have.
-    let is_said = |limit: &Limit| match limit.cause {
-        Name::Unknown => summary.lost_agents().is_some() || case.is_unmeasured(),
-        Name::Timeout => away::has_only_timeouts_of_the_lost(summary),
-        _ => false,
+    let is_said = |limit: &Limit| {
+        limit.cause == Name::Unknown && (summary.lost_agents().is_some() || case.is_unmeasured())
+            || limit.cause == Name::Timeout && away::has_only_timeouts_of_the_lost(summary)
     };
     Some(what_stopped(&case)).filter(|limit| !is_said(limit))
 }
@@ -69,30 +68,14 @@ fn syn_loss_warning(case: &Case) -> Option<String> {
     Some(format!("warning: {}", limit.sentence_with_fix()))
 }
 
-/// Adds the target's log line that matches this cause, which makes the cause certain.
+/// Adds the target's log line that proves this cause.
 fn in_its_log(case: &Case, mut limit: Limit) -> Limit {
-    use Name::{AcceptQueue, Closed, Ended, Refused, Stall, Thread, Timeout};
-    let kinds: &[LogKind] = match limit.cause {
-        _ if limit.side != Side::Target => &[],
-        Name::Heap => &[LogKind::Heap],
-        Name::OpenFiles => &[LogKind::OpenFiles],
-        Name::Threads => &[LogKind::Threads],
-        Name::ConnectionLimit => &[LogKind::Connections],
-        Name::Memory => &[LogKind::Memory, LogKind::Heap],
-        Name::WrongAnswer => &[LogKind::Connections, LogKind::Error],
-        Ended | Thread | Closed | Timeout | Refused | AcceptQueue | Stall => {
-            &[LogKind::Heap, LogKind::Error, LogKind::Memory]
-        }
-        _ => &[],
-    };
+    let kinds = if limit.side == Side::Target { limit.cause.log_kinds() } else { &[] };
     let Some(line) = kinds.iter().find_map(|kind| case.logged(*kind)) else { return limit };
     limit.detail += &format!("; its log: {} ({})", line.line, line.file);
-    limit.certainty = match line.kind {
-        // A general error at the right time is one explanation among several.
-        LogKind::Error if limit.certainty == Certainty::Guess => Certainty::Inferred,
-        LogKind::Error => limit.certainty,
-        _ => Certainty::Seen,
-    };
+    // A general error at the right time is one explanation among several.
+    let proved = if line.kind == LogKind::Error { Certainty::Inferred } else { Certainty::Seen };
+    limit.certainty = limit.certainty.max(proved);
     limit
 }
 
@@ -132,11 +115,10 @@ pub fn is_nobody(limit: &Limit) -> bool {
 /// The limit of a search whose target served earlier loads and then [was gone](is_nobody).
 pub fn gone(limit: Limit) -> Limit {
     // If a listener was seen, something else refuses the dials.
-    let fix = match limit.certainty {
-        Certainty::Seen => {
-            "it served smaller loads before: check whether it has ended, and its log".to_owned()
-        }
-        _ => limit.fix,
+    let fix = if limit.certainty == Certainty::Seen {
+        "it served smaller loads before: check whether it has ended, and its log".to_owned()
+    } else {
+        limit.fix
     };
     Limit { fix, ..limit }
 }

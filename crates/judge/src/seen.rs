@@ -44,7 +44,7 @@ pub(crate) fn seen(case: &Case) -> Limit {
         Trouble::Lost => without_tls(case).or_else(|| lost::lost(case)),
         Trouble::WrongAnswer => wrong::wrong(case),
         Trouble::Path => Some(not_let_through(case)),
-        _ => None,
+        Trouble::None | Trouble::Ours | Trouble::Other => None,
     };
     let first_seen_s = failed.as_ref().and_then(|_| case.failing()).map(|(begins, _)| begins);
     let seen = failed.or_else(|| load::too_little(case)).unwrap_or_else(|| slow::unknown(case));

@@ -24,10 +24,8 @@ fn whose<'a>(s: &'a Summary, e: &Evidence) -> &'a Figures {
 pub(crate) fn of(case: &Case) -> Option<(Stall, f64)> {
     let (s, e) = (whose(case.summary, case.evidence), case.evidence);
     let stall = case.stall().filter(|stall| is_one(s, e, stall))?;
-    let state = match stall.state {
-        State::Idle | State::Unseen if were_sent_again(s, e) => State::Unreached,
-        state => state,
-    };
+    let is_unreached = matches!(stall.state, State::Idle | State::Unseen) && were_sent_again(s, e);
+    let state = if is_unreached { State::Unreached } else { stall.state };
     let (from_s, until_s) = times(s, &stall);
     Some((Stall { state, ..stall }, until_s - from_s))
 }

@@ -121,7 +121,7 @@ impl<'a> Share<'a> {
         // The first message of each connection is due within one interval.
         let begins_within = match &population.activity {
             Activity::Ping { every, .. } if !is_paced => *every,
-            _ => Nanos::ZERO,
+            Activity::Idle | Activity::Ping { .. } | Activity::Steps { .. } => Nanos::ZERO,
         };
         let waited = measured.at_load.min(last).since(begins_within).min(population.timeout);
         let took_s = match is_paced || population.is_closed_loop() {

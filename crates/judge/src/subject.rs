@@ -161,7 +161,7 @@ pub fn longest_pause(population: &Population) -> Nanos {
             steps.iter().map(|step| step.act.think().max).max().unwrap_or_default()
         }
         Activity::Ping { every, .. } if population.load.rate().is_none() => *every,
-        _ => Nanos::ZERO,
+        Activity::Idle | Activity::Ping { .. } => Nanos::ZERO,
     }
 }
 
@@ -178,18 +178,18 @@ fn pause_flag(population: &Population) -> Option<Cow<'static, str>> {
     match &population.activity {
         Activity::Steps { steps, .. } if steps.len() == 1 => Some("--think".into()),
         Activity::Ping { .. } => Some("--ping".into()),
-        _ => None,
+        Activity::Idle | Activity::Steps { .. } => None,
     }
 }
 
 fn requests(population: &Population) -> impl Iterator<Item = &Request> {
     let steps = match &population.activity {
         Activity::Steps { steps, .. } => &steps[..],
-        _ => &[],
+        Activity::Idle | Activity::Ping { .. } => &[],
     };
-    steps.iter().filter_map(|step| match &step.act {
-        Act::Request { request, .. } => Some(request),
-        _ => None,
+    steps.iter().filter_map(|step| {
+        let Act::Request { request, .. } = &step.act else { return None };
+        Some(request)
     })
 }
 

@@ -314,12 +314,10 @@ mod tests {
     }
 
     fn numbers(value: &Value, path: &str, take: &mut dyn FnMut(&str)) {
-        match value {
-            Value::Number(_) => take(path.trim_start_matches('.')),
-            Value::Object(fields) => {
-                fields.iter().for_each(|(key, value)| numbers(value, &format!("{path}.{key}"), take));
-            }
-            _ => {}
+        if value.is_number() {
+            take(path.trim_start_matches('.'));
         }
+        let fields = value.as_object().into_iter().flatten();
+        fields.for_each(|(key, value)| numbers(value, &format!("{path}.{key}"), take));
     }
 }

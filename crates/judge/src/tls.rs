@@ -7,10 +7,8 @@ use crate::{case::Case, subject::Subject};
 
 /// The problem with most handshakes, and the fix.
 pub(crate) fn failed(case: &Case) -> Option<(&'static str, &'static str)> {
-    match case.kind.filter(|_| case.stage == Some(Stage::Tls))? {
-        Kind::NoProtocol => Some(no_protocol(&case.evidence.subject)),
-        kind => wrong(kind),
-    }
+    let kind = case.kind.filter(|_| case.stage == Some(Stage::Tls))?;
+    if kind == Kind::NoProtocol { Some(no_protocol(&case.evidence.subject)) } else { wrong(kind) }
 }
 
 /// The fix with the scheme that this target has without TLS.
@@ -33,55 +31,71 @@ const ANY_PLAIN: &str = "http://, ws:// or tcp://";
 
 /// The problem and the fix for one kind of fault.
 pub(crate) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
-    Some(match kind {
-        Kind::UnknownIssuer => (
-            "the target's certificate was not issued by a trusted CA",
-            "use --cacert FILE with the certificate of its issuer, or -k to accept any",
-        ),
-        Kind::WrongName => (
-            "the target's certificate is for another name",
-            "use --sni NAME with one of its subject alternative names (openssl s_client -connect HOST:PORT </dev/null | openssl x509 -noout -ext subjectAltName), or -k to accept any",
-        ),
-        Kind::Expired => (
-            "the target's certificate has expired",
-            "renew it, check the clock of this machine, or use -k to accept any",
-        ),
-        Kind::NotYetValid => (
-            "the target's certificate is not valid yet",
-            "check the clock of this machine, or use -k to accept any",
-        ),
-        Kind::BadCertificate => (
-            "the target's certificate cannot be used as a server's",
-            "check it with openssl x509 -text, its key too (RSA of 2,048 bits or more, ECDSA P-256 or P-384, Ed25519), or, unless it is \
-            the key, use -k to accept any",
-        ),
-        Kind::CertificateRequired => (
-            "the target requires a client certificate, or does not accept the one it received",
-            "use --cert FILE and --key FILE with a certificate that it accepts",
-        ),
-        Kind::NothingInCommon => (
-            "the target has no TLS version or cipher in common with throng",
-            "let it accept TLS 1.2 or 1.3 with ECDHE, an AEAD cipher, and a key of RSA, ECDSA (P-256, P-384) or Ed25519; without --tls both versions are offered",
-        ),
-        Kind::TlsAlert => {
-            ("the target sent a TLS alert", "check the target's log, and whether it expects --sni NAME")
-        }
-        Kind::NotTls => (
-            "the target does not speak TLS",
-            "use http://, ws:// or tcp:// in the target, or its port for TLS",
-        ),
-        Kind::Closed | Kind::Reset => (
-            "the target closed the connection",
-            "check that it speaks TLS at this port (openssl s_client -connect HOST:PORT; if not, use http://, ws:// or tcp://), its \
-            log, whether it expects --sni NAME, and its versions and ciphers",
-        ),
-        Kind::BadAnswer => (
-            "the target violated the TLS protocol",
-            "check with openssl s_client -connect HOST:PORT that it speaks TLS there",
-        ),
-        _ => return None,
-    })
+    // A connection that is closed with unread data is reset.
+    let kind = if kind == Kind::Reset { Kind::Closed } else { kind };
+    WRONG.iter().find(|(own, ..)| *own == kind).map(|(_, what, fix)| (*what, *fix))
 }
+
+/// Problems with handshakes, each with its fix.
+const WRONG: &[(Kind, &str, &str)] = &[
+    (
+        Kind::UnknownIssuer,
+        "the target's certificate was not issued by a trusted CA",
+        "use --cacert FILE with the certificate of its issuer, or -k to accept any",
+    ),
+    (
+        Kind::WrongName,
+        "the target's certificate is for another name",
+        "use --sni NAME with one of its subject alternative names (openssl s_client -connect HOST:PORT </dev/null | openssl x509 -noout -ext subjectAltName), or -k to accept any",
+    ),
+    (
+        Kind::Expired,
+        "the target's certificate has expired",
+        "renew it, check the clock of this machine, or use -k to accept any",
+    ),
+    (
+        Kind::NotYetValid,
+        "the target's certificate is not valid yet",
+        "check the clock of this machine, or use -k to accept any",
+    ),
+    (
+        Kind::BadCertificate,
+        "the target's certificate cannot be used as a server's",
+        "check it with openssl x509 -text, its key too (RSA of 2,048 bits or more, ECDSA P-256 or P-384, Ed25519), or, unless it is \
+            the key, use -k to accept any",
+    ),
+    (
+        Kind::CertificateRequired,
+        "the target requires a client certificate, or does not accept the one it received",
+        "use --cert FILE and --key FILE with a certificate that it accepts",
+    ),
+    (
+        Kind::NothingInCommon,
+        "the target has no TLS version or cipher in common with throng",
+        "let it accept TLS 1.2 or 1.3 with ECDHE, an AEAD cipher, and a key of RSA, ECDSA (P-256, P-384) or Ed25519; without --tls both versions are offered",
+    ),
+    (
+        Kind::TlsAlert,
+        "the target sent a TLS alert",
+        "check the target's log, and whether it expects --sni NAME",
+    ),
+    (
+        Kind::NotTls,
+        "the target does not speak TLS",
+        "use http://, ws:// or tcp:// in the target, or its port for TLS",
+    ),
+    (
+        Kind::Closed,
+        "the target closed the connection",
+        "check that it speaks TLS at this port (openssl s_client -connect HOST:PORT; if not, use http://, ws:// or tcp://), its \
+            log, whether it expects --sni NAME, and its versions and ciphers",
+    ),
+    (
+        Kind::BadAnswer,
+        "the target violated the TLS protocol",
+        "check with openssl s_client -connect HOST:PORT that it speaks TLS there",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

@@ -63,26 +63,29 @@ impl Words {
 /// The line of a sample that explains the fault.
 fn explaining(sample: &ErrorSample) -> Option<(&'static str, &[u8])> {
     let mut lines = sample.bytes().split(|byte| b"\r\n".contains(byte)).filter(|line| !line.is_empty());
-    match sample.fault().kind {
-        _ if !sample.is_from_start() => None,
-        Kind::WrongStatus => {
-            let is_redirect = sample.status().is_some_and(|status| (300..400).contains(&status));
-            lines.find_map(|line| {
-                let at = line.iter().position(|byte| *byte == b':')?;
-                let (name, value) = (&line[..at], line[at + 1..].trim_ascii());
-                match name {
-                    _ if value.is_empty() => None,
-                    name if is_redirect && name.eq_ignore_ascii_case(b"location") => {
-                        Some(("it redirects to", value))
-                    }
-                    b"grpc-message" => Some(("it says", value)),
-                    _ => None,
+    let kind = sample.fault().kind;
+    if !sample.is_from_start() {
+        None
+    } else if kind == Kind::WrongStatus {
+        let is_redirect = sample.status().is_some_and(|status| (300..400).contains(&status));
+        lines.find_map(|line| {
+            let at = line.iter().position(|byte| *byte == b':')?;
+            let (name, value) = (&line[..at], line[at + 1..].trim_ascii());
+            match name {
+                _ if value.is_empty() => None,
+                name if is_redirect && name.eq_ignore_ascii_case(b"location") => {
+                    Some(("it redirects to", value))
                 }
-            })
-        }
-        Kind::BadAnswer | Kind::NotTls | Kind::Timeout => Some(("it begins with", lines.next()?)),
-        Kind::Closed => Some(("it says", lines.next()?)),
-        _ => None,
+                b"grpc-message" => Some(("it says", value)),
+                _ => None,
+            }
+        })
+    } else if matches!(kind, Kind::BadAnswer | Kind::NotTls | Kind::Timeout) {
+        Some(("it begins with", lines.next()?))
+    } else if kind == Kind::Closed {
+        Some(("it says", lines.next()?))
+    } else {
+        None
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::words;
+use crate::{sample::LogKind, words::words};
 
 words! {
     /// What stopped it. The side is separate: `memory` is the target's, or this machine's.
@@ -73,3 +73,30 @@ words! {
         WrongAnswer = "wrong-answer",
     }
 }
+
+impl Cause {
+    /// The kinds of lines in the target's log that prove it, the most telling first.
+    pub fn log_kinds(self) -> &'static [LogKind] {
+        PROVED_BY.iter().find(|(cause, _)| *cause == self).map_or(&[], |(_, kinds)| kinds)
+    }
+}
+
+/// What may be behind a failure that has many explanations.
+const ANY_FAILURE: &[LogKind] = &[LogKind::Heap, LogKind::Error, LogKind::Memory];
+
+/// Causes that a log may prove.
+const PROVED_BY: &[(Cause, &[LogKind])] = &[
+    (Cause::AcceptQueue, ANY_FAILURE),
+    (Cause::Closed, ANY_FAILURE),
+    (Cause::ConnectionLimit, &[LogKind::Connections]),
+    (Cause::Ended, ANY_FAILURE),
+    (Cause::Heap, &[LogKind::Heap]),
+    (Cause::Memory, &[LogKind::Memory, LogKind::Heap]),
+    (Cause::OpenFiles, &[LogKind::OpenFiles]),
+    (Cause::Refused, ANY_FAILURE),
+    (Cause::Stall, ANY_FAILURE),
+    (Cause::Thread, ANY_FAILURE),
+    (Cause::Threads, &[LogKind::Threads]),
+    (Cause::Timeout, ANY_FAILURE),
+    (Cause::WrongAnswer, &[LogKind::Connections, LogKind::Error]),
+];

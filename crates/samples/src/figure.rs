@@ -156,18 +156,13 @@ impl Figure {
 
     /// Its distribution's path: `latency_us`; `None` if it is of none.
     pub fn times(&self) -> Option<&'static str> {
-        match self.row {
-            Row::Time(times, _) | Row::NoResponse(times) => Some(times.path),
-            _ => None,
-        }
+        let (Row::Time(times, _) | Row::NoResponse(times)) = self.row else { return None };
+        Some(times.path)
     }
 
     /// Its statistic, if it is of a distribution.
     pub fn statistic(&self) -> Option<Statistic> {
-        match self.row {
-            Row::Time(_, statistic) => Some(statistic),
-            _ => None,
-        }
+        if let Row::Time(_, statistic) = self.row { Some(statistic) } else { None }
     }
 
     /// Whether it is a time that includes time of the target, which cannot be judged if the generator was late.
@@ -189,10 +184,8 @@ impl Figure {
     /// slope's own error.
     pub fn error_of_slope(&self, s: &Summary) -> Option<f64> {
         let is_slope = self.key.ends_with(".value") || self.key.ends_with("user_bytes_per_connection");
-        is_slope.then(|| match self.row {
-            Row::Fit(slope, _) => (slope.get)(&s.cost).map_or(0.0, |fit| fit.error),
-            _ => 0.0,
-        })
+        let fit = if let Row::Fit(slope, _) = self.row { (slope.get)(&s.cost) } else { None };
+        is_slope.then(|| fit.map_or(0.0, |fit| fit.error))
     }
 
     /// Whether it never exceeds its whole.
@@ -209,9 +202,9 @@ impl Figure {
     /// if it lies among them, and for mean, deviation and maximum, which then have no bound. Faults include requests without a
     /// response that no fault ended.
     pub fn judged(&self, s: &Summary) -> Option<f64> {
-        match self.row {
-            Row::Time(_, statistic) => self.distribution(s)?.judged(statistic),
-            _ => Some(self.value(s)? + self.without_fault(s).unwrap_or(0) as f64),
+        match self.statistic() {
+            Some(statistic) => self.distribution(s)?.judged(statistic),
+            None => Some(self.value(s)? + self.without_fault(s).unwrap_or(0) as f64),
         }
     }
 
@@ -285,7 +278,7 @@ impl Figure {
         match self.row {
             Row::Number(number) => number.whole,
             Row::Status(_) => Some(table::DUE),
-            _ => None,
+            Row::Time(..) | Row::NoResponse(_) | Row::Fit(..) | Row::Cost(_) | Row::Observed => None,
         }
     }
 
@@ -295,7 +288,7 @@ impl Figure {
             Row::Number(number) => number.about,
             // Without responses, their statuses are unknown.
             Row::Status(_) => Some(table::ANSWERED),
-            _ => None,
+            Row::Time(..) | Row::NoResponse(_) | Row::Fit(..) | Row::Cost(_) | Row::Observed => None,
         };
         // A step that never began has no figures, so the requests due are those of the population.
         let about = if self.step().is_some() { about.map(|_| table::DUE) } else { about };

@@ -1,6 +1,9 @@
 //! What a run measures and stores: faults, counts and latencies, the [`Tick`] that carries them every period, and the [`Summary`] at the
 //! end of a run. Ticks of shards, agents and periods merge in any order.
 
+// A new variant must be a decision at every match.
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod agents;
 pub mod books;
 pub mod breakdown;

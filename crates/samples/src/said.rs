@@ -83,7 +83,7 @@ impl Summary {
             }
             AgentState::Done if !sealed => Some(format!("agent {id}'s counts do not match its totals")),
             AgentState::Ready => Some(format!("the end of agent {id}'s report did not arrive")),
-            _ => None,
+            AgentState::Done | AgentState::Lost | AgentState::Refused => None,
         })
     }
 }

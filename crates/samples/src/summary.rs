@@ -444,13 +444,11 @@ impl Summary {
 
 /// Removes nulls: numbers without a value (NaN) were written as `null`.
 fn without_nulls(json: &mut Value) {
-    match json {
-        Value::Object(fields) => {
-            fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(without_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_nulls),
-        _ => {}
+    if let Value::Object(fields) = json {
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(without_nulls);
+    } else if let Value::Array(items) = json {
+        items.iter_mut().for_each(without_nulls);
     }
 }
 

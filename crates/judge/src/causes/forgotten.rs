@@ -20,11 +20,14 @@ impl Cause for Forgotten {
             && (case.trouble == Trouble::Waiting || is_unannounced(case) && case.trouble == Trouble::Lost);
         let silence = case.evidence.failing_silence.filter(|_| is_of_use)?;
         // If data is acknowledged but not answered, nothing shows where the reply was lost.
-        let by = match case.trouble {
-            Trouble::Waiting if !case.is_far() => By::Target,
-            Trouble::Waiting if case.evidence.segments.lossy.is_the_reason() => By::Path,
-            Trouble::Waiting => By::TargetOrPath,
-            _ => By::of(case),
+        let by = if case.trouble != Trouble::Waiting {
+            By::of(case)
+        } else if !case.is_far() {
+            By::Target
+        } else if case.evidence.segments.lossy.is_the_reason() {
+            By::Path
+        } else {
+            By::TargetOrPath
         };
         Some(Found::inferred(Forgotten { silence, count: case.count, by }, case.peak()))
     }

@@ -41,7 +41,7 @@ impl Cause for Full {
                     "the target serves no more than {most} at this address: one at another of its addresses was served"
                 )
             }
-            _ => format!(
+            TurnedAway::Full | TurnedAway::Passed | TurnedAway::Broken => format!(
                 "the target serves no more than {most}: one more was served only when half of them were closed"
             ),
         }
@@ -53,9 +53,6 @@ impl Cause for Full {
     }
 
     fn fix(&self, _: &Case) -> String {
-        match self.of {
-            TurnedAway::BySource => BY_SOURCE.to_owned(),
-            _ => RAISE.to_owned(),
-        }
+        if self.of == TurnedAway::BySource { BY_SOURCE } else { RAISE }.to_owned()
     }
 }

@@ -10,6 +10,20 @@ pub(crate) struct Logged {
     pub(crate) at: u64,
 }
 
+impl Logged {
+    /// The cause, what happened, and what the target could not do.
+    fn lack(&self) -> (Name, &'static str, &'static str) {
+        let threads = "could not start another thread";
+        match self.kind {
+            LogKind::OpenFiles => (Name::OpenFiles, "ran out of open files", "could not open another file"),
+            LogKind::Threads => (Name::Threads, threads, threads),
+            LogKind::Memory | LogKind::Heap | LogKind::Connections | LogKind::Error => {
+                (Name::Memory, "ran out of memory", "could not allocate memory")
+            }
+        }
+    }
+}
+
 impl Cause for Logged {
     const ID: &'static str = "logged";
     const OF: (Side, Name) = (Side::Target, Name::Memory);
@@ -30,29 +44,16 @@ impl Cause for Logged {
     }
 
     fn of(&self) -> (Side, Name) {
-        let name = match self.kind {
-            LogKind::OpenFiles => Name::OpenFiles,
-            LogKind::Threads => Name::Threads,
-            _ => Name::Memory,
-        };
-        (Side::Target, name)
+        (Side::Target, self.lack().0)
     }
 
     fn sentence(&self) -> String {
-        let what = match self.kind {
-            LogKind::OpenFiles => "ran out of open files",
-            LogKind::Threads => "could not start another thread",
-            _ => "ran out of memory",
-        };
+        let (_, what, _) = self.lack();
         format!("the target {what} at {}, according to its log", connections(self.at))
     }
 
     fn detail(&self, case: &Case) -> String {
-        let what = match self.kind {
-            LogKind::OpenFiles => "could not open another file",
-            LogKind::Threads => "could not start another thread",
-            _ => "could not allocate memory",
-        };
+        let (.., what) = self.lack();
         format!("process {} {what}", case.pid())
     }
 
@@ -67,7 +68,9 @@ impl Cause for Logged {
                 connections per thread"
                     .to_owned()
             }
-            _ => case.or_less(MORE_MEMORY, FEWER),
+            LogKind::Memory | LogKind::Heap | LogKind::Connections | LogKind::Error => {
+                case.or_less(MORE_MEMORY, FEWER)
+            }
         }
     }
 }

@@ -26,13 +26,13 @@ impl Cause for NoRoomHere {
         if case.trouble != Trouble::Ours {
             return None;
         }
-        let what = match case.kind? {
+        let what = match (case.kind?, case.detail) {
             // From a foreign address no dial ever succeeds; from a local one, dials succeed until its ports are used up.
-            Kind::AddressInUse if case.detail == NOT_OURS && case.peak() == 0 => What::ForeignSource,
-            Kind::AddressInUse => What::Ports,
-            Kind::NoMemory => What::Memory,
-            Kind::OpenFiles => What::Files,
-            kind => What::Other(format!("{}{}", kind.name(), case.detail.suffix())),
+            (Kind::AddressInUse, NOT_OURS) if case.peak() == 0 => What::ForeignSource,
+            (Kind::AddressInUse, _) => What::Ports,
+            (Kind::NoMemory, _) => What::Memory,
+            (Kind::OpenFiles, _) => What::Files,
+            (kind, detail) => What::Other(format!("{}{}", kind.name(), detail.suffix())),
         };
         let certainty = if matches!(what, What::Other(_)) { Certainty::Guess } else { Certainty::Seen };
         Some(Found::seen(NoRoomHere { what, count: case.count }, case.peak()).certain(certainty))

@@ -47,7 +47,7 @@ impl Cause for Rejected {
             Trouble::Path | Trouble::Waiting => true,
             // No other ICMP message becomes ECONNREFUSED.
             Trouble::Refused => icmp.is_port_unreachable(),
-            _ => false,
+            Trouble::None | Trouble::Ours | Trouble::Lost | Trouble::WrongAnswer | Trouble::Other => false,
         };
         // Routers limit their ICMP messages: other dials just time out.
         let silent = case.faults_of(Side::Target, Kind::Timeout);
@@ -60,7 +60,7 @@ impl Cause for Rejected {
     fn of(&self) -> (Side, Name) {
         match self.who() {
             Who::ThisMachine => (Side::Host, Name::Denied),
-            _ => Self::OF,
+            Who::NoHost | Who::Other => Self::OF,
         }
     }
 

@@ -59,7 +59,7 @@ impl Cause for SynLoss {
     fn detail(&self, case: &Case) -> String {
         let queues = match self.by {
             By::PathOrQueue => "",
-            _ => "; the target's queues dropped none",
+            By::Firewall | By::Path => "; the target's queues dropped none",
         };
         format!(
             "{} for {}: {}{queues}",

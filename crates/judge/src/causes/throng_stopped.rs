@@ -22,14 +22,11 @@ impl Cause for ThrongStopped {
         let (s, (times, ramp)) = (case.summary, case.latency_us());
         let stall_us = s.generator.stall_us;
         let stands_out = stall_us >= OWN_STALL.0 as f64 / 1e3 && stall_us >= STANDS_OUT * times.p50;
-        let explains = match case.trouble {
-            // A stall does not explain a load that is too small for a threshold.
-            Trouble::None => {
-                2.0 * stall_us >= longest_us(times, ramp) && crate::throughput::too_little(case).is_none()
-            }
-            Trouble::Waiting => honesty::is_of_timeout(case.evidence, stall_us),
-            _ => false,
-        };
+        // A stall does not explain a load that is too small for a threshold.
+        let is_longest =
+            || 2.0 * stall_us >= longest_us(times, ramp) && crate::throughput::too_little(case).is_none();
+        let explains = case.trouble == Trouble::None && is_longest()
+            || case.trouble == Trouble::Waiting && honesty::is_of_timeout(case.evidence, stall_us);
         // If throng had no processor for most of the time, that is the cause.
         let is_it = stands_out && explains && honesty::saturated(case.evidence).is_none();
         let found = ThrongStopped { who: stopped_one(s), seconds: stall_us / 1e6 };

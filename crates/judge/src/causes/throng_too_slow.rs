@@ -18,12 +18,9 @@ impl Cause for ThrongTooSlow {
     /// That does not explain closes, resets or wrong responses; and a little lag does not explain timeouts.
     fn find(case: &Case) -> Option<Found<ThrongTooSlow>> {
         let s = case.summary;
-        let may_be_ours = match case.trouble {
-            Trouble::None => true,
-            Trouble::Waiting => honesty::is_too_slow(s, case.evidence),
-            _ => false,
-        };
-        let handshakes = honesty::late_handshakes(s).filter(|_| case.trouble == Trouble::Waiting);
+        let waits = case.trouble == Trouble::Waiting;
+        let may_be_ours = case.trouble == Trouble::None || waits && honesty::is_too_slow(s, case.evidence);
+        let handshakes = honesty::late_handshakes(s).filter(|_| waits);
         let is_late = s.verdict == Verdict::Invalid && s.incomplete().is_none();
         let why = handshakes.or_else(|| s.reasons.first().filter(|_| is_late && may_be_ours).cloned())?;
         Some(Found::seen(ThrongTooSlow { why }, case.left()))

@@ -46,7 +46,9 @@ impl Cause for TlsExpected {
         let (n, their) = (connections(self.count), Count(self.count).one_or("its", "their"));
         match self.how {
             How::Rejected => format!("the target expects TLS: it rejected {n} in plain text"),
-            _ => format!("the target expects TLS: it closed {n} at {their} first request, sending nothing"),
+            How::ClosedAndSpeaksTls | How::ClosedAtOnce => {
+                format!("the target expects TLS: it closed {n} at {their} first request, sending nothing")
+            }
         }
     }
 
@@ -71,7 +73,9 @@ impl Cause for TlsExpected {
             How::ClosedAtOnce => {
                 "try https:// (wss://, tls://) in the target, or openssl s_client -connect HOST:PORT"
             }
-            _ => "use https:// (wss://, grpcs://, tls://) in the target, or a port without TLS",
+            How::Rejected | How::ClosedAndSpeaksTls => {
+                "use https:// (wss://, grpcs://, tls://) in the target, or a port without TLS"
+            }
         };
         fix.to_owned()
     }

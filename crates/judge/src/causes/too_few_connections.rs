@@ -72,7 +72,7 @@ impl Cause for TooFewConnections {
         };
         let unclear = match case.evidence.queueing {
             Queueing::Unclear => "; if they carry no more, the target is at its limit",
-            _ => "",
+            Queueing::None | Queueing::InLine => "",
         };
         format!("{more}, or find out what delays the responses{unclear}")
     }

@@ -132,7 +132,7 @@ fn turned_away_in_handshakes(r: &Record) -> u64 {
     let were = |fault: &Fault| match fault.stage {
         Stage::Handshake => true,
         Stage::Tls => matches!(fault.kind, Kind::Closed | Kind::Reset),
-        _ => false,
+        Stage::Dial | Stage::Exchange | Stage::Hold | Stage::Close => false,
     };
     r.totals.faults.iter().filter(|(fault, _)| were(fault)).map(|(_, n)| n).sum()
 }

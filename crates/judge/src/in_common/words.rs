@@ -104,7 +104,9 @@ impl Words<'_> {
             Dimension::Open => format!("ended with {} of the connections open", self.list(one)?),
             Dimension::Step => format!("were {}", self.list(one)?),
             Dimension::Source => format!("came from {}", self.list(one)?),
-            _ => format!("went to {}", self.list(one)?),
+            Dimension::Destination | Dimension::Connection | Dimension::Group | Dimension::FirstByte => {
+                format!("went to {}", self.list(one)?)
+            }
         })
     }
 
@@ -138,7 +140,9 @@ impl Words<'_> {
             }
             Trait::Of(Dimension::Open) => format!("{at}/8 to {}/8", at + 1),
             Trait::Part => part::NAMES[at].to_owned(),
-            _ => format!("connection {}", at + 1),
+            Trait::Of(Dimension::Connection | Dimension::Group | Dimension::FirstByte) | Trait::Moment => {
+                format!("connection {}", at + 1)
+            }
         }
     }
 

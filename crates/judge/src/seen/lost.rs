@@ -145,10 +145,7 @@ fn ended_by(case: &Case, kind: Kind) -> Option<(&'static str, &'static str)> {
 
 /// When connections were closed by an announcement that counts as a fault, and the fix.
 pub(super) fn announced(stage: Stage) -> (&'static str, &'static str) {
-    match stage {
-        Stage::Exchange => (ANNOUNCED, INSTEAD),
-        _ => (EARLY, FEWER_CALLS),
-    }
+    if stage == Stage::Exchange { (ANNOUNCED, INSTEAD) } else { (EARLY, FEWER_CALLS) }
 }
 
 /// The fix for this status code of a WebSocket close.

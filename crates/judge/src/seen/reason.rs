@@ -34,12 +34,13 @@ fn in_words(fault: &FaultCount, case: &Case) -> Option<String> {
     if fault.side != Side::Target || !fault.detail.is_none() {
         return None;
     }
-    // In HTTP/2 each stream has a fault, but their connection is one.
-    let is_lost = matches!(fault.stage, Stage::Exchange | Stage::Hold) && !e.subject.is_http2;
-    Some(match fault.kind {
-        Kind::Refused if fault.stage == Stage::Dial => format!("{} refused", Count(count).were("dial")),
-        Kind::Timeout => format!("{} timed out{}", some(count, waits(fault.stage).0), after(e.timeout)),
-        Kind::Closed | Kind::Reset if is_lost => closed(count, ended(fault.kind), UNANNOUNCED),
+    Some(match (fault.kind, fault.stage) {
+        (Kind::Refused, Stage::Dial) => format!("{} refused", Count(count).were("dial")),
+        (Kind::Timeout, stage) => format!("{} timed out{}", some(count, waits(stage).0), after(e.timeout)),
+        // In HTTP/2 each stream has a fault, but their connection is one.
+        (Kind::Closed | Kind::Reset, Stage::Exchange | Stage::Hold) if !e.subject.is_http2 => {
+            closed(count, ended(fault.kind), UNANNOUNCED)
+        }
         _ => return None,
     })
 }

@@ -104,7 +104,7 @@ pub(super) fn waits(stage: Stage) -> (&'static str, &'static str) {
         ),
         // Detected by PINGs, or by TCP keep-alive.
         Stage::Hold => ("idle connection", SILENT),
-        _ => ("request", IS_BUSY),
+        Stage::Exchange | Stage::Close => ("request", IS_BUSY),
     }
 }
 

@@ -50,9 +50,8 @@ fn count_of(case: &Case, own: &PopulationSummary) -> u64 {
 
 /// Number of faults of the case's kind of trouble.
 fn count(case: &Case, faults: &[FaultCount]) -> u64 {
-    let is_one = |f: &&FaultCount| match trouble_of(f) {
-        Trouble::WrongAnswer => case.trouble == Trouble::WrongAnswer && is_response(f),
-        trouble => trouble == case.trouble,
+    let is_one = |f: &&FaultCount| {
+        trouble_of(f) == case.trouble && (case.trouble != Trouble::WrongAnswer || is_response(f))
     };
     faults.iter().filter(is_one).map(|f| f.count).sum()
 }

@@ -109,22 +109,24 @@ fn is_of_another(case: &Case, words: &Words) -> bool {
 
 /// The fix for a broken rule, if there is a better one than to reproduce it.
 fn against(rule: Rule) -> Option<&'static str> {
-    Some(match rule {
-        Rule::GrpcMessages => {
-            "if the method sends more than one message, use --server-streaming or --protoset FILE"
-        }
-        Rule::GrpcType => {
-            "what responds there is not gRPC (gRPC-Web is another protocol): check the port and the path"
-        }
-        Rule::GrpcStatus => {
-            "check that the path is a method of a gRPC service, and that no proxy drops trailers"
-        }
-        Rule::GrpcNoMessage => "check that the path is a method that responds with a message",
-        Rule::LongerThanSent => NO_ECHO,
-        Rule::HeadTooLong | Rule::FieldsTooLong | Rule::MessageTooLong => "reduce what it sends",
-        _ => return None,
-    })
+    let known = AGAINST.iter().find(|(own, _)| *own == rule).map(|(_, fix)| *fix);
+    known.or_else(|| rule.is_own().then_some("reduce what it sends"))
 }
+
+/// Fixes for broken rules.
+const AGAINST: &[(Rule, &str)] = &[
+    (
+        Rule::GrpcMessages,
+        "if the method sends more than one message, use --server-streaming or --protoset FILE",
+    ),
+    (
+        Rule::GrpcType,
+        "what responds there is not gRPC (gRPC-Web is another protocol): check the port and the path",
+    ),
+    (Rule::GrpcStatus, "check that the path is a method of a gRPC service, and that no proxy drops trailers"),
+    (Rule::GrpcNoMessage, "check that the path is a method that responds with a message"),
+    (Rule::LongerThanSent, NO_ECHO),
+];
 
 const NO_ECHO: &str = "if the target does not echo, use --message '' (control pings, only ws://), or a scenario file whose steps say \
 what it replies";
@@ -143,9 +145,9 @@ fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
         }
     }
     others.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let what = |((of_upgrade, kind), n)| match kind {
-        Kind::WrongStatus if of_upgrade => ("refused upgrade", n),
-        kind => (unexpected(kind), n),
+    let what = |((of_upgrade, kind), n)| {
+        let is_upgrade = of_upgrade && kind == Kind::WrongStatus;
+        (if is_upgrade { "refused upgrade" } else { unexpected(kind) }, n)
     };
     (count, others.into_iter().map(what).collect())
 }
@@ -172,29 +174,33 @@ fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str
 
 /// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.
 fn wrong_responses(case: &Case, kind: Kind, count: u64, statuses: &[(u16, u64)]) -> String {
-    let seen = match kind {
-        Kind::WrongStatus if !statuses.is_empty() => format!(", {}", counted(statuses)),
-        _ => String::new(),
-    };
+    let has_statuses = kind == Kind::WrongStatus && !statuses.is_empty();
+    let seen = if has_statuses { format!(", {}", counted(statuses)) } else { String::new() };
     let all = Count(count);
     format!("{} wrong{}: {}{seen}", all.were("response"), of_them(case, kind, all), wrong_how(kind))
 }
 
+/// Kinds of wrong responses: how they were wrong, and the name of such a response.
+const WRONG: &[(Kind, &str, &str)] = &[
+    (Kind::WrongStatus, "unexpected status", "unexpected status"),
+    (Kind::WrongLength, "unexpected content length", "unexpected content length"),
+    (Kind::WrongEcho, "not what was sent", "reply that differs from what was sent"),
+    (Kind::WrongHeader, "without the expected header field", "response without the expected header field"),
+    (Kind::WrongBody, "without the expected text", "response without the expected text"),
+    (Kind::MissingValue, "without the value to capture", "response without the value to capture"),
+    (Kind::ValueTooLong, "with a value too long to capture", "response with a value too long to capture"),
+    (Kind::Truncated, "cut off in the middle", "truncated response"),
+    (Kind::BadAnswer, "not allowed by the protocol", "response that the protocol does not allow"),
+    (
+        Kind::TlsAlert,
+        "ended by the target with a TLS alert",
+        "connection that the target ended with a TLS alert",
+    ),
+];
+
 /// How responses were wrong.
 pub(super) fn wrong_how(kind: Kind) -> &'static str {
-    match kind {
-        Kind::WrongStatus => "unexpected status",
-        Kind::WrongLength => "unexpected content length",
-        Kind::WrongEcho => "not what was sent",
-        Kind::WrongHeader => "without the expected header field",
-        Kind::WrongBody => "without the expected text",
-        Kind::MissingValue => "without the value to capture",
-        Kind::ValueTooLong => "with a value too long to capture",
-        Kind::Truncated => "cut off in the middle",
-        Kind::BadAnswer => "not allowed by the protocol",
-        Kind::TlsAlert => "ended by the target with a TLS alert",
-        kind => kind.name(),
-    }
+    WRONG.iter().find(|(own, ..)| *own == kind).map_or(kind.name(), |(_, how, _)| how)
 }
 
 /// The sentence for a fault that [is a response](is_response); `None` if its kind says more than these words.
@@ -202,17 +208,14 @@ pub(super) fn wrong_response(fault: &FaultCount, case: &Case) -> Option<String> 
     if unexpected(fault.kind) == OTHERWISE {
         return None;
     }
-    let statuses = match fault.kind {
-        Kind::WrongStatus => statuses::unexpected(case, fault.stage == Stage::Handshake),
-        _ => Vec::new(),
-    };
-    Some(match fault.kind {
-        Kind::WrongStatus if !statuses.is_empty() => format!("unexpected status: {}", counted(&statuses)),
-        kind => {
-            let rule = fault.detail.rule().map(Rule::name).unwrap_or_default();
-            unexpected_of(unexpected(kind), rule, fault.count)
+    if fault.kind == Kind::WrongStatus {
+        let statuses = statuses::unexpected(case, fault.stage == Stage::Handshake);
+        if !statuses.is_empty() {
+            return Some(format!("unexpected status: {}", counted(&statuses)));
         }
-    })
+    }
+    let rule = fault.detail.rule().map(Rule::name).unwrap_or_default();
+    Some(unexpected_of(unexpected(fault.kind), rule, fault.count))
 }
 
 /// Unexpected statuses with their counts, the most frequent first.
@@ -222,19 +225,7 @@ fn seen(case: &Case) -> Vec<(u16, u64)> {
 
 /// Name of a response with this error.
 fn unexpected(kind: Kind) -> &'static str {
-    match kind {
-        Kind::WrongStatus => "unexpected status",
-        Kind::WrongLength => "unexpected content length",
-        Kind::WrongEcho => "reply that differs from what was sent",
-        Kind::WrongHeader => "response without the expected header field",
-        Kind::WrongBody => "response without the expected text",
-        Kind::MissingValue => "response without the value to capture",
-        Kind::ValueTooLong => "response with a value too long to capture",
-        Kind::Truncated => "truncated response",
-        Kind::BadAnswer => "response that the protocol does not allow",
-        Kind::TlsAlert => "connection that the target ended with a TLS alert",
-        _ => OTHERWISE,
-    }
+    WRONG.iter().find(|(own, ..)| *own == kind).map_or(OTHERWISE, |(.., name)| name)
 }
 
 /// Name of a response whose kind says more than these words.

@@ -177,9 +177,9 @@ pub(super) fn variables(population: &Population) -> String {
     let (shown, hidden): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, value)| !is_hidden(name, value));
     let content = body.and_then(|body| if let Body::Text(text) = body { Some(text) } else { None });
     let texts = shown.iter().map(|(_, value)| value).chain([path]).chain(content);
-    let of_environment = texts.flat_map(|text| &text.segments).filter_map(|segment| match segment {
-        Segment::Env(variable) => Some(format!("${name} ({{env {name}}})", name = variable.name)),
-        _ => None,
+    let of_environment = texts.flat_map(|text| &text.segments).filter_map(|segment| {
+        let Segment::Env(variable) = segment else { return None };
+        Some(format!("${name} ({{env {name}}})", name = variable.name))
     });
     let of_header = |(name, _): &&(String, Text)| format!("${} (header {name})", variable_of(name));
     let mut all: Vec<String> = hidden.iter().map(of_header).chain(of_environment).collect();

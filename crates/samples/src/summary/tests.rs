@@ -8,11 +8,12 @@ use crate::{Detail, Fault, Kind, Stage};
 
 /// Finds all objects with this schema in a document, at any depth.
 fn find<'a>(json: &'a Value, schema: &str, found: &mut Vec<&'a Value>) {
-    match json {
-        Value::Object(fields) if fields.get("schema").is_some_and(|own| own == schema) => found.push(json),
-        Value::Object(fields) => fields.values().for_each(|field| find(field, schema, found)),
-        Value::Array(items) => items.iter().for_each(|item| find(item, schema, found)),
-        _ => {}
+    if json.get("schema").is_some_and(|own| own == schema) {
+        found.push(json);
+    } else if let Value::Object(fields) = json {
+        fields.values().for_each(|field| find(field, schema, found));
+    } else if let Value::Array(items) = json {
+        items.iter().for_each(|item| find(item, schema, found));
     }
 }
 
