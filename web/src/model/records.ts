@@ -1692,6 +1692,10 @@ answered: number,
  */
 wrong: number, 
 /**
+ * Of `answered`, those after which the connection stayed open for another request.
+ */
+kept: number, 
+/**
  * Sent, and ended by a fault without a complete response.
  */
 failed: number, 

@@ -6,6 +6,14 @@ from compare import Rule, Setting
 CLOCK = 0.006
 
 
+def kept(scope, answered):
+    """Responses after which the connection was not closed as announced; which side closes first does not show at the run's end."""
+    calls = scope.model.calls
+    last = lambda x: calls and x.number + 1 >= calls
+    n = sum(not x.goodbye and not last(x) for x in answered)
+    return n, n, n + (sum(bool(last(x)) for x in answered) if calls else 0)
+
+
 def us(times):
     """Seconds to microseconds."""
     return tuple(None if t is None else t * 1e6 for t in times)
@@ -103,6 +111,7 @@ def figures_of(prefix, scope):
         whole("requests/unanswered", lambda s: s.caused("unanswered"), "wire: neither a response nor an end before the timeout"),
         whole("requests/due", lambda s: s.due(), "wire: requests and messages, and those whose connection was refused"),
         whole("requests/wrong", lambda s: len(s.wrong()), "wire: whole responses that are not as expected"),
+        whole("requests/kept", lambda s: kept(s, s.answered()), "wire: whole responses after which the connection stayed open"),
         whole("requests/failed", lambda s: len(s.lost()), "wire: requests that ended otherwise"),
         whole("requests/missed", lambda s: s.missed(), "wire: SYNs of requests that were answered by a reset, and messages that fell due unsent"),
         whole("requests/messages", lambda s: 0, "no gRPC, and a server that only replies"),

@@ -2,7 +2,7 @@
 
 import hdr
 from compare import Rule, Setting
-from rules_summary import PERCENTILES
+from rules_summary import PERCENTILES, kept
 
 # What a record omits if it is zero.
 HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "delay", "spread", "ping_rtt", "silence", "kept", "fresh",
@@ -122,14 +122,6 @@ def counts(scope, key):
         "kept": lambda: kept(scope, answered),
         "bytes_in": lambda: scope.octets("in"), "bytes_out": lambda: scope.octets("out"), "body_bytes_in": scope.bodies,
     }[key]()
-
-
-def kept(scope, answered):
-    """Responses after which the connection was not closed as announced; which side closes first does not show at the run's end."""
-    calls = scope.model.calls
-    last = lambda x: calls and x.number + 1 >= calls
-    n = sum(not x.goodbye and not last(x) for x in answered)
-    return n, n, n + (sum(bool(last(x)) for x in answered) if calls else 0)
 
 
 def moments(of):

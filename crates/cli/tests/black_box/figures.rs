@@ -45,6 +45,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("requests", '{'),
     ("requests.sent", 'n'),
     ("requests.answered", 'n'),
+    ("requests.kept", 'n'),
     ("requests.missed", 'n'),
     ("requests.told", 'n'),
     ("requests.messages", 'n'),

@@ -185,6 +185,7 @@ pub static NUMBERS: &[Number] = &[
     // Of calls that stay open, none is due at the end, and none may be answered.
     row!(load requests.answered, "answered", Count, part(DUE, TRIED)),
     row!(load requests.wrong, "wrong", Count, part(DUE, ANSWERED)),
+    row!(load requests.kept, "", Count, part(DUE, ANSWERED)),
     row!(load requests.failed, "", Count, part(DUE, SENT)),
     row!(load requests.unanswered, "unanswered", Count, part(DUE, SENT)),
     row!(load requests.missed, "missed", Count, part(DUE, DUE)),

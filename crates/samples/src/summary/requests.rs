@@ -19,6 +19,8 @@ merged! {
         pub answered: u64,
         /// Of those, the ones that were not as expected, or lacked a value that their connection needed.
         pub wrong: u64,
+        /// Of `answered`, those after which the connection stayed open for another request.
+        pub kept: u64,
         /// Sent, and ended by a fault without a complete response.
         pub failed: u64,
         /// Outstanding when the run ended.
@@ -64,6 +66,7 @@ impl Requests {
             sent: counts.sent(),
             answered: counts.answered,
             wrong: counts.wrong,
+            kept: counts.kept,
             failed: counts.failed_requests,
             unanswered: counts.unanswered,
             missed: counts.missed,

@@ -87,6 +87,7 @@ fn of_requests(path: &str, result: &RunResult) -> Option<Number> {
         "requests.failed" => number(c.failed_requests, Some(sent)),
         "requests.unanswered" => number(c.unanswered, Some(sent)),
         "requests.wrong" => number(c.wrong, Some(c.answered)),
+        "requests.kept" => number(c.kept, Some(c.answered)),
         "requests.status.200" => number(result.whole.status[200], Some(c.answered)),
         "requests.body_bytes_in" => number(c.body_bytes_in, Some(c.answered)),
         "requests.told" => number(c.told, None),
