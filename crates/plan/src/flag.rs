@@ -66,6 +66,11 @@ pub enum Role {
 /// The flags that apply only to connections with TLS.
 pub(crate) const OF_TLS: [&Flag; 7] = [&INSECURE, &CACERT, &CERT, &KEY, &SNI, &TLS, &NO_RESUME];
 
+/// Whether the value of the flag, or of the key, with this name is secret: it is never stored or shown.
+pub(crate) fn is_secret(name: &str) -> bool {
+    name == USER.name
+}
+
 /// The flags that apply only to gRPC.
 pub(crate) const OF_GRPC: [&Flag; 2] = [&PROTOSET, &SERVER_STREAMING];
 
@@ -285,6 +290,9 @@ flags! {
         .takes(Takes::Many)
         .key_as("headers", Pairs, "{ Authorization = \"Bearer abc\" }",
             "http, grpc, ws: header fields of each request, call or upgrade; a step's field replaces one of the same name");
+    USER: flag("user", "USER:PASSWORD", Role::Work, "Log in by basic authentication; nothing is percent-encoded")
+        .short('u')
+        .key(Text, "\"me:secret\"", "http, grpc, ws: log in with this user and password, USER:PASSWORD, by basic authentication");
     METHOD: flag("method", "METHOD", Role::Work,
         "http://, https://: the method [default: GET; with --body or --body-file POST]")
         .brief("Method [default: GET; with a body POST]")

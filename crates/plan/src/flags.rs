@@ -197,7 +197,7 @@ impl<'f> FlagReader<'f> {
     /// Reports a flag that must not be given here; the message ends with its value.
     pub(crate) fn refuse(&mut self, flag: &Flag, why: impl fmt::Display) {
         match self.get(flag) {
-            Some(_) if flag.takes == Takes::Nothing => self.add(flag, why),
+            Some(_) if flag.takes == Takes::Nothing || flag::is_secret(flag.name) => self.add(flag, why),
             Some(text) => self.add(flag, format!("{why}: {text:?}")),
             None => {}
         }

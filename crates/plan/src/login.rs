@@ -1,4 +1,4 @@
-//! User and password in a URL: basic authentication (RFC 7617).
+//! User and password, in a URL or by themselves: basic authentication (RFC 7617).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,12 +18,29 @@ pub(crate) fn split(authority: &str) -> (Option<&str>, &str) {
 pub(crate) fn authorization(user: &str) -> Result<String, String> {
     let bytes =
         decoded(user).ok_or("the user or the password has a % without two hexadecimal digits; use %25")?;
-    if bytes.iter().any(u8::is_ascii_control) {
+    // An encoded colon belongs to the user.
+    basic(&bytes, user.contains(':'))
+}
+
+/// The value of the Authorization field for `user:password`, taken literally.
+///
+/// # Errors
+/// No password, as in `-u 100`, with which users of k6 mean a number of connections; or a control character. The message does not
+/// contain the text, because it is secret.
+pub(crate) fn literal(user: &str) -> Result<String, String> {
+    if !user.contains(':') {
+        return Err("has no password; use USER:PASSWORD, or for a number of connections -c".to_owned());
+    }
+    basic(user.as_bytes(), true)
+}
+
+fn basic(user: &[u8], has_password: bool) -> Result<String, String> {
+    if user.iter().any(u8::is_ascii_control) {
         return Err("the user or the password has a control character; remove it".to_owned());
     }
     // RFC 7617 section 2: an absent password is an empty one.
-    let colon: &[u8] = if user.contains(':') { b"" } else { b":" };
-    Ok(format!("Basic {}", base64([&bytes, colon].concat())))
+    let colon: &[u8] = if has_password { b"" } else { b":" };
+    Ok(format!("Basic {}", base64([user, colon].concat())))
 }
 
 fn base64(bytes: Vec<u8>) -> String {
@@ -61,6 +78,9 @@ mod tests {
         ] {
             assert_eq!(authorization(user).ok().as_deref(), expected, "{user}");
         }
+        assert_eq!(literal("me:50%").as_deref(), Ok("Basic bWU6NTAl"));
+        assert_eq!(["me", "100", "me:\n"].map(|user| literal(user).ok()), [None, None, None]);
+        assert_eq!(literal("me:"), authorization("me"));
         assert!(!authorization("me:geheim%").unwrap_err().contains("geheim"));
         assert_eq!(split("u:p@q@h:80"), (Some("u:p@q"), "h:80"));
         assert_eq!(split("h:80"), (None, "h:80"));

@@ -16,7 +16,7 @@ use super::conflicts;
 const MOST: usize = 20;
 
 /// Options of curl, wrk, wrk2, oha, hey, ab and k6, with the equivalent flag of throng.
-const SYNONYMS: [(&str, &str); 31] = [
+const SYNONYMS: [(&str, &str); 32] = [
     ("--clients", "--connections"),
     ("--concurrency", "--connections"),
     ("--users", "--connections"),
@@ -48,15 +48,13 @@ const SYNONYMS: [(&str, &str); 31] = [
     ("-R", "--rate"),
     ("-z", "--duration"),
     ("-m", "--method"),
+    ("-a", "--user"),
 ];
 
 /// Options of these tools without an equivalent flag, with what to do instead.
-const INSTEAD: [(&str, &str); 28] = [
+const INSTEAD: [(&str, &str); 25] = [
     ("--latency", "percentiles are always printed"),
     ("--url", "the target needs no flag: throng run URL"),
-    ("-u", "the user is in the URL: http://USER:PASSWORD@HOST/"),
-    ("--user", "the user is in the URL: http://USER:PASSWORD@HOST/"),
-    ("-a", "the user is in the URL: http://USER:PASSWORD@HOST/"),
     ("-T", "the content type is a header: -H 'Content-Type: TYPE'"),
     ("-A", "the user agent is a header: -H 'User-Agent: NAME'"),
     ("-b", "cookies are a header: -H 'Cookie: NAME=VALUE'"),
@@ -256,14 +254,10 @@ fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(St
         Some(value) if !value.is_empty() => Fix::LeaveOut(at),
         _ => Fix::LeaveOutWithValue(at),
     };
-    // In curl, `-u` is a login; in k6, a number of users.
-    let given = value.filter(|value| !value.is_empty()).or(args.get(at + 1).map(String::as_str));
-    let is_number = given.is_some_and(|given| given.parse::<u64>().is_ok());
-    let known_as = if name == "-u" && is_number { "--vus" } else { name };
-    if let Some((_, instead)) = INSTEAD.iter().find(|(other, _)| *other == known_as && is_of_load(verb)) {
+    if let Some((_, instead)) = INSTEAD.iter().find(|(other, _)| *other == name && is_of_load(verb)) {
         return Some((format!("{name}: unknown option; {instead}"), left_out));
     }
-    let Some(meant) = flag(known_as, verb).filter(|meant| meant != name) else {
+    let Some(meant) = flag(name, verb).filter(|meant| meant != name) else {
         return Some((format!("{name}: unknown option"), left_out));
     };
     let fix = match value {

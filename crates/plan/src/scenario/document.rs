@@ -467,10 +467,11 @@ impl Section {
         parse(&scalar.text).map_err(|why| notes.add(scalar.at, &self.key(name), why)).ok()
     }
 
-    /// Reports each of these keys that is present; on a command line, with its value.
+    /// Reports each of these keys that is present; on a command line, with its value unless that is secret.
     pub(super) fn refuse(&self, notes: &mut Notes, keys: &[&str], why: impl fmt::Display) {
         for key in keys.iter().filter(|key| self.has(key)) {
-            match self.value(key).filter(|_| notes.file.is_none()).and_then(Value::typed) {
+            let is_shown = notes.file.is_none() && !flag::is_secret(key);
+            match self.value(key).filter(|_| is_shown).and_then(Value::typed) {
                 Some(typed) => self.note(notes, key, format!("{why}: {typed:?}")),
                 None => self.note(notes, key, &why),
             }

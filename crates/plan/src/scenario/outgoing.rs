@@ -5,7 +5,7 @@ use super::{Reader, StepContext, grpc};
 use crate::connect_to::ConnectTo;
 use crate::request::{LONGEST_REQUEST, too_long};
 use crate::text::Place;
-use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, flag, header};
+use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, flag, header, login};
 
 /// Header field with a user's name and password.
 const AUTHORIZATION: &str = "Authorization";
@@ -28,8 +28,18 @@ impl Reader<'_, '_> {
         }
         if !target.scheme.has_path() {
             let schemes = Scheme::list(Scheme::BOTH, "and", |scheme| !scheme.has_path());
-            own.refuse(self.notes, &["host", "headers"], format!("{schemes} have no headers; remove it"));
+            own.refuse(
+                self.notes,
+                &["host", "headers", "user"],
+                format!("{schemes} have no headers; remove it"),
+            );
             return Some(target);
+        }
+        if let Some(user) = self.inherited(own, flag::USER.name, login::literal)
+            && target.login.replace(user).is_some()
+        {
+            let why = "the target has a user, too; remove one of the two";
+            own.note(self.notes, flag::USER.name, why.to_owned());
         }
         let host = self.inherited(own, "host", header::host).or_else(|| self.host_of_headers(own));
         target.authority = host.or(target.authority);
@@ -88,7 +98,7 @@ impl Reader<'_, '_> {
                     format!("{name} is also given by {other}; remove one of the two"),
                 );
             } else if is(AUTHORIZATION) && target.login.is_some() {
-                let why = format!("{name} is also given by the user in the target; remove one of the two");
+                let why = format!("{name} is also given by the user; remove one of the two");
                 self.notes.add(pair.0.at, &key, why);
             } else if is_again {
                 let between = if is("cookie") { "`; ` between its parts" } else { "`, ` between its values" };

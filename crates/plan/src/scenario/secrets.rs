@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::secrets::is_public;
+use crate::{flag, secrets::is_public};
 
-/// The text of a scenario file with `***` for header values, except for public headers such as `Content-Type`. Everything else stays the
-/// same, including comments and line breaks.
+/// The text of a scenario file with `***` for header values, except for public headers such as `Content-Type`, and for the values of
+/// secret flags. Everything else stays the same, including comments and line breaks.
 pub fn without_secrets(text: &str) -> String {
     let (root, _) = DeTable::parse_recoverable(text);
     let mut spans = Vec::new();
@@ -29,6 +29,7 @@ fn find(table: &DeTable, spans: &mut Vec<Range<usize>>) {
                 spans.extend(secret.map(|(_, value)| value.span()));
             }
             DeValue::Table(inner) => find(inner, spans),
+            _ if flag::is_secret(name.get_ref()) => spans.push(value.span()),
             DeValue::Array(items) => {
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
                 tables.for_each(|inner| find(inner, spans));
@@ -58,6 +59,7 @@ mod tests {
             "[[population]]\nstep = [{ headers = { Cookie = \"a=b\" }, request = \"GET /\" }]\n",
             "[[population]]\nstep = [{ headers = { Cookie = \"***\" }, request = \"GET /\" }]\n",
         );
+        check("user = \"me:s\"\n[csv.user]\na = \"b\"\n", "user = \"***\"\n[csv.user]\na = \"b\"\n");
         check(
             "headers.X-Key = \"s\"\n[headers]\ny = \"\"\"\nt\"\"\"\n",
             "headers.X-Key = \"***\"\n[headers]\ny = \"***\"\n",

@@ -47,9 +47,7 @@ fn what_other_tools_call_it_is_known() {
     check("throng serve --data x", None);
     check("throng run h -L", Some("redirects = 5"));
     check("throng find h --latency", Some("always printed"));
-    check("throng run -u a:b h", Some("http://USER:PASSWORD@HOST/"));
-    check("throng run h -u 10", Some("use --connections"));
-    check("throng run h -u10", Some("use --connections"));
+    check("throng run -a a:b h", Some("use --user"));
     check("throng run h -i 100", Some("use --requests"));
     check("throng run h -R 100", Some("use --rate"));
     check("throng run h -R100", Some("use --rate"));

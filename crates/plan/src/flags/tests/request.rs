@@ -41,6 +41,8 @@ fn a_request_is_sent_as_curl_sends_it() {
     check(&[AT, "--host", "a.b:5"], "GET /a HTTP/1.1|Host: a.b:5||");
     check(&[AT, "-H", "host: a.b"], "GET /a HTTP/1.1|Host: a.b||");
     check(&["me:pw@127.0.0.1:81/"], "GET / HTTP/1.1|Host: 127.0.0.1:81|Authorization: Basic bWU6cHc=||");
+    let with_user = "GET /a HTTP/1.1|Host: 127.0.0.1:81|Authorization: Basic bWU6NTAl||";
+    check(&[AT, "-u", "me:50%"], with_user);
     check(&["x.example", "--connect-to", "127.0.0.1:81"], "GET / HTTP/1.1|Host: x.example||");
 }
 
@@ -114,8 +116,15 @@ fn mistakes_name_the_place_and_the_fix() {
     );
     check(
         &["me@127.0.0.1/", "-H", "Authorization: x"],
-        &["--header: Authorization is also given by the user in the target; remove one of the two"],
+        &["--header: Authorization is also given by the user; remove one of the two"],
     );
+    check(
+        &[AT, "-u", "me:s", "-H", "Authorization: x"],
+        &["--header: Authorization is also given by the user; remove one of the two"],
+    );
+    check(&["me@127.0.0.1/", "-u", "me:s"], &["--user: the target has a user, too; remove one of the two"]);
+    check(&[AT, "-u", "me:a\nb"], &["--user: the user or the password has a control character; remove it"]);
+    check(&["tcp://127.0.0.1:1", "-u", "me:s"], &["--user: tcp:// and tls:// have no headers; remove it"]);
     check(
         &["me:%zz@127.0.0.1/"],
         &["target: the user or the password has a % without two hexadecimal digits; use %25"],
