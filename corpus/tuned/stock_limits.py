@@ -136,6 +136,39 @@ def nginx_out_of_ports_to_its_node(rig):
     rig.check("99: Cannot assign requested address" in rig.output(), "its log says so")
 
 
+@scenario(limited("target", "ports", certainty="seen", at=(150, 150), sentence="out of local ports to its upstream",
+                  detail="its log: .*99: Cannot assign requested address", fix="keepalive in upstream"))
+def nginx_out_of_ports_to_a_slow_node(rig):
+    """nginx dials its node anew for each request, which takes a second; its host has 60 local ports, and up to 150 requests are under way: 502
+    beyond the 60th."""
+    rig.sysctl("net.ipv4.ip_local_port_range", "41000 41059")
+    rig.odd("--delay", 1, port=3_001)
+    nginx(rig, "location / { proxy_pass http://127.0.0.1:3001; }")
+    rig.throng("run", rig.url, "-c", "150", "--ramp", "150/s", "-d", "4s", "--think", "300ms..700ms", "--timeout", "5s")
+    rig.check("99: Cannot assign requested address" in rig.output(), "its log says so")
+    rig.check(40 <= rig.counted()["most_open"] <= 60, f"at most 60 at the node: {rig.counted()}")
+
+
+@scenario(limited("target", "ports", certainty="seen", at=(150, 150), sentence="out of local ports to its upstream", detail="its log: .*no free ports"))
+def haproxy_out_of_ports_to_a_slow_node(rig):
+    """The same of HAProxy, which tries once more after a second: 503."""
+    rig.sysctl("net.ipv4.ip_local_port_range", "41000 41059")
+    rig.odd("--delay", 1, port=3_001)
+    haproxy(rig, "server a 127.0.0.1:3001", defaults="retries 1")
+    rig.throng("run", rig.url, "-c", "150", "--ramp", "150/s", "-d", "5s", "--think", "300ms..700ms", "--timeout", "5s")
+    rig.check("no free ports" in rig.output(), "its log says so")
+
+
+@scenario(limited("target", "wrong-answer", says="502", never="local ports"))
+def nginx_before_a_node_of_ipv6_that_is_off(rig):
+    """The node is configured as [::1], and IPv6 is turned off: the error is that of a lack of ports, of which there are 28,232."""
+    rig.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
+    rig.odd(port=3_001)
+    nginx(rig, "location / { proxy_pass http://[::1]:3001; }")
+    rig.throng("run", rig.url, "-c", "60", "--ramp", "100/s", "-d", "2s", "--think", "300ms..700ms", "--timeout", "3s")
+    rig.check("[::1]:3001 failed (99: Cannot assign requested address)" in rig.output(), "its log says so")
+
+
 @scenario(healthy())
 def nginx_with_a_full_disk_for_its_log(rig):
     """The file system of its access log is full after a second: a line is cut off, the others are lost, and it serves on."""

@@ -46,6 +46,10 @@ const SAID: &[(&str, LogKind)] = &[
     ("out of memory", LogKind::Memory),
     ("memoryerror", LogKind::Memory),
     ("enomem", LogKind::Memory),
+    ("cannot assign requested address", LogKind::Ports),
+    ("eaddrnotavail", LogKind::Ports),
+    // HAProxy.
+    ("no free ports", LogKind::Ports),
     ("worker_connections are not enough", LogKind::Connections),
     ("limiting connections", LogKind::Connections),
     // Apache and PHP-FPM.
@@ -63,6 +67,12 @@ const SAID: &[(&str, LogKind)] = &[
     ("unhandled", LogKind::Error),
     ("traceback (most recent call last)", LogKind::Error),
 ];
+
+/// Patterns for an address that could not be assigned although ports are free: that of a listener, or a source address, that the host does
+/// not have; and loopback of IPv6 where IPv6 is turned off, to which `localhost` may resolve.
+const HAS_PORTS: [&str; 5] = ["bind", "listen", "[::1]", " ::1:", "[0:0:0:0:0:0:0:1]"];
+/// What Java calls the error of a dial, too.
+const OF_JAVA: &str = "bindexception";
 
 /// Patterns for a client that has disconnected, as throng does after a timeout and at the end of a run. Errors that follow from it are
 /// not the cause.
@@ -185,7 +195,14 @@ impl Open {
 
 fn kind(line: &str) -> Option<LogKind> {
     let line = line.to_ascii_lowercase();
-    SAID.iter().find(|(said, _)| line.contains(said)).map(|(_, kind)| *kind)
+    let kind = SAID.iter().find(|(said, _)| line.contains(said)).map(|(_, kind)| *kind);
+    kind.filter(|kind| *kind != LogKind::Ports || !has_ports(&line))
+}
+
+/// Whether a line in lower case names another reason than a lack of ports.
+fn has_ports(line: &str) -> bool {
+    let line = line.replace(OF_JAVA, "");
+    HAS_PORTS.iter().any(|said| line.contains(said))
 }
 
 /// Whether the error in the first of these lines is about a client that has disconnected: that line, the indented ones after it, or the
@@ -322,6 +339,32 @@ mod tests {
         check("2026/01/02 [error] 7#7: *9 limiting requests, excess: 5.4 by zone", Some(LogKind::Error));
         check("2026/01/02 [error] 7#7: *9 limiting connections by zone \"a\"", Some(LogKind::Connections));
         check("2026/01/02 [warn] 7#7: *9 delaying request, excess: 1.0", None);
+    }
+
+    #[test]
+    fn a_lack_of_ports_is_known_by_the_dial_that_failed() {
+        let check = |expected, line: &str| assert_eq!(kind(line), expected, "{line}");
+        let ports = Some(LogKind::Ports);
+        check(
+            ports,
+            "2026/01/02 [crit] 7#7: *9 connect() to 127.0.0.1:9000 failed (99: Cannot assign requested address) while connecting to upstream",
+        );
+        check(ports, "Connect() failed for backend nodes: no free ports.");
+        check(ports, "dial tcp 127.0.0.1:9000: connect: cannot assign requested address");
+        check(ports, "Error: connect EADDRNOTAVAIL 10.0.0.1:9000 - Local (0.0.0.0:0)");
+        check(ports, "Exception in thread \"a\" java.net.BindException: Cannot assign requested address");
+        check(ports, "java.net.NoRouteToHostException: Cannot assign requested address");
+        check(ports, "connect() to [2001:db8::1]:9000 failed (99: Cannot assign requested address)");
+        // A listener, a source address, and IPv6 that is turned off.
+        check(None, "bind() to 10.0.0.9:80 failed (99: Cannot assign requested address)");
+        check(None, "listen tcp 10.0.0.9:80: bind: cannot assign requested address");
+        check(None, "Error: listen EADDRNOTAVAIL: address not available 10.0.0.9:80");
+        check(None, "dial tcp 10.0.0.9:0->10.0.0.1:80: bind: cannot assign requested address");
+        check(
+            None,
+            "connect() to [::1]:9000 failed (99: Cannot assign requested address) while connecting to upstream",
+        );
+        check(None, "Error: connect EADDRNOTAVAIL ::1:9000 - Local (:::0)");
     }
 
     #[test]

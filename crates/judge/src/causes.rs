@@ -68,6 +68,7 @@ pub(crate) mod tls_expected;
 pub(crate) mod too_few_connections;
 pub(crate) mod turns_away;
 pub(crate) mod unacknowledged;
+pub(crate) mod upstream_ports;
 pub(crate) mod worker_ended;
 
 /// The order does not matter.
@@ -126,6 +127,7 @@ pub(crate) static CAUSES: &[Entry] = &[
     Entry::of::<too_few_connections::TooFewConnections>(),
     Entry::of::<turns_away::TurnsAway>(),
     Entry::of::<unacknowledged::Unacknowledged>(),
+    Entry::of::<upstream_ports::UpstreamPorts>(),
     Entry::of::<worker_ended::WorkerEnded>(),
 ];
 

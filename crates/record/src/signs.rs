@@ -44,6 +44,8 @@ pub enum Sign {
     Error,
     /// One of the target's processes has ended, and others have not.
     Worker,
+    /// A log line: no local port for a connection to another server.
+    Ports,
 }
 
 impl From<LogKind> for Sign {
@@ -54,13 +56,14 @@ impl From<LogKind> for Sign {
             LogKind::Memory => Sign::NoMemory,
             LogKind::OpenFiles => Sign::OpenFiles,
             LogKind::Threads => Sign::NoThread,
+            LogKind::Ports => Sign::Ports,
             LogKind::Connections => Sign::Connections,
             LogKind::Error => Sign::Error,
         }
     }
 }
 
-const SIGNS: usize = Sign::Worker as usize + 1;
+const SIGNS: usize = Sign::Ports as usize + 1;
 
 /// A managed heap without free space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

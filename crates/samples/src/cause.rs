@@ -93,6 +93,7 @@ const PROVED_BY: &[(Cause, &[LogKind])] = &[
     (Cause::Heap, &[LogKind::Heap]),
     (Cause::Memory, &[LogKind::Memory, LogKind::Heap]),
     (Cause::OpenFiles, &[LogKind::OpenFiles]),
+    (Cause::Ports, &[LogKind::Ports]),
     (Cause::Refused, ANY_FAILURE),
     (Cause::Stall, ANY_FAILURE),
     (Cause::Thread, ANY_FAILURE),

@@ -108,6 +108,8 @@ pub enum LogKind {
     OpenFiles,
     /// No thread could be started.
     Threads,
+    /// No local port was free for a connection to another server (`Cannot assign requested address`).
+    Ports,
     /// Its own limit on connections was reached (`worker_connections are not enough`).
     Connections,
     /// Any other error that ends a thread or a process (a panic, an uncaught exception).

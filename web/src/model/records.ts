@@ -1109,7 +1109,7 @@ line: string, };
 /**
  * The event that a line of a log reports.
  */
-export type LogKind = "heap" | "memory" | "open-files" | "threads" | "connections" | "error";
+export type LogKind = "heap" | "memory" | "open-files" | "threads" | "ports" | "connections" | "error";
 
 /**
  * Java virtual machines, by their own counters; those of G1 are as of its last pause.

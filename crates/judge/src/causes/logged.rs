@@ -17,7 +17,7 @@ impl Logged {
         match self.kind {
             LogKind::OpenFiles => (Name::OpenFiles, "ran out of open files", "could not open another file"),
             LogKind::Threads => (Name::Threads, threads, threads),
-            LogKind::Memory | LogKind::Heap | LogKind::Connections | LogKind::Error => {
+            LogKind::Memory | LogKind::Heap | LogKind::Ports | LogKind::Connections | LogKind::Error => {
                 (Name::Memory, "ran out of memory", "could not allocate memory")
             }
         }
@@ -68,7 +68,7 @@ impl Cause for Logged {
                 connections per thread"
                     .to_owned()
             }
-            LogKind::Memory | LogKind::Heap | LogKind::Connections | LogKind::Error => {
+            LogKind::Memory | LogKind::Heap | LogKind::Ports | LogKind::Connections | LogKind::Error => {
                 case.or_less(MORE_MEMORY, FEWER)
             }
         }

@@ -264,6 +264,10 @@ fn unserved() -> Vec<Row> {
     };
     vec![
         said(
+            upstream_ports::UpstreamPorts { at: 950 },
+            "the target ran out of local ports to its upstream at 950 connections, according to its log",
+        ),
+        said(
             starved::Starved { most: most(&[], 16, 48), has_probe: false, by: Which::OneOf },
             "16 of 64 connections had no response by the end of the load: one of several backends or workers does not respond",
         ),

@@ -73,6 +73,48 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
     assert!(fix.ends_with(end), "{fix}");
 }
 
+/// A proxy that cannot dial its upstream replies with statuses that have many reasons: its log decides.
+#[test]
+fn a_proxy_without_local_ports_is_known_by_its_log() {
+    const LINE: &str = "connect() to 127.0.0.1:9000 failed (99: Cannot assign requested address)";
+    let logged = |kind| {
+        let line = samples::LogLine { kind, file: "/log".to_owned(), line: LINE.to_owned() };
+        Evidence { log: vec![line], ..target(TargetSeen::default()) }
+    };
+    let found = |stage, status: u16, evidence: &Evidence| {
+        let mut s = stopped(800, vec![fault(stage, Kind::WrongStatus, 282)]);
+        s.requests.status.extend([(200, 118), (status, 282)]);
+        limit(&s, evidence).expect("it is bad")
+    };
+    let out = logged(samples::LogKind::Ports);
+    for (stage, status) in [502, 503, 500].map(|status| (Stage::Exchange, status)) {
+        let limit = found(stage, status, &out);
+        let certain = (limit.side.name(), limit.cause.name(), limit.at_connections, limit.certainty);
+        assert_eq!(certain, ("target", "ports", 800, samples::Certainty::Seen));
+        assert_eq!(
+            limit.detail,
+            format!(
+                "process 81 had no local port for another connection to its upstream: {status} × 282; its log: {LINE} (/log)"
+            )
+        );
+        assert!(
+            limit.fix.starts_with("keep connections to the upstream open (nginx: keepalive"),
+            "{limit:?}"
+        );
+    }
+    assert_eq!(found(Stage::Handshake, 502, &out).cause.name(), "ports", "a refused upgrade");
+    // Another line, none, and statuses with other reasons.
+    let (other, none) = (logged(samples::LogKind::Error), Evidence::default());
+    for (status, evidence) in [(502, &other), (502, &none), (404, &out), (504, &out)] {
+        assert_eq!(found(Stage::Exchange, status, evidence).cause.name(), "wrong-answer", "{status}");
+    }
+    // The ports that throng itself lacks, and responses that are late, have other causes.
+    let own = of(Fault::host(Stage::Dial, Kind::AddressInUse), 700);
+    let limit_of_own = limit(&stopped(100, own), &out).expect("it is bad");
+    assert_eq!((limit_of_own.side.name(), limit_of_own.cause.name()), ("host", "ports"));
+    assert_ne!(limit(&stopped(100, waiting()), &out).expect("it is bad").cause.name(), "ports");
+}
+
 #[test]
 fn closes_instead_of_responses_are_no_idle_timeout() {
     let fix = |faults: Vec<FaultCount>| {
