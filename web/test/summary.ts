@@ -45,7 +45,7 @@ const population = (target: string, wanted: number, held: number, p50: number): 
   faults: [{ side: "target", stage: "exchange", kind: "timeout", count: wanted - held }],
   errors: { count: wanted - held, of: 10 },
   requests: {
-    due: 10, sent: 10, answered: 9, wrong: 0, failed: 1, unanswered: 0, missed: 0, lost: 0, told: 0, messages: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, bytes_in_per_s: 1000, bytes_out_per_s: 500, body_bytes_in: 1, status: {},
+    due: 10, sent: 10, answered: 9, wrong: 0, kept: 9, failed: 1, unanswered: 0, missed: 0, lost: 0, told: 0, messages: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, bytes_in_per_s: 1000, bytes_out_per_s: 500, body_bytes_in: 1, status: {},
   },
   latency_us: wanted > 1000 ? without(times(p50)) : times(p50), ramp_latency_us: times(p50), connect_us: times(p50), tls_us: times(p50), tls_resumed_us: times(p50), handshake_us: times(p50), gap_us: times(p50), pushes: NO_PUSHES, delay_us: times(p50), spread_us: times(p50), ping_rtt_us: times(p50), first_byte_us: times(p50), streams: null,
   steps: {
@@ -82,7 +82,7 @@ export const failed = (): Summary => ({
     { side: "target", stage: "exchange", kind: "timeout", count: 130 },
   ],
   requests: {
-    due: 23_500, sent: 23_500, answered: 23_442, wrong: 0, failed: 58, unanswered: 0, missed: 0, lost: 0, told: 0, messages: 0, per_s: 1486.8, lower_bound: true, bytes_in: 1_805_034, bytes_out: 961_122,
+    due: 23_500, sent: 23_500, answered: 23_442, wrong: 0, kept: 23_400, failed: 58, unanswered: 0, missed: 0, lost: 0, told: 0, messages: 0, per_s: 1486.8, lower_bound: true, bytes_in: 1_805_034, bytes_out: 961_122,
     bytes_in_per_s: 104_943, bytes_out_per_s: 55_879, body_bytes_in: 281_304, status: { "200": 23_400, "503": 42 },
   },
   latency_us: without(times(891.4)), ramp_latency_us: times(308), connect_us: times(500), tls_us: times(57), tls_resumed_us: times(57), handshake_us: times(57), gap_us: times(57), pushes: NO_PUSHES, delay_us: times(57), spread_us: times(57), ping_rtt_us: times(57), first_byte_us: times(890), streams: null, lag_us: times(494),
