@@ -107,7 +107,7 @@ pub(crate) fn build_rest() -> Result<Built> {
     let names = lanes().filter_map(|lane| lane.split_once('/')).flat_map(|(_, name)| ["--test", name]);
     let words = ["test", "--no-run", "--workspace", "--features", "throng-cli/parquet"];
     let mut tests = executables(&compile(&words.into_iter().chain(names).collect::<Vec<_>>())?)?;
-    // Unit tests behind a feature.
+    // Unit tests that need a feature.
     let words = ["test", "--no-run", "--package", "exporters", "--features", "parquet", "--lib"];
     tests.extend(executables(&compile(&words)?)?);
     Ok(Built { throng: build_throng()?, tests })

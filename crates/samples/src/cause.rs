@@ -81,7 +81,7 @@ impl Cause {
     }
 }
 
-/// What may be behind a failure that has many explanations.
+/// The kinds of lines that may explain a failure with many possible reasons.
 const ANY_FAILURE: &[LogKind] = &[LogKind::Heap, LogKind::Error, LogKind::Memory];
 
 /// Causes that a log may prove.

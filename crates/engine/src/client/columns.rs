@@ -8,7 +8,7 @@ use crate::job::Job;
 /// A value for each connection, or nothing if the load does not need it.
 pub(super) struct Column<T> {
     values: Vec<T>,
-    /// With what a connection begins.
+    /// The value with which a connection begins; `None` if the load does not need one.
     first: Option<T>,
 }
 
@@ -58,14 +58,14 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn new(job: &Job) -> Columns {
-        let (beats, pings) = (job.heartbeat.is_some(), job.keep_alive.is_some());
-        let has_timers = job.protocol.properties().has_timeouts || beats || pings;
+        let (has_heartbeat, has_keep_alive) = (job.heartbeat.is_some(), job.keep_alive.is_some());
+        let has_timers = job.protocol.properties().has_timeouts || has_heartbeat || has_keep_alive;
         let has_back_off = matches!(job.reconnect, plan::Reconnect::Backoff(_));
         Columns {
             timers: Column::new(has_timers, Nanos::NEVER),
             pings: Column::new(job.overlapping().is_some(), Nanos::NEVER),
-            beats: Column::new(beats, Nanos::NEVER),
-            alive: Column::new(pings, Alive::CLOSED),
+            beats: Column::new(has_heartbeat, Nanos::NEVER),
+            alive: Column::new(has_keep_alive, Alive::CLOSED),
             calls_left: Column::new(job.calls.is_some(), job.calls.unwrap_or(0)),
             failures: Column::new(has_back_off, 0),
         }

@@ -230,7 +230,7 @@ impl Client {
         if !self.is_replaced() {
             return;
         }
-        let Some(failures) = self.columns.failures.get_mut(index) else { return };
+        let failures = self.columns.failures.get_mut(index).expect("a load with a back-off counts them");
         let most = span.min.0.saturating_mul(1u64.checked_shl((*failures).into()).unwrap_or(u64::MAX));
         *failures = failures.saturating_add(1);
         let wait = Nanos(self.source.random.between(0, most.min(span.max.0)));

@@ -63,7 +63,7 @@ impl Client {
             return true;
         }
         let Client { columns, source, tick, layer, .. } = self;
-        let Some(alive) = columns.alive.get_mut(k.index) else { return true };
+        let alive = columns.alive.get_mut(k.index).expect("a PING is due, so its state is kept");
         if alive.sent != Nanos::NEVER {
             tick.ping_rtt.censor();
             self.misread(cx, k, Kind::Timeout.into());
