@@ -35,6 +35,7 @@ mod runs;
 mod search;
 mod serve;
 mod signals;
+mod try_one;
 mod ui;
 
 use std::{
@@ -107,6 +108,7 @@ fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
         Verb::Run => observe::over_nats::resolved(&flags)
             .and_then(|(flags, _asking)| run::run(&flags))
             .map_err(|failure| failure.with_flags(&flags)),
+        Verb::Try(args) => try_one::try_one(&args, &flags),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Replay(args) => replay::replay(&args, flags),

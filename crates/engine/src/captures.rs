@@ -204,6 +204,11 @@ impl Captures {
         self.user(index).watch.iter_mut().for_each(|watch| watch.drawn = Some(drawn.clone()));
     }
 
+    /// The value that a connection has captured for this variable; empty if none.
+    pub(crate) fn value(&self, index: u32, nth: u16) -> &str {
+        self.users.get(index as usize).map_or("", |user| user.values.value(nth, self.keeps.variables))
+    }
+
     /// The captured values and cookie values of a connection.
     pub(crate) fn kept_by(&self, index: u32) -> impl Iterator<Item = &[u8]> {
         let variables = self.keeps.variables;

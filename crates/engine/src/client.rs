@@ -24,9 +24,11 @@ use crate::{
     job::Job,
     lateness::Lateness,
     link::Link,
+    out::Transport,
     pacer::Pacer,
     pushes::Pushed,
     request::ValueSource,
+    transcriber::Transcriber,
 };
 
 use self::{
@@ -59,6 +61,7 @@ mod responses;
 mod taken;
 mod ticks;
 mod timers;
+mod transcript;
 mod withdrawn;
 
 /// Local addresses tried for one dial before it counts as failed, attributed to throng's machine.
@@ -76,8 +79,7 @@ pub struct Client {
     tuples: Dials,
     source: ValueSource,
     conns: Connections,
-    /// The layer between sockets and the protocol, if any.
-    layer: Option<Box<Layered<tls::Error>>>,
+    transport: Transport,
     pacer: Pacer,
     /// The remaining number of requests, if the load has one.
     quota: Quota,
@@ -114,7 +116,7 @@ impl Client {
             tuples: tuples.into(),
             source: ValueSource::new(part, captures),
             conns: Connections::new(part.places),
-            layer,
+            transport: Transport { layer, transcriber: None },
             pacer: Pacer::new(job.load, job.waits, part),
             quota: Quota::new(part.requests, &job),
             withdrawn: Withdrawn::default(),
@@ -133,6 +135,13 @@ impl Client {
             handover,
             job,
         }
+    }
+
+    /// Has everything that its connection does written down; for a part with one connection.
+    #[must_use]
+    pub fn with_transcript(mut self, transcriber: Transcriber) -> Client {
+        self.transport.transcriber = Some(Box::new(transcriber));
+        self
     }
 
     /// Whether the shard has been stopped and has handed over its last tick.
@@ -165,14 +174,15 @@ impl Program for Client {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let exchange = *self.exchange(k);
+        self.transcribe_opened(now.since(self.dialled_at(cx, k)), now);
         self.dial_took(exchange.started, self.dialled_at(cx, k), now);
         if exchange.first {
             self.pacer.learn_dial(now.since(exchange.started), true, now);
         }
-        if self.layer.is_none() && self.job.is_known_by_dial(exchange.has_request()) {
+        if self.transport.layer.is_none() && self.job.is_known_by_dial(exchange.has_request()) {
             self.learn(&exchange, now, true);
         }
-        if self.layer.is_some() { self.open_layer(cx, k) } else { self.open(cx, k) }
+        if self.transport.layer.is_some() { self.open_layer(cx, k) } else { self.open(cx, k) }
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -194,8 +204,11 @@ impl Program for Client {
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         self.note_input(k, cx.now());
-        let used =
-            if self.layer.is_some() { self.read_layer(cx, k, input) } else { self.read_all(cx, k, input) };
+        let used = if self.transport.layer.is_some() {
+            self.read_layer(cx, k, input)
+        } else {
+            self.read_all(cx, k, input)
+        };
         self.tick.counts.bytes_in += used as u64;
         if self.job.is_http2() && cx.is_open(k) {
             self.send_output(cx, k);

@@ -30,6 +30,7 @@ mod protocol;
 mod pushes;
 mod request;
 mod secured;
+mod transcriber;
 mod watch;
 
 pub use client::{Client, fault_of};
@@ -42,3 +43,4 @@ pub use pace::RateProfile;
 pub use pacer::DialRate;
 pub use protocol::{Came, SessionState, Sessions, TargetProtocol};
 pub use secured::{secured, tls_fault};
+pub use transcriber::Transcriber;

@@ -1,6 +1,6 @@
 //! The operations of a population, compiled from its steps. Each connection has an index into them.
 
-use plan::{Act, Activity, Body, Population, Then, Think};
+use plan::{Act, Activity, Body, Expectation, Population, Then, Think};
 use units::Nanos;
 
 use crate::{
@@ -52,6 +52,16 @@ impl Op {
             _ => return None,
         };
         check.wanted.as_deref()
+    }
+
+    /// What its response is checked for; `None` if it awaits none, or none with content.
+    pub(crate) fn expected(&self) -> Option<&Expectation> {
+        match self {
+            Op::Request(request) => Some(&request.check.expected),
+            Op::Exchange(message) | Op::Ping(message, _) => Some(&message.check.expected),
+            Op::Expect(check) => Some(&check.expected),
+            _ => None,
+        }
     }
 
     /// Whether it may begin while others of its connection are under way, if the protocol allows.

@@ -2,7 +2,16 @@
 
 use net::{Cx, Io, Key, Layered};
 
-use crate::request::ValueSource;
+use crate::{request::ValueSource, transcriber::Transcriber};
+
+/// What lies between the protocol of connections and their sockets.
+#[derive(Default)]
+pub(crate) struct Transport {
+    /// The layer, if any.
+    pub(crate) layer: Option<Box<Layered<tls::Error>>>,
+    /// Who writes down what passes, if anyone.
+    pub(crate) transcriber: Option<Box<Transcriber>>,
+}
 
 /// The output of a connection, with the source of the values of its variables.
 pub(crate) struct Out<'a, I: Io> {
@@ -17,18 +26,20 @@ pub struct Writer<'a, I: Io> {
     layer: Option<&'a mut Layered<tls::Error>>,
     /// Counter of bytes sent, as on the wire.
     sent: &'a mut u64,
+    transcriber: Option<&'a mut Transcriber>,
 }
 
 impl<'a, I: Io> Out<'a, I> {
     pub(crate) fn new(
         cx: &'a mut Cx<I>,
         k: Key,
-        layer: &'a mut Option<Box<Layered<tls::Error>>>,
+        Transport { layer, transcriber }: &'a mut Transport,
         sent: &'a mut u64,
         source: &'a mut ValueSource,
     ) -> Out<'a, I> {
         source.now = cx.now();
-        Out { to: Writer::new(cx, k, layer.as_deref_mut(), sent), source }
+        let (layer, transcriber) = (layer.as_deref_mut(), transcriber.as_deref_mut());
+        Out { to: Writer { cx, k, layer, sent, transcriber }, source }
     }
 }
 
@@ -40,7 +51,7 @@ impl<'a, I: Io> Writer<'a, I> {
         layer: Option<&'a mut Layered<tls::Error>>,
         sent: &'a mut u64,
     ) -> Writer<'a, I> {
-        Writer { cx, k, layer, sent }
+        Writer { cx, k, layer, sent, transcriber: None }
     }
 
     /// The time at which the turn began.
@@ -70,20 +81,31 @@ impl<'a, I: Io> Writer<'a, I> {
 
     /// Sends the next piece of a body given to [`Writer::send_static`].
     pub(crate) fn send_deferred(&mut self) {
-        let Writer { cx, k, layer, sent } = self;
+        let Writer { cx, k, layer, sent, .. } = self;
         **sent += net::send_deferred(layer.as_deref_mut(), cx, *k) as u64;
     }
 
     /// Sends what `fill` writes into `room` bytes; `fill` returns the number.
     pub(crate) fn send(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
-        let Writer { cx, k, layer, sent } = self;
+        let Writer { cx, k, layer, sent, transcriber } = self;
+        let now = cx.now();
+        let fill = |out: &mut [u8]| {
+            let length = fill(out);
+            if let Some(transcriber) = transcriber {
+                transcriber.sent(now, &out[..length]);
+            }
+            length
+        };
         **sent += net::send(layer.as_deref_mut(), cx, *k, room, fill) as u64;
     }
 
     /// Sends bytes that live as long as the program, without a copy if there is no layer. More than [`net::PIECE`] is sent in
     /// several pieces.
     pub(crate) fn send_static(&mut self, bytes: &'static [u8]) {
-        let Writer { cx, k, layer, sent } = self;
+        let Writer { cx, k, layer, sent, transcriber } = self;
+        if let Some(transcriber) = transcriber {
+            transcriber.sent(cx.now(), bytes);
+        }
         **sent += net::send_static(layer.as_deref_mut(), cx, *k, bytes) as u64;
     }
 }

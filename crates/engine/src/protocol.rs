@@ -28,6 +28,7 @@ use crate::{
 mod awaited;
 mod http1;
 pub(crate) mod http2;
+mod progress;
 mod sessions;
 #[cfg(test)]
 pub(crate) mod streams;
@@ -37,6 +38,7 @@ mod upgrade;
 mod websocket;
 
 pub(crate) use awaited::Awaited;
+pub(crate) use progress::Progress;
 pub use sessions::{Came, SessionState, Sessions, TargetProtocol};
 #[cfg(test)]
 pub(crate) use websocket::LARGEST_MESSAGE;
@@ -176,46 +178,6 @@ pub(crate) enum Session {
 }
 
 const _: () = assert!(size_of::<Session>() <= 32, "each connection of a closed loop has one");
-
-/// The event that input brought, with the number of bytes used for it.
-#[derive(Debug)]
-pub(crate) enum Progress<'a> {
-    /// Nothing: call again with more input.
-    More(usize),
-    /// The following input belongs to another stream, or to none: call again.
-    Turned(usize),
-    /// Part of the awaited response.
-    Began(usize),
-    /// gRPC: this number of messages of the awaited response is complete.
-    Messages(usize, u32),
-    /// The session is open.
-    Opened(usize),
-    /// The awaited response is complete.
-    Responded(usize),
-    /// The response will not come, and why; the connection continues.
-    Failed(usize, Failure),
-    /// The session was refused with this status.
-    Refused(u16),
-    /// The response will not come: the server announced the end of the session before acting on the request.
-    Withdrawn(usize),
-    /// An unsolicited message is complete.
-    Pushed(usize),
-    /// HTTP/2: the acknowledgement of the PING with this number, which no exchange awaits.
-    Pong(usize, u64),
-    /// The protocol itself has something to send.
-    Reply(usize, Reply<'a>),
-    /// The server announces the end of the session, with this text; the reply completes the closing handshake.
-    Ending(Reply<'a>, &'a [u8]),
-    /// The server ends an idle connection, as if by closing it.
-    Left,
-}
-
-impl Progress<'_> {
-    /// Whether it is (part of) a response.
-    pub(crate) fn is_of_response(&self) -> bool {
-        matches!(self, Progress::Began(_) | Progress::Messages(..) | Progress::Responded(_))
-    }
-}
 
 /// The output of a protocol in reply to input.
 #[derive(Debug)]

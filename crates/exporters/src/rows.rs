@@ -6,8 +6,6 @@ pub(crate) mod parquet;
 use std::io::{self, Write};
 use std::sync::{Arc, mpsc::Receiver};
 
-use units::Date;
-
 use crate::metrics::{Sample, Snapshot, plain, series};
 
 /// Writes CSV (RFC 4180) until the channel is closed. The columns are the series of `blank`, and one sum for each open metric.
@@ -16,7 +14,7 @@ pub(crate) fn csv(out: &mut dyn Write, blank: &Snapshot, rows: &Receiver<Arc<Sna
     head.extend(columns(blank).into_iter().map(|(name, _)| name));
     line(out, &head)?;
     for row in rows {
-        let mut cells = vec![time(row.at), plain(row.elapsed.secs_f64()).to_string()];
+        let mut cells = vec![row.at.with_millis(), plain(row.elapsed.secs_f64()).to_string()];
         cells.extend(
             columns(&row).into_iter().map(|(_, n)| n.map_or(String::new(), |n| plain(n).to_string())),
         );
@@ -29,8 +27,11 @@ pub(crate) fn csv(out: &mut dyn Write, blank: &Snapshot, rows: &Receiver<Arc<Sna
 pub(crate) fn jsonl(out: &mut dyn Write, rows: &Receiver<Arc<Snapshot>>) -> io::Result<()> {
     for row in rows {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let mut text =
-            format!("{{\"time\":\"{}\",\"elapsed_s\":{}", time(row.at), plain(row.elapsed.secs_f64()));
+        let mut text = format!(
+            "{{\"time\":\"{}\",\"elapsed_s\":{}",
+            row.at.with_millis(),
+            plain(row.elapsed.secs_f64())
+        );
         for (name, n) in row.samples.iter().flat_map(parts) {
             if let Some(n) = n {
                 text += &format!(",{}:{}", quoted(&name), plain(n));
@@ -71,11 +72,6 @@ fn line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
     };
     let cells: Vec<String> = cells.iter().map(quoted).collect();
     out.write_all((cells.join(",") + "\r\n").as_bytes())
-}
-
-/// RFC 3339 with milliseconds.
-fn time(at: Date) -> String {
-    format!("{}.{:03}Z", at.to_string().trim_end_matches('Z'), at.0 % 1000)
 }
 
 #[cfg(test)]

@@ -214,6 +214,14 @@ impl Act {
         self.think_mut().filter(|think| think.max > Nanos::ZERO).into_iter().for_each(|think| *think = new);
     }
 
+    /// Replaces its think time, or its duration if it is a pause.
+    pub(crate) fn limit_think(&mut self, new: Think) {
+        match self {
+            Act::Wait(think) => *think = new,
+            _ => self.set_think(new),
+        }
+    }
+
     fn think_mut(&mut self) -> Option<&mut Think> {
         match self {
             Act::Request { think, .. }

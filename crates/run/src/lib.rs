@@ -15,6 +15,7 @@ mod conductor;
 mod experiments;
 mod find;
 mod interrupt;
+mod one_user;
 mod prepare;
 mod schedule;
 mod workers;
@@ -35,6 +36,7 @@ pub use find::{
 pub use interrupt::Interrupt;
 pub use judge::{find_command, judge, judge_step, rejudge};
 pub use observe::{listeners, queues, settle};
+pub use one_user::one_user;
 pub use prepare::{Prepared, Refusal, check_tls, choose_io, fitting, need, prepare, prepare_part};
 pub use record::Record;
 pub use schedule::{Order, Paced, Progress, Schedule};

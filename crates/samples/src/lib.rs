@@ -42,6 +42,7 @@ mod sparse;
 mod summary;
 mod threshold;
 mod tick;
+pub mod transcript;
 #[cfg(test)]
 mod typescript;
 mod words;

@@ -35,6 +35,11 @@ impl Date {
         )
     }
 
+    /// `2026-11-20T17:04:09.125Z` (RFC 3339)
+    pub fn with_millis(self) -> String {
+        format!("{}.{:03}Z", self.to_string().trim_end_matches('Z'), self.0 % 1000)
+    }
+
     /// `2026-11-20`
     pub fn day(self) -> String {
         let (year, month, day) = self.civil();
@@ -59,6 +64,7 @@ mod tests {
         let date = Date::from(UNIX_EPOCH + Duration::from_millis(seconds * 1000 + 999));
         assert_eq!(date.to_string(), expected, "{seconds}");
         assert_eq!(date.day(), expected[..10]);
+        assert_eq!(date.with_millis(), expected.replace('Z', ".999Z"));
     }
 
     #[test]

@@ -41,6 +41,7 @@
 
 mod code;
 mod connection;
+mod dissect;
 mod event;
 mod frame;
 mod head;
@@ -53,6 +54,7 @@ mod write;
 
 pub use code::Code;
 pub use connection::{Connection, Context, Method, Scratch};
+pub use dissect::{Dissector, Part};
 pub use event::{Data, Event};
 pub use frame::{SETTINGS_ACK, write_goaway, write_ping, write_pong, write_reset, write_window_update};
 pub use head::{Grpc, Head, MAX_EXPECTED, Request, TakesFields, Trailers};

@@ -53,6 +53,19 @@ pub(super) fn of_doctor() -> impl Iterator<Item = Arg> {
     OF_DOCTOR.into_iter().map(|(flag, text)| arg(flag).help(text)).chain(others)
 }
 
+/// The arguments of `throng try`: the flags of a run that determine what is sent; those that determine how much are hidden.
+pub(super) fn of_try() -> impl Iterator<Item = Arg> {
+    let is_taken = |flag: &&&'static Flag| {
+        let of_plan = matches!(flag.role, Role::Load | Role::Work | Role::Machine);
+        of_plan && !["requests", "target-gc"].contains(&flag.name) || flag.name == flag::SEED.name
+    };
+    FLAGS.iter().filter(is_taken).map(|flag| {
+        let is_shown =
+            flag.group == Group::Request || flag.name == flag::TARGET.name || flag.name == flag::TIMEOUT.name;
+        grouped(flag, Help::Full).hide(!is_shown)
+    })
+}
+
 /// Flags that the checks of this machine depend on, with their descriptions.
 const OF_DOCTOR: [(&Flag, &str); 5] = [
     (

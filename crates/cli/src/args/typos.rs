@@ -322,7 +322,7 @@ fn first_paragraph(error: &Error) -> String {
 
 /// Whether a verb generates load, so that the options of the known tools have equivalents.
 fn is_of_load(verb: &Command) -> bool {
-    ["run", "find"].contains(&verb.get_name())
+    ["run", "try", "find"].contains(&verb.get_name())
 }
 
 /// The flag of this verb that was probably meant by this name.

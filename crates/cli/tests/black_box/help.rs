@@ -17,6 +17,7 @@ fn check(text: &str, file: &Path) {
 const VERBS: &[&str] = &[
     "",
     "run",
+    "try",
     "find",
     "calibrate",
     "runs",

@@ -58,6 +58,7 @@ mod stores;
 mod summary;
 mod terminal;
 mod thresholds;
+mod tries;
 mod ui;
 mod unread;
 mod usage;

@@ -2,7 +2,7 @@
 //! next local address if one is in use.
 
 use net::{Close, Cx, Io, Key};
-use samples::{Fault, Latency};
+use samples::{Fault, Latency, transcript::Event};
 use units::Nanos;
 
 use super::{Client, ORDERS_INTERVAL};
@@ -77,6 +77,7 @@ impl Client {
         let destination = usize::from(self.conn(k).destination);
         let to = self.job.destinations[destination];
         self.sampled.dialled(k.index, from.ip());
+        self.transcribe(cx.now(), || Event::Dial { from, to });
         cx.dial(k, from, to);
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
@@ -193,6 +194,7 @@ impl Client {
 
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
+        self.transcribe_lost(k, fault, cx.now());
         let Conn { destination, served, .. } = *self.conn(k);
         if exchange.first && self.conn(k).state() == State::Dialling {
             self.pacer.learn_dial(cx.now().since(exchange.started), false, cx.now());

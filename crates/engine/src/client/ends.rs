@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use net::{Close, Cx, Gone, Inner, Io, Key};
 use plan::Reconnect;
-use samples::{Detail, Fault, Kind, Side, Stage, books::End};
+use samples::{Detail, Fault, Kind, Side, Stage, books::End, transcript::Event};
 use units::Nanos;
 
 use super::{Client, withdrawn::Again};
@@ -31,6 +31,9 @@ impl Client {
     pub(super) fn end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
         self.count_ended(k, end);
         if end != End::Dropped {
+            self.transcribe_end(k.index, Event::End(None), cx.now());
+        }
+        if end != End::Dropped {
             // Also in reply to the server's close_notify: it may wait for one (RFC 8446, section 6.1; RFC 5246, section 7.2.1).
             self.close_layer(cx, k);
         }
@@ -39,7 +42,7 @@ impl Client {
 
     /// Closes the socket and removes the record of a connection that was never open, or whose end is counted already.
     pub(super) fn remove<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
-        self.layer.iter_mut().for_each(|layered| layered.end(k.index));
+        self.transport.layer.iter_mut().for_each(|layered| layered.end(k.index));
         self.end_keep_alive(k);
         self.drop_withdrawn(k);
         self.forget(k);
@@ -182,6 +185,7 @@ impl Client {
     /// Handles the unplanned end of an open connection: each request under way fails, and the connection may be dialled again.
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
+        self.transcribe_lost(k, fault, cx.now());
         self.sample_farewell(k, fault, cx.now());
         // A close with an announced error has its reason; for the others, silence and number of responses may show one.
         if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.detail.is_none() {
@@ -295,11 +299,11 @@ impl Client {
 
     /// Closes an idle connection in good order, with the protocol's closing message.
     pub(super) fn close_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, transport, .. } = self;
         // HTTP/1.1 has no closing message.
         if job.is_http2() || !job.is_before_upgrade(conns[k.index].at) {
             let session = conns.find_session(k.index);
-            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+            let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
             job.protocol.close(session, out);
         }
         self.end(cx, k, end);
@@ -310,10 +314,10 @@ impl Client {
         let stream = self.conns.latest(k.index);
         let Exchange { due, started, .. } = *self.exchange(k);
         let error = self.conns.reason(k.index);
-        let rest =
-            cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover(k.index).len());
+        let rest = cx.leftover_len(k)
+            + self.transport.layer.as_ref().map_or(0, |layered| layered.leftover(k.index).len());
         let session = self.conns.session(k.index);
-        let ended = match (why, &self.layer) {
+        let ended = match (why, &self.transport.layer) {
             (Gone::Ended, Some(layered)) if !layered.layer.is_closed(k.index) => {
                 // Without close_notify, anyone on the path may have ended the connection: the response may be truncated (RFC 8446
                 // section 6.1).

@@ -106,7 +106,7 @@ impl Client {
     /// Samples the part that has arrived of what a connection awaited when it timed out.
     pub(super) fn sample_begun<I: Io>(&mut self, cx: &Cx<I>, k: Key, fault: Fault) {
         let begun = self.errors.begun.0.take_if(|of| *of == k).map(|_| self.errors.begun.1.clone());
-        let unsealed = self.layer.as_ref().map(|layered| layered.leftover(k.index));
+        let unsealed = self.transport.layer.as_ref().map(|layered| layered.leftover(k.index));
         let left = [cx.leftover(k), unsealed.unwrap_or_default()].into_iter().find(|left| !left.is_empty());
         if let Some(bytes) = left.map(<[u8]>::to_vec).or(begun) {
             self.sample_words(k, fault, cx.now(), &bytes);

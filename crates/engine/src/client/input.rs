@@ -1,7 +1,7 @@
 //! Input on connections: responses, unsolicited messages, and the end of a session.
 
 use net::{Cx, Gone, Io, Key, Program};
-use samples::{Fault, Kind, Stage};
+use samples::{Fault, Kind, Stage, transcript::Event};
 use units::Nanos;
 
 use super::{Client, responses::Done};
@@ -17,9 +17,9 @@ use crate::{
 impl Client {
     /// The transport (and its layer, if any) is open: opens the protocol's session.
     pub(super) fn open<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, transport, .. } = self;
         let (conn, session, _) = conns.parts(k.index, NOTHING);
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
         if !job.protocol.open(session, conn.destination.into(), out) {
             return self.connected(cx, k);
         }
@@ -52,6 +52,7 @@ impl Client {
                 }
                 Ok(Progress::Opened(n)) => {
                     used += n;
+                    self.transcribe_upgraded();
                     match self.conn(k).state() {
                         State::Busy => {
                             self.upgraded(k, stream, cx.now());
@@ -159,6 +160,10 @@ impl Client {
         });
         let read = session.read(input, asked, watch.as_deref_mut(), &mut pushed.of(k.index));
         source.put_watch(k.index, watch);
+        if let Some(transcriber) = &mut self.transport.transcriber {
+            let used = read.as_ref().map_or(input.len(), |progress| progress.used(input.len()));
+            transcriber.received(now, &input[..used]);
+        }
         if let Ok(Progress::Pong(_, number)) = read {
             self.acknowledged(cx, k, number);
         }
@@ -170,6 +175,7 @@ impl Client {
         // A gRPC call carries its deadline, so the server may be first to end it when throng's timeout is reached.
         let fault = if self.is_late(stream, cx.now()) { self.timeout_of(k, stream) } else { fault };
         let exchange = self.conns.end_exchange(k.index, stream);
+        self.transcribe_end(k.index, Event::Failed(fault), cx.now());
         self.failed(&exchange, k.index, fault, cx.now());
         self.go_on_without(cx, k);
     }
@@ -224,7 +230,9 @@ impl Client {
         // Over TLS the server's SETTINGS come unrequested: there is no time to measure. A connection that is upgraded later
         // records its handshake then.
         let is_later = self.job.is_before_upgrade(self.conns[k.index].at);
-        if !is_later && (self.layer.is_none() || !self.job.protocol.properties().is_opened_by_server) {
+        if !is_later
+            && (self.transport.layer.is_none() || !self.job.protocol.properties().is_opened_by_server)
+        {
             self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
         }
         self.connected(cx, k);
@@ -232,8 +240,8 @@ impl Client {
 
     /// Sends what the protocol itself replies, such as a pong.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
-        let Client { source, tick, layer, .. } = self;
-        reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        let Client { source, tick, transport, .. } = self;
+        reply.send(&mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source));
         self.send_output(cx, k);
     }
 
@@ -250,8 +258,8 @@ impl Client {
 
     /// Continues sending on a connection once earlier output has left.
     pub(super) fn send_more<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { conns, source, tick, layer, .. } = self;
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        let Client { conns, source, tick, transport, .. } = self;
+        let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
         out.to.send_deferred();
         conns.find_session(k.index).into_iter().for_each(|session| session.send_more(&mut out.to));
     }

@@ -62,7 +62,7 @@ impl Client {
         if self.keep_alive_due(k.index) > now {
             return true;
         }
-        let Client { columns, source, tick, layer, .. } = self;
+        let Client { columns, source, tick, transport, .. } = self;
         let alive = columns.alive.get_mut(k.index).expect("a PING is due, so its state is kept");
         if alive.sent != Nanos::NEVER {
             tick.ping_rtt.censor();
@@ -70,7 +70,7 @@ impl Client {
             return false;
         }
         alive.sent = now;
-        http2::keep_alive(now.0, &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        http2::keep_alive(now.0, &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source));
         true
     }
 

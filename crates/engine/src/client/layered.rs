@@ -1,7 +1,7 @@
 //! Connections with a layer (TLS) between the socket and the protocol: the layer's handshake and its end. [`Inner`] reads them.
 
 use net::{Cx, Gone, Inner, Io, Key, Layered, Opening, Program};
-use samples::{Fault, Kind, Stage};
+use samples::{Fault, Kind, Stage, transcript::Event};
 use units::Nanos;
 
 use super::Client;
@@ -9,7 +9,7 @@ use crate::{connections::State, secured::tls_fault};
 
 impl Inner<tls::Error> for Client {
     fn layered(&mut self, _: Key) -> (Option<&mut Layered<tls::Error>>, &mut u64) {
-        (self.layer.as_deref_mut(), &mut self.tick.counts.bytes_out)
+        (self.transport.layer.as_deref_mut(), &mut self.tick.counts.bytes_out)
     }
 
     fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening) {
@@ -41,7 +41,7 @@ impl Client {
         self.conns.transition(k.index, State::Securing);
         self.exchange(k).started = cx.now();
         let destination = self.conn(k).destination;
-        let layered = self.layer.as_mut().expect("asked of connections with a layer only");
+        let layered = self.transport.layer.as_mut().expect("asked of connections with a layer only");
         if layered.layer.open(k.index, destination).is_err() {
             return self.fail(cx, k, Fault::host(Stage::Tls, Kind::Other));
         }
@@ -59,6 +59,8 @@ impl Client {
         let took = self.took(exchange.started, exchange.started, now);
         let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
         times.record_seen(took);
+        let Opening { resumed, http2 } = opening;
+        self.transcribe(now, || Event::Secure { took: took.time, resumed, http2 });
         if exchange.first {
             let waited = self.pacer.learn_handshake(now.since(exchange.started), opening.resumed);
             if self.job.protocol.properties().is_known_by_dial[usize::from(exchange.has_request())] {
@@ -73,7 +75,7 @@ impl Client {
 
     /// Whether a connection's keys have sealed their maximum and cannot be renewed (TLS 1.2).
     pub(super) fn is_used_up(&self, k: Key) -> bool {
-        self.layer.as_ref().is_some_and(|layered| layered.layer.is_used_up(k.index))
+        self.transport.layer.as_ref().is_some_and(|layered| layered.layer.is_used_up(k.index))
     }
 
     /// Closes a connection whose keys are used up, as an announced close: it is dialled again for what is due next.

@@ -62,8 +62,8 @@ impl Client {
                 continue;
             }
             self.count_silence(exchange.started, cx.now());
-            let Client { conns, source, tick, layer, .. } = self;
-            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+            let Client { conns, source, tick, transport, .. } = self;
+            let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
             if conns.session(k.index).cancel(stream, out) {
                 self.conns.end_exchange(k.index, stream);
                 self.revoke(&exchange, destination);

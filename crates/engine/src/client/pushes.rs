@@ -114,10 +114,10 @@ impl Client {
     /// Replies to a message that matches a rule, unless the connection is write-blocked: replies must not pile up.
     fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, rule: u8) {
         let is_blocked = cx.is_write_blocked(k) || self.conns.is_blocked(k.index);
-        let Client { job, conns, source, tick, layer, pushed, .. } = self;
+        let Client { job, conns, source, tick, transport, pushed, .. } = self;
         let Some(reply) = pushed.watch().reply(rule).filter(|_| !is_blocked) else { return };
         let stream = (pushed.came.place % job.tunnels) as usize;
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
         job.protocol.send_on(reply, (conns.find_session(k.index), stream), out);
         tick.counts.told += 1;
     }
@@ -127,7 +127,7 @@ impl Client {
         let (now, state) = (cx.now(), self.conn(k).state());
         let Some(next) = self.columns.beats.get_mut(k.index).filter(|next| **next <= now) else { return };
         let is_on = state.is_open() && !self.course.is_draining();
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, transport, .. } = self;
         let Some((message, every)) = job.heartbeat.as_ref().filter(|_| is_on) else {
             *next = Nanos::NEVER;
             return;
@@ -137,7 +137,7 @@ impl Client {
             return;
         }
         for stream in 0..job.tunnels as usize {
-            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+            let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
             job.protocol.send_on(message, (conns.find_session(k.index), stream), out);
             tick.counts.told += 1;
         }

@@ -2,7 +2,7 @@
 
 use net::{Cx, Io, Key};
 use plan::Think;
-use samples::{Detail, Fault, Kind, Stage};
+use samples::{Detail, Fault, Kind, Stage, transcript::Event};
 use units::Nanos;
 
 use super::Client;
@@ -114,14 +114,18 @@ impl Client {
                 Op::Wait(think) => {
                     due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
                     self.conn(k).at = at + 1;
+                    self.transcribe(cx.now(), || Event::Pause(due.since(cx.now())));
                     if due > cx.now() {
                         return self.wake_at(cx, k, due);
                     }
                     ready = due;
                 }
                 Op::Send(message) => {
+                    if let Some(transcriber) = &mut self.transport.transcriber {
+                        transcriber.enter(cx.now(), Event::Step(self.job.step_of_plan(at) as u16));
+                    }
                     let sent_bytes = &mut self.tick.counts.bytes_out;
-                    let out = &mut Out::new(cx, k, &mut self.layer, sent_bytes, &mut self.source);
+                    let out = &mut Out::new(cx, k, &mut self.transport, sent_bytes, &mut self.source);
                     let session = self.conns.find_session(k.index);
                     self.job.protocol.send_message(message, session, None, out);
                     self.tick.counts.told += 1;
@@ -129,7 +133,10 @@ impl Client {
                     sent = true;
                 }
                 Op::Close => return self.leave(cx, k),
-                Op::Stay => return self.wake_at(cx, k, Nanos::NEVER),
+                Op::Stay => {
+                    self.transcribe(cx.now(), || Event::Done);
+                    return self.wake_at(cx, k, Nanos::NEVER);
+                }
                 _ => {
                     let has_begun = match self.pacer.next(due, cx.now()) {
                         Next::Slot => self.set_free(cx, k),
@@ -191,12 +198,13 @@ impl Client {
         let (conn, _, exchange) = conns.parts(k.index, stream);
         exchange.expect("it was begun for this").at = conn.at;
         conn.at += u16::from(!matches!(job.op(conn.at), Op::Ping(..)));
+        self.transcribe_step(cx.now(), k.index, stream);
         self.send_request(cx, k, stream);
     }
 
     /// Sends the request of an exchange: after a redirect, the redirected one.
     pub(super) fn send_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, transport, .. } = self;
         let (conn, session, exchange) = conns.parts(k.index, stream);
         let (destination, exchange) = (conn.destination.into(), exchange.expect("it was begun"));
         let Exchange { at, nth: followed, begun, expected, .. } = *exchange;
@@ -206,7 +214,7 @@ impl Client {
             _ => None,
         };
         let op = redirected.as_ref().unwrap_or(job.op(at));
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
         job.protocol.send(op, session, (stream, exchange), destination, out);
         if redirected.is_some() {
             (exchange.begun, exchange.nth, exchange.expected) = (begun, followed, expected);
@@ -217,12 +225,13 @@ impl Client {
     /// Cancels a late request on a connection that continues without it; false if the protocol cannot.
     pub(super) fn cancel<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> bool {
         let fault = self.timeout_of(k, stream);
-        let Client { conns, source, tick, layer, .. } = self;
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        let Client { conns, source, tick, transport, .. } = self;
+        let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
         if !conns.session(k.index).cancel(stream, out) {
             return false;
         }
         let exchange = self.conns.end_exchange(k.index, stream);
+        self.transcribe_end(k.index, Event::Failed(fault), cx.now());
         self.failed(&exchange, k.index, fault, cx.now());
         true
     }

@@ -143,7 +143,13 @@ impl Client {
         let took = self.took(due, started, now);
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
+        let all_wrong: Vec<Kind> = match self.transport.transcriber {
+            Some(_) => awaited.all_wrong(exchange, head).collect(),
+            None => Vec::new(),
+        };
         let taken = self.taken(exchange, index, wrong.is_none(), now);
+        let status = head.map(|head| head.status);
+        self.transcribe_response(exchange, (index, status), (&all_wrong, taken), now);
         let useless = match taken {
             Some(Kind::MissingValue | Kind::ValueTooLong) => taken,
             _ if self.job.captures_at(at) => wrong.or(taken).map(|_| Kind::MissingValue),

@@ -2,7 +2,7 @@
 
 use net::{Cx, Io, Key};
 use plan::Reconnect;
-use samples::Kind;
+use samples::{Kind, transcript::Event};
 use units::Nanos;
 
 use super::Client;
@@ -33,7 +33,7 @@ impl Client {
         let Response { head, keeps_alive } = response;
         let is_last =
             !keeps_alive && (self.job.reconnect == Reconnect::Never || !self.conns.error(k.index).is_none());
-        let Client { job, conns, source, errors, .. } = self;
+        let Client { job, conns, source, errors, transport, .. } = self;
         let Exchange { at, nth: followed, started, .. } = *conns.at(stream);
         let Op::Request(request) = job.op(at) else { return false };
         let (Some(wanted), Some(captures), Some(head)) = (&request.check.wanted, &mut source.captures, head)
@@ -53,10 +53,14 @@ impl Client {
             }
             Some(Ok(())) => {}
         }
+        if let Some(transcriber) = &mut transport.transcriber {
+            transcriber.end_step(source.now, job.secrets(source, k.index), Event::Redirect);
+        }
         let exchange = conns.at_mut(stream);
         (exchange.content, exchange.found, exchange.differs) = (0, 0, false);
         exchange.nth = followed + 1;
         if keeps_alive {
+            self.transcribe_step(cx.now(), k.index, stream);
             self.send_request(cx, k, stream);
             // All redirects of a request share one timeout.
             self.conns.at_mut(stream).started = started;

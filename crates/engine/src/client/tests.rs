@@ -210,7 +210,7 @@ fn client(net: &Net, plan: &Plan, instead: Instead, link: Link) -> Shard<SimIo, 
     let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
     let tuples = Tuples::new(SourcePool::Loopback4, ports, 0..1, part.tuple_share, plan.seed);
     let mut client = Client::new(&part, job, tuples, link, Nanos::ZERO);
-    client.layer = instead.layer.map(|layer| Box::new(Layered::new(layer)));
+    client.transport.layer = instead.layer.map(|layer| Box::new(Layered::new(layer)));
     Shard::new(net.host(), part.places, client)
 }
 

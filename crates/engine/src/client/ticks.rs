@@ -159,7 +159,7 @@ impl Client {
         // A finished run has given up all that waited.
         let is_finished = self.handover.is_finished();
         let (waiting, owed) = if is_finished { (0, 0) } else { (self.waiting(), self.owed()) };
-        self.layer.iter_mut().for_each(|layered| layered.shrink());
+        self.transport.layer.iter_mut().for_each(|layered| layered.shrink());
         let standing = self.standing();
         let tick = &mut self.tick;
         let streams = self.pushed.streams();

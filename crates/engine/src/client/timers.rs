@@ -36,8 +36,8 @@ impl Client {
         }
         let now = cx.now();
         if self.conns.poll_timeout(k.index) <= now {
-            let Client { conns, source, tick, layer, .. } = self;
-            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+            let Client { conns, source, tick, transport, .. } = self;
+            let out = &mut Out::new(cx, k, transport, &mut tick.counts.bytes_out, source);
             if let Err(kind) = conns.session(k.index).handle_timeout(out) {
                 self.misread(cx, k, kind.into());
                 return None;

@@ -32,23 +32,33 @@ fn as_grpc(status: u16) -> u16 {
 impl Awaited<'_> {
     /// What is wrong with a complete response or message; `head`: its head, if it has one.
     pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
-        let (check, differs) = match self {
-            Awaited::Response(check) => (check, Kind::WrongHeader),
-            Awaited::Message(check, _) => (check, Kind::WrongEcho),
-            Awaited::Pong | Awaited::Upgrade => return None,
-        };
-        let right_status = head.is_none_or(|head| match check.expected.status {
-            None => (200..300).contains(&head.status),
-            Some(status) => status == head.status || is_grpc(status) && status == as_grpc(head.status),
-        });
-        let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
-        let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
-        let kinds = [
-            (right_status, Kind::WrongStatus),
-            (!exchange.differs, differs),
-            (right_length, Kind::WrongLength),
-            (right_body, Kind::WrongBody),
-        ];
-        kinds.into_iter().find(|(right, _)| !right).map(|(_, kind)| kind)
+        self.all_wrong(exchange, head).next()
     }
+
+    /// Everything that is wrong with it, the most telling first.
+    pub(crate) fn all_wrong(self, exchange: &Exchange, head: Option<Head>) -> impl Iterator<Item = Kind> {
+        let checked = match self {
+            Awaited::Response(check) => Some((check, Kind::WrongHeader)),
+            Awaited::Message(check, _) => Some((check, Kind::WrongEcho)),
+            Awaited::Pong | Awaited::Upgrade => None,
+        };
+        let kinds = checked.map(|(check, differs)| checks(check, differs, exchange, head));
+        kinds.into_iter().flatten().filter(|(right, _)| !right).map(|(_, kind)| kind)
+    }
+}
+
+/// Each check, whether it is met, and the kind of fault if it is not.
+fn checks(check: &Check, differs: Kind, exchange: &Exchange, head: Option<Head>) -> [(bool, Kind); 4] {
+    let right_status = head.is_none_or(|head| match check.expected.status {
+        None => (200..300).contains(&head.status),
+        Some(status) => status == head.status || is_grpc(status) && status == as_grpc(head.status),
+    });
+    let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
+    let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
+    [
+        (right_status, Kind::WrongStatus),
+        (!exchange.differs, differs),
+        (right_length, Kind::WrongLength),
+        (right_body, Kind::WrongBody),
+    ]
 }

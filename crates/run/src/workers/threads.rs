@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use engine::{Arrivals, Client, Control, Job, Remote};
+use engine::{Arrivals, Client, Control, Job, Remote, Transcriber};
 use net::{
     Backend, Io, Shard,
     io::{
@@ -189,6 +189,16 @@ impl Threads {
     /// # Errors
     /// The kernel refuses a thread, or the setup of its I/O.
     pub fn ready(plan: &Plan, prepared: &Prepared, parts: Vec<Part>) -> Result<Threads, Refusal> {
+        Threads::transcribed(plan, prepared, parts, None)
+    }
+
+    /// As [`Threads::ready`]; the only shard writes a transcript, if there is a `transcriber`.
+    pub(crate) fn transcribed(
+        plan: &Plan,
+        prepared: &Prepared,
+        parts: Vec<Part>,
+        mut transcriber: Option<Transcriber>,
+    ) -> Result<Threads, Refusal> {
         let (clock, date) = (Clock::start(), units::since_1970());
         let (links, arrivals) = engine::links(parts.len() as u32);
         let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
@@ -213,7 +223,11 @@ impl Threads {
             let (starter, start) = mpsc::channel();
             let (keeper, kept) = keeper();
             let job = Job::new(plan, part.role).starting(date);
-            let client = move |start| Client::new(&part, job, tuples, link, start);
+            let transcriber = transcriber.take();
+            let client = move |start| {
+                let client = Client::new(&part, job, tuples, link, start);
+                transcriber.into_iter().fold(client, Client::with_transcript)
+            };
             // Rings and file tables belong to the thread that creates them.
             let body = move || {
                 net::block_signals();

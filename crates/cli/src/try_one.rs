@@ -1,0 +1,79 @@
+//! `throng try`: one user's steps, as sent and received.
+
+use std::io::{IsTerminal, stdout};
+
+use host::Root;
+use plan::{Flags, MOST_ROUNDS, Plan};
+use samples::transcript::Entry;
+use units::{Count, Date};
+use view::{Har, Transcript};
+
+use crate::{EXIT_INTERRUPTED, Failure, args::TryArgs, files::Files, output, plans, print_stdout, signals};
+
+/// Exit status: a response was not right.
+const EXIT_WRONG: u8 = 1;
+
+/// Takes the steps of each population; returns the exit status.
+pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
+    let rounds = rounds(args.rounds.as_deref()).map_err(|why| Failure::usage([why]))?;
+    let plan = plans::plan(flags)?;
+    let chosen = chosen(&plan, args.population.as_deref()).map_err(|why| Failure::usage([why]))?;
+    let mut files = Files::default();
+    args.har.as_deref().map_or(Ok(()), |file| files.whole("--har", file))?;
+    let mut har = Har::new(plan.populations[0].target.secure, Date::from(units::date()));
+    let interrupt = signals::interrupt()?;
+    let has_several = chosen.len() > 1;
+    let mut is_right = true;
+    for nth in chosen {
+        let own = plan.of_one_user(nth, rounds);
+        let user = &own.populations[0];
+        let steps = user.step_names().into_iter().map(str::to_owned).collect();
+        let mut transcript = Transcript::new(steps, stdout().is_terminal(), args.full);
+        let mut printed = Ok(());
+        if has_several {
+            print_stdout(&format!("population {}\n", user.name))?;
+        }
+        let mut take = |entry: &Entry| {
+            har.add(entry);
+            let text = transcript.text(entry);
+            if printed.is_ok() {
+                printed = print_stdout(&text);
+            }
+        };
+        let root = Root::real();
+        ::run::one_user(&own, &root, (rounds, args.show_secrets), &interrupt, &mut take)
+            .map_err(Failure::machine)?;
+        printed?;
+        print_stdout(&transcript.end(interrupt.is_set()))?;
+        is_right &= transcript.is_right();
+        if interrupt.is_set() {
+            break;
+        }
+    }
+    args.har.as_deref().map_or(Ok(()), |file| output::write("--har", file, &har.json()))?;
+    Ok(match is_right {
+        _ if interrupt.is_set() => EXIT_INTERRUPTED,
+        true => 0,
+        false => EXIT_WRONG,
+    })
+}
+
+fn rounds(text: Option<&str>) -> Result<u16, String> {
+    let Some(text) = text else { return Ok(1) };
+    let rounds = Count::parse(text).map_err(|why| format!("--rounds: {why}"))?;
+    let rounds = u16::try_from(rounds.0).ok().filter(|rounds| (1..=MOST_ROUNDS).contains(rounds));
+    rounds.ok_or_else(|| format!("--rounds: use 1 to {MOST_ROUNDS}; for more use throng run: {text:?}"))
+}
+
+/// The populations to try, by index.
+fn chosen(plan: &Plan, name: Option<&str>) -> Result<Vec<u16>, String> {
+    let names = (0..).zip(plan.populations.iter().map(|population| &population.name[..]));
+    let Some(name) = name else { return Ok(names.map(|(nth, _)| nth).collect()) };
+    match names.clone().find(|(_, own)| *own == name) {
+        Some((nth, _)) => Ok(vec![nth]),
+        None => {
+            let all: Vec<&str> = names.map(|(_, own)| own).collect();
+            Err(format!("--population: there is no {name:?}; use {}", all.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `throng try`: each step as sent and received, what was expected and what was there, secrets masked.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    program::{Ended, Program, Serving, file},
+    scripted::{Scripted, ok},
+};
+
+fn attempt(args: &[&str]) -> Ended {
+    Program::start(&[&["try"], args].concat()).end()
+}
+
+/// Writes a scenario with these steps, and tries it.
+fn attempt_steps(name: &str, target: &str, keys: &str, steps: &str, args: &[&str]) -> Ended {
+    let path = file(name);
+    let text = format!("target = {target:?}\n[[population]]\nname = \"p\"\nconnections = 5\n{keys}\n{steps}");
+    fs::write(&path, text).unwrap();
+    attempt(&[&[path.to_str().unwrap()], args].concat())
+}
+
+fn assert_has(ended: &Ended, lines: &[&str]) {
+    let mut rest = &ended.stdout[..];
+    for line in lines {
+        let Some(at) = rest.find(line) else { panic!("no {line:?} in:\n{}\n{}", ended.stdout, ended.stderr) };
+        rest = &rest[at + line.len()..];
+    }
+}
+
+#[test]
+fn a_url_is_requested_once_and_shown() {
+    let server = Serving::start(&["--threads", "1"]);
+    let ended = attempt(&[&server.url("/?length=12"), "-H", "X-Id: 7"]);
+    ended.assert_status(0);
+    let host = format!("> Host: {}\n", server.address);
+    let lines =
+        ["* dialling ", "* connected in ", "# 1 get", "> GET /?length=12 HTTP/1.1\n", &host, "> X-Id: 7\n"];
+    assert_has(&ended, &lines);
+    assert_has(
+        &ended,
+        &[
+            "< HTTP/1.1 200 OK\n",
+            "* status 200, 12 bytes, first byte after ",
+            "= right\n",
+            "# 1 response, all right",
+        ],
+    );
+    assert!(!ended.stdout.contains('\u{1b}'), "colours are for terminals");
+}
+
+#[test]
+fn a_wrong_response_says_what_was_there_instead() {
+    let server = Scripted::responding(ok(r#"{"ok":true,"items":[{"price":12.5}]}"#));
+    let steps = r#"
+[[population.step]]
+name = "price"
+request = "GET /price"
+expect = { status = 200, length = 13, body = "sorry", headers = { X-A = "b" }, json = { "/items/0/price" = 12 } }
+"#;
+    let ended = attempt_steps("try-wrong.toml", &server.url("/"), "", steps, &[]);
+    ended.assert_status(1);
+    let lines = [
+        "# 1 price\n",
+        "< {\"ok\":true,\"items\":[{\"price\":12.5}]}\n",
+        "! header X-A: nothing, not b\n",
+        "! length: 36, not 13\n",
+        "! body: {\"ok\":true,\"items\":[{\"price\":12.5}]}, not sorry\n",
+        "! /items/0/price: 12.5, not 12\n",
+        "# 1 of 1 response wrong",
+    ];
+    assert_has(&ended, &lines);
+}
+
+#[test]
+fn a_secret_is_masked_wherever_it_comes_back_unless_it_is_asked_for() {
+    let server = Scripted::start(|peer| {
+        while let Some(head) = peer.request() {
+            let token = head.contains("Bearer hidden-1").to_string();
+            peer.send(&ok(&format!("{{\"t\":\"hidden-1\",\"again\":{token}}}")));
+        }
+    });
+    let steps = r#"
+[[population.step]]
+name = "login"
+request = "POST /login"
+body = "pw-4711"
+headers = { Authorization = "Bearer of-the-user" }
+capture = { token = { json = "/t" } }
+[[population.step]]
+name = "me"
+request = "GET /me"
+headers = { Authorization = "Bearer {var token}" }
+expect = { json = { "/again" = true } }
+"#;
+    let ended = attempt_steps("try-secret.toml", &server.url("/"), "loop = \"me\"", steps, &["-n", "2"]);
+    ended.assert_status(0);
+    let lines = [
+        "# 1 login",
+        "= captured token: ********\n",
+        "# 2 me",
+        "> Authorization: *",
+        "# 3 me",
+        "# 3 responses, all right",
+    ];
+    assert_has(&ended, &lines);
+    for secret in ["hidden-1", "of-the-user"] {
+        assert!(!ended.stdout.contains(secret), "{secret} in:\n{}", ended.stdout);
+    }
+    assert_eq!(server.log.targets(), ["/login", "/me", "/me"]);
+    let shown =
+        attempt_steps("try-shown.toml", &server.url("/"), "loop = \"me\"", steps, &["--show-secrets"]);
+    assert_has(&shown, &["Bearer of-the-user", "= captured token: hidden-1\n", "Bearer hidden-1"]);
+}
+
+#[test]
+fn a_websocket_is_shown_from_its_upgrade_to_its_close() {
+    let server = Serving::start(&["--threads", "1"]);
+    let target = server.url("/ws/echo").replace("http", "ws");
+    let ended = attempt(&[&target, "--message", "hello", "-n", "2"]);
+    ended.assert_status(0);
+    let lines = [
+        "> GET /ws/echo HTTP/1.1\n",
+        "> Upgrade: websocket\n",
+        "< HTTP/1.1 101 ",
+        "# 1 ping\n",
+        "> [text, 5 bytes]\n> hello\n",
+        "< [text, 5 bytes]\n< hello\n",
+        "= right\n",
+        "# 2 ping\n",
+        "= right\n",
+        "> [close 1000]\n",
+        "# 2 responses, all right",
+    ];
+    assert_has(&ended, &lines);
+}
+
+#[test]
+fn http2_is_shown_as_lines_with_its_frames() {
+    let server = Serving::start(&["--threads", "1"]);
+    let ended = attempt(&[&server.url("/?length=3"), "--http2", "-H", "Authorization: Bearer s3cr3t"]);
+    ended.assert_status(0);
+    let lines = [
+        "> [SETTINGS ",
+        "< [SETTINGS",
+        "> GET /?length=3 HTTP/2\n> host: ",
+        "> authorization: *",
+        "< HTTP/2 200\n",
+    ];
+    assert_has(&ended, &lines);
+    assert!(!ended.stdout.contains("s3cr3t"));
+}
+
+#[test]
+fn a_connection_that_is_refused_or_cut_says_so() {
+    let cut = Scripted::start(|peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+    });
+    let ended = attempt(&[&cut.url("/")]);
+    ended.assert_status(1);
+    assert_has(
+        &ended,
+        &[
+            "< HTTP/1.1 200 OK\n",
+            "< half\n",
+            "! connection lost: target exchange truncated",
+            "no response was awaited",
+        ],
+    );
+    let address = cut.address;
+    drop(cut);
+    let ended = attempt(&[&format!("http://{address}/")]);
+    ended.assert_status(1);
+    assert_has(&ended, &["* dialling ", "! connection lost: target dial refused"]);
+}
+
+#[test]
+fn an_archive_has_each_request() {
+    let server = Scripted::responding(ok("hi"));
+    let har = file("try.har");
+    let ended = attempt(&[&server.url("/a?b=1"), "-n", "2", "--har", har.to_str().unwrap()]);
+    ended.assert_status(0);
+    let json: Value = serde_json::from_str(&fs::read_to_string(&har).unwrap()).unwrap();
+    let entries = json["log"]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[0]["request"]["url"], Value::from(server.url("/a?b=1")));
+    assert_eq!(entries[1]["response"]["content"]["text"], "hi");
+}
+
+#[test]
+fn mistakes_name_the_place_and_the_fix() {
+    for (args, expected) in [
+        (&["http://127.0.0.1:1/", "-n", "0"][..], "--rounds: use 1 to 100"),
+        (&["http://127.0.0.1:1/", "--population", "x"], "--population: there is no \"x\"; use main"),
+        (&["http://127.0.0.1:1/", "--har", "/nonexistent/x"], "--har"),
+        (&["http://127.0.0.1:1/", "--report", "x.html"], "--report"),
+        (&["htp://127.0.0.1:1/"], "htp"),
+    ] {
+        let ended = attempt(args);
+        ended.assert_status(2);
+        assert!(ended.stderr.contains(expected), "{args:?}: {}", ended.stderr);
+    }
+}

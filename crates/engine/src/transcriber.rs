@@ -1,0 +1,139 @@
+//! Writes down what a connection sends and receives, in the words of its protocol, for people: `throng try`.
+//!
+//! The client reports its events, and passes the bytes of both directions as the protocol sees them, without TLS. What belongs to a
+//! step is held back until its response is complete: only then is it known which values in it are secret.
+
+mod explain;
+mod pieces;
+
+use std::sync::mpsc::Sender;
+
+use samples::transcript::{Entry, Event, Piece};
+use units::Nanos;
+
+pub(crate) use self::{explain::Findings, pieces::Pieces};
+
+/// The transcript of a client that has one connection.
+pub struct Transcriber {
+    /// A reader that is gone wants no more entries.
+    out: Sender<Entry>,
+    shows_secrets: bool,
+    /// Values that are masked, besides those with a known name.
+    secrets: Vec<Box<[u8]>>,
+    sent: Pieces,
+    received: Pieces,
+    /// The pieces of the step under way, as they are.
+    held: Vec<(Nanos, Event)>,
+    /// The step under way: when it was sent, and when the first byte of its response came.
+    under_way: Option<(Nanos, Option<Nanos>)>,
+    /// When the transcript began.
+    start: Option<Nanos>,
+}
+
+impl Transcriber {
+    /// A transcript whose entries go to `out`. Secrets are masked, unless it `shows_secrets`.
+    pub fn new(out: Sender<Entry>, shows_secrets: bool) -> Transcriber {
+        Transcriber {
+            out,
+            shows_secrets,
+            secrets: Vec::new(),
+            sent: Pieces::Raw,
+            received: Pieces::Raw,
+            held: Vec::new(),
+            under_way: None,
+            start: None,
+        }
+    }
+
+    /// A connection is open: both directions are read from their beginning.
+    pub(crate) fn begin(&mut self, sent: Pieces, received: Pieces) {
+        (self.sent, self.received) = (sent, received);
+    }
+
+    /// A step begins, or its request after a redirect. These values are secret from now on.
+    pub(crate) fn step(&mut self, now: Nanos, step: Option<u16>, secrets: Vec<Box<[u8]>>) {
+        self.release();
+        self.secrets = secrets;
+        self.under_way = Some((now, None));
+        step.into_iter().for_each(|step| self.enter(now, Event::Step(step)));
+    }
+
+    /// These bytes were sent.
+    pub(crate) fn sent(&mut self, now: Nanos, bytes: &[u8]) {
+        let held = &mut self.held;
+        self.sent.read(bytes, |piece| hold(held, now, piece, Event::Sent));
+        self.release_unless_held();
+    }
+
+    /// These bytes were received.
+    pub(crate) fn received(&mut self, now: Nanos, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if let Some((_, first @ None)) = &mut self.under_way {
+            *first = Some(now);
+        }
+        let held = &mut self.held;
+        self.received.read(bytes, |piece| hold(held, now, piece, Event::Received));
+        self.release_unless_held();
+    }
+
+    /// The step under way has ended with this event. These values are secret from now on.
+    pub(crate) fn end_step(&mut self, now: Nanos, secrets: Vec<Box<[u8]>>, event: Event) {
+        self.secrets = secrets;
+        self.release();
+        self.enter(now, event);
+    }
+
+    /// Something happened beside the steps.
+    pub(crate) fn enter(&mut self, now: Nanos, event: Event) {
+        if !matches!(event, Event::Step(_)) {
+            self.release();
+        }
+        self.write(now, event);
+    }
+
+    /// What the step under way has received so far, with its times.
+    pub(crate) fn findings(&self) -> Findings<'_> {
+        let received = self.held.iter().filter_map(|(_, event)| match event {
+            Event::Received(piece) => Some(piece),
+            _ => None,
+        });
+        Findings::new(received, self.under_way)
+    }
+
+    /// Whether the bytes are those of a step whose response is not complete yet.
+    fn release_unless_held(&mut self) {
+        if self.under_way.is_none() {
+            self.release();
+        }
+    }
+
+    /// Writes what was held back.
+    fn release(&mut self) {
+        self.under_way = None;
+        for (at, event) in std::mem::take(&mut self.held) {
+            self.write(at, event);
+        }
+    }
+
+    fn write(&mut self, now: Nanos, mut event: Event) {
+        let start = *self.start.get_or_insert(now);
+        if !self.shows_secrets {
+            event.mask(&self.secrets);
+        }
+        let _ = self.out.send(Entry { at: now.since(start), event });
+    }
+}
+
+/// Adds a piece; content follows the content before it.
+fn hold(held: &mut Vec<(Nanos, Event)>, now: Nanos, piece: Piece, of: fn(Piece) -> Event) {
+    let event = of(piece);
+    match (held.last_mut().map(|(_, last)| last), &event) {
+        (Some(Event::Sent(Piece::Content(content))), Event::Sent(Piece::Content(more)))
+        | (Some(Event::Received(Piece::Content(content))), Event::Received(Piece::Content(more))) => {
+            content.push(more.bytes.iter().copied());
+        }
+        _ => held.push((now, event)),
+    }
+}
