@@ -124,7 +124,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       destinations: [], agents: null, cpu_ns: 0, silence: NONE, stalled: 1e6, late_dials: 0, dial_lag: 0, longest_silence: 0, served: 0,
       congestion: { dialled: 0, lost: 0, paced: 0, reached: 0, straight: 0, bent: 0 },
     responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
-      error_samples: [], marks: [], streams_allowed: null, imbalance: { due: 0, sent: 0, dials: 0, connections: 0 },
+      error_samples: [], examples: [], marks: [], streams_allowed: null, imbalance: { due: 0, sent: 0, dials: 0, connections: 0 },
     },
     looks: {
       target: {

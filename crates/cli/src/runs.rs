@@ -5,7 +5,7 @@ use std::{env, sync::Arc};
 use exporters::Backlog;
 use fleet::Fleet;
 use host::Root;
-use samples::{Calibration, RunRecord};
+use samples::{Calibration, Examples, RunRecord, TickRecord};
 use store::{RunFilter, Store, StoreWriter, StoredAs, StoredRun, VERDICTS, folders};
 use units::{Date, Nanos};
 
@@ -18,6 +18,15 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
         Some(id) => {
             let (store, run) = find(id)?;
             match changed(args, &store, run)? {
+                Some(run) if !args.json => {
+                    let mut examples = Examples::default();
+                    let mut each = |record: TickRecord<'static>| {
+                        record.tick.examples.iter().for_each(|own| examples.add(own.clone()))
+                    };
+                    store.ticks(&run.id, &mut each).map_err(Failure::machine)?;
+                    print_stdout(&(view::runs_text(&[run]) + &view::examples_text(&examples)))?;
+                    return Ok(0);
+                }
                 Some(run) => vec![run],
                 None => return Ok(0),
             }

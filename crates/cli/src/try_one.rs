@@ -4,14 +4,19 @@ use std::io::{IsTerminal, stdout};
 
 use host::Root;
 use plan::{Flags, MOST_ROUNDS, Plan};
-use samples::transcript::Entry;
+use samples::transcript::{Entry, Transcript};
 use units::{Count, Date};
-use view::{Har, Transcript};
+use view::{Har, coloured};
 
 use crate::{EXIT_INTERRUPTED, Failure, args::TryArgs, files::Files, output, plans, print_stdout, signals};
 
 /// Exit status: a response was not right.
 const EXIT_WRONG: u8 = 1;
+
+/// Prints lines, in colours on a terminal.
+fn print(lines: &str) -> Result<(), Failure> {
+    if stdout().is_terminal() { print_stdout(&coloured(lines)) } else { print_stdout(lines) }
+}
 
 /// Takes the steps of each population; returns the exit status.
 pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
@@ -28,7 +33,7 @@ pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
         let own = plan.of_one_user(nth, rounds);
         let user = &own.populations[0];
         let steps = user.step_names().into_iter().map(str::to_owned).collect();
-        let mut transcript = Transcript::new(steps, stdout().is_terminal(), args.full);
+        let mut transcript = Transcript::new(steps, args.full);
         let mut printed = Ok(());
         if has_several {
             print_stdout(&format!("population {}\n", user.name))?;
@@ -37,14 +42,14 @@ pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
             har.add(entry);
             let text = transcript.text(entry);
             if printed.is_ok() {
-                printed = print_stdout(&text);
+                printed = print(&text);
             }
         };
         let root = Root::real();
         ::run::one_user(&own, &root, (rounds, args.show_secrets), &interrupt, &mut take)
             .map_err(Failure::machine)?;
         printed?;
-        print_stdout(&transcript.end(interrupt.is_set()))?;
+        print(&transcript.end(interrupt.is_set()))?;
         is_right &= transcript.is_right();
         if interrupt.is_set() {
             break;

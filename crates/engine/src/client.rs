@@ -33,7 +33,8 @@ use crate::{
 
 use self::{
     breakdown::Sampled, columns::Columns, course::Course, errors::ErrorSampler, figures::Extremes,
-    handover::Handover, lives::Lives, quota::Quota, release::Closing, withdrawn::Withdrawn,
+    handover::Handover, lives::Lives, magnifier::Magnifier, quota::Quota, release::Closing,
+    withdrawn::Withdrawn,
 };
 
 mod books;
@@ -50,6 +51,7 @@ mod keep_alive;
 mod layered;
 mod level;
 mod lives;
+mod magnifier;
 mod messages;
 mod open_loop;
 mod pings;
@@ -91,6 +93,7 @@ pub struct Client {
     lives: Lives,
     sampled: Sampled,
     errors: ErrorSampler,
+    magnifier: Magnifier,
     course: Course,
     closing: Closing,
     full_load: FullLoad,
@@ -125,6 +128,7 @@ impl Client {
             lives: Lives::new(part.places),
             sampled: Sampled::new(part, !job.only_right),
             errors: ErrorSampler::new(),
+            magnifier: Magnifier::new(),
             course: Course::new(),
             closing: Closing::none(),
             full_load: FullLoad::NEVER,
@@ -174,7 +178,7 @@ impl Program for Client {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let exchange = *self.exchange(k);
-        self.transcribe_opened(now.since(self.dialled_at(cx, k)), now);
+        self.transcribe_opened(k, now.since(self.dialled_at(cx, k)), now);
         self.dial_took(exchange.started, self.dialled_at(cx, k), now);
         if exchange.first {
             self.pacer.learn_dial(now.since(exchange.started), true, now);

@@ -23,6 +23,8 @@ pub struct Job {
     ops: Vec<Op>,
     /// The step of the plan that each operation belongs to.
     step_of: Vec<u16>,
+    /// The names of the plan's steps, as far as this population's.
+    pub(crate) step_names: Vec<String>,
     /// What each connection keeps between steps.
     keeps: Keeps,
     /// WebSocket: whether each operation comes before the upgrade; empty if there are none before it.
@@ -95,6 +97,8 @@ impl Job {
 
     fn of(population: &Population, first_step: u16) -> Job {
         let (ops, step_of) = op::compile(population, first_step);
+        let own = population.step_names().into_iter().map(str::to_owned);
+        let names = std::iter::repeat_n(String::new(), first_step.into()).chain(own).collect();
         let target = &population.target;
         let at_once = |op: &Op| match op {
             // After a fire-and-forget message, the timer is that of the next operation.
@@ -122,6 +126,7 @@ impl Job {
             before_upgrade: before_upgrade(population, &ops, &step_of, first_step),
             ops,
             step_of,
+            step_names: names,
             steps: 0,
             watch: Watch::new(&population.pushes),
             heartbeat,

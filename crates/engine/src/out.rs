@@ -13,6 +13,13 @@ pub(crate) struct Transport {
     pub(crate) transcriber: Option<Box<Transcriber>>,
 }
 
+impl Transport {
+    /// The transcriber, if it is about the connection at this index.
+    pub(crate) fn transcriber_of(&mut self, index: u32) -> Option<&mut Transcriber> {
+        self.transcriber.as_deref_mut().filter(|transcriber| transcriber.is_of(index))
+    }
+}
+
 /// The output of a connection, with the source of the values of its variables.
 pub(crate) struct Out<'a, I: Io> {
     pub(crate) to: Writer<'a, I>,
@@ -38,7 +45,8 @@ impl<'a, I: Io> Out<'a, I> {
         source: &'a mut ValueSource,
     ) -> Out<'a, I> {
         source.now = cx.now();
-        let (layer, transcriber) = (layer.as_deref_mut(), transcriber.as_deref_mut());
+        let transcriber = transcriber.as_deref_mut().filter(|transcriber| transcriber.is_of(k.index));
+        let layer = layer.as_deref_mut();
         Out { to: Writer { cx, k, layer, sent, transcriber }, source }
     }
 }

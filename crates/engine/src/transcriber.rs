@@ -13,10 +13,11 @@ use units::Nanos;
 
 pub(crate) use self::{explain::Findings, pieces::Pieces};
 
-/// The transcript of a client that has one connection.
+/// The transcript of a client that has one connection, or of one exchange of any client.
 pub struct Transcriber {
-    /// A reader that is gone wants no more entries.
-    out: Sender<Entry>,
+    out: Entries,
+    /// The connection that it is about; `None`: the only one.
+    index: Option<u32>,
     shows_secrets: bool,
     /// Values that are masked, besides those with a known name.
     secrets: Vec<Box<[u8]>>,
@@ -30,11 +31,28 @@ pub struct Transcriber {
     start: Option<Nanos>,
 }
 
+/// Where the entries go.
+enum Entries {
+    /// To a reader; one that is gone wants no more.
+    Passed(Sender<Entry>),
+    Kept(Vec<Entry>),
+}
+
 impl Transcriber {
+    /// A transcript of one exchange of the connection at this index; it keeps its entries.
+    pub(crate) fn of_exchange(index: u32) -> Transcriber {
+        Transcriber { index: Some(index), ..Transcriber::to(Entries::Kept(Vec::new()), false) }
+    }
+
     /// A transcript whose entries go to `out`. Secrets are masked, unless it `shows_secrets`.
     pub fn new(out: Sender<Entry>, shows_secrets: bool) -> Transcriber {
+        Transcriber::to(Entries::Passed(out), shows_secrets)
+    }
+
+    fn to(out: Entries, shows_secrets: bool) -> Transcriber {
         Transcriber {
             out,
+            index: None,
             shows_secrets,
             secrets: Vec::new(),
             sent: Pieces::Raw,
@@ -42,6 +60,24 @@ impl Transcriber {
             held: Vec::new(),
             under_way: None,
             start: None,
+        }
+    }
+
+    /// Whether it is about the connection at this index.
+    pub(crate) fn is_of(&self, index: u32) -> bool {
+        self.index.is_none_or(|own| own == index)
+    }
+
+    /// Whether it is about one exchange.
+    pub(crate) fn is_of_exchange(&self) -> bool {
+        self.index.is_some()
+    }
+
+    /// The entries that it has kept.
+    pub(crate) fn entries(self) -> Vec<Entry> {
+        match self.out {
+            Entries::Kept(entries) => entries,
+            Entries::Passed(_) => Vec::new(),
         }
     }
 
@@ -122,7 +158,11 @@ impl Transcriber {
         if !self.shows_secrets {
             event.mask(&self.secrets);
         }
-        let _ = self.out.send(Entry { at: now.since(start), event });
+        let entry = Entry { at: now.since(start), event };
+        match &mut self.out {
+            Entries::Passed(out) => out.send(entry).unwrap_or_default(),
+            Entries::Kept(entries) => entries.push(entry),
+        }
     }
 }
 
@@ -132,7 +172,7 @@ fn hold(held: &mut Vec<(Nanos, Event)>, now: Nanos, piece: Piece, of: fn(Piece) 
     match (held.last_mut().map(|(_, last)| last), &event) {
         (Some(Event::Sent(Piece::Content(content))), Event::Sent(Piece::Content(more)))
         | (Some(Event::Received(Piece::Content(content))), Event::Received(Piece::Content(more))) => {
-            content.push(more.bytes.iter().copied());
+            content.push(&more.bytes);
         }
         _ => held.push((now, event)),
     }

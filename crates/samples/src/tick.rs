@@ -12,6 +12,7 @@ use crate::{
     destination::Destination,
     encode::{self, STATUSES},
     error_sample::ErrorSamples,
+    example::Examples,
     fault::Faults,
     latency::Latency,
     mark::Marks,
@@ -150,6 +151,10 @@ merged! {
         #[serde(skip_serializing_if = "ErrorSamples::is_empty")]
         #[cfg_attr(test, ts(type = "ErrorSample[]"))]
         pub error_samples: ErrorSamples,
+        /// The first exchange of each fault that was looked at as a whole.
+        #[serde(skip_serializing_if = "Examples::is_empty")]
+        #[cfg_attr(test, ts(type = "Example[]"))]
+        pub examples: Examples,
         /// Stages and commands; only in what sinks are shown.
         #[serde(skip_serializing_if = "Marks::is_empty")]
         #[cfg_attr(test, ts(type = "Mark[]"))]

@@ -1,10 +1,14 @@
 //! A transcript: what one connection sent and received, step by step, for people who ask why a scenario does not do what they meant.
 
+mod lines;
+
 use std::net::SocketAddr;
 
 use units::Nanos;
 
 use crate::{fault::Fault, secrets::mask};
+
+pub use lines::Transcript;
 
 /// An entry of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,13 +129,10 @@ impl Content {
     pub const KEPT: usize = 1 << 20;
 
     /// Adds bytes, and keeps them if there is room.
-    pub fn push(&mut self, bytes: impl IntoIterator<Item = u8>) {
-        for byte in bytes {
-            self.length += 1;
-            if self.bytes.len() < Content::KEPT {
-                self.bytes.push(byte);
-            }
-        }
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = Content::KEPT - self.bytes.len();
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.length += bytes.len() as u64;
     }
 
     /// Whether all bytes are kept.
@@ -175,9 +176,9 @@ mod tests {
     #[test]
     fn content_is_counted_to_its_end_and_kept_as_far_as_there_is_room() {
         let mut content = Content::default();
-        content.push(vec![b'a'; Content::KEPT]);
+        content.push(&vec![b'a'; Content::KEPT]);
         assert!(content.is_whole());
-        content.push(*b"bc");
+        content.push(b"bc");
         assert_eq!((content.length, content.bytes.len()), (Content::KEPT as u64 + 2, Content::KEPT));
         assert!(!content.is_whole() && content.bytes.ends_with(b"aa"));
     }

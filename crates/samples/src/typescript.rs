@@ -35,6 +35,7 @@ fn records() -> String {
         Counts,
         FaultCount,
         error_sample::Written,
+        Example,
         Mark,
         MarkKind,
         Destination,

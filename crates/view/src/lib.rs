@@ -30,9 +30,9 @@ pub use messages::{Messages, flush_messages, message};
 pub use report::{
     Report, ReportFormat, job_summary, report_html, report_json, search_report_html, search_report_json,
 };
-pub use runs::{runs_json, runs_text};
+pub use runs::{examples_text, runs_json, runs_text};
 pub use summary::{json, text, verdict};
 pub use table::aligned;
 pub use terminal::{Terminal, keep_for_later, restore_terminal};
-pub use transcript::Transcript;
+pub use transcript::coloured;
 pub use ui::{LoadArgs, Ui};

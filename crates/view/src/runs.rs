@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::RunRecord;
+use samples::{Example, Examples, RunRecord};
 use serde_json::{Value, json};
 use store::StoredRun;
 use units::{Count, Nanos};
@@ -12,6 +12,12 @@ pub fn runs_json(runs: &[StoredRun]) -> String {
     let run = |run: &StoredRun| value(&run.id, &run.record, run.verdict(), run.held(), run.elapsed_s());
     let runs: Vec<Value> = runs.iter().map(run).collect();
     format!("{:#}\n", Value::Array(runs))
+}
+
+/// The examples of a run's faults, each with its exchange; empty without any.
+pub fn examples_text(examples: &Examples) -> String {
+    let of = |example: &Example| format!("\n{}\n{}", example.fault().name(), example.text());
+    examples.iter().map(of).collect()
 }
 
 /// A run in such a list.

@@ -7,9 +7,11 @@ import type { Table } from "./table";
 const UNSEEN = /[\p{Cc}\p{Bidi_Control}]/gu;
 
 /** Bytes as text: UTF-8 where it is some; what has no shape of its own is shown by a sign (Unicode 2400) or its number. */
-export function shownBytes(bytes: Uint8Array): string {
-  const text = new TextDecoder().decode(bytes).replaceAll("\r", "");
-  return text.replace(UNSEEN, (letter) => {
+export const shownBytes = (bytes: Uint8Array): string => shownText(new TextDecoder().decode(bytes));
+
+/** A server's text, with nothing that is not seen. */
+function shownText(text: string): string {
+  return text.replaceAll("\r", "").replace(UNSEEN, (letter) => {
     const at = letter.codePointAt(0)!;
     if (letter === "\n") return letter;
     return at < 0x20 ? String.fromCodePoint(0x2400 + at) : at === 0x7f ? "\u2421" : `\\u${at.toString(16).padStart(4, "0")}`;
@@ -37,6 +39,18 @@ export function errorTable(run: Run): Table {
     title: "Samples of errors",
     says: "The first wrong responses of each kind, those that differ; secrets are masked with *",
     columns: [{ name: "fault" }, { name: "status", numeric: true }, { name: "at", numeric: true }, { name: "first bytes", code: true }],
+    rows,
+  };
+}
+
+/** For each fault one exchange as a whole, as `throng try` prints it. */
+export function exampleTable(run: Run): Table {
+  const rows = run.total.examples.map(({ fault, at_s, text }) => [fault, sinceText(Math.round(at_s * 10) / 10), shownText(text)]);
+  return {
+    id: "examples",
+    title: "Examples of errors",
+    says: "One exchange of each fault: > sent, < received, ! what was not as expected; secrets are masked with *",
+    columns: [{ name: "fault" }, { name: "at", numeric: true }, { name: "exchange", code: true }],
     rows,
   };
 }

@@ -1,6 +1,6 @@
 import { Distribution } from "./distribution";
 import type { Lenient } from "./lenient";
-import type { Counts, ErrorSample, FaultCount, Mark, Phase, Probe, Tick } from "./records";
+import type { Counts, ErrorSample, Example, FaultCount, Mark, Phase, Probe, Tick } from "./records";
 
 /** All of them, each with nothing counted. */
 const NO_COUNTS: Counts = {
@@ -49,6 +49,14 @@ export interface ErrorSeen {
   bytes: string;
 }
 
+/** An exchange that went wrong as a whole, as `samples::Example` has it. */
+export interface ExampleSeen {
+  /** `target exchange wrong-status` */
+  fault: string;
+  at_s: number;
+  text: string;
+}
+
 /** A tick, or several one after another, with its histograms to be read; what the page shows of a `samples::Tick`. */
 export interface Period extends Times {
   /** Seconds since the start of the run. */
@@ -70,6 +78,7 @@ export interface Period extends Times {
   probe: ProbePeriod | null;
   marks: Moment[];
   errors: ErrorSeen[];
+  examples: ExampleSeen[];
   /** By how much a turn of throng's loop came too late, the most; microseconds. */
   stalled_us: number;
   /** CPU time of all agents of a fleet, seconds. */
@@ -97,6 +106,7 @@ export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
     probe: probeOf(tick?.probe),
     marks: (tick?.marks ?? []).map(momentOf),
     errors: (tick?.error_samples ?? []).map(errorOf),
+    examples: (tick?.examples ?? []).map(exampleOf),
     stalled_us: (tick?.stalled ?? 0) / 1e3,
     cpu_s: (tick?.cpu_ns ?? 0) / 1e9,
   };
@@ -112,6 +122,12 @@ const errorOf = ({ side, stage, kind, at, status, from_start, bytes }: Lenient<E
   status: status ?? null,
   from_start: from_start ?? true,
   bytes: bytes ?? "",
+});
+
+const exampleOf = ({ side, stage, kind, at, text }: Lenient<Example>): ExampleSeen => ({
+  fault: [side ?? "unknown", stage ?? "exchange", kind ?? "other"].join(" "),
+  at_s: (at ?? 0) / 1e9,
+  text: text ?? "",
 });
 
 /** One fault in words: `target exchange timeout`. */
@@ -170,6 +186,7 @@ export function joined(all: readonly Period[]): Period {
     probe: joinedProbes(all.flatMap((one) => one.probe ?? [])),
     marks: all.flatMap((one) => one.marks).sort((a, b) => a.x - b.x).slice(0, MARKS),
     errors: firstOfEach(all.flatMap((one) => one.errors)),
+    examples: firstExamples(all.flatMap((one) => one.examples)),
     stalled_us: all.reduce((most, one) => Math.max(most, one.stalled_us), 0),
     cpu_s: total(all, (one) => one.cpu_s),
   };
@@ -179,6 +196,8 @@ export function joined(all: readonly Period[]): Period {
 const MARKS = 64;
 const OF_EACH = 3;
 const ERRORS = 24;
+/** `samples::Examples::MAX` */
+const EXAMPLES = 8;
 
 /** The earliest samples of each fault. */
 function firstOfEach(all: ErrorSeen[]): ErrorSeen[] {
@@ -190,6 +209,13 @@ function firstOfEach(all: ErrorSeen[]): ErrorSeen[] {
     return counts.get(name)! <= OF_EACH;
   });
   return kept.slice(0, ERRORS);
+}
+
+/** The first example of each fault (`samples::Examples`). */
+function firstExamples(all: ExampleSeen[]): ExampleSeen[] {
+  const first = new Map<string, ExampleSeen>();
+  [...all].sort((a, b) => b.at_s - a.at_s).forEach((one) => first.set(one.fault, one));
+  return [...first.values()].sort((a, b) => a.at_s - b.at_s).slice(0, EXAMPLES);
 }
 
 /** Half of the usual length of a stored tick, seconds. */

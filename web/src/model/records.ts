@@ -319,6 +319,10 @@ congestion: Congestion,
  */
 error_samples: ErrorSample[], 
 /**
+ * The first exchange of each fault that was looked at as a whole.
+ */
+examples: Example[], 
+/**
  * Stages and commands; only in what sinks are shown.
  */
 marks: Mark[], 
@@ -590,6 +594,31 @@ from_start: boolean,
  * At most 240, base64; secrets are masked.
  */
 bytes: string, };
+
+/**
+ * An exchange that went wrong.
+ */
+export type Example = { 
+/**
+ * Whose doing.
+ */
+side: string, 
+/**
+ * When in the connection's life.
+ */
+stage: string, 
+/**
+ * What was wrong.
+ */
+kind: string, 
+/**
+ * When it ended, by the clock of the ticks.
+ */
+at: number, 
+/**
+ * What was sent and received, in lines; secrets are masked. At most 16 KiB.
+ */
+text: string, };
 
 /**
  * A moment with a name.

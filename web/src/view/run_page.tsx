@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { commonTables } from "../model/common_table";
-import { errorTable, eventTable } from "../model/error_table";
+import { errorTable, exampleTable, eventTable } from "../model/error_table";
 import { keyFigures } from "../model/figures";
 import { acceptQueue, jvm, memory, processors, socketMemory, sockets } from "../model/host_charts";
 import { hostTable, settingsTable, tcpTable } from "../model/host_tables";
@@ -33,7 +33,7 @@ export function RunPage({ run, now }: { run: Run; now?: ComponentChildren }) {
       <Tools />
       <Section title="Overview" charts={[connections(run), rates(run), latencyOverTime(run)]} kind="overview" />
       {now && figures}
-      <Section title="Responses, errors and events" charts={[faults(run)]} beside={[eventTable(run, marksOf(run)), statusTable(run)]} tables={[...commonTables(run), errorTable(run), faultTable(run)]} />
+      <Section title="Responses, errors and events" charts={[faults(run)]} beside={[eventTable(run, marksOf(run)), statusTable(run)]} tables={[...commonTables(run), exampleTable(run), errorTable(run), faultTable(run)]} />
       <Agents run={run} />
       <Section title="Latency" charts={latency} tables={[timeTable(run), stepTable(run)]} />
       <Section title="Populations" charts={populations(run)} tables={[populationTable(run)]} kind="small" />

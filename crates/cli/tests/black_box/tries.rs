@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::{
-    program::{Ended, Program, Serving, file},
+    program::{DATA, Ended, Program, Serving, file, throng},
     scripted::{Scripted, ok},
 };
 
@@ -202,4 +202,41 @@ fn mistakes_name_the_place_and_the_fix() {
         ended.assert_status(2);
         assert!(ended.stderr.contains(expected), "{args:?}: {}", ended.stderr);
     }
+}
+
+/// A run keeps one exchange of each fault whole, and shows it as a try would.
+#[test]
+fn a_run_with_wrong_responses_keeps_one_of_each_whole() {
+    let server = Scripted::responding(ok("busy: token=abc").replace("200 OK", "503 Service Unavailable"));
+    let url = server.url("/items");
+    let data = file("try-data");
+    let _ = fs::remove_dir_all(&data);
+    let mut load = throng(&[
+        "run",
+        &url,
+        "-c",
+        "3",
+        "-d",
+        "300ms",
+        "--think",
+        "5ms",
+        "-H",
+        "Authorization: Bearer s3cr3t",
+    ]);
+    load.env(DATA, &data);
+    Program::from(load).end().assert_status(1);
+    let mut runs = throng(&["runs", "latest"]);
+    runs.env(DATA, &data);
+    let shown = Program::from(runs).end().stdout;
+    let example = shown.split_once("target exchange wrong-status\n").expect(&shown).1;
+    for line in [
+        "# 1 get\n> GET /items HTTP/1.1\n",
+        "> Authorization: *",
+        "< HTTP/1.1 503 Service Unavailable\n",
+        "< busy: token=***\n",
+        "! status: 503, not 200 to 299\n",
+    ] {
+        assert!(example.contains(line), "{line:?} in:\n{example}");
+    }
+    assert!(!shown.contains("s3cr3t"));
 }

@@ -73,6 +73,7 @@ impl Client {
     pub(super) fn failed(&mut self, exchange: &Exchange, index: u32, fault: Fault, now: Nanos) {
         let destination = self.conns[index].destination;
         self.learn(exchange, now, false);
+        self.magnifier.saw(fault);
         if fault.kind == Kind::Timeout && exchange.nth > 0 && self.job.is_streaming(exchange.at) {
             // A streaming call: its next message did not come in time.
             self.count_silence(exchange.started, now);

@@ -77,7 +77,7 @@ impl Client {
         let destination = usize::from(self.conn(k).destination);
         let to = self.job.destinations[destination];
         self.sampled.dialled(k.index, from.ip());
-        self.transcribe(cx.now(), || Event::Dial { from, to });
+        self.transcribe(k, cx.now(), || Event::Dial { from, to });
         cx.dial(k, from, to);
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }

@@ -81,7 +81,8 @@ impl Client {
 
     /// Notes that the complete response on the connection at `index` is wrong.
     pub(super) fn note_wrong(&mut self, index: u32, fault: Fault, status: Option<u16>) {
-        let Client { conns, errors, .. } = self;
+        let Client { conns, errors, magnifier, .. } = self;
+        magnifier.saw(fault);
         errors.wrong = Some((fault, status));
         errors.said.clear();
         errors.said.extend(conns.find_session(index).map(|session| session.said()).unwrap_or_default());

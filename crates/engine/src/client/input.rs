@@ -52,7 +52,7 @@ impl Client {
                 }
                 Ok(Progress::Opened(n)) => {
                     used += n;
-                    self.transcribe_upgraded();
+                    self.transcribe_upgraded(k);
                     match self.conn(k).state() {
                         State::Busy => {
                             self.upgraded(k, stream, cx.now());
@@ -160,7 +160,7 @@ impl Client {
         });
         let read = session.read(input, asked, watch.as_deref_mut(), &mut pushed.of(k.index));
         source.put_watch(k.index, watch);
-        if let Some(transcriber) = &mut self.transport.transcriber {
+        if let Some(transcriber) = self.transport.transcriber_of(k.index) {
             let used = read.as_ref().map_or(input.len(), |progress| progress.used(input.len()));
             transcriber.received(now, &input[..used]);
         }

@@ -60,7 +60,7 @@ impl Client {
         let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
         times.record_seen(took);
         let Opening { resumed, http2 } = opening;
-        self.transcribe(now, || Event::Secure { took: took.time, resumed, http2 });
+        self.transcribe(k, now, || Event::Secure { took: took.time, resumed, http2 });
         if exchange.first {
             let waited = self.pacer.learn_handshake(now.since(exchange.started), opening.resumed);
             if self.job.protocol.properties().is_known_by_dial[usize::from(exchange.has_request())] {

@@ -114,14 +114,14 @@ impl Client {
                 Op::Wait(think) => {
                     due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
                     self.conn(k).at = at + 1;
-                    self.transcribe(cx.now(), || Event::Pause(due.since(cx.now())));
+                    self.transcribe(k, cx.now(), || Event::Pause(due.since(cx.now())));
                     if due > cx.now() {
                         return self.wake_at(cx, k, due);
                     }
                     ready = due;
                 }
                 Op::Send(message) => {
-                    if let Some(transcriber) = &mut self.transport.transcriber {
+                    if let Some(transcriber) = self.transport.transcriber_of(k.index) {
                         transcriber.enter(cx.now(), Event::Step(self.job.step_of_plan(at) as u16));
                     }
                     let sent_bytes = &mut self.tick.counts.bytes_out;
@@ -134,7 +134,7 @@ impl Client {
                 }
                 Op::Close => return self.leave(cx, k),
                 Op::Stay => {
-                    self.transcribe(cx.now(), || Event::Done);
+                    self.transcribe(k, cx.now(), || Event::Done);
                     return self.wake_at(cx, k, Nanos::NEVER);
                 }
                 _ => {
@@ -198,7 +198,7 @@ impl Client {
         let (conn, _, exchange) = conns.parts(k.index, stream);
         exchange.expect("it was begun for this").at = conn.at;
         conn.at += u16::from(!matches!(job.op(conn.at), Op::Ping(..)));
-        self.transcribe_step(cx.now(), k.index, stream);
+        self.transcribe_step(cx.now(), k, stream);
         self.send_request(cx, k, stream);
     }
 

@@ -165,6 +165,9 @@ impl Client {
             fault => fault,
         });
         wrong.into_iter().for_each(|fault| self.note_wrong(index, fault, head.map(|head| head.status)));
+        if self.transport.transcriber_of(index).is_some() {
+            self.magnified(wrong.or(useless), now);
+        }
         if let Some(fault) = wrong.filter(|_| self.job.only_right) {
             self.failed(exchange, index, fault, now);
             return None;

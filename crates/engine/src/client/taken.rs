@@ -53,14 +53,14 @@ impl Client {
             }
             Some(Ok(())) => {}
         }
-        if let Some(transcriber) = &mut transport.transcriber {
+        if let Some(transcriber) = transport.transcriber_of(k.index) {
             transcriber.end_step(source.now, job.secrets(source, k.index), Event::Redirect);
         }
         let exchange = conns.at_mut(stream);
         (exchange.content, exchange.found, exchange.differs) = (0, 0, false);
         exchange.nth = followed + 1;
         if keeps_alive {
-            self.transcribe_step(cx.now(), k.index, stream);
+            self.transcribe_step(cx.now(), k, stream);
             self.send_request(cx, k, stream);
             // All redirects of a request share one timeout.
             self.conns.at_mut(stream).started = started;

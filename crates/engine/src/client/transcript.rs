@@ -13,15 +13,15 @@ use crate::{exchange::Exchange, op::Op, protocol::Properties, transcriber::Piece
 
 impl Client {
     /// Reports an event beside the steps.
-    pub(super) fn transcribe(&mut self, now: Nanos, event: impl FnOnce() -> Event) {
-        if let Some(transcriber) = &mut self.transport.transcriber {
+    pub(super) fn transcribe(&mut self, k: Key, now: Nanos, event: impl FnOnce() -> Event) {
+        if let Some(transcriber) = self.transport.transcriber_of(k.index) {
             transcriber.enter(now, event());
         }
     }
 
     /// The transport is open: what passes from here on is in the format of the protocol.
-    pub(super) fn transcribe_opened(&mut self, took: Nanos, now: Nanos) {
-        let Some(transcriber) = &mut self.transport.transcriber else { return };
+    pub(super) fn transcribe_opened(&mut self, k: Key, took: Nanos, now: Nanos) {
+        let Some(transcriber) = self.transport.transcriber_of(k.index) else { return };
         let Properties { is_http2, has_messages, .. } = self.job.protocol.properties();
         let begins_with_http = has_messages || self.job.only_requests() || self.job.is_before_upgrade(0);
         match (is_http2, begins_with_http) {
@@ -33,8 +33,10 @@ impl Client {
     }
 
     /// A step begins in this exchange, or its request is sent again after a redirect.
-    pub(super) fn transcribe_step(&mut self, now: Nanos, index: u32, stream: u32) {
-        let Some(transcriber) = &mut self.transport.transcriber else { return };
+    pub(super) fn transcribe_step(&mut self, now: Nanos, k: Key, stream: u32) {
+        let begins = self.magnify(k);
+        let index = k.index;
+        let Some(transcriber) = self.transport.transcriber_of(index) else { return };
         let Exchange { at, nth: followed, .. } = *self.conns.at(stream);
         let is_new = followed == 0 || !self.job.follows_redirects(at);
         let step = is_new.then(|| self.job.step_of_plan(at) as u16);
@@ -46,14 +48,18 @@ impl Client {
             Op::Upgrade if !self.job.is_http2() => {
                 transcriber.begin(Pieces::request(), Pieces::response(false));
             }
+            _ if begins && self.job.is_http2() => transcriber.begin(Pieces::http2(), Pieces::http2()),
+            _ if begins && self.job.protocol.properties().has_messages => {
+                transcriber.begin(Pieces::messages(Role::Server), Pieces::messages(Role::Client));
+            }
             _ => {}
         }
     }
 
     /// The connection has become a WebSocket.
-    pub(super) fn transcribe_upgraded(&mut self) {
+    pub(super) fn transcribe_upgraded(&mut self, k: Key) {
         let has_frames = !self.job.is_http2();
-        if let Some(transcriber) = self.transport.transcriber.as_mut().filter(|_| has_frames) {
+        if let Some(transcriber) = self.transport.transcriber_of(k.index).filter(|_| has_frames) {
             transcriber.begin(Pieces::messages(Role::Server), Pieces::messages(Role::Client));
         }
     }
@@ -67,7 +73,7 @@ impl Client {
         now: Nanos,
     ) {
         let Client { transport, job, source, .. } = self;
-        let Some(transcriber) = &mut transport.transcriber else { return };
+        let Some(transcriber) = transport.transcriber_of(index) else { return };
         let Some(expected) = job.op(exchange.at).expected() else {
             return transcriber.end_step(
                 now,
@@ -107,8 +113,13 @@ impl Client {
     /// The step under way, or the connection, has ended with this event.
     pub(super) fn transcribe_end(&mut self, index: u32, event: Event, now: Nanos) {
         let Client { transport, job, source, .. } = self;
-        if let Some(transcriber) = &mut transport.transcriber {
+        let fault = match &event {
+            Event::Failed(fault) | Event::End(Some(fault)) => Some(*fault),
+            _ => None,
+        };
+        if let Some(transcriber) = transport.transcriber_of(index) {
             transcriber.end_step(now, job.secrets(source, index), event);
+            self.magnified(fault, now);
         }
     }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::books::Imbalance;
 use crate::{
     error_sample::ErrorSample,
+    example::{Example, Examples},
     fault::{Fault, Kind, Side, Stage},
     latency::Took,
     mark::Mark,
@@ -83,6 +84,14 @@ fn error_samples(seed: u64) -> ErrorSamples {
     ErrorSamples::from((0..=seed % 30).map(of).collect::<Vec<_>>())
 }
 
+fn examples(seed: u64) -> Examples {
+    let of = |n: u64| {
+        let kind = Kind::ALL[(seed * n) as usize % Kind::ALL.len()];
+        Example::new(Fault::target(Stage::Exchange, kind), Nanos(seed + n), format!("# {n}"))
+    };
+    Examples::from((0..=seed % 12).map(of).collect::<Vec<_>>())
+}
+
 fn marks(seed: u64) -> Marks {
     let mark = |n: u64| Mark { at: Nanos(seed + 7 * n), what: "paused".to_owned(), ..Mark::default() };
     Marks::from((0..=seed % 40).map(mark).collect::<Vec<_>>())
@@ -127,6 +136,7 @@ fn alone(seed: u64) -> Tick {
         imbalance: numbers(Imbalance::FIELDS, seed),
         agents: Some(Box::new(agents(seed))),
         error_samples: error_samples(seed),
+        examples: examples(seed),
         marks: marks(seed),
         breakdown: crate::breakdown::drawn(seed),
         ..Tick::default()
