@@ -7,7 +7,7 @@ use std::{
 };
 
 use host::Root;
-use plan::{Environment, Flags, Mistake, Outputs, Plan, Source, flag};
+use plan::{Environment, Flags, Mistake, Outputs, Plan, Population, Source, flag};
 
 use crate::{
     Failure,
@@ -31,7 +31,19 @@ pub(crate) struct Scenario {
 /// The plan and outputs of a command line; reports all mistakes at once.
 pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
     let (plan, scenario, outputs) = read_job(flags).map_err(Failure::usage)?;
+    untyped(&plan, scenario.is_some()).iter().for_each(|line| message(line));
     Ok(Job { plan: settled(plan, true), outputs, scenario })
+}
+
+/// A line about content without a Content-Type, which many services refuse or ignore; `None` if there is none.
+fn untyped(plan: &Plan, is_file: bool) -> Option<String> {
+    let mut populations = plan.populations.clone();
+    let kind = populations.iter_mut().flat_map(Population::requests).find_map(|request| request.untyped())?;
+    let fix = match is_file {
+        true => format!("headers = {{ Content-Type = {kind:?} }}"),
+        false => format!("-H 'Content-Type: {kind}'"),
+    };
+    Some(format!("note: the content has no Content-Type, which many services need; add {fix}"))
 }
 
 /// The mistakes in the flags of a run; nothing is dialled.
@@ -55,7 +67,8 @@ fn read_job(flags: &Flags) -> Result<(Plan, Option<Scenario>, Outputs), Vec<Mist
 
 /// A plan without outputs; reports all mistakes at once.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
-    let (plan, _) = with_scenario(flags).map_err(Failure::usage)?;
+    let (plan, scenario) = with_scenario(flags).map_err(Failure::usage)?;
+    untyped(&plan, scenario.is_some()).iter().for_each(|line| message(line));
     Ok(settled(plan, true))
 }
 

@@ -178,7 +178,7 @@ impl Program for Client {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let exchange = *self.exchange(k);
-        self.transcribe_opened(k, now.since(self.dialled_at(cx, k)), now);
+        self.transcribe_opened(k, now);
         self.dial_took(exchange.started, self.dialled_at(cx, k), now);
         if exchange.first {
             self.pacer.learn_dial(now.since(exchange.started), true, now);

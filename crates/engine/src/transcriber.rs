@@ -27,8 +27,9 @@ pub struct Transcriber {
     held: Vec<(Nanos, Event)>,
     /// The step under way: when it was sent, and when the first byte of its response came.
     under_way: Option<(Nanos, Option<Nanos>)>,
-    /// When the transcript began.
+    /// When the transcript began, and when its last dial did.
     start: Option<Nanos>,
+    dialled: Nanos,
 }
 
 /// Where the entries go.
@@ -60,6 +61,7 @@ impl Transcriber {
             held: Vec::new(),
             under_way: None,
             start: None,
+            dialled: Nanos::ZERO,
         }
     }
 
@@ -81,9 +83,14 @@ impl Transcriber {
         }
     }
 
-    /// A connection is open: both directions are read from their beginning.
+    /// Both directions are read as these formats, from their beginning.
     pub(crate) fn begin(&mut self, sent: Pieces, received: Pieces) {
         (self.sent, self.received) = (sent, received);
+    }
+
+    /// The connection is open.
+    pub(crate) fn opened(&mut self, now: Nanos) {
+        self.enter(now, Event::Open(now.since(self.dialled)));
     }
 
     /// A step begins, or its request after a redirect. These values are secret from now on.
@@ -125,6 +132,9 @@ impl Transcriber {
     pub(crate) fn enter(&mut self, now: Nanos, event: Event) {
         if !matches!(event, Event::Step(_)) {
             self.release();
+        }
+        if matches!(event, Event::Dial { .. }) {
+            self.dialled = now;
         }
         self.write(now, event);
     }

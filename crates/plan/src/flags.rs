@@ -153,8 +153,11 @@ impl<'f> FlagReader<'f> {
 
     /// Flags next to a scenario file, which alone defines what each connection does.
     pub(crate) fn beside_a_scenario(flags: &'f Flags) -> FlagReader<'f> {
-        let why = || "cannot be used with a scenario file; set it in the file".to_owned();
-        let mistakes = flags.refused(|flag, _| (flag.role == Role::Work).then(why));
+        let why = |flag: &Flag| {
+            let key = flag.key.map_or("it", |key| key.name);
+            format!("cannot be used with a scenario file; set {key} in the file")
+        };
+        let mistakes = flags.refused(|flag, _| (flag.role == Role::Work).then(|| why(flag)));
         FlagReader { flags, mistakes }
     }
 

@@ -154,6 +154,17 @@ impl Request {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
+    /// Whether it has content of a type that it does not say: with the type that the content seems to have. A gRPC call has its own.
+    pub fn untyped(&self) -> Option<&'static str> {
+        let is_json = match self.body.as_ref().filter(|_| self.call.is_none())? {
+            Body::Text(text) => text.to_string().trim_start().starts_with(['{', '[']),
+            Body::File(content) => content.file.ends_with(".json"),
+            Body::Hex(_) | Body::Base64(_) => false,
+        };
+        let kind = if is_json { "application/json" } else { "text/plain" };
+        (!self.has_field("content-type")).then_some(kind)
+    }
+
     /// Whether its method usually has content, so that HTTP/1.1 announces a zero length without any.
     pub fn expects_content(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")

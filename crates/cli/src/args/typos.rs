@@ -52,7 +52,7 @@ const SYNONYMS: [(&str, &str); 32] = [
 ];
 
 /// Options of these tools without an equivalent flag, with what to do instead.
-const INSTEAD: [(&str, &str); 25] = [
+const INSTEAD: [(&str, &str); 27] = [
     ("--latency", "percentiles are always printed"),
     ("--url", "the target needs no flag: throng run URL"),
     ("-T", "the content type is a header: -H 'Content-Type: TYPE'"),
@@ -67,8 +67,10 @@ const INSTEAD: [(&str, &str); 25] = [
     ("--script", SCRIPT),
     ("--stage", SCRIPT),
     ("--stages", SCRIPT),
-    ("-v", "all details are in the summary; --json - prints every figure"),
-    ("--verbose", "all details are in the summary; --json - prints every figure"),
+    ("-v", VERBOSE),
+    ("-vv", VERBOSE),
+    ("--verbose", VERBOSE),
+    ("--nats", "the NATS server of a fleet is --fleet nats://HOST:PORT"),
     ("--http1.1", "HTTP/1.1 is the default; --http2 is HTTP/2"),
     ("--http1", "HTTP/1.1 is the default; --http2 is HTTP/2"),
     ("--http3", "throng speaks HTTP/1.1 and, with --http2, HTTP/2"),
@@ -80,6 +82,7 @@ const INSTEAD: [(&str, &str); 25] = [
     ("-p", "the port is in the target, http://HOST:PORT/; of `throng serve` it is --listen PORT"),
 ];
 const REDIRECTS: &str = "redirects are followed by a scenario file's key: redirects = 5";
+const VERBOSE: &str = "throng try shows a request and its response; --json - prints every figure of a run";
 const SCRIPT: &str = "steps and stages are in a scenario file: throng run FILE.toml";
 
 /// The result of parsing a command line.

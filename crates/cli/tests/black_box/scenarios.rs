@@ -277,9 +277,9 @@ fn mistakes_of_the_file_and_of_the_flags_are_reported_at_once() {
     let begins = [
         format!("throng: {path}:2:9: think: \"5x\" is not a time"),
         format!("throng: {path}:3:15: thresholds: "),
-        "throng: --calls: cannot be used with a scenario file; set it in the file: \"5\"".to_owned(),
-        "throng: --probe: cannot be used with a scenario file; set it in the file: \"5/s\"".to_owned(),
-        "throng: --think: cannot be used with a scenario file; set it in the file: \"1s\"".to_owned(),
+        "throng: --calls: cannot be used with a scenario file; set calls in the file: \"5\"".to_owned(),
+        "throng: --probe: cannot be used with a scenario file; set probe in the file: \"5/s\"".to_owned(),
+        "throng: --think: cannot be used with a scenario file; set think in the file: \"1s\"".to_owned(),
         "throng: --seed: \"x\" is not ".to_owned(),
         "throng: --threshold: \"hold\" is not a figure of the summary".to_owned(),
     ];

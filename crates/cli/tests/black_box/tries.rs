@@ -240,3 +240,19 @@ fn a_run_with_wrong_responses_keeps_one_of_each_whole() {
     }
     assert!(!shown.contains("s3cr3t"));
 }
+
+/// What curl's users expect of a body is said, in one line.
+#[test]
+fn a_body_without_a_type_and_a_file_as_curl_names_it_are_noticed() {
+    let server = Scripted::responding(ok("hi"));
+    let url = server.url("/");
+    let untyped = attempt(&[&url, "--body", r#"{"a":1}"#]);
+    untyped.assert_status(0);
+    let note = "throng: note: the content has no Content-Type, which many services need; add -H 'Content-Type: application/json'\n";
+    assert_eq!(untyped.stderr, note);
+    assert_eq!(attempt(&[&url, "--body", "a", "-H", "content-type: text/plain"]).stderr, "");
+    let as_curl = attempt(&[&url, "--body", "@a.json"]);
+    as_curl.assert_status(2);
+    let fix = "throng: --body: \"@a.json\" would be sent as it is; for the content of a file use --body-file a.json\n";
+    assert!(as_curl.stderr.starts_with(fix), "{}", as_curl.stderr);
+}

@@ -20,7 +20,7 @@ impl Client {
     }
 
     /// The transport is open: what passes from here on is in the format of the protocol.
-    pub(super) fn transcribe_opened(&mut self, k: Key, took: Nanos, now: Nanos) {
+    pub(super) fn transcribe_opened(&mut self, k: Key, now: Nanos) {
         let Some(transcriber) = self.transport.transcriber_of(k.index) else { return };
         let Properties { is_http2, has_messages, .. } = self.job.protocol.properties();
         let begins_with_http = has_messages || self.job.only_requests() || self.job.is_before_upgrade(0);
@@ -29,7 +29,7 @@ impl Client {
             (false, true) => transcriber.begin(Pieces::request(), Pieces::response(false)),
             (false, false) => transcriber.begin(Pieces::Raw, Pieces::Raw),
         }
-        transcriber.enter(now, Event::Open(took));
+        transcriber.opened(now);
     }
 
     /// A step begins in this exchange, or its request is sent again after a redirect.

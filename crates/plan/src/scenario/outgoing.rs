@@ -134,7 +134,13 @@ impl Reader<'_, '_> {
     pub(super) fn body(&mut self, section: &Section) -> Option<Body> {
         let tables = self.tables;
         self.one_body(section);
-        let text = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
+        let from_file = self.notes.name(&flag::BODY_FILE);
+        let text = section.read(self.notes, "body", |text| match curls_file(text) {
+            Some(file) => Err(format!(
+                "{text:?} would be sent as it is; for the content of a file use {from_file} {file}"
+            )),
+            None => Text::parse(text, Place::Content, tables),
+        });
         let file = section.read(self.notes, "body-file", Content::named);
         text.map(Body::Text).or(file.map(Body::File))
     }
@@ -182,6 +188,11 @@ impl Reader<'_, '_> {
         }
         Step::new("get", Act::Request { request, think: context.think })
     }
+}
+
+/// The file that curl's `-d @FILE` would read.
+fn curls_file(text: &str) -> Option<&str> {
+    text.strip_prefix('@').filter(|file| !file.is_empty() && !file.contains(char::is_whitespace))
 }
 
 /// Checks a field whose value throng itself uses.

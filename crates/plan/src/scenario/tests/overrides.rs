@@ -103,7 +103,7 @@ fn overriding_a_fixed_key_is_a_mistake() {
     check(ONE, flags, &expected);
     let flags = given([(&flag::CONNECTIONS, "1"), (&flag::THINK, "1s")]);
     let expected = [
-        "--think: cannot be used with a scenario file; set it in the file: \"1s\"",
+        "--think: cannot be used with a scenario file; set think in the file: \"1s\"",
         "--connections: 2 populations hold connections; use at least 2",
     ];
     check(SEVERAL, flags, &expected);
