@@ -246,7 +246,7 @@ mod tests {
         let from = From::Json("/t".to_owned());
         let capture = Capture { name: "token".to_owned(), nth: 0, from, is_link: false };
         let expected = Expectation { captures: vec![capture], ..Expectation::default() };
-        let wanted = Wanted::new(&expected, 0, true).unwrap();
+        let wanted = Wanted::new(&expected, 0, (true, false)).unwrap();
         let mut captures = Captures::new(keeps(1), true, 100).unwrap();
         let mut log_in = |index: u32, token: usize| {
             captures.begin(index, &wanted, b"/login");

@@ -22,13 +22,17 @@ impl Check {
         Check {
             expected: expected.clone(),
             body: expected.body.as_deref().map(Needle::new),
-            wanted: Wanted::new(expected, 0, false),
+            wanted: Wanted::new(expected, 0, (false, false)),
         }
     }
 
-    /// The check of an HTTP request that follows up to `redirects` redirects and may set cookies.
-    pub(crate) fn of_request(expected: &Expectation, redirects: u8, cookies: bool) -> Check {
-        Check { wanted: Wanted::new(expected, redirects, cookies), ..Check::new(expected) }
+    /// The check of an HTTP request that follows up to `redirects` redirects, may set cookies, and has asked for content codings.
+    pub(crate) fn of_request(
+        expected: &Expectation,
+        redirects: u8,
+        (cookies, has_codings): (bool, bool),
+    ) -> Check {
+        Check { wanted: Wanted::new(expected, redirects, (cookies, has_codings)), ..Check::new(expected) }
     }
 
     /// Reads a piece of the content. `found` is the state of the text search so far; returns its new state.
@@ -39,6 +43,9 @@ impl Check {
         bytes: impl Iterator<Item = u8> + Clone,
     ) -> u16 {
         if let (Some(wanted), Some(watch)) = (&self.wanted, watch) {
+            if watch.keep_encoded(bytes.clone()) {
+                return found;
+            }
             watch.content(wanted, bytes.clone());
         }
         self.body.as_ref().map_or(found, |needle| needle.scan(found, bytes))

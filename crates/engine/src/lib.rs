@@ -7,6 +7,7 @@
 mod captures;
 mod check;
 mod client;
+mod coding;
 mod connections;
 mod cookies;
 mod drawn;

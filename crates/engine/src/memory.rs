@@ -37,7 +37,9 @@ impl Memory {
 fn has_table(population: &Population) -> bool {
     let watched = |act: &Act| match act {
         Act::Request { request, .. } => {
-            request.redirects > 0 || !(request.expect.json.is_empty() && request.expect.captures.is_empty())
+            let decodes = request.asks_for_codings() && request.expect.body.is_some();
+            let takes = !(request.expect.json.is_empty() && request.expect.captures.is_empty());
+            request.redirects > 0 || decodes || takes
         }
         Act::Send { expected: Some(expected), .. } | Act::Expect { expected, .. } => {
             !(expected.json.is_empty() && expected.captures.is_empty())

@@ -234,7 +234,8 @@ impl Request {
         let Population { target, cookies, timeout, .. } = population;
         let is_http2 = population.streams.is_some();
         let call = template.call.take().map(|call| call::prepare(&mut template, call, *timeout));
-        let check = Check::of_request(&template.expect, template.redirects, *cookies);
+        let has_codings = call.is_none() && template.asks_for_codings();
+        let check = Check::of_request(&template.expect, template.redirects, (*cookies, has_codings));
         let is_head = template.method == "HEAD";
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };

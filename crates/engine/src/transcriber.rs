@@ -11,6 +11,8 @@ use std::sync::mpsc::Sender;
 use samples::transcript::{Entry, Event, Piece};
 use units::Nanos;
 
+use crate::coding::Coding;
+
 pub(crate) use self::{explain::Findings, pieces::Pieces};
 
 /// The transcript of a client that has one connection, or of one exchange of any client.
@@ -140,7 +142,8 @@ impl Transcriber {
     }
 
     /// What the step under way has received so far, with its times.
-    pub(crate) fn findings(&self) -> Findings<'_> {
+    pub(crate) fn findings(&mut self) -> Findings<'_> {
+        self.decode();
         let received = self.held.iter().filter_map(|(_, event)| match event {
             Event::Received(piece) => Some(piece),
             _ => None,
@@ -155,9 +158,24 @@ impl Transcriber {
         }
     }
 
+    /// Decodes the content that was held back, where it has a coding.
+    fn decode(&mut self) {
+        let mut coding = None;
+        for (_, event) in &mut self.held {
+            match event {
+                Event::Received(Piece::Head(head)) => coding = coding_of(head).or(coding),
+                Event::Received(Piece::Content(content)) if content.decoded.is_none() => {
+                    content.decoded = coding.and_then(|coding| coding.decode(&content.bytes));
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Writes what was held back.
     fn release(&mut self) {
         self.under_way = None;
+        self.decode();
         for (at, event) in std::mem::take(&mut self.held) {
             self.write(at, event);
         }
@@ -174,6 +192,13 @@ impl Transcriber {
             Entries::Kept(entries) => entries.push(entry),
         }
     }
+}
+
+/// The content coding that a head names.
+fn coding_of(head: &str) -> Option<Coding> {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    let named = fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+    named.map(|(_, value)| value).find_map(|value| Coding::named(value.as_bytes()))
 }
 
 /// Adds a piece; content follows the content before it.

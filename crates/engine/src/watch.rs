@@ -8,6 +8,7 @@ use regex::bytes::Regex;
 use samples::Kind;
 
 use crate::{
+    coding::{Coding, LONGEST},
     cookies,
     drawn::Drawn,
     json::{Found, Pointer, Scan},
@@ -24,6 +25,8 @@ pub(crate) struct Wanted {
     places: Vec<(Place, Use)>,
     pub(crate) redirects: u8,
     cookies: bool,
+    /// Whether content is decoded before it is read: the request has asked for codings.
+    pub(crate) decodes: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +45,11 @@ enum Use {
 
 impl Wanted {
     /// `None` if nothing is taken.
-    pub(crate) fn new(expected: &Expectation, redirects: u8, cookies: bool) -> Option<Box<Wanted>> {
+    pub(crate) fn new(
+        expected: &Expectation,
+        redirects: u8,
+        (cookies, has_codings): (bool, bool),
+    ) -> Option<Box<Wanted>> {
         let captures = expected.captures.iter().map(|capture| {
             let place = match &capture.from {
                 From::Json(pointer) => Place::Json(Pointer::new(pointer)),
@@ -56,8 +63,10 @@ impl Wanted {
         let json =
             json.map(|(pointer, text)| (Place::Json(Pointer::new(pointer)), Use::Expect(text.clone())));
         let places: Vec<_> = captures.chain(json).collect();
-        let is_some = !places.is_empty() || redirects > 0 || cookies;
-        is_some.then(|| Box::new(Wanted { places, redirects, cookies }))
+        let is_of_content = |(place, _): &(Place, Use)| matches!(place, Place::Json(_) | Place::Regex(_));
+        let decodes = has_codings && (expected.body.is_some() || places.iter().any(is_of_content));
+        let is_some = !places.is_empty() || redirects > 0 || cookies || decodes;
+        is_some.then(|| Box::new(Wanted { places, redirects, cookies, decodes }))
     }
 
     /// Whether any variable is captured: if that fails, the connection cannot continue.
@@ -91,6 +100,10 @@ pub(crate) struct Watch {
     /// A redirect set more cookies than there is room for.
     has_lost_cookies: bool,
     date: Option<u64>,
+    /// The coding of the content, if it has one and is decoded.
+    coding: Option<Coding>,
+    /// The content as received, if it has a coding.
+    encoded: Vec<u8>,
 }
 
 /// Maximum length of Location, in octets (RFC 9110, section 4.1, recommends support of 8,000 for a URI).
@@ -161,6 +174,7 @@ impl Watch {
             value.clear();
         }
         self.content.clear();
+        (self.coding, self.encoded) = (None, Vec::new());
         self.location.clear();
         self.cookies.clear();
         (self.has_too_many, self.date) = (false, None);
@@ -171,6 +185,7 @@ impl Watch {
         let is = |own: &str| name.eq_ignore_ascii_case(own.as_bytes());
         wanted.cookies && (is("set-cookie") || is("date"))
             || wanted.redirects > 0 && is("location")
+            || wanted.decodes && is("content-encoding")
             || wanted.places.iter().any(|(place, _)| match place {
                 Place::Header(own) => is(own),
                 Place::Cookie(_) => is("set-cookie"),
@@ -192,6 +207,9 @@ impl Watch {
                 self.cookies.push(b'\n');
             }
         }
+        if wanted.decodes && name.eq_ignore_ascii_case(b"content-encoding") {
+            self.coding = Coding::named(field);
+        }
         if wanted.cookies && name.eq_ignore_ascii_case(b"date") {
             self.date = cookies::date(field);
         }
@@ -206,6 +224,21 @@ impl Watch {
                 _ => {}
             }
         }
+    }
+
+    /// Keeps a piece of content that has a coding, as far as there is room; false if it has none.
+    pub(crate) fn keep_encoded(&mut self, bytes: impl Iterator<Item = u8>) -> bool {
+        if self.coding.is_some() {
+            self.encoded.extend(bytes.take(LONGEST - self.encoded.len()));
+        }
+        self.coding.is_some()
+    }
+
+    /// The content of a complete response that has a coding, decoded; as received if it cannot be decoded. `None` without a coding.
+    pub(crate) fn take_decoded(&mut self) -> Option<Vec<u8>> {
+        let coding = self.coding.take()?;
+        let encoded = std::mem::take(&mut self.encoded);
+        Some(coding.decode(&encoded).unwrap_or(encoded))
     }
 
     /// Reads a piece of the content.

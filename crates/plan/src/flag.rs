@@ -293,6 +293,13 @@ flags! {
     USER: flag("user", "USER:PASSWORD", Role::Work, "Log in by basic authentication; nothing is percent-encoded")
         .short('u')
         .key(Text, "\"me:secret\"", "http, grpc, ws: log in with this user and password, USER:PASSWORD, by basic authentication");
+    COMPRESSED: flag("compressed", "", Role::Work,
+        "http://, https://: ask for compressed responses (Accept-Encoding: gzip, deflate, br, zstd). Expectations and captures read decoded \
+        content; lengths and bytes are those received")
+        .takes(Takes::Nothing)
+        .key(Truth, "true",
+            "http: ask for compressed responses (Accept-Encoding: gzip, deflate, br, zstd); expectations and captures read decoded content; \
+            default false");
     METHOD: flag("method", "METHOD", Role::Work,
         "http://, https://: the method [default: GET; with --body or --body-file POST]")
         .brief("Method [default: GET; with a body POST]")

@@ -154,6 +154,11 @@ impl Request {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
+    /// Whether it asks for content codings, so that its response may have one.
+    pub fn asks_for_codings(&self) -> bool {
+        self.has_field("accept-encoding")
+    }
+
     /// Whether it has content of a type that it does not say: with the type that the content seems to have. A gRPC call has its own.
     pub fn untyped(&self) -> Option<&'static str> {
         let is_json = match self.body.as_ref().filter(|_| self.call.is_none())? {

@@ -66,7 +66,10 @@ impl Event {
         match self {
             Event::Sent(piece) | Event::Received(piece) => match piece {
                 Piece::Head(text) | Piece::Control(text) => mask_text(text, values),
-                Piece::Content(content) | Piece::Message { content, .. } => mask(&mut content.bytes, values),
+                Piece::Content(content) | Piece::Message { content, .. } => {
+                    mask(&mut content.bytes, values);
+                    content.decoded.iter_mut().for_each(|bytes| mask(bytes, values));
+                }
             },
             Event::Response(response) => {
                 for Mismatch { got, wanted, .. } in &mut response.mismatches {
@@ -122,6 +125,8 @@ pub struct Content {
     pub bytes: Vec<u8>,
     /// Number of bytes in all.
     pub length: u64,
+    /// The bytes decoded, if they have a content coding.
+    pub decoded: Option<Vec<u8>>,
 }
 
 impl Content {

@@ -120,10 +120,11 @@ fn response_of((head, content): &(String, Content)) -> Value {
     let version = words.next().unwrap_or_default();
     let status: u16 = words.next().and_then(|status| status.parse().ok()).unwrap_or(0);
     let mut body = json!({ "size": content.length, "mimeType": value(&headers, "content-type") });
-    match str::from_utf8(&content.bytes) {
+    let bytes = content.decoded.as_ref().unwrap_or(&content.bytes);
+    match str::from_utf8(bytes) {
         Ok(text) => body["text"] = json!(text),
         Err(_) => {
-            body["text"] = json!(STANDARD.encode(&content.bytes));
+            body["text"] = json!(STANDARD.encode(bytes));
             body["encoding"] = json!("base64");
         }
     }
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     fn content(text: &[u8]) -> Piece {
-        Piece::Content(Content { bytes: text.to_vec(), length: text.len() as u64 })
+        Piece::Content(Content { bytes: text.to_vec(), length: text.len() as u64, decoded: None })
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `--expect`: correct responses pass, each wrong one is a fault.
 
+use std::fs;
+
 use crate::{
-    program::Serving,
+    program::{Serving, file},
     scripted::{Scripted, ok},
     summary::run,
 };
@@ -69,4 +71,43 @@ fn wrong_and_right_responses_are_distinguished() {
     assert!((50..150).contains(&uneven), "{uneven} of 200 numbers");
     assert_eq!((ended.status, s.text("verdict")), (Some(1), "fail"));
     assert_eq!(s.faults(), [("target·exchange·wrong-length".to_owned(), uneven as u64)]);
+}
+
+/// gzip of `{"hello":"world"}` without a name or a time (RFC 1952).
+fn compressed() -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut out, br#"{"hello":"world"}"#).unwrap();
+    out.finish().unwrap()
+}
+
+#[test]
+fn expectations_see_decoded_content_and_lengths_are_those_received() {
+    let server = Scripted::start(|peer| {
+        while let Some(head) = peer.request() {
+            let asks = head.contains("Accept-Encoding: gzip, deflate, br, zstd\r\n");
+            let content = if asks { compressed() } else { br#"{"hello":"world"}"#.to_vec() };
+            let coding = if asks { "Content-Encoding: gzip\r\n" } else { "" };
+            peer.send(&format!("HTTP/1.1 200 OK\r\n{coding}Content-Length: {}\r\n\r\n", content.len()));
+            peer.send_bytes(&content);
+        }
+    });
+    let file = file("compressed.toml");
+    let length = compressed().len();
+    for (keys, length, fault) in [
+        ("compressed = true", length, None),
+        ("", 17, None),
+        ("compressed = true", 17, Some("wrong-length")),
+    ] {
+        let text = format!(
+            "target = {:?}\nconnections = 2\nduration = \"200ms\"\nthink = \"5ms\"\n{keys}\n\
+            expect = {{ json = {{ \"/hello\" = \"world\" }}, body = \"\\\"hello\\\":\", length = {length} }}\n",
+            server.url("/")
+        );
+        fs::write(&file, text).unwrap();
+        let (ended, summary) = run(file.to_str().unwrap(), &[]);
+        let answered = summary.count("requests.answered");
+        assert!(answered > 3, "{}", ended.stderr);
+        let faults: Vec<_> = fault.iter().map(|kind| (format!("target·exchange·{kind}"), answered)).collect();
+        assert_eq!(summary.faults(), faults, "{keys} {length}: {}", ended.stderr);
+    }
 }

@@ -42,7 +42,8 @@ impl Client {
             self.stream_failed(cx, k, stream, fault);
             return None;
         }
-        let exchange = self.conns.end_exchange(k.index, stream);
+        let mut exchange = self.conns.end_exchange(k.index, stream);
+        self.read_decoded(&mut exchange, k.index);
         self.learn(&exchange, now, true);
         self.extremes.slowest_response = self.extremes.slowest_response.max(now.since(exchange.started));
         let useless = self.measure(&exchange, head, k.index, now);

@@ -9,6 +9,20 @@ use super::Client;
 use crate::{exchange::Exchange, op::Op, protocol::Response};
 
 impl Client {
+    /// The response of this exchange is complete: reads its content decoded, if it has a coding.
+    pub(super) fn read_decoded(&mut self, exchange: &mut Exchange, index: u32) {
+        let Op::Request(request) = self.job.op(exchange.at) else { return };
+        if !request.check.wanted.as_ref().is_some_and(|wanted| wanted.decodes) {
+            return;
+        }
+        let Some(mut watch) = self.source.take_watch(index) else { return };
+        if let Some(decoded) = watch.take_decoded() {
+            let bytes = decoded.iter().copied();
+            exchange.found = request.check.content(exchange.found, &mut Some(&mut watch), bytes);
+        }
+        self.source.put_watch(index, Some(watch));
+    }
+
     /// The response of this exchange is complete: keeps what is to be taken from it. Returns what is wrong with that.
     pub(super) fn taken(
         &mut self,

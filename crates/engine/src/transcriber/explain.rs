@@ -40,7 +40,9 @@ impl<'a> Findings<'a> {
                 Piece::Head(head) if head.starts_with("HTTP/") => findings.head = head,
                 // Trailers.
                 Piece::Head(_) | Piece::Control(_) => {}
-                Piece::Content(content) | Piece::Message { content, .. } => findings.content = &content.bytes,
+                Piece::Content(content) | Piece::Message { content, .. } => {
+                    findings.content = content.decoded.as_deref().unwrap_or(&content.bytes);
+                }
             }
         }
         findings
@@ -136,7 +138,7 @@ mod tests {
     use samples::transcript::Content;
 
     fn content(text: &str) -> Piece {
-        Piece::Content(Content { bytes: text.into(), length: text.len() as u64 })
+        Piece::Content(Content { bytes: text.into(), length: text.len() as u64, decoded: None })
     }
 
     fn check(received: &[Piece], wrong: Kind, expected: &Expectation, sent: &str, lines: &[&str]) {

@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn content(text: &str) -> Content {
-        Content { bytes: text.into(), length: text.len() as u64 }
+        Content { bytes: text.into(), length: text.len() as u64, decoded: None }
     }
 
     #[test]

@@ -10,6 +10,10 @@ use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text
 /// Header field with a user's name and password.
 const AUTHORIZATION: &str = "Authorization";
 
+/// Header field with the content codings that throng decodes.
+const ACCEPT_ENCODING: &str = "Accept-Encoding";
+const CODINGS: &str = "gzip, deflate, br, zstd";
+
 impl Reader<'_, '_> {
     /// The target of a section, or else the top-level one, and what is dialled for it.
     pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
@@ -111,7 +115,25 @@ impl Reader<'_, '_> {
             section.note(self.notes, "headers", too_long(target.path.max_len() + fields_len));
         }
         let login = target.login.iter().map(|login| (AUTHORIZATION.to_owned(), Text::fixed(login)));
-        login.chain(fields).collect()
+        let codings = self.codings(own, target, &fields);
+        login.chain(fields).chain(codings).collect()
+    }
+
+    /// The field that asks for compressed responses, if they are wanted and nothing else asks for them.
+    fn codings(
+        &mut self,
+        own: &Section,
+        target: &Target,
+        fields: &[(String, Text)],
+    ) -> Option<(String, Text)> {
+        let is_wanted = own.truth("compressed").or_else(|| self.top.truth("compressed")).unwrap_or(false);
+        if is_wanted && !target.scheme.has_plain_requests() {
+            let why = Scheme::required(Scheme::BOTH, Scheme::has_plain_requests);
+            own.refuse(self.notes, &["compressed"], why);
+            return None;
+        }
+        let has_own = fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(ACCEPT_ENCODING));
+        (is_wanted && !has_own).then(|| (ACCEPT_ENCODING.to_owned(), Text::fixed(CODINGS)))
     }
 
     /// A checked header field.

@@ -141,7 +141,13 @@ impl Transcript {
     }
 
     fn content(&self, out: &mut String, sign: &str, content: &Content) {
-        let Content { bytes, length } = content;
+        if let Some(decoded) = &content.decoded {
+            let [sent, decoded_len] = [content.length, decoded.len() as u64].map(|n| Count(n).of("byte"));
+            self.line(out, sign, &format!("[{sent}, decoded to {decoded_len}]"));
+            let decoded = Content { bytes: decoded.clone(), length: decoded.len() as u64, decoded: None };
+            return self.content(out, sign, &decoded);
+        }
+        let Content { bytes, length, .. } = content;
         let is_text = |text: &str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
         // The end of what is kept may be within a character.
         let valid = str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
@@ -180,7 +186,7 @@ mod tests {
     use units::Nanos;
 
     fn content(text: &[u8]) -> Content {
-        Content { bytes: text.to_vec(), length: text.len() as u64 }
+        Content { bytes: text.to_vec(), length: text.len() as u64, decoded: None }
     }
 
     fn text(transcript: &mut Transcript, event: Event) -> String {

@@ -90,7 +90,7 @@ fn keys_and_kinds() {
         &[
             "2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, requests, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, user, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, no-experiments, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, user, compressed, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, no-experiments, probe, sources, seed, threads, io, \
              stage, population or csv",
         ],
     );
@@ -99,7 +99,7 @@ fn keys_and_kinds() {
         &[
             "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, requests, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, user, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, no-experiments, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, user, compressed, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, no-experiments, probe, sources, seed, threads, io, \
              stage, population or csv",
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
@@ -149,7 +149,7 @@ fn keys_and_kinds() {
                 at most 64",
             "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
                 requests, rate, arrive, total, \
-           calls, think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, user, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop, step or on",
+           calls, think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, user, compressed, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop, step or on",
         ],
     );
 }
