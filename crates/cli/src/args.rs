@@ -6,6 +6,7 @@ mod fleet;
 #[cfg(test)]
 mod manual;
 mod shared;
+mod trying;
 mod typos;
 mod ui;
 
@@ -21,6 +22,7 @@ pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
 
 pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, CALIBRATION, FleetArgs, FleetServeArgs, FleetVerb};
+pub(crate) use trying::{ImportArgs, InitArgs, TryArgs};
 pub(crate) use ui::UiArgs;
 
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and
@@ -99,6 +101,7 @@ fn command_with(help: Help) -> clap::Command {
             with_brief_end(find, help, STATUS_OF_FIND).disable_help_flag(true).args(shared::of_find(help))
         })
         .mut_subcommand("try", |one| one.args(shared::of_try()))
+        .mut_subcommand("init", |init| init.args(shared::of_init()))
         .mut_subcommand("doctor", |doctor| doctor.args(shared::of_doctor()))
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
         .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
@@ -140,6 +143,10 @@ run passed and an output could not be written, 4 invalid (throng was the limit, 
     Run,
     /// Take the steps of one user, and show what is sent and received
     Try(TryArgs),
+    /// Write a commented scenario for a running service
+    Init(InitArgs),
+    /// Make a scenario of an HTTP archive, commands of curl, a Postman collection or an OpenAPI document
+    Import(ImportArgs),
     /// Find the largest load that the target sustains, and name the limit
     Find(FindArgs),
     /// Measure what this machine can do, using the built-in server, as a reference for later runs
@@ -195,32 +202,6 @@ pub(crate) struct AgentArgs {
     /// Exit when no run has needed this agent for TIME; until then, keep retrying the server
     #[arg(long, value_name = "TIME")]
     pub(crate) idle_exit: Option<String>,
-}
-
-/// `throng try`.
-#[derive(Group)]
-#[command(
-    after_help = "It takes the options of `throng run` for requests and TLS; those for the load are accepted and have no effect. \
-    Of steps with a weight each is taken once, and a pause lasts at most 1 s. Secrets are masked with *: values of Authorization and \
-    other fields, captured values and cookies. Exit status: 0 every response was right, 1 one was not, or the connection was \
-    lost, 2 usage error, 3 this machine cannot do it, 130 interrupted."
-)]
-pub(crate) struct TryArgs {
-    /// Take the steps N times, as one user does: again from where the loop begins [default: 1]
-    #[arg(short = 'n', long, value_name = "N", help_heading = "Try")]
-    pub(crate) rounds: Option<String>,
-    /// Only this population of a scenario [default: each in turn]
-    #[arg(long, value_name = "NAME", help_heading = "Try")]
-    pub(crate) population: Option<String>,
-    /// Print content as long as it is, and not only its first 40 lines
-    #[arg(long, help_heading = "Try")]
-    pub(crate) full: bool,
-    /// Print secrets
-    #[arg(long, help_heading = "Try")]
-    pub(crate) show_secrets: bool,
-    /// Write the requests and responses as an HTTP archive (HAR 1.2), for the developer tools of a browser
-    #[arg(long, value_name = "FILE", help_heading = "Try")]
-    pub(crate) har: Option<String>,
 }
 
 /// `throng find`.

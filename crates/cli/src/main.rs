@@ -17,6 +17,8 @@ mod extension;
 mod files;
 mod find;
 mod fleet;
+mod import;
+mod init;
 mod job;
 mod judged;
 mod listening;
@@ -108,6 +110,8 @@ fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
         Verb::Run => observe::over_nats::resolved(&flags)
             .and_then(|(flags, _asking)| run::run(&flags))
             .map_err(|failure| failure.with_flags(&flags)),
+        Verb::Init(args) => init::init(&args, &flags),
+        Verb::Import(args) => import::import(&args),
         Verb::Try(args) => try_one::try_one(&args, &flags),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Report(args) => report::report(&args),

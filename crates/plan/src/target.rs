@@ -119,6 +119,11 @@ impl Target {
         })
     }
 
+    /// Scheme and authority of its first destination: `https://example.org:8443`.
+    pub fn origin(&self) -> String {
+        format!("{}{}", self.scheme.text(self.secure), self.host_header(0))
+    }
+
     /// Value of the Host header towards destination `i` (RFC 9112, section 3.2): the value that was set, or the name or address, with the
     /// port unless it is the scheme's default.
     pub fn host_header(&self, i: usize) -> String {

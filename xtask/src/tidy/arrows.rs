@@ -15,6 +15,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("stats", &["samples", "units"]),
     // A pure search strategy: no clock, no sockets.
     ("search", &[]),
+    // Other tools' files as scenarios: text in, text out.
+    ("import", &[]),
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
     // What can be concluded from a stored run; pure functions.
@@ -69,6 +71,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "host",
             "run",
             "stats",
+            "import",
             "store",
             "exporters",
             "view",

@@ -66,6 +66,16 @@ pub(super) fn of_try() -> impl Iterator<Item = Arg> {
     })
 }
 
+/// The arguments of `throng init`: the target, and how to reach it.
+pub(super) fn of_init() -> impl Iterator<Item = Arg> {
+    let is_taken = |flag: &&&'static Flag| OF_INIT.iter().any(|own| own.name == flag.name);
+    FLAGS.iter().filter(is_taken).map(|flag| arg(flag))
+}
+
+/// Flags that determine how a service is reached.
+const OF_INIT: [&Flag; 6] =
+    [&flag::TARGET, &flag::CONNECT_TO, &flag::HTTP2, &flag::INSECURE, &flag::CACERT, &flag::SNI];
+
 /// Flags that the checks of this machine depend on, with their descriptions.
 const OF_DOCTOR: [(&Flag, &str); 5] = [
     (

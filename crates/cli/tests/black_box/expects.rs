@@ -93,11 +93,9 @@ fn expectations_see_decoded_content_and_lengths_are_those_received() {
     });
     let file = file("compressed.toml");
     let length = compressed().len();
-    for (keys, length, fault) in [
-        ("compressed = true", length, None),
-        ("", 17, None),
-        ("compressed = true", 17, Some("wrong-length")),
-    ] {
+    for (keys, length, fault) in
+        [("compressed = true", length, None), ("", 17, None), ("compressed = true", 17, Some("wrong-length"))]
+    {
         let text = format!(
             "target = {:?}\nconnections = 2\nduration = \"200ms\"\nthink = \"5ms\"\n{keys}\n\
             expect = {{ json = {{ \"/hello\" = \"world\" }}, body = \"\\\"hello\\\":\", length = {length} }}\n",

@@ -18,6 +18,8 @@ const VERBS: &[&str] = &[
     "",
     "run",
     "try",
+    "init",
+    "import",
     "find",
     "calibrate",
     "runs",

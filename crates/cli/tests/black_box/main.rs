@@ -24,6 +24,7 @@ mod finds;
 mod formats;
 mod help;
 mod hostile;
+mod imports;
 mod in_common;
 mod io;
 mod judged;

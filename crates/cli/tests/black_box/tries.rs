@@ -264,14 +264,24 @@ fn compressed_content_is_shown_decoded() {
         std::io::Write::write_all(&mut out, b"hello hello").unwrap();
         let content = out.finish().unwrap();
         while peer.request().is_some() {
-            peer.send(&format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", content.len()));
+            peer.send(&format!(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+                content.len()
+            ));
             peer.send_bytes(&content);
         }
     });
     let ended = attempt(&[&server.url("/"), "--compressed"]);
     ended.assert_status(0);
-    assert_has(&ended, &["> Accept-Encoding: gzip, deflate, br, zstd\n", " bytes, decoded to 11 bytes]\n< hello hello\n"]);
+    assert_has(
+        &ended,
+        &["> Accept-Encoding: gzip, deflate, br, zstd\n", " bytes, decoded to 11 bytes]\n< hello hello\n"],
+    );
     let refused = attempt(&["ws://127.0.0.1:1/", "--compressed"]);
     refused.assert_status(2);
-    assert!(refused.stderr.starts_with("throng: --compressed: requires a target with http:// or https://\n"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.starts_with("throng: --compressed: requires a target with http:// or https://\n"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -1,0 +1,181 @@
+//! Postman collections (format 2.0 and 2.1).
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use url::Url;
+
+use crate::draft::{Draft, Step, counted};
+
+pub(crate) fn read(collection: &Value) -> Result<Draft, String> {
+    let mut draft = Draft { cookies: true, ..Draft::default() };
+    let mut reader =
+        Reader { variables: HashMap::new(), others: BTreeMap::new(), unset: Vec::new(), scripts: 0 };
+    for variable in collection["variable"].as_array().into_iter().flatten() {
+        let (key, value) = (&variable["key"], &variable["value"]);
+        if let (Some(key), Some(value)) = (key.as_str(), value.as_str()) {
+            reader.variables.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    reader.items(&collection["item"], &[&collection["auth"]], &mut draft);
+    draft.leave_out_others(&reader.others);
+    if reader.scripts > 0 {
+        draft.left_out.push(format!(
+            "{} before or after requests: use capture and expect",
+            counted(reader.scripts, "script")
+        ));
+    }
+    for name in reader.unset {
+        draft.left_out.push(format!(
+            "the variable {{{{{name}}}}}, which the collection does not set: set the environment variable {}",
+            env(&name)
+        ));
+    }
+    Ok(draft)
+}
+
+struct Reader {
+    variables: HashMap<String, String>,
+    others: BTreeMap<String, usize>,
+    /// Variables that the collection uses and does not set.
+    unset: Vec<String>,
+    scripts: usize,
+}
+
+impl Reader {
+    /// Reads a folder; `auths` are those of the folders around it, the nearest last.
+    fn items(&mut self, items: &Value, auths: &[&Value], draft: &mut Draft) {
+        for item in items.as_array().into_iter().flatten() {
+            self.scripts += item["event"].as_array().map_or(0, Vec::len);
+            let own = &item["auth"];
+            let auths: Vec<&Value> = auths.iter().copied().chain([own, &item["request"]["auth"]]).collect();
+            if item["item"].is_array() {
+                self.items(&item["item"], &auths, draft);
+            } else if !item["request"].is_null() {
+                self.request(item, &auths, draft);
+            }
+        }
+    }
+
+    fn request(&mut self, item: &Value, auths: &[&Value], draft: &mut Draft) {
+        let request = &item["request"];
+        let url = request["url"]["raw"].as_str().or(request["url"].as_str()).or(request.as_str());
+        let name = item["name"].as_str().unwrap_or_default();
+        let (text, unset) = self.filled(url.unwrap_or_default());
+        let with_scheme = if text.contains("://") { text } else { format!("http://{text}") };
+        // Variables of the environment that the URL contains must survive it.
+        let marked = unset
+            .iter()
+            .fold(with_scheme, |text, name| text.replace(&format!("{{{{{name}}}}}"), &mark(name)));
+        let Some(url) = Url::parse(&marked).ok().filter(|url| url.has_host()) else {
+            draft.left_out.push(format!("the request {name:?}, whose URL is {:?}", url.unwrap_or_default()));
+            return;
+        };
+        if !draft.is_of_origin(&url) {
+            *self.others.entry(url.origin().ascii_serialization()).or_default() += 1;
+            return;
+        }
+        let mut step = Step::new(request["method"].as_str().unwrap_or("GET"), &url);
+        name.clone_into(&mut step.name);
+        for name in &unset {
+            step.path = step.path.replace(&mark(name), &format!("{{env {}}}", env(name)));
+        }
+        for field in
+            request["header"].as_array().into_iter().flatten().filter(|field| field["disabled"] != true)
+        {
+            let (name, value) =
+                (field["key"].as_str().unwrap_or_default(), field["value"].as_str().unwrap_or_default());
+            let value = self.text(value);
+            step.header(name, "-");
+            step.headers
+                .iter_mut()
+                .filter(|(own, _)| own == name)
+                .for_each(|(_, own)| own.clone_from(&value));
+        }
+        self.auth(auths, &mut step);
+        self.body(&request["body"], &mut step);
+        draft.steps.push(step);
+    }
+
+    /// Adds the nearest authorization that is not inherited.
+    fn auth(&mut self, auths: &[&Value], step: &mut Step) {
+        let Some(auth) = auths.iter().rev().find(|auth| auth["type"].is_string()) else { return };
+        let kind = auth["type"].as_str().unwrap_or_default();
+        if matches!(kind, "bearer" | "basic" | "apikey" | "oauth2") {
+            // The value is secret: `correlate` replaces it by a variable of the environment.
+            step.header("Authorization", kind);
+        }
+    }
+
+    fn body(&mut self, body: &Value, step: &mut Step) {
+        match body["mode"].as_str() {
+            Some("raw") => {
+                let text = self.text(body["raw"].as_str().unwrap_or_default());
+                step.body = (!text.is_empty()).then_some(text);
+                if body["options"]["raw"]["language"] == "json" {
+                    step.header("Content-Type", "application/json");
+                }
+            }
+            Some("urlencoded") => {
+                let pairs = body["urlencoded"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(|pair| pair["disabled"] != true);
+                let pairs = pairs.map(|pair| {
+                    let of = |key: &str| pair[key].as_str().unwrap_or_default().to_owned();
+                    format!("{}={}", of("key"), of("value"))
+                });
+                let text = pairs.collect::<Vec<_>>().join("&");
+                step.body = Some(self.text(&text));
+                step.header("Content-Type", "application/x-www-form-urlencoded");
+            }
+            Some(mode) => step.remarks.push(format!("its body is left out: mode {mode}")),
+            None => {}
+        }
+    }
+
+    /// A text with the values of the collection's variables; the names of those that it does not set, which stay.
+    fn filled(&mut self, text: &str) -> (String, Vec<String>) {
+        let (mut out, mut rest, mut unset) = (String::new(), text, Vec::new());
+        while let Some((before, (name, after))) =
+            rest.split_once("{{").and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
+        {
+            out.push_str(before);
+            match self.variables.get(name) {
+                Some(value) => out.push_str(value),
+                None => {
+                    out.push_str(&format!("{{{{{name}}}}}"));
+                    unset.push(name.to_owned());
+                    if !self.unset.iter().any(|own| own == name) {
+                        self.unset.push(name.to_owned());
+                    }
+                }
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        (out, unset)
+    }
+
+    /// A header value or content as a scenario has it.
+    fn text(&mut self, text: &str) -> String {
+        let (text, unset) = self.filled(text);
+        // Escaped with marks in place of the variables.
+        let marked =
+            unset.iter().fold(text, |text, name| text.replace(&format!("{{{{{name}}}}}"), &mark(name)));
+        let escaped = crate::draft::escaped(&marked);
+        unset.iter().fold(escaped, |text, name| text.replace(&mark(name), &format!("{{env {}}}", env(name))))
+    }
+}
+
+/// What stands for a variable while a text is changed: letters, so that no encoding changes it.
+fn mark(name: &str) -> String {
+    let digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("throngvar{digits}x")
+}
+
+/// The environment variable for a variable of a collection.
+fn env(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
