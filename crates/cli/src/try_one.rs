@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, stdout};
 
 use host::Root;
-use plan::{Flags, MOST_ROUNDS, Plan};
+use plan::{Flags, MOST_ROUNDS, Plan, Target, flag};
 use samples::transcript::{Entry, Transcript};
 use units::{Count, Date};
-use view::{Har, coloured};
+use view::{Har, Responses, coloured};
 
 use crate::{EXIT_INTERRUPTED, Failure, args::TryArgs, files::Files, output, plans, print_stdout, signals};
 
@@ -22,6 +22,7 @@ fn print(lines: &str) -> Result<(), Failure> {
 pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
     let rounds = rounds(args.rounds.as_deref()).map_err(|why| Failure::usage([why]))?;
     let plan = plans::plan(flags)?;
+    let other = args.diff.as_deref().map(|url| other_target(url, flags)).transpose()?;
     let chosen = chosen(&plan, args.population.as_deref()).map_err(|why| Failure::usage([why]))?;
     let mut files = Files::default();
     args.har.as_deref().map_or(Ok(()), |file| files.whole("--har", file))?;
@@ -32,13 +33,15 @@ pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
     for nth in chosen {
         let own = plan.of_one_user(nth, rounds);
         let user = &own.populations[0];
-        let steps = user.step_names().into_iter().map(str::to_owned).collect();
-        let mut transcript = Transcript::new(steps, args.full);
+        let steps: Vec<String> = user.step_names().into_iter().map(str::to_owned).collect();
+        let mut transcript = Transcript::new(steps.clone(), args.full);
         let mut printed = Ok(());
         if has_several {
             print_stdout(&format!("population {}\n", user.name))?;
         }
+        let mut responses = Responses::default();
         let mut take = |entry: &Entry| {
+            responses.add(entry);
             har.add(entry);
             let text = transcript.text(entry);
             if printed.is_ok() {
@@ -54,6 +57,16 @@ pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
         if interrupt.is_set() {
             break;
         }
+        if let Some(other) = &other {
+            let mut theirs = Responses::default();
+            let own = towards(own, other);
+            let mut take = |entry: &Entry| theirs.add(entry);
+            ::run::one_user(&own, &root, (rounds, args.show_secrets), &interrupt, &mut take)
+                .map_err(Failure::machine)?;
+            let (text, differing) = responses.differences(&theirs, &steps, &other.origin());
+            print(&text)?;
+            is_right &= differing == 0;
+        }
     }
     args.har.as_deref().map_or(Ok(()), |file| output::write("--har", file, &har.json()))?;
     Ok(match is_right {
@@ -61,6 +74,26 @@ pub(crate) fn try_one(args: &TryArgs, flags: &Flags) -> Result<u8, Failure> {
         true => 0,
         false => EXIT_WRONG,
     })
+}
+
+/// The target of `--diff`.
+fn other_target(url: &str, flags: &Flags) -> Result<Target, Failure> {
+    let tls = [&flag::INSECURE, &flag::CACERT].into_iter().filter_map(|own| Some((own, flags.get(own)?)));
+    let flags = tls.fold(Flags::new(url), |flags, (own, value)| flags.with(own, value));
+    let plan = plans::plan(&flags).map_err(|failure| Failure {
+        lines: failure.lines.iter().map(|line| line.replacen("target:", "--diff:", 1)).collect(),
+        ..failure
+    })?;
+    Ok(plan.populations[0].target.clone())
+}
+
+/// The same plan towards another target; paths stay.
+fn towards(mut plan: Plan, other: &Target) -> Plan {
+    let user = &mut plan.populations[0];
+    let path = user.target.path.clone();
+    user.target.clone_from(other);
+    user.target.path = path;
+    plan
 }
 
 fn rounds(text: Option<&str>) -> Result<u16, String> {

@@ -8,7 +8,7 @@ mod pieces;
 
 use std::sync::mpsc::Sender;
 
-use samples::transcript::{Entry, Event, Piece};
+use samples::transcript::{Content, Entry, Event, Piece};
 use units::Nanos;
 
 use crate::coding::Coding;
@@ -123,6 +123,15 @@ impl Transcriber {
         self.release_unless_held();
     }
 
+    /// These bytes were received, and nothing more will be: they are no complete piece.
+    pub(crate) fn left_over(&mut self, now: Nanos, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let mut content = Content::default();
+            content.push(bytes);
+            hold(&mut self.held, now, Piece::Content(content), Event::Received);
+        }
+    }
+
     /// The step under way has ended with this event. These values are secret from now on.
     pub(crate) fn end_step(&mut self, now: Nanos, secrets: Vec<Box<[u8]>>, event: Event) {
         self.secrets = secrets;
@@ -201,14 +210,52 @@ fn coding_of(head: &str) -> Option<Coding> {
     named.map(|(_, value)| value).find_map(|value| Coding::named(value.as_bytes()))
 }
 
-/// Adds a piece; content follows the content before it.
+/// Adds a piece; content is added to the content before it, also across control frames.
 fn hold(held: &mut Vec<(Nanos, Event)>, now: Nanos, piece: Piece, of: fn(Piece) -> Event) {
     let event = of(piece);
-    match (held.last_mut().map(|(_, last)| last), &event) {
-        (Some(Event::Sent(Piece::Content(content))), Event::Sent(Piece::Content(more)))
-        | (Some(Event::Received(Piece::Content(content))), Event::Received(Piece::Content(more))) => {
-            content.push(&more.bytes);
+    let last = held.iter_mut().rev().map(|(_, earlier)| (&*earlier, &event)).position(|pair| match pair {
+        (Event::Sent(earlier), Event::Sent(_)) | (Event::Received(earlier), Event::Received(_)) => {
+            !matches!(earlier, Piece::Control(_))
         }
+        _ => false,
+    });
+    let last = last.map(|back| held.len() - 1 - back).map(|at| &mut held[at].1);
+    match (last, &event) {
+        (
+            Some(Event::Sent(Piece::Content(content)) | Event::Received(Piece::Content(content))),
+            Event::Sent(Piece::Content(more)) | Event::Received(Piece::Content(more)),
+        ) => content.push(&more.bytes),
         _ => held.push((now, event)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_one_piece_across_control_frames_and_the_other_direction() {
+        let content = |text: &str| {
+            let mut content = Content::default();
+            content.push(text.as_bytes());
+            Piece::Content(content)
+        };
+        let mut held = Vec::new();
+        let mut add = |piece, of| hold(&mut held, Nanos::ZERO, piece, of);
+        add(Piece::Head("HTTP/2 200".to_owned()), Event::Received);
+        add(content("a"), Event::Received);
+        add(Piece::Control("PING".to_owned()), Event::Received);
+        add(Piece::Control("PING ACK".to_owned()), Event::Sent);
+        add(content("b"), Event::Received);
+        add(content("c"), Event::Sent);
+        let all: Vec<Event> = held.into_iter().map(|(_, event)| event).collect();
+        let expected = [
+            Event::Received(Piece::Head("HTTP/2 200".to_owned())),
+            Event::Received(content("ab")),
+            Event::Received(Piece::Control("PING".to_owned())),
+            Event::Sent(Piece::Control("PING ACK".to_owned())),
+            Event::Sent(content("c")),
+        ];
+        assert_eq!(all, expected);
     }
 }

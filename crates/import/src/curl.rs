@@ -26,7 +26,7 @@ pub(crate) fn read(text: &str) -> Result<Draft, String> {
 }
 
 /// Options that do not change what is sent, and whether a value follows.
-const IGNORED: [(&str, bool); 26] = [
+const IGNORED: [(&str, bool); 25] = [
     ("-s", false),
     ("--silent", false),
     ("-S", false),
@@ -51,7 +51,6 @@ const IGNORED: [(&str, bool); 26] = [
     ("-c", true),
     ("--cookie-jar", true),
     ("--http1.1", false),
-    ("-sS", false),
     ("-#", false),
 ];
 
@@ -85,17 +84,11 @@ struct Said {
 
 fn command(words: &[String], draft: &mut Draft, others: &mut BTreeMap<String, usize>) {
     let mut said = Said::default();
+    let words = separated(words);
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        // `-XPOST`, `--request=POST`.
         let (name, joined) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            _ if word.len() > 2
-                && word.starts_with('-')
-                && ["-X", "-H", "-d", "-u", "-b", "-A", "-e"].contains(&&word[..2]) =>
-            {
-                (&word[..2], Some(word[2..].to_owned()))
-            }
             _ => (word.as_str(), None),
         };
         let mut value = || joined.clone().or_else(|| words.next().cloned()).unwrap_or_default();
@@ -142,6 +135,30 @@ fn command(words: &[String], draft: &mut Draft, others: &mut BTreeMap<String, us
     for url in &said.urls {
         said.step(url, draft, others);
     }
+}
+
+/// One-letter options that take a value.
+const WITH_VALUE: &str = "XHdubAeowmcFxTE";
+
+/// The words with one-letter options each by itself: `-sSLXPOST` is `-s -S -L -X POST`.
+fn separated(words: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    for word in words {
+        let letters = word.strip_prefix('-').filter(|rest| !rest.is_empty() && !rest.starts_with('-'));
+        let Some(letters) = letters else {
+            all.push(word.clone());
+            continue;
+        };
+        for (at, letter) in letters.char_indices() {
+            all.push(format!("-{letter}"));
+            let rest = &letters[at + letter.len_utf8()..];
+            if WITH_VALUE.contains(letter) {
+                all.extend((!rest.is_empty()).then(|| rest.to_owned()));
+                break;
+            }
+        }
+    }
+    all
 }
 
 impl Said {

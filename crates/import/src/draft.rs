@@ -69,6 +69,9 @@ const NOT_TAKEN: [&str; 20] = [
     "accept-encoding",
 ];
 
+/// The target of a file that names none.
+pub(crate) const NO_SERVER: &str = "http://localhost:8080";
+
 /// Longest body that is written into the scenario.
 const LONGEST_BODY: usize = 32 << 10;
 /// Longest name of a step.
@@ -116,10 +119,10 @@ impl Draft {
     pub(crate) fn text(&self, name: &str) -> String {
         let mut out = String::new();
         let mut line = |text: &str| writeln!(out, "{text}").expect("a String takes it");
-        line(&format!(
-            "# Made by `throng import {name}`. One user, step by step: throng try FILE. A load: throng run FILE"
-        ));
-        self.left_out.iter().for_each(|left| line(&format!("# Not in it: {}", left.replace('\n', " "))));
+        line(&comment(&format!(
+            "Made by `throng import {name}`. One user, step by step: throng try FILE. A load: throng run FILE"
+        )));
+        self.left_out.iter().for_each(|left| line(&comment(&format!("Not in it: {left}"))));
         line(&format!("target = {}", quoted(&format!("{}/", self.origin))));
         line("duration = \"30s\"");
         line("");
@@ -139,7 +142,7 @@ impl Draft {
         for step in &self.steps {
             let mark = if step.is_off { "# " } else { "" };
             line("");
-            step.remarks.iter().for_each(|remark| line(&format!("# {remark}")));
+            step.remarks.iter().for_each(|remark| line(&comment(remark)));
             step.lines().iter().for_each(|text| line(&format!("{mark}{text}")));
         }
         out
@@ -212,6 +215,11 @@ impl Step {
 /// `1 request`, `2 requests`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A comment of TOML: one line without control characters.
+fn comment(text: &str) -> String {
+    format!("# {}", text.replace(|c: char| c.is_control(), " "))
 }
 
 /// A path in a scenario: what it may not contain is percent-encoded.

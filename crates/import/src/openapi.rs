@@ -3,12 +3,10 @@
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::draft::{Draft, Step, escaped, path};
+use crate::draft::{Draft, NO_SERVER, Step, escaped, path};
 
 /// Depth of references, and of schemas that examples are made of.
 const DEEPEST: usize = 8;
-/// The target of a document that names none.
-const NO_SERVER: &str = "http://localhost:8080";
 
 pub(crate) fn read(document: &Value) -> Result<Draft, String> {
     let mut draft = Draft::default();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 use url::Url;
 
-use crate::draft::{Draft, Step, counted};
+use crate::draft::{Draft, NO_SERVER, Step, counted};
 
 pub(crate) fn read(collection: &Value) -> Result<Draft, String> {
     let mut draft = Draft { cookies: true, ..Draft::default() };
@@ -18,6 +18,12 @@ pub(crate) fn read(collection: &Value) -> Result<Draft, String> {
         }
     }
     reader.items(&collection["item"], &[&collection["auth"]], &mut draft);
+    if draft.origin.contains(MARK) {
+        draft.left_out.push(format!(
+            "the server, which is a variable that the collection does not set: set target, here {NO_SERVER}/"
+        ));
+        NO_SERVER.clone_into(&mut draft.origin);
+    }
     draft.leave_out_others(&reader.others);
     if reader.scripts > 0 {
         draft.left_out.push(format!(
@@ -169,10 +175,13 @@ impl Reader {
     }
 }
 
+/// The beginning of what stands for a variable.
+const MARK: &str = "throngvar";
+
 /// What stands for a variable while a text is changed: letters, so that no encoding changes it.
 fn mark(name: &str) -> String {
     let digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("throngvar{digits}x")
+    format!("{MARK}{digits}x")
 }
 
 /// The environment variable for a variable of a collection.

@@ -39,7 +39,7 @@ fn commands_of_curl_become_steps() {
 # first log in
 curl 'https://shop.example/login' -X POST -H 'Content-Type: application/json' -H "X-A: b\"c" \
   --data-raw '{"user":{"id":1},"note":"it'\''s {ok}"}' --compressed -k
-$ curl -sS -u me:secret https://shop.example/items?page=2 -b 'sid=1' -L | jq .
+$ curl -sSLume:secret https://shop.example/items?page=2 -b 'sid=1' -é | jq .
 curl https://other.example/ping
 curl -G https://shop.example/find -d q=shoes -d n=5 -F file=@a
 "#;
@@ -53,9 +53,14 @@ curl -G https://shop.example/find -d q=shoes -d n=5 -F file=@a
     assert_eq!(requests(&plan), expected);
     assert!(plan.populations[0].tls.insecure && plan.populations[0].target.secure);
     let left = imported.left_out.join("\n");
-    for what in
-        ["`jq .`", "1 request to https://other.example", "curl's -F file=@a", "AUTHORIZATION", "COOKIE"]
-    {
+    for what in [
+        "`jq .`",
+        "1 request to https://other.example",
+        "curl's -F file=@a",
+        "curl's -é",
+        "AUTHORIZATION",
+        "COOKIE",
+    ] {
         assert!(left.contains(what), "{what} in:\n{left}");
     }
     assert!(!imported.scenario.contains("me:secret"), "{}", imported.scenario);
@@ -124,10 +129,19 @@ fn a_collection_of_postman_has_its_variables_and_folders() {
 }
 
 #[test]
+fn a_collection_whose_server_is_not_known_has_a_stand_in() {
+    let (imported, plan) =
+        check(r#"{"item": [{"name": "a\nb", "request": {"method": "GET", "url": "{{host}}/a"}}]}"#);
+    assert_eq!(requests(&plan), ["a-b: GET /a"]);
+    assert_eq!(plan.populations[0].target.origin(), "http://localhost:8080");
+    assert!(imported.left_out[0].starts_with("the server, which is a variable"), "{:?}", imported.left_out);
+}
+
+#[test]
 fn operations_of_openapi_are_steps_and_those_that_change_data_are_comments() {
     let text = r##"{"openapi": "3.0.0", "servers": [{"url": "https://api.example/v1/"}],
       "paths": {"/pets/{id}": {"parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}],
-          "get": {"operationId": "getPet", "summary": "One pet", "parameters": [{"$ref": "#/components/parameters/Lang"}, {"name": "x", "in": "query"}]},
+          "get": {"operationId": "getPet", "summary": "One\npet", "parameters": [{"$ref": "#/components/parameters/Lang"}, {"name": "x", "in": "query"}]},
           "delete": {"responses": {"204": {}}}},
         "/pets": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}}}}},
       "components": {"parameters": {"Lang": {"name": "lang", "in": "query", "required": true, "example": "en us"}},

@@ -250,8 +250,8 @@ mod tests {
             assert_eq!((subject.curl, subject.variables.as_str()), (Some(expected), variables));
         };
         check(&["accept: text/html"], None, "-H User-Agent: -H 'accept: text/html'", "");
-        let posted = "-X POST -H User-Agent: -H Accept: -H Content-Type: --data-raw @hi";
-        check(&[], Some("@hi"), posted, "");
+        let posted = "-X POST -H User-Agent: -H Accept: -H Content-Type: --data-raw '@hi there'";
+        check(&[], Some("@hi there"), posted, "");
         check(
             &["Content-Type: text/plain", "User-Agent: me", "X-Key: a", "Cookie: a=b"],
             Some("hi"),

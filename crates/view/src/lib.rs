@@ -5,6 +5,7 @@ mod calibration;
 pub mod compare;
 mod cost;
 mod dashboard;
+mod differences;
 mod find;
 pub mod format;
 mod har;
@@ -22,6 +23,7 @@ mod ui;
 
 pub use calibration::{calibration_json, calibration_text};
 pub use dashboard::{Change, Dashboard, Feed, Followed, LIVE_PAGE, Opens, page_headers};
+pub use differences::Responses;
 pub use find::{find_junit, find_line, find_next, find_text};
 pub use har::Har;
 pub use junit::junit;

@@ -7,7 +7,7 @@ use clap::Args as Group;
 #[command(
     after_help = "It takes the options of `throng run` for requests and TLS; those for the load are accepted and have no effect. \
     Of steps with a weight each is taken once, and a pause lasts at most 1 s. Secrets are masked with *: values of Authorization and \
-    other fields, captured values and cookies. Exit status: 0 every response was right, 1 one was not, or the connection was \
+    other fields, captured values and cookies. Exit status: 0 every response was right, 1 one was not, or --diff found a difference, or the connection was \
     lost, 2 usage error, 3 this machine cannot do it, 130 interrupted."
 )]
 pub(crate) struct TryArgs {
@@ -20,6 +20,9 @@ pub(crate) struct TryArgs {
     /// Print content as long as it is, and not only its first 40 lines
     #[arg(long, help_heading = "Try")]
     pub(crate) full: bool,
+    /// Send the same to this target, too: its scheme, host and port; and print what its responses differ in
+    #[arg(long, value_name = "URL", help_heading = "Try")]
+    pub(crate) diff: Option<String>,
     /// Print secrets
     #[arg(long, help_heading = "Try")]
     pub(crate) show_secrets: bool,

@@ -285,3 +285,36 @@ fn compressed_content_is_shown_decoded() {
         refused.stderr
     );
 }
+
+#[test]
+fn two_targets_get_the_same_and_their_differences_are_shown() {
+    let server = |price: &'static str| {
+        Scripted::start(move |peer| {
+            while let Some(head) = peer.request() {
+                let path = head.split(' ').nth(1).unwrap().to_owned();
+                peer.send(&ok(&format!("{{\"path\":\"{path}\",\"items\":[{{\"price\":{price}}}]}}")));
+            }
+        })
+    };
+    let (one, other) = (server("12"), server("12.5"));
+    let ended = attempt(&[&one.url("/a?x={rand 1 1000000}"), "--diff", &other.url("/")]);
+    ended.assert_status(1);
+    let name = format!("# compared with http://{}\n", other.address);
+    assert_has(
+        &ended,
+        &[
+            "= right\n",
+            &name,
+            "! 1 get: differs, ",
+            "!   /items/0/price: 12 and 12.5\n",
+            "# 1 of 1 step differ",
+        ],
+    );
+    assert_eq!(one.log.targets(), other.log.targets(), "the same random numbers");
+    let same = attempt(&[&one.url("/a"), "--diff", &one.url("/")]);
+    same.assert_status(0);
+    assert_has(&same, &["= 1 get: the same, ", "# 0 of 1 step differ"]);
+    let wrong = attempt(&[&one.url("/a"), "--diff", "htp://x"]);
+    wrong.assert_status(2);
+    assert!(wrong.stderr.starts_with("throng: --diff: "), "{}", wrong.stderr);
+}

@@ -194,7 +194,7 @@ impl Client {
 
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
-        self.transcribe_lost(k, fault, cx.now());
+        self.transcribe_lost(cx, k, fault);
         let Conn { destination, served, .. } = *self.conn(k);
         if exchange.first && self.conn(k).state() == State::Dialling {
             self.pacer.learn_dial(cx.now().since(exchange.started), false, cx.now());

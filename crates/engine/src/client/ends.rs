@@ -185,7 +185,7 @@ impl Client {
     /// Handles the unplanned end of an open connection: each request under way fails, and the connection may be dialled again.
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
-        self.transcribe_lost(k, fault, cx.now());
+        self.transcribe_lost(cx, k, fault);
         self.sample_farewell(k, fault, cx.now());
         // A close with an announced error has its reason; for the others, silence and number of responses may show one.
         if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.detail.is_none() {

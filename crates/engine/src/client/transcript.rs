@@ -1,6 +1,6 @@
 //! What the client reports to its transcript, if it has one: its events, with the bytes that it reads.
 
-use net::Key;
+use net::{Cx, Io, Key};
 use samples::{
     Fault, Kind,
     transcript::{Event, Response},
@@ -9,7 +9,7 @@ use units::Nanos;
 use wire::websocket::Role;
 
 use super::Client;
-use crate::{exchange::Exchange, op::Op, protocol::Properties, transcriber::Pieces};
+use crate::{exchange::Exchange, op::Op, out::Transport, protocol::Properties, transcriber::Pieces};
 
 impl Client {
     /// Reports an event beside the steps.
@@ -123,8 +123,13 @@ impl Client {
         }
     }
 
-    /// A connection that was open, or a dial, has ended because of this fault.
-    pub(super) fn transcribe_lost(&mut self, k: Key, fault: Fault, now: Nanos) {
-        self.transcribe_end(k.index, Event::End(Some(fault)), now);
+    /// A connection that was open, or a dial, has ended because of this fault; what was not read yet is shown as it is.
+    pub(super) fn transcribe_lost<I: Io>(&mut self, cx: &Cx<I>, k: Key, fault: Fault) {
+        let Transport { layer, transcriber } = &mut self.transport;
+        if let Some(transcriber) = transcriber.as_mut().filter(|transcriber| transcriber.is_of(k.index)) {
+            let unsealed = layer.as_ref().map(|layered| layered.leftover(k.index));
+            transcriber.left_over(cx.now(), unsealed.unwrap_or_else(|| cx.leftover(k)));
+        }
+        self.transcribe_end(k.index, Event::End(Some(fault)), cx.now());
     }
 }
