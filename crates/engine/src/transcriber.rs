@@ -15,6 +15,11 @@ use crate::coding::Coding;
 
 pub(crate) use self::{explain::Findings, pieces::Pieces};
 
+/// Maximum number of pieces of a step: a server may send frames without end.
+const MOST_PIECES: usize = 1_000;
+/// Maximum number of bytes that are kept of the content of an exchange of a run; `throng try` keeps [`Content::KEPT`].
+const KEPT_OF_EXCHANGE: usize = 8 << 10;
+
 /// The transcript of a client that has one connection, or of one exchange of any client.
 pub struct Transcriber {
     out: Entries,
@@ -77,12 +82,11 @@ impl Transcriber {
         self.index.is_some()
     }
 
-    /// The entries that it has kept.
+    /// The entries that it has kept, with the secrets masked.
     pub(crate) fn entries(self) -> Vec<Entry> {
-        match self.out {
-            Entries::Kept(entries) => entries,
-            Entries::Passed(_) => Vec::new(),
-        }
+        let Entries::Kept(mut entries) = self.out else { return Vec::new() };
+        entries.iter_mut().for_each(|entry| entry.event.mask(&self.secrets));
+        entries
     }
 
     /// Both directions are read as these formats, from their beginning.
@@ -105,8 +109,8 @@ impl Transcriber {
 
     /// These bytes were sent.
     pub(crate) fn sent(&mut self, now: Nanos, bytes: &[u8]) {
-        let held = &mut self.held;
-        self.sent.read(bytes, |piece| hold(held, now, piece, Event::Sent));
+        let (held, most) = (&mut self.held, most_kept(self.index));
+        self.sent.read(bytes, |piece| hold(held, now, piece, (Event::Sent, most)));
         self.release_unless_held();
     }
 
@@ -118,8 +122,8 @@ impl Transcriber {
         if let Some((_, first @ None)) = &mut self.under_way {
             *first = Some(now);
         }
-        let held = &mut self.held;
-        self.received.read(bytes, |piece| hold(held, now, piece, Event::Received));
+        let (held, most) = (&mut self.held, most_kept(self.index));
+        self.received.read(bytes, |piece| hold(held, now, piece, (Event::Received, most)));
         self.release_unless_held();
     }
 
@@ -128,7 +132,7 @@ impl Transcriber {
         if !bytes.is_empty() {
             let mut content = Content::default();
             content.push(bytes);
-            hold(&mut self.held, now, Piece::Content(content), Event::Received);
+            hold(&mut self.held, now, Piece::Content(content), (Event::Received, most_kept(self.index)));
         }
     }
 
@@ -151,8 +155,10 @@ impl Transcriber {
     }
 
     /// What the step under way has received so far, with its times.
-    pub(crate) fn findings(&mut self) -> Findings<'_> {
-        self.decode();
+    pub(crate) fn findings(&mut self, is_wrong: bool) -> Findings<'_> {
+        if is_wrong {
+            self.decode();
+        }
         let received = self.held.iter().filter_map(|(_, event)| match event {
             Event::Received(piece) => Some(piece),
             _ => None,
@@ -184,21 +190,26 @@ impl Transcriber {
     /// Writes what was held back.
     fn release(&mut self) {
         self.under_way = None;
-        self.decode();
+        if matches!(self.out, Entries::Passed(_)) {
+            self.decode();
+        }
         for (at, event) in std::mem::take(&mut self.held) {
             self.write(at, event);
         }
     }
 
     fn write(&mut self, now: Nanos, mut event: Event) {
-        let start = *self.start.get_or_insert(now);
-        if !self.shows_secrets {
-            event.mask(&self.secrets);
-        }
-        let entry = Entry { at: now.since(start), event };
+        let at = now.since(*self.start.get_or_insert(now));
         match &mut self.out {
-            Entries::Passed(out) => out.send(entry).unwrap_or_default(),
-            Entries::Kept(entries) => entries.push(entry),
+            Entries::Passed(out) => {
+                if !self.shows_secrets {
+                    event.mask(&self.secrets);
+                }
+                out.send(Entry { at, event }).unwrap_or_default();
+            }
+            // Most are dropped: they are masked when they are taken.
+            Entries::Kept(entries) if entries.len() < MOST_PIECES => entries.push(Entry { at, event }),
+            Entries::Kept(_) => {}
         }
     }
 }
@@ -210,8 +221,24 @@ fn coding_of(head: &str) -> Option<Coding> {
     named.map(|(_, value)| value).find_map(|value| Coding::named(value.as_bytes()))
 }
 
-/// Adds a piece; content is added to the content before it, also across control frames.
-fn hold(held: &mut Vec<(Nanos, Event)>, now: Nanos, piece: Piece, of: fn(Piece) -> Event) {
+/// Maximum number of bytes of content that are kept.
+fn most_kept(index: Option<u32>) -> usize {
+    if index.is_some() { KEPT_OF_EXCHANGE } else { Content::KEPT }
+}
+
+/// Adds a piece; content is added to the content before it, also across control frames. At most `most` bytes of content are kept.
+fn hold(
+    held: &mut Vec<(Nanos, Event)>,
+    now: Nanos,
+    mut piece: Piece,
+    (of, most): (fn(Piece) -> Event, usize),
+) {
+    if held.len() >= MOST_PIECES {
+        return;
+    }
+    if held.len() == MOST_PIECES - 1 {
+        piece = Piece::Control("more than is shown".to_owned());
+    }
     let event = of(piece);
     let last = held.iter_mut().rev().map(|(_, earlier)| (&*earlier, &event)).position(|pair| match pair {
         (Event::Sent(earlier), Event::Sent(_)) | (Event::Received(earlier), Event::Received(_)) => {
@@ -224,8 +251,16 @@ fn hold(held: &mut Vec<(Nanos, Event)>, now: Nanos, piece: Piece, of: fn(Piece) 
         (
             Some(Event::Sent(Piece::Content(content)) | Event::Received(Piece::Content(content))),
             Event::Sent(Piece::Content(more)) | Event::Received(Piece::Content(more)),
-        ) => content.push(&more.bytes),
-        _ => held.push((now, event)),
+        ) => content.add(more, most),
+        _ => {
+            let mut event = event;
+            if let Event::Sent(Piece::Content(content)) | Event::Received(Piece::Content(content)) =
+                &mut event
+            {
+                content.bytes.truncate(most);
+            }
+            held.push((now, event));
+        }
     }
 }
 
@@ -241,7 +276,7 @@ mod tests {
             Piece::Content(content)
         };
         let mut held = Vec::new();
-        let mut add = |piece, of| hold(&mut held, Nanos::ZERO, piece, of);
+        let mut add = |piece, of| hold(&mut held, Nanos::ZERO, piece, (of, 100));
         add(Piece::Head("HTTP/2 200".to_owned()), Event::Received);
         add(content("a"), Event::Received);
         add(Piece::Control("PING".to_owned()), Event::Received);

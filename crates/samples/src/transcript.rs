@@ -140,6 +140,16 @@ impl Content {
         self.length += bytes.len() as u64;
     }
 
+    /// Adds the content that follows; keeps at most `most` bytes.
+    pub fn add(&mut self, more: &Content, most: usize) {
+        let room = most.saturating_sub(self.bytes.len()).min(more.bytes.len());
+        // What follows a gap is not kept.
+        if self.is_whole() {
+            self.bytes.extend_from_slice(&more.bytes[..room]);
+        }
+        self.length += more.length;
+    }
+
     /// Whether all bytes are kept.
     pub fn is_whole(&self) -> bool {
         self.bytes.len() as u64 == self.length

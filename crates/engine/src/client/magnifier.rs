@@ -75,9 +75,9 @@ impl Client {
     /// The exchange that is looked at has ended; in a run, it is kept if it has a wanted fault.
     pub(super) fn magnified(&mut self, fault: Option<Fault>, now: Nanos) {
         let transcriber = self.transport.transcriber.take_if(|transcriber| transcriber.is_of_exchange());
-        let Some(entries) = transcriber.map(|transcriber| transcriber.entries()) else { return };
+        let Some(transcriber) = transcriber else { return };
         if let Some(fault) = fault.filter(|fault| self.magnifier.takes(*fault)) {
-            let example = Example::new(fault, now, self.lines(&entries));
+            let example = Example::new(fault, now, self.lines(&transcriber.entries()));
             self.tick.examples.add(example);
         }
     }

@@ -87,9 +87,9 @@ impl Client {
             }
             _ => Vec::new(),
         };
-        let findings = transcriber.findings();
         let of_values = taken.filter(|kind| *kind == Kind::WrongBody && !wrong.contains(kind));
         let wrong: Vec<Kind> = wrong.iter().copied().chain(of_values).collect();
+        let findings = transcriber.findings(!wrong.is_empty());
         let response = Response {
             status,
             length: exchange.content(),
