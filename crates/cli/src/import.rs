@@ -27,9 +27,9 @@ pub(crate) fn import_document(name: &str, text: &str, origin: &str) -> Option<Im
     is_document.then(|| ::import::import_for(name, text, Some(origin)).ok()).flatten()
 }
 
-/// Writes the scenario, and says what is not in it.
+/// Writes the scenario, and says what is not in it. What `throng run` would refuse in it is a failure; it is written all the same.
 pub(crate) fn write(imported: Imported, file: Option<&str>) -> Result<u8, Failure> {
-    let Imported { format, scenario, left_out } = imported;
+    let Imported { format, scenario, left_out, mistakes } = imported;
     match file.filter(|file| *file != STDOUT) {
         None => print_stdout(&scenario)?,
         Some(file) => {
@@ -42,7 +42,7 @@ pub(crate) fn write(imported: Imported, file: Option<&str>) -> Result<u8, Failur
         }
     }
     left_out.iter().for_each(|left| message(&format!("not in it: {left}")));
-    Ok(0)
+    if mistakes.is_empty() { Ok(0) } else { Err(Failure::usage(mistakes)) }
 }
 
 fn text(file: &str) -> Result<String, io::Error> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ::import::Imported;
 use ::run::Interrupt;
 use host::Root;
-use plan::{Flags, Plan, Scheme, flag};
+use plan::{Flags, Plan, Scheme};
 use samples::transcript::{Content, Event, Piece};
 
 use crate::{Failure, args::InitArgs, import, plans, signals};
@@ -30,9 +30,7 @@ pub(crate) fn init(args: &InitArgs, flags: &Flags) -> Result<u8, Failure> {
         return Err(Failure::usage([format!("target: requires http:// or https://: {:?}", plan.text)]));
     }
     let origin = target.origin();
-    let text = flags.get(&flag::TARGET).unwrap_or_default();
-    let own = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let path = own.find(['/', '?']).map_or("/", |at| &own[at..]);
+    let path = &target.path.to_string();
     let interrupt = signals::interrupt()?;
     let pages = pages(&plan, &origin, path, &interrupt)?;
     let document = pages.iter().find_map(|page| {
@@ -106,7 +104,7 @@ fn pages(plan: &Plan, origin: &str, path: &str, interrupt: &Interrupt) -> Result
         }
         _ => {}
     };
-    let one = own.of_one_user(0, 1);
+    let one = own.of_one_user(0, 1).expect("a few steps have places");
     ::run::one_user(&one, &Root::real(), (1, true), interrupt, &mut take).map_err(Failure::machine)?;
     Ok(pages)
 }
@@ -147,5 +145,5 @@ fn alone(origin: &str, path: &str, page: &Page) -> Imported {
         format!("GET {path}"),
     );
     let why = format!("routes: no OpenAPI document at {}", DOCUMENTS.join(", "));
-    Imported { format: "a running service", scenario, left_out: vec![why] }
+    Imported::new("a running service", scenario, vec![why])
 }

@@ -1,24 +1,21 @@
 //! Values that came from an earlier response are captured there: a token in an `Authorization` field, an id in a path. A recorded value would
 //! be that of one user, and often expired.
 
+use samples::is_secret_name;
 use serde_json::Value;
 
-use crate::draft::{Draft, word};
+use crate::draft::{Draft, counted, word};
 
 /// Shortest value that is looked for: a shorter one may be equal by chance.
 const SHORTEST: usize = 8;
 /// Maximum number of values of a response that are looked for.
 const MOST_VALUES: usize = 2_000;
-/// Headers with a secret that is not a captured value, and the variables of the environment that replace them.
-const SECRETS: [(&str, &str); 4] = [
-    ("authorization", "AUTHORIZATION"),
-    ("cookie", "COOKIE"),
-    ("x-api-key", "API_KEY"),
-    ("proxy-authorization", "PROXY_AUTHORIZATION"),
-];
+/// Maximum number of values that a scenario captures.
+const MOST_CAPTURES: usize = 64;
 
 /// Replaces each value in a request that an earlier response has by a variable, and the remaining secrets by variables of the environment.
 pub(crate) fn correlate(draft: &mut Draft) {
+    let (mut captures, mut left_out) = (0, 0);
     for at in 0..draft.steps.len() {
         let Some(response) = draft.steps[at].response.take() else { continue };
         let mut values = Vec::new();
@@ -28,7 +25,10 @@ pub(crate) fn correlate(draft: &mut Draft) {
                 let fields = step.headers.iter().map(|(_, value)| value);
                 [&step.path].into_iter().chain(fields).chain(&step.body).any(|text| text.contains(&value))
             });
-            if used {
+            if used && captures == MOST_CAPTURES {
+                left_out += 1;
+            } else if used {
+                captures += 1;
                 let name = variable(draft, &pointer);
                 let variable = format!("{{var {name}}}");
                 for step in &mut draft.steps[at + 1..] {
@@ -40,6 +40,12 @@ pub(crate) fn correlate(draft: &mut Draft) {
                 draft.steps[at].captures.push((name, pointer));
             }
         }
+    }
+    if left_out > 0 {
+        draft.left_out.push(format!(
+            "{}, which stay as recorded: a scenario captures {MOST_CAPTURES}",
+            counted(left_out, "recorded value")
+        ));
     }
     hide(draft);
 }
@@ -85,11 +91,11 @@ fn variable(draft: &Draft, pointer: &str) -> String {
 fn hide(draft: &mut Draft) {
     let mut hidden = Vec::new();
     for (name, value) in draft.steps.iter_mut().flat_map(|step| &mut step.headers) {
-        let secret = SECRETS.iter().find(|(secret, _)| name.eq_ignore_ascii_case(secret));
-        if let Some((_, variable)) = secret.filter(|_| !value.contains("{var ") && !value.contains("{env ")) {
+        if is_secret_name(name) && !value.contains("{var ") && !value.contains("{env ") {
+            let variable = environment(name);
             *value = format!("{{env {variable}}}");
-            if !hidden.contains(variable) {
-                hidden.push(*variable);
+            if !hidden.contains(&variable) {
+                hidden.push(variable);
             }
         }
     }
@@ -98,4 +104,9 @@ fn hide(draft: &mut Draft) {
             "the recorded value of {variable}, which is secret: set the environment variable {variable}"
         ));
     }
+}
+
+/// The environment variable for this name: letters in upper case, digits and underscores.
+pub(crate) fn environment(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }

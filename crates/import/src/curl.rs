@@ -1,10 +1,12 @@
 //! Commands of curl, as a shell reads them; the "copy as cURL" of browsers, too.
 
+mod shell;
+
 use std::collections::BTreeMap;
 
 use url::Url;
 
-use crate::draft::{Draft, Step};
+use crate::draft::{Draft, Step, encoded};
 
 /// Whether the text begins with a command of curl, after comments.
 pub(crate) fn is_command(text: &str) -> bool {
@@ -15,7 +17,7 @@ pub(crate) fn is_command(text: &str) -> bool {
 pub(crate) fn read(text: &str) -> Result<Draft, String> {
     let mut draft = Draft::default();
     let mut others = BTreeMap::new();
-    for words in commands(text)? {
+    for words in shell::commands(text)? {
         match words.iter().position(|word| word == "curl") {
             Some(at) => command(&words[at + 1..], &mut draft, &mut others),
             None => draft.left_out.push(format!("the command `{}`", words.join(" "))),
@@ -25,50 +27,30 @@ pub(crate) fn read(text: &str) -> Result<Draft, String> {
     Ok(draft)
 }
 
-/// Options that do not change what is sent, and whether a value follows.
-const IGNORED: [(&str, bool); 25] = [
-    ("-s", false),
-    ("--silent", false),
-    ("-S", false),
-    ("--show-error", false),
-    ("-v", false),
-    ("--verbose", false),
-    ("-i", false),
-    ("--include", false),
-    ("-f", false),
-    ("--fail", false),
-    ("-N", false),
-    ("--no-buffer", false),
-    ("-o", true),
-    ("--output", true),
-    ("-O", false),
-    ("-w", true),
-    ("--write-out", true),
-    ("-m", true),
-    ("--max-time", true),
-    ("--connect-timeout", true),
-    ("--retry", true),
-    ("-c", true),
-    ("--cookie-jar", true),
-    ("--http1.1", false),
-    ("-#", false),
-];
+/// One-letter options that a value follows (curl 8.11).
+const LETTERS_WITH_VALUE: &str = "ACDEFHKPQTUXYbcdehmortuwxyz";
 
-/// Options that a scenario has no step for; a value follows each.
-const LEFT_OUT: [&str; 12] = [
-    "-F",
-    "--form",
-    "-x",
-    "--proxy",
-    "-T",
-    "--upload-file",
-    "--resolve",
-    "--connect-to",
-    "--cert",
-    "-E",
-    "--key",
-    "--cacert",
-];
+/// Other options that a value follows (curl 8.11).
+const WITH_VALUE: &str = "abstract-unix-socket alt-svc aws-sigv4 cacert capath cert cert-type ciphers config \
+    connect-timeout connect-to continue-at cookie cookie-jar create-file-mode crlfile curves data data-ascii \
+    data-binary data-raw data-urlencode delegation dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url \
+    dump-header ech egd-file engine etag-compare etag-save expect100-timeout form form-string ftp-account \
+    ftp-alternative-to-user ftp-method ftp-port ftp-ssl-ccc-mode happy-eyeballs-timeout-ms haproxy-clientip header \
+    help hostpubmd5 hostpubsha256 hsts interface ip-tos ipfs-gateway json keepalive-cnt keepalive-time key key-type \
+    krb libcurl limit-rate local-port login-options mail-auth mail-from mail-rcpt max-filesize max-redirs max-time \
+    netrc-file noproxy oauth2-bearer output output-dir parallel-max pass pinnedpubkey preproxy proto proto-default \
+    proto-redir proxy proxy-cacert proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-header \
+    proxy-key proxy-key-type proxy-pass proxy-pinnedpubkey proxy-service-name proxy-tls13-ciphers proxy-tlsauthtype \
+    proxy-tlspassword proxy-tlsuser proxy-user proxy1.0 pubkey quote random-file range rate referer request \
+    request-target resolve retry retry-delay retry-max-time sasl-authzid service-name socks4 socks4a socks5 \
+    socks5-gssapi-service socks5-hostname speed-limit speed-time stderr telnet-option tftp-blksize time-cond tls-max \
+    tls13-ciphers tlsauthtype tlspassword tlsuser trace trace-ascii trace-config unix-socket upload-file url url-query \
+    user user-agent variable vlan-priority write-out";
+
+/// Options that do not change what is sent.
+const IGNORED: &str = "-s --silent -S --show-error -v --verbose -i --include -f --fail --fail-with-body -N --no-buffer \
+    -o --output -O --remote-name -w --write-out -m --max-time --connect-timeout --retry --retry-delay -c --cookie-jar \
+    --http1.1 -# --progress-bar --no-progress-meter -D --dump-header";
 
 /// What a command says, before its URL is known.
 #[derive(Default)]
@@ -76,6 +58,8 @@ struct Said {
     method: Option<String>,
     headers: Vec<(String, String)>,
     data: Vec<String>,
+    /// The files that its data are in.
+    files: Vec<String>,
     is_get: bool,
     redirects: u8,
     urls: Vec<String>,
@@ -83,53 +67,39 @@ struct Said {
 }
 
 fn command(words: &[String], draft: &mut Draft, others: &mut BTreeMap<String, usize>) {
+    const FORM: &str = "application/x-www-form-urlencoded";
     let mut said = Said::default();
-    let words = separated(words);
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let (name, joined) = match word.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            _ => (word.as_str(), None),
-        };
-        let mut value = || joined.clone().or_else(|| words.next().cloned()).unwrap_or_default();
-        match name {
-            "-X" | "--request" => said.method = Some(value()),
+    for (name, value) in options(words) {
+        match &*name {
+            "-X" | "--request" => said.method = Some(value),
             "-H" | "--header" => {
-                let field = value();
-                let (name, value) = field.split_once(':').unwrap_or((&field, ""));
+                let (name, value) = value.split_once(':').unwrap_or((&value, ""));
                 said.headers.push((name.trim().to_owned(), value.trim().to_owned()));
             }
-            "-A" | "--user-agent" => said.headers.push(("User-Agent".to_owned(), value())),
-            "-e" | "--referer" => said.headers.push(("Referer".to_owned(), value())),
-            "-b" | "--cookie" => said.headers.push(("Cookie".to_owned(), value())),
-            "-u" | "--user" => {
-                // The value is secret, and `correlate` replaces it.
-                value();
-                said.headers.push(("Authorization".to_owned(), "Basic".to_owned()));
+            "-A" | "--user-agent" => said.headers.push(("User-Agent".to_owned(), value)),
+            "-e" | "--referer" => said.headers.push(("Referer".to_owned(), value)),
+            "-b" | "--cookie" => said.headers.push(("Cookie".to_owned(), value)),
+            // The value is secret, and `correlate` replaces it.
+            "-u" | "--user" | "--oauth2-bearer" => {
+                said.headers.push(("Authorization".to_owned(), "secret".to_owned()));
             }
-            "-d" | "--data" | "--data-raw" | "--data-binary" | "--data-ascii" | "--data-urlencode" => {
-                said.default_type.get_or_insert("application/x-www-form-urlencoded");
-                said.data.push(value());
+            "-d" | "--data" | "--data-binary" | "--data-ascii" => said.add(&value, FORM),
+            "--json" => said.add(&value, "application/json"),
+            "--data-raw" => {
+                said.default_type.get_or_insert(FORM);
+                said.data.push(value);
             }
-            "--json" => {
-                said.default_type = Some("application/json");
-                said.data.push(value());
-            }
+            "--data-urlencode" => said.add(&urlencoded(&value), FORM),
             "-G" | "--get" => said.is_get = true,
             "-I" | "--head" => said.method = Some("HEAD".to_owned()),
             "-L" | "--location" => said.redirects = 10,
             "-k" | "--insecure" => draft.insecure = true,
             "--compressed" => draft.compressed = true,
             "--http2" | "--http2-prior-knowledge" => draft.http2 = true,
-            "--url" => said.urls.push(value()),
-            _ if LEFT_OUT.contains(&name) => draft.left_out.push(format!("curl's {name} {}", value())),
-            _ if let Some((_, has_value)) = IGNORED.iter().find(|(own, _)| *own == name) => {
-                if *has_value {
-                    value();
-                }
-            }
-            _ if name.starts_with('-') => draft.left_out.push(format!("curl's {name}")),
-            _ => said.urls.push(word.clone()),
+            "" | "--url" => said.urls.push(value),
+            _ if IGNORED.split(' ').any(|own| own == name) => {}
+            // Without the value, which may be secret.
+            _ => draft.left_out.push(format!("curl's {name}")),
         }
     }
     for url in &said.urls {
@@ -137,31 +107,52 @@ fn command(words: &[String], draft: &mut Draft, others: &mut BTreeMap<String, us
     }
 }
 
-/// One-letter options that take a value.
-const WITH_VALUE: &str = "XHdubAeowmcFxTE";
-
-/// The words with one-letter options each by itself: `-sSLXPOST` is `-s -S -L -X POST`.
-fn separated(words: &[String]) -> Vec<String> {
-    let mut all = Vec::new();
-    for word in words {
-        let letters = word.strip_prefix('-').filter(|rest| !rest.is_empty() && !rest.starts_with('-'));
-        let Some(letters) = letters else {
-            all.push(word.clone());
+/// The options with their values, which are empty if they have none: `-sSLXPOST` is `-s -S -L -X POST`. Other words have no name.
+fn options(words: &[String]) -> Vec<(String, String)> {
+    let (mut all, mut words) = (Vec::new(), words.iter());
+    while let Some(word) = words.next() {
+        let mut next = || words.next().cloned().unwrap_or_default();
+        if let Some(name) = word.strip_prefix("--") {
+            let value = if WITH_VALUE.split(' ').any(|own| own == name) { next() } else { String::new() };
+            all.push((word.clone(), value));
+            continue;
+        }
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            all.push((String::new(), word.clone()));
             continue;
         };
         for (at, letter) in letters.char_indices() {
-            all.push(format!("-{letter}"));
-            let rest = &letters[at + letter.len_utf8()..];
-            if WITH_VALUE.contains(letter) {
-                all.extend((!rest.is_empty()).then(|| rest.to_owned()));
+            let (name, rest) = (format!("-{letter}"), &letters[at + letter.len_utf8()..]);
+            if LETTERS_WITH_VALUE.contains(letter) {
+                all.push((name, if rest.is_empty() { next() } else { rest.to_owned() }));
                 break;
             }
+            all.push((name, String::new()));
         }
     }
     all
 }
 
+/// A value of `--data-urlencode`: `content`, `=content`, `name=content`; a file as it is.
+fn urlencoded(value: &str) -> String {
+    match value.split_once('=') {
+        Some(("", content)) => encoded(content),
+        Some((name, content)) => format!("{name}={}", encoded(content)),
+        None if value.contains('@') => format!("@{}", value.rsplit('@').next().unwrap_or_default()),
+        None => encoded(value),
+    }
+}
+
 impl Said {
+    /// Adds data, or the file that they are in.
+    fn add(&mut self, value: &str, kind: &'static str) {
+        self.default_type.get_or_insert(kind);
+        match value.strip_prefix('@') {
+            Some(file) => self.files.push(file.to_owned()),
+            None => self.data.push(value.to_owned()),
+        }
+    }
+
     fn step(&self, url: &str, draft: &mut Draft, others: &mut BTreeMap<String, usize>) {
         let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let Ok(mut url) = Url::parse(&with_scheme) else {
@@ -177,97 +168,18 @@ impl Said {
             let query = url.query().map_or(data.clone(), |query| format!("{query}&{data}"));
             url.set_query(Some(&query));
         }
-        let has_body = !data.is_empty() && !self.is_get;
+        let has_body = self.default_type.is_some() && !self.is_get;
         let usual = if has_body { "POST" } else { "GET" };
         let mut step = Step::new(self.method.as_deref().unwrap_or(usual), &url);
         step.redirects = self.redirects;
         self.headers.iter().for_each(|(name, value)| step.header(name, value));
+        for file in &self.files {
+            step.leave_out(format!("its body is the file {file}: set body-file = {file:?}"));
+        }
         if has_body {
             self.default_type.into_iter().for_each(|kind| step.header("Content-Type", kind));
-            match data.strip_prefix('@') {
-                Some(file) => {
-                    step.remarks.push(format!("its body is the file {file}: set body-file = {file:?}"))
-                }
-                None => step.set_body(&data),
-            }
+            step.set_body(&data);
         }
         draft.steps.push(step);
-    }
-}
-
-/// The words of each command: quotes and backslashes as in a POSIX shell, and `$'…'`.
-fn commands(text: &str) -> Result<Vec<Vec<String>>, String> {
-    let (mut all, mut words, mut word): (Vec<Vec<String>>, Vec<String>, Option<String>) = Default::default();
-    let mut chars = text.chars().peekable();
-    let mut is_comment = false;
-    while let Some(c) = chars.next() {
-        if is_comment {
-            is_comment = c != '\n';
-            continue;
-        }
-        match c {
-            '\\' => match chars.next() {
-                // A line that is continued.
-                Some('\n') | None => {}
-                Some('\r') => drop(chars.next_if_eq(&'\n')),
-                Some(other) => word.get_or_insert_default().push(other),
-            },
-            '\'' => {
-                let own = word.get_or_insert_default();
-                loop {
-                    match chars.next().ok_or("a quote is not closed")? {
-                        '\'' => break,
-                        other => own.push(other),
-                    }
-                }
-            }
-            '"' => {
-                let own = word.get_or_insert_default();
-                loop {
-                    match chars.next().ok_or("a quote is not closed")? {
-                        '"' => break,
-                        '\\' if chars.peek().is_some_and(|next| "\"\\$`\n".contains(*next)) => {
-                            own.extend(chars.next().filter(|next| *next != '\n'));
-                        }
-                        other => own.push(other),
-                    }
-                }
-            }
-            '$' if chars.peek() == Some(&'\'') => {
-                chars.next();
-                let own = word.get_or_insert_default();
-                loop {
-                    match chars.next().ok_or("a quote is not closed")? {
-                        '\'' => break,
-                        '\\' => own.extend(ansi_c(&mut chars)),
-                        other => own.push(other),
-                    }
-                }
-            }
-            '#' if word.is_none() => is_comment = true,
-            '\n' | ';' | '|' | '&' => {
-                words.extend(word.take());
-                all.extend((!words.is_empty()).then(|| std::mem::take(&mut words)));
-            }
-            c if c.is_whitespace() => words.extend(word.take()),
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    all.extend((!words.is_empty()).then_some(words));
-    Ok(all)
-}
-
-/// An escape in `$'…'`, as browsers write them: `\n`, `\'`, `\u0021`.
-fn ansi_c(chars: &mut impl Iterator<Item = char>) -> Option<char> {
-    match chars.next()? {
-        'n' => Some('\n'),
-        'r' => Some('\r'),
-        't' => Some('\t'),
-        'u' => {
-            let digits: String = chars.take(4).collect();
-            u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
-        }
-        other => Some(other),
     }
 }

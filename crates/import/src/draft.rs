@@ -5,7 +5,7 @@ use std::{
     fmt::Write,
 };
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use url::Url;
 
@@ -39,6 +39,8 @@ pub(crate) struct Step {
     pub(crate) captures: Vec<(String, String)>,
     /// What the user should know about it.
     pub(crate) remarks: Vec<String>,
+    /// What of it is not in the scenario.
+    pub(crate) left_out: Vec<String>,
     /// Whether it is written as a comment, because it changes data.
     pub(crate) is_off: bool,
     /// The response that was recorded, if it is JSON.
@@ -79,6 +81,8 @@ const LONGEST_NAME: usize = 40;
 
 /// Characters that a path may not contain (RFC 3986, section 3.3); a brace would begin a variable.
 const PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
+/// Characters that mean something in a form or query: all but the unreserved ones (RFC 3986, section 2.3).
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 impl Draft {
     /// Takes the origin of the first URL; false if this one has another, which is then to be left out.
@@ -98,7 +102,7 @@ impl Draft {
         }
     }
 
-    /// Gives each step without a name one of its method and path; names are distinct.
+    /// Gives each step without a name one of its method and path; names are distinct. Lists what of the steps is left out.
     pub(crate) fn name_steps(&mut self) {
         let mut taken = HashSet::new();
         for step in &mut self.steps {
@@ -112,6 +116,10 @@ impl Draft {
             let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
             step.name = free.expect("some number is free");
             taken.insert(step.name.clone());
+            for left in std::mem::take(&mut step.left_out) {
+                self.left_out.push(format!("of {}: {left}", step.name));
+                step.remarks.push(left);
+            }
         }
     }
 
@@ -160,26 +168,51 @@ impl Step {
         }
     }
 
-    /// Adds a header field, unless it is one that throng sets. A secret becomes a variable of the environment.
+    /// Adds a header field, unless it is one that throng sets.
     pub(crate) fn header(&mut self, name: &str, value: &str) {
+        self.header_text(name, escaped(value.trim()));
+    }
+
+    /// As [`Step::header`], with a value that is a text of a scenario.
+    pub(crate) fn header_text(&mut self, name: &str, value: String) {
         let lower = name.to_ascii_lowercase();
         let is_of_browser = lower.starts_with(':') || lower.starts_with("sec-");
         let is_there = self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        if !is_of_browser && !NOT_TAKEN.contains(&&*lower) && !is_there && !value.trim().is_empty() {
-            self.headers.push((name.to_owned(), value.trim().replace('{', "{{")));
+        if is_of_browser || NOT_TAKEN.contains(&&*lower) || is_there || value.is_empty() {
+            return;
+        }
+        // RFC 9110, section 5.6.2.
+        let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        if !name.is_empty()
+            && name.bytes().all(is_token)
+            && !value.contains(|c: char| c.is_control() && c != '\t')
+        {
+            self.headers.push((name.to_owned(), value));
+        } else {
+            self.leave_out(format!("the header field {name:?}, which HTTP does not allow"));
         }
     }
 
     /// Sets the body, unless it is too long for a scenario.
     pub(crate) fn set_body(&mut self, text: &str) {
+        self.set_body_text(escaped(text));
+    }
+
+    /// As [`Step::set_body`], with a text of a scenario.
+    pub(crate) fn set_body_text(&mut self, text: String) {
         if text.len() > LONGEST_BODY {
-            self.remarks.push(format!(
-                "its body of {} bytes is left out: write it to a file, and set body-file",
+            self.leave_out(format!(
+                "its body of {} bytes: write it to a file, and set body-file",
                 text.len()
             ));
         } else if !text.is_empty() {
-            self.body = Some(escaped(text));
+            self.body = Some(text);
         }
+    }
+
+    /// Notes that this is not in the scenario.
+    pub(crate) fn leave_out(&mut self, what: String) {
+        self.left_out.push(what);
     }
 
     fn lines(&self) -> Vec<String> {
@@ -227,7 +260,12 @@ pub(crate) fn path(text: &str) -> String {
     utf8_percent_encode(text, PATH).to_string()
 }
 
-/// Text in a scenario's body: a brace before a lower-case letter would begin a variable.
+/// A value of a form or query, percent-encoded.
+pub(crate) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, FORM).to_string()
+}
+
+/// Text in a scenario's header or body: a brace before a lower-case letter would begin a variable.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

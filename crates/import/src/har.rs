@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use units::{Nanos, rfc3339};
 use url::Url;
 
 use crate::draft::{Draft, Step, counted};
 
-/// A pause between two requests is one of the user, not of the network, from this length on, in milliseconds.
-const SHORTEST_PAUSE_MS: f64 = 1_000.0;
+/// A pause between two requests is one of the user, not of the network, from this length on.
+const SHORTEST_PAUSE: Nanos = Nanos::from_secs(1);
+/// Pauses have this resolution, in milliseconds.
+const PAUSE_STEP_MS: u64 = 100;
 
 pub(crate) fn read(har: &Value) -> Result<Draft, String> {
     let entries = har["log"]["entries"].as_array().expect("it was recognised by them");
     let mut draft = Draft { origin: main_origin(entries), cookies: true, ..Draft::default() };
     let mut others = BTreeMap::new();
     let (mut aborted, mut sockets) = (0, 0);
-    let mut ended_ms = None;
+    let mut ended = None;
     for entry in entries {
         let (request, response) = (&entry["request"], &entry["response"]);
         let Some(url) = request["url"].as_str().and_then(|url| Url::parse(url).ok()) else { continue };
@@ -35,7 +38,7 @@ pub(crate) fn read(har: &Value) -> Result<Draft, String> {
             aborted += 1;
             continue;
         }
-        pause(&mut draft, entry, &mut ended_ms);
+        pause(&mut draft, entry, &mut ended);
         draft.http2 |= is_http2(request) || is_http2(response);
         draft.steps.push(step(request, response, &url, status));
     }
@@ -85,25 +88,13 @@ fn is_http2(message: &Value) -> bool {
 }
 
 /// Adds the user's pause before this entry to the step before it.
-fn pause(draft: &mut Draft, entry: &Value, ended_ms: &mut Option<f64>) {
-    let Some(began_ms) = entry["startedDateTime"].as_str().and_then(millis) else { return };
-    if let (Some(ended), Some(step)) = (*ended_ms, draft.steps.last_mut())
-        && began_ms - ended >= SHORTEST_PAUSE_MS
+fn pause(draft: &mut Draft, entry: &Value, ended: &mut Option<Nanos>) {
+    let Some(began) = entry["startedDateTime"].as_str().and_then(rfc3339) else { return };
+    if let (Some(ended), Some(step)) = (*ended, draft.steps.last_mut())
+        && began.since(ended) >= SHORTEST_PAUSE
     {
-        step.think_ms = (began_ms - ended) as u64 / 100 * 100;
+        step.think_ms = began.since(ended).millis() / PAUSE_STEP_MS * PAUSE_STEP_MS;
     }
-    let took = entry["time"].as_f64().unwrap_or(0.0).max(0.0);
-    *ended_ms = Some(ended_ms.unwrap_or(0.0).max(began_ms + took));
-}
-
-/// Milliseconds since the beginning of the year 0 of a time of RFC 3339; only differences are used, so months have 31 days. `None` if it is
-/// not one.
-fn millis(text: &str) -> Option<f64> {
-    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<f64>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let (hour, minute) = (number(11..13)?, number(14..16)?);
-    let seconds = text.get(17..)?.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let seconds: f64 = seconds.split(['+', '-', 'Z']).next()?.parse().ok()?;
-    let days = (year * 12.0 + month) * 31.0 + day;
-    Some(((days * 24.0 + hour) * 60.0 + minute) * 60_000.0 + seconds * 1_000.0)
+    let took_ms = entry["time"].as_f64().unwrap_or(0.0).max(0.0);
+    *ended = (*ended).max(Some(began + Nanos::from_millis(took_ms as u64)));
 }

@@ -14,7 +14,10 @@ mod har;
 mod openapi;
 mod postman;
 
+use std::net::Ipv4Addr;
+
 use draft::Draft;
+use plan::{Environment, Flags, scenario};
 use serde_json::Value;
 
 /// An imported file.
@@ -26,6 +29,8 @@ pub struct Imported {
     pub scenario: String,
     /// What is not in it, and why; a line each.
     pub left_out: Vec<String>,
+    /// What `throng run` would refuse in it: what was recorded was beyond what a scenario can say.
+    pub mistakes: Vec<String>,
 }
 
 /// Imports a file with this text; `name` is its name, for the comment in the scenario.
@@ -52,7 +57,23 @@ pub fn import_for(name: &str, text: &str, origin: Option<&str>) -> Result<Import
     correlate::correlate(&mut draft);
     draft.name_steps();
     let scenario = draft.text(name);
-    Ok(Imported { format, scenario, left_out: draft.left_out })
+    Ok(Imported::new(format, scenario, draft.left_out))
+}
+
+impl Imported {
+    /// A scenario of a file of this format, and what is not in it.
+    pub fn new(format: &'static str, scenario: String, left_out: Vec<String>) -> Imported {
+        Imported { format, left_out, mistakes: mistakes(&scenario), scenario }
+    }
+}
+
+/// What is wrong with a scenario, read without names, files and the environment.
+fn mistakes(scenario: &str) -> Vec<String> {
+    let resolve = |_: &str| Ok(vec![Ipv4Addr::LOCALHOST.into()]);
+    let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+    let open = |_: &str| Err("an imported scenario has no files".to_owned());
+    let read = scenario::read("scenario", scenario, &Flags::default(), &around, &open);
+    read.err().into_iter().flatten().map(|mistake| mistake.to_string()).collect()
 }
 
 fn read(text: &str) -> Result<(&'static str, Draft), String> {

@@ -3,10 +3,12 @@
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::draft::{Draft, NO_SERVER, Step, escaped, path};
+use crate::draft::{Draft, NO_SERVER, Step, encoded, path};
 
 /// Depth of references, and of schemas that examples are made of.
 const DEEPEST: usize = 8;
+/// Maximum number of values that an example is made of: schemas may refer to each other in circles.
+const MOST_VALUES: usize = 1_000;
 
 pub(crate) fn read(document: &Value) -> Result<Draft, String> {
     let mut draft = Draft::default();
@@ -75,8 +77,8 @@ fn step(
         let is_needed = parameter["required"] == true;
         let (value, is_known) = example(document, parameter);
         match parameter["in"].as_str() {
-            Some("path") => own_path = own_path.replace(&format!("{{{name}}}"), &value),
-            Some("query") if is_needed => query.push(format!("{name}={value}")),
+            Some("path") => own_path = own_path.replace(&format!("{{{name}}}"), &encoded(&value)),
+            Some("query") if is_needed => query.push(format!("{}={}", encoded(name), encoded(&value))),
             Some("header") if is_needed => step.header(name, &value),
             _ => continue,
         }
@@ -106,11 +108,11 @@ fn body(document: &Value, operation: &Value, step: &mut Step) {
         let named =
             media["examples"].as_object().and_then(|all| all.values().next()).map(|own| &own["value"]);
         let given = media.get("example").or(named).cloned();
-        let value = given.unwrap_or_else(|| made_up(document, &media["schema"], 0));
+        let value = given.unwrap_or_else(|| made_up(document, &media["schema"], 0, &mut { MOST_VALUES }));
         step.header("Content-Type", kind);
-        step.body = Some(escaped(&value.to_string()));
+        step.set_body(&value.to_string());
     } else if let Some(kind) = content.as_object().and_then(|all| all.keys().next()) {
-        step.remarks.push(format!("its body of type {kind} is left out"));
+        step.leave_out(format!("its body of type {kind}"));
     }
 }
 
@@ -127,13 +129,13 @@ fn example(document: &Value, parameter: &Value) -> (String, bool) {
     let given = given.flatten().chain(named).next();
     // Swagger 2 has the type in the parameter itself.
     let of_type = if schema.is_null() { parameter } else { schema };
-    let value = given.cloned().unwrap_or_else(|| made_up(document, of_type, 0));
+    let value = given.cloned().unwrap_or_else(|| made_up(document, of_type, 0, &mut { MOST_VALUES }));
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     (text, given.is_some())
 }
 
-/// A value of this schema.
-fn made_up(document: &Value, schema: &Value, depth: usize) -> Value {
+/// A value of this schema; `left` is the number of values that may still be made.
+fn made_up(document: &Value, schema: &Value, depth: usize, left: &mut usize) -> Value {
     let schema = resolved(document, schema);
     let given =
         [schema.get("example"), schema.get("default"), schema["enum"].get(0), schema["examples"].get(0)];
@@ -141,11 +143,12 @@ fn made_up(document: &Value, schema: &Value, depth: usize) -> Value {
         return value.clone();
     }
     let any = ["allOf", "oneOf", "anyOf"].iter().find_map(|key| schema[*key].get(0));
+    *left = left.saturating_sub(1);
     match schema["type"].as_str() {
-        _ if depth == DEEPEST => Value::Null,
+        _ if depth == DEEPEST || *left == 0 => Value::Null,
         Some("integer" | "number") => Value::from(1),
         Some("boolean") => Value::from(true),
-        Some("array") => Value::from(vec![made_up(document, &schema["items"], depth + 1)]),
+        Some("array") => Value::from(vec![made_up(document, &schema["items"], depth + 1, left)]),
         Some("string") => Value::from(match schema["format"].as_str() {
             Some("uuid") => "00000000-0000-4000-8000-000000000000",
             Some("date") => "2026-01-31",
@@ -153,10 +156,10 @@ fn made_up(document: &Value, schema: &Value, depth: usize) -> Value {
             Some("email") => "user@example.org",
             _ => "text",
         }),
-        _ if let Some(any) = any => made_up(document, any, depth + 1),
+        _ if let Some(any) = any => made_up(document, any, depth + 1, left),
         _ => {
             let members = schema["properties"].as_object().into_iter().flatten();
-            let members = members.map(|(name, own)| (name.clone(), made_up(document, own, depth + 1)));
+            let members = members.map(|(name, own)| (name.clone(), made_up(document, own, depth + 1, left)));
             Value::Object(members.collect::<Map<_, _>>())
         }
     }

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 use url::Url;
 
-use crate::draft::{Draft, NO_SERVER, Step, counted};
+use crate::{
+    correlate::environment,
+    draft::{Draft, NO_SERVER, Step, counted, encoded, escaped},
+};
 
 pub(crate) fn read(collection: &Value) -> Result<Draft, String> {
     let mut draft = Draft { cookies: true, ..Draft::default() };
@@ -34,7 +37,7 @@ pub(crate) fn read(collection: &Value) -> Result<Draft, String> {
     for name in reader.unset {
         draft.left_out.push(format!(
             "the variable {{{{{name}}}}}, which the collection does not set: set the environment variable {}",
-            env(&name)
+            environment(&name)
         ));
     }
     Ok(draft)
@@ -84,19 +87,15 @@ impl Reader {
         let mut step = Step::new(request["method"].as_str().unwrap_or("GET"), &url);
         name.clone_into(&mut step.name);
         for name in &unset {
-            step.path = step.path.replace(&mark(name), &format!("{{env {}}}", env(name)));
+            step.path = step.path.replace(&mark(name), &format!("{{env {}}}", environment(name)));
         }
         for field in
             request["header"].as_array().into_iter().flatten().filter(|field| field["disabled"] != true)
         {
             let (name, value) =
                 (field["key"].as_str().unwrap_or_default(), field["value"].as_str().unwrap_or_default());
-            let value = self.text(value);
-            step.header(name, "-");
-            step.headers
-                .iter_mut()
-                .filter(|(own, _)| own == name)
-                .for_each(|(_, own)| own.clone_from(&value));
+            let value = self.text(value.trim(), escaped);
+            step.header_text(name, value);
         }
         self.auth(auths, &mut step);
         self.body(&request["body"], &mut step);
@@ -116,8 +115,8 @@ impl Reader {
     fn body(&mut self, body: &Value, step: &mut Step) {
         match body["mode"].as_str() {
             Some("raw") => {
-                let text = self.text(body["raw"].as_str().unwrap_or_default());
-                step.body = (!text.is_empty()).then_some(text);
+                let text = self.text(body["raw"].as_str().unwrap_or_default(), escaped);
+                step.set_body_text(text);
                 if body["options"]["raw"]["language"] == "json" {
                     step.header("Content-Type", "application/json");
                 }
@@ -129,14 +128,14 @@ impl Reader {
                     .flatten()
                     .filter(|pair| pair["disabled"] != true);
                 let pairs = pairs.map(|pair| {
-                    let of = |key: &str| pair[key].as_str().unwrap_or_default().to_owned();
+                    let mut of = |key: &str| self.text(pair[key].as_str().unwrap_or_default(), encoded);
                     format!("{}={}", of("key"), of("value"))
                 });
                 let text = pairs.collect::<Vec<_>>().join("&");
-                step.body = Some(self.text(&text));
+                step.set_body_text(text);
                 step.header("Content-Type", "application/x-www-form-urlencoded");
             }
-            Some(mode) => step.remarks.push(format!("its body is left out: mode {mode}")),
+            Some(mode) => step.leave_out(format!("its body, whose mode is {mode}")),
             None => {}
         }
     }
@@ -164,14 +163,15 @@ impl Reader {
         (out, unset)
     }
 
-    /// A header value or content as a scenario has it.
-    fn text(&mut self, text: &str) -> String {
+    /// A header value or content as a scenario has it; what is not a variable is changed by `encode`.
+    fn text(&mut self, text: &str, encode: fn(&str) -> String) -> String {
         let (text, unset) = self.filled(text);
         // Escaped with marks in place of the variables.
         let marked =
             unset.iter().fold(text, |text, name| text.replace(&format!("{{{{{name}}}}}"), &mark(name)));
-        let escaped = crate::draft::escaped(&marked);
-        unset.iter().fold(escaped, |text, name| text.replace(&mark(name), &format!("{{env {}}}", env(name))))
+        unset.iter().fold(encode(&marked), |text, name| {
+            text.replace(&mark(name), &format!("{{env {}}}", environment(name)))
+        })
     }
 }
 
@@ -182,9 +182,4 @@ const MARK: &str = "throngvar";
 fn mark(name: &str) -> String {
     let digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("{MARK}{digits}x")
-}
-
-/// The environment variable for a variable of a collection.
-fn env(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }

@@ -53,18 +53,45 @@ curl -G https://shop.example/find -d q=shoes -d n=5 -F file=@a
     assert_eq!(requests(&plan), expected);
     assert!(plan.populations[0].tls.insecure && plan.populations[0].target.secure);
     let left = imported.left_out.join("\n");
-    for what in [
-        "`jq .`",
-        "1 request to https://other.example",
-        "curl's -F file=@a",
-        "curl's -é",
-        "AUTHORIZATION",
-        "COOKIE",
-    ] {
+    for what in
+        ["`jq .`", "1 request to https://other.example", "curl's -F", "curl's -é", "AUTHORIZATION", "COOKIE"]
+    {
         assert!(left.contains(what), "{what} in:\n{left}");
     }
     assert!(!imported.scenario.contains("me:secret"), "{}", imported.scenario);
     assert!(imported.scenario.contains("redirects = 10"));
+}
+
+#[test]
+fn options_of_curl_take_their_values_and_only_those() {
+    let text = r#"
+curl -H 'X-T: {a} {b' --proxy http://me:secret@proxy:1 --ciphers A --tlsv1.2 --new-thing http://a.example/x # why
+curl --oauth2-bearer secret -d '-1' -H '-x: 1' --data-raw '@b' 2>/dev/null http://a.example/y > /tmp/out
+curl --data-urlencode 'q=a b&c' --data-urlencode '=ä' -d @file.json --data-urlencode n@f a.example/z
+curl -H 'Bad Name: 1' -H 'X-Api-Key: secret' -H 'X-CSRF-Token: secret' -d '' http://a.example/
+"#;
+    let (imported, plan) = check(text);
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    let expected = [
+        "get-x: GET /x|X-T: {{a} {{b".to_owned(),
+        format!("post-y: POST /y|Authorization: {{env AUTHORIZATION}}|-x: 1|{form}|-1&@b"),
+        format!("post-z: POST /z|{form}|q=a%20b%26c&%C3%A4"),
+        format!("post: POST /|X-Api-Key: {{env X_API_KEY}}|X-CSRF-Token: {{env X_CSRF_TOKEN}}|{form}"),
+    ];
+    assert_eq!(requests(&plan), expected);
+    let left = [
+        "curl's --proxy",
+        "curl's --ciphers",
+        "curl's --tlsv1.2",
+        "curl's --new-thing",
+        "of post-z: its body is the file file.json: set body-file = \"file.json\"",
+        "of post-z: its body is the file f: set body-file = \"f\"",
+        "of post: the header field \"Bad Name\", which HTTP does not allow",
+    ];
+    let secret = |line: &&String| line.starts_with("the recorded value of ");
+    let (secrets, others): (Vec<&String>, Vec<&String>) = imported.left_out.iter().partition(secret);
+    assert_eq!((secrets.len(), others), (3, left.map(str::to_owned).iter().collect()));
+    assert!(!imported.scenario.contains("secret,") && !imported.scenario.contains(":secret"));
 }
 
 const HAR: &str = r#"{"log": {"version": "1.2", "entries": [
@@ -106,6 +133,49 @@ fn a_recorded_visit_has_pauses_and_captured_values() {
 }
 
 #[test]
+fn a_visit_over_midnight_and_more_values_than_are_captured() {
+    let entry = |at: &str, path: &str, response: &str| {
+        serde_json::json!({"startedDateTime": at, "time": 0,
+            "request": {"method": "GET", "url": format!("https://shop.example/{path}"), "headers": []},
+            "response": {"status": 200, "content": {"text": response}}})
+    };
+    let ids: Vec<String> = (100..170).map(|n| format!("identity-{n}")).collect();
+    let mut entries = vec![entry("2026-11-30T23:59:59Z", "a", &serde_json::json!(ids).to_string())];
+    entries.extend(ids.iter().map(|id| entry("2026-12-01T01:00:00.050+01:00", id, "")));
+    let (imported, plan) = check(&serde_json::json!({"log": {"entries": entries}}).to_string());
+    assert!(imported.scenario.contains("think = \"1000ms\""), "{}", imported.scenario);
+    let last = requests(&plan)[63..66].join(" ");
+    assert!(last.contains("{var value_63}") && !last.contains("{var value_64}"), "{last}");
+    assert!(imported.left_out[0].starts_with("6 recorded values, which stay"), "{:?}", imported.left_out);
+}
+
+#[test]
+fn what_a_scenario_cannot_say_is_written_and_named() {
+    let imported = import("file", &format!("curl http://a.example/{}", "x".repeat(9_000))).unwrap();
+    assert!(imported.scenario.contains("request = \"GET /xxx"));
+    assert!(
+        !imported.mistakes.is_empty() && imported.mistakes[0].contains("request"),
+        "{:?}",
+        imported.mistakes
+    );
+}
+
+#[test]
+fn schemas_in_circles_are_bounded() {
+    let members: Vec<String> =
+        (0..30).map(|n| format!("\"m{n}\": {{\"$ref\": \"#/components/schemas/A\"}}")).collect();
+    let text = format!(
+        r##"{{"openapi": "3.0.0", "servers": [{{"url": "https://api.example/"}}], "paths": {{"/a": {{"get": {{}},
+          "post": {{"requestBody": {{"content": {{"application/json": {{"schema": {{"$ref": "#/components/schemas/A"}}}}}}}}}}}}}},
+          "components": {{"schemas": {{"A": {{"properties": {{{}}}}}}}}}}}"##,
+        members.join(",")
+    );
+    let (imported, _) = check(&text);
+    let count = imported.scenario.matches("m29").count();
+    assert!((1..1_000).contains(&count), "{count}");
+}
+
+#[test]
 fn a_collection_of_postman_has_its_variables_and_folders() {
     let text = r#"{"info": {"name": "Shop"}, "variable": [{"key": "base", "value": "http://127.0.0.1:8000/api"}],
       "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "t0p-secret"}]},
@@ -113,12 +183,12 @@ fn a_collection_of_postman_has_its_variables_and_folders() {
         {"name": "List all", "event": [{"listen": "test"}], "request": {"method": "GET", "url": {"raw": "{{base}}/items?shop={{shop}}"}, "header": [{"key": "X-Shop", "value": "{{shop}}"}, {"key": "Off", "value": "1", "disabled": true}]}},
         {"name": "List all", "request": {"method": "PUT", "url": "{{base}}/items/1", "header": [],
           "body": {"mode": "raw", "raw": "{\"a\":{\"b\":\"{{shop}}\"}}", "options": {"raw": {"language": "json"}}}}}]},
-        {"name": "Form", "request": {"method": "POST", "url": "{{base}}/form", "body": {"mode": "urlencoded", "urlencoded": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]}}}]}"#;
+        {"name": "Form", "request": {"method": "POST", "url": "{{base}}/form", "body": {"mode": "urlencoded", "urlencoded": [{"key": "a b", "value": "1&{x}"}, {"key": "b", "value": "{{shop}}"}]}}}]}"#;
     let (imported, plan) = check(text);
     let expected = [
         "list-all: GET /api/items?shop={env SHOP}|X-Shop: {env SHOP}|Authorization: {env AUTHORIZATION}",
         r#"list-all-2: PUT /api/items/1|Authorization: {env AUTHORIZATION}|Content-Type: application/json|{"a":{"b":"{env SHOP}"}}"#,
-        "form: POST /api/form|Authorization: {env AUTHORIZATION}|Content-Type: application/x-www-form-urlencoded|a=1&b=2",
+        "form: POST /api/form|Authorization: {env AUTHORIZATION}|Content-Type: application/x-www-form-urlencoded|a%20b=1%26%7Bx%7D&b={env SHOP}",
     ];
     assert_eq!(requests(&plan), expected);
     let left = imported.left_out.join("\n");
@@ -172,10 +242,7 @@ fn what_cannot_be_imported_says_why() {
         ("{\"a\": ", "not JSON: EOF while parsing"),
         ("openapi: 3.0.0\n", "convert it to JSON first: yq -o json"),
         ("curl 'http://a", "a quote is not closed"),
-        (
-            "curl -F a=b https://",
-            "commands of curl without a request that can be sent: curl's -F a=b; the URL",
-        ),
+        ("curl -F a=b https://", "commands of curl without a request that can be sent: curl's -F; the URL"),
         ("{\"log\": {\"entries\": []}}", "an HTTP archive without a request that can be sent"),
     ] {
         let why = import("file", text).unwrap_err();

@@ -80,7 +80,7 @@ pub use slice::{Slice, Turn};
 pub use sources::{Network, Sources};
 pub use stage::{Hold, Ramp, Stage};
 pub use target::{Target, addresses_meant};
-pub use text::{Cookies, MAX_NUMBERS, Segment, Text, Values, Variable};
+pub use text::{Cookies, MAX_NUMBERS, Segment, Text, Values, Variable, forms};
 pub use threshold::{Comparison, Threshold};
 pub use tls::{Pem, Tls, TlsVersions};
 pub use tolerance::Tolerance;

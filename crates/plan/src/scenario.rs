@@ -20,6 +20,8 @@ mod secrets;
 mod step;
 mod typed;
 
+pub(crate) use check::have_places;
+
 use crate::{Csv, Environment, Grpc, Target, Text, Think};
 use document::{Notes, Section};
 

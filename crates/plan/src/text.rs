@@ -3,6 +3,7 @@
 mod encoding;
 
 use encoding::Encoding;
+pub use encoding::forms;
 
 use crate::capture::{Captured, LONGEST_VALUE};
 use crate::csv::{Column, Csv};

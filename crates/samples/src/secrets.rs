@@ -15,6 +15,12 @@ const NAMES: [&[u8]; 11] = [
     b"session",
     b"credential",
 ];
+/// Whether a field with this name holds a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.as_bytes();
+    NAMES.iter().any(|secret| name.windows(secret.len()).any(|part| part.eq_ignore_ascii_case(secret)))
+}
+
 /// Header fields whose whole value, up to the end of the line, is secret.
 const FIELDS: [&[u8]; 2] = [b"authorization", b"cookie"];
 /// Authentication schemes, which precede a secret without a separator (RFC 6750, RFC 7617).

@@ -7,6 +7,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::Nanos;
+
 /// A date and time: milliseconds since 1970, UTC. Never used for measurements, because the system's date may jump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Date(pub u64);
@@ -55,6 +57,39 @@ impl fmt::Display for Date {
     }
 }
 
+/// The time since 1970 of an RFC 3339 time (section 5.6), such as `2023-11-14T22:13:20.5Z`, or with an offset; `None` if it is none.
+pub fn rfc3339(text: &str) -> Option<Nanos> {
+    let digits = |from: usize, to: usize| -> Option<u64> {
+        let part = text.get(from..to)?;
+        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?
+    };
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    let (hour, minute, second) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?);
+    let rest = text.get(19..)?;
+    let end = rest.find(['Z', 'z', '+', '-'])?;
+    let (fraction, zone) = rest.split_at(end);
+    let fraction = match fraction.strip_prefix('.') {
+        None => 0,
+        Some(digits) => format!("{digits:0<9}").get(..9)?.parse::<u64>().ok()?,
+    };
+    // Days since 1970 in the proleptic Gregorian calendar, with years that begin in March.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days = (365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day)
+        .checked_sub(719_469)?;
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    let offset = match zone.as_bytes() {
+        [b'Z' | b'z'] => 0,
+        [sign, _, _, b':', _, _] => {
+            let of = |from: usize| zone.get(from..from + 2)?.parse::<i64>().ok();
+            let minutes = of(1)? * 60 + of(4)?;
+            if *sign == b'+' { minutes * 60 } else { -minutes * 60 }
+        }
+        _ => return None,
+    };
+    let seconds = u64::try_from(seconds as i64 - offset).ok()?;
+    seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).map(Nanos)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +112,18 @@ mod tests {
         check(1_795_282_449, "2026-11-21T17:34:09Z");
         check(4_107_542_400, "2100-03-01T00:00:00Z");
         assert_eq!(Date::from(UNIX_EPOCH - Duration::from_secs(1)), Date(0));
+    }
+
+    #[test]
+    fn a_date_is_read_as_it_is_written() {
+        for days in (0..80_000).step_by(17) {
+            let date = Date(days * 86_400_000 + 12_345_678);
+            assert_eq!(rfc3339(&date.with_millis()), Some(Nanos::from_millis(date.0)), "{date}");
+        }
+        let hour = Nanos::from_secs(3600);
+        assert_eq!(rfc3339("1970-01-01T03:30:00+02:30"), Some(hour));
+        assert_eq!(rfc3339("1970-01-01T00:00:00.5-01:00"), Some(hour + Nanos::from_millis(500)));
+        assert_eq!(["1970-01-01", "1970-01-01T00:00:00", "é970-01-01T00:00:00Z"].map(rfc3339), [None; 3]);
     }
 
     #[test]

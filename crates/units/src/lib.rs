@@ -27,7 +27,7 @@ pub use bytes::Bytes;
 pub use clock::{Clock, Nanos, date, since_1970};
 pub use count::Count;
 pub use cpu_list::cpu_list;
-pub use date::Date;
+pub use date::{Date, rfc3339};
 pub use failure::{Failure, caught, failpoint};
 pub use file_error::file_error;
 pub use fixed::{fixed, signed};

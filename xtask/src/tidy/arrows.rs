@@ -16,7 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
     // A pure search strategy: no clock, no sockets.
     ("search", &[]),
     // Other tools' files as scenarios: text in, text out.
-    ("import", &[]),
+    ("import", &["plan", "samples", "units"]),
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
     // What can be concluded from a stored run; pure functions.

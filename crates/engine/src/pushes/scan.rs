@@ -241,7 +241,7 @@ impl Scan {
 fn time(text: &str) -> Option<Nanos> {
     const NANOS_A_SECOND: f64 = 1e9;
     if text.len() > 10 && text.as_bytes()[4] == b'-' {
-        return rfc3339(text);
+        return units::rfc3339(text);
     }
     if let Ok(whole) = text.parse::<u64>() {
         let unit = match whole {
@@ -261,39 +261,6 @@ fn time(text: &str) -> Option<Nanos> {
         _ => 1.0,
     };
     Some(Nanos((number * unit).round() as u64))
-}
-
-/// An RFC 3339 time (section 5.6), such as `2023-11-14T22:13:20.5Z`, or with an offset.
-fn rfc3339(text: &str) -> Option<Nanos> {
-    let digits = |from: usize, to: usize| -> Option<u64> {
-        let part = text.get(from..to)?;
-        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?
-    };
-    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
-    let (hour, minute, second) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?);
-    let rest = text.get(19..)?;
-    let end = rest.find(['Z', 'z', '+', '-'])?;
-    let (fraction, zone) = rest.split_at(end);
-    let fraction = match fraction.strip_prefix('.') {
-        None => 0,
-        Some(digits) => format!("{digits:0<9}").get(..9)?.parse::<u64>().ok()?,
-    };
-    // Days since 1970 in the proleptic Gregorian calendar, with years that begin in March.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
-    let days = (365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day)
-        .checked_sub(719_469)?;
-    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    let offset = match zone.as_bytes() {
-        [b'Z' | b'z'] => 0,
-        [sign, _, _, b':', _, _] => {
-            let of = |from: usize| zone.get(from..from + 2)?.parse::<i64>().ok();
-            let minutes = of(1)? * 60 + of(4)?;
-            if *sign == b'+' { minutes * 60 } else { -minutes * 60 }
-        }
-        _ => return None,
-    };
-    let seconds = u64::try_from(seconds as i64 - offset).ok()?;
-    seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).map(Nanos)
 }
 
 #[cfg(test)]

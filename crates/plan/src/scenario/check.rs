@@ -161,7 +161,7 @@ fn plan(
 }
 
 /// Whether the operations of all populations can be numbered with 16 bits: a connection stores only the number of its operation.
-pub(super) fn have_places(populations: &[Population]) -> bool {
+pub(crate) fn have_places(populations: &[Population]) -> bool {
     populations.iter().map(Population::operations).sum::<usize>() <= 1 << 16
 }
 

@@ -68,6 +68,26 @@ impl Encoding {
     }
 }
 
+/// The forms in which a captured value may be sent and received: as it is, percent-encoded in a path or parameter, and in JSON with its
+/// slashes escaped. To hide it wherever it occurs.
+pub fn forms(value: &[u8]) -> Vec<Box<[u8]>> {
+    let mut forms: Vec<Box<[u8]>> = vec![value.into()];
+    if let Ok(text) = str::from_utf8(value) {
+        let encoded = [Encoding::Path, Encoding::Parameter].map(|encoding| {
+            let mut out = vec![0; text.len() * PERCENT];
+            let length = encoding.write(text, &mut out);
+            out.truncate(length);
+            out
+        });
+        for form in encoded.into_iter().chain([text.replace('/', "\\/").into_bytes()]) {
+            if !forms.iter().any(|own| **own == form) {
+                forms.push(form.into());
+            }
+        }
+    }
+    forms
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +115,16 @@ mod tests {
             [written(Place::Path, "", "/a?b=c%20d"), written(Place::Path, "", "")],
             ["/a?b=c%20d", "/"]
         );
+    }
+
+    #[test]
+    fn a_value_has_the_forms_in_which_it_is_sent() {
+        let of = |value: &[u8]| {
+            let text = |form: Box<[u8]>| String::from_utf8_lossy(&form).into_owned();
+            forms(value).into_iter().map(text).collect::<Vec<_>>()
+        };
+        assert_eq!(of(b"abc"), ["abc"]);
+        assert_eq!(of(b"a/b= #"), ["a/b= #", "a/b=%20%23", "a%2Fb%3D%20%23", "a\\/b= #"]);
+        assert_eq!(forms(b"\xff").len(), 1);
     }
 }
