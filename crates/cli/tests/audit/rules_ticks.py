@@ -10,7 +10,7 @@ HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "hands
 # As they are at the end of a period.
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "unsettled", "owed", "ramped_at")
 # A few of many, as they are.
-SAMPLED = ("error_samples", "marks")
+SAMPLED = ("error_samples", "examples", "marks")
 MOST = ("stalled", "dial_lag", "longest_silence", "keep_alive_s", "max")
 LEAST = ("from", "min")
 
@@ -197,6 +197,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}responses_at_close/*", Setting("of a sample of the connections that the target closed"), ""),
         Rule(f"{prefix}congestion/*", Setting("what an adaptive ramp judged soon after each dial, and adapted to"), ""),
         Rule(f"{prefix}error_samples/**", Setting("bytes of a few wrong responses, masked: black_box pages holds them against a scripted server"), ""),
+        Rule(f"{prefix}examples/**", Setting("exchanges with a few wrong responses, masked: black_box tries holds them against a scripted server"), ""),
         Rule(f"{prefix}marks/**", Setting("stages and commands, by the run's own clock"), ""),
         Rule(f"{prefix}probe", lambda context, *g: None, "no probe was asked for, or not of a population"),
         Rule(f"{prefix}populations", Setting("there is one"), ""),
