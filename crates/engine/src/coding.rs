@@ -39,21 +39,24 @@ impl Coding {
         }
     }
 
-    /// The first 16 MiB of the decoded content; `None` if it does not have this coding, or is cut off.
-    pub(crate) fn decode(self, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// The first 16 MiB of the decoded content; `None` if it does not have this coding, or ends early although it `is_whole`.
+    pub(crate) fn decode(self, bytes: &[u8], is_whole: bool) -> Option<Vec<u8>> {
         match self {
-            Coding::Gzip => all(GzDecoder::new(bytes)),
-            Coding::Deflate => all(ZlibDecoder::new(bytes)).or_else(|| all(DeflateDecoder::new(bytes))),
-            Coding::Brotli => all(Decompressor::new(bytes, BUFFER)),
-            Coding::Zstd => StreamingDecoder::new(bytes).ok().and_then(all),
+            Coding::Gzip => all(GzDecoder::new(bytes), is_whole),
+            Coding::Deflate => {
+                all(ZlibDecoder::new(bytes), is_whole).or_else(|| all(DeflateDecoder::new(bytes), is_whole))
+            }
+            Coding::Brotli => all(Decompressor::new(bytes, BUFFER), is_whole),
+            Coding::Zstd => StreamingDecoder::new(bytes).ok().and_then(|decoder| all(decoder, is_whole)),
         }
     }
 }
 
-fn all(decoder: impl Read) -> Option<Vec<u8>> {
+fn all(decoder: impl Read, is_whole: bool) -> Option<Vec<u8>> {
     let mut decoded = Vec::new();
     let read: io::Result<usize> = decoder.take(MOST_DECODED).read_to_end(&mut decoded);
-    read.is_ok().then_some(decoded)
+    // What was decoded before an error is there.
+    (read.is_ok() || !is_whole && !decoded.is_empty()).then_some(decoded)
 }
 
 #[cfg(test)]
@@ -85,19 +88,53 @@ mod tests {
             (Coding::Brotli, brotli),
             (Coding::Zstd, zstd),
         ] {
-            assert_eq!(coding.decode(&bytes).as_deref(), Some(TEXT), "{coding:?}");
-            assert_eq!(coding.decode(b"\xff\xffnonsense"), None, "{coding:?}");
+            assert_eq!(coding.decode(&bytes, true).as_deref(), Some(TEXT), "{coding:?}");
+            assert_eq!(coding.decode(b"\xff\xffnonsense", true), None, "{coding:?}");
         }
     }
 
     #[test]
     fn what_is_cut_off_is_not_decoded_and_what_is_long_is_cut() {
         let whole = gzip();
-        assert_eq!(Coding::Gzip.decode(&whole[..whole.len() - 9]), None);
+        assert_eq!(Coding::Gzip.decode(&whole[..whole.len() - 9], true), None);
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         (0..17).for_each(|_| out.write_all(&vec![0; 1 << 20]).unwrap());
         let bomb = out.finish().unwrap();
-        assert_eq!(Coding::Gzip.decode(&bomb).map(|decoded| decoded.len() as u64), Some(MOST_DECODED));
+        assert_eq!(Coding::Gzip.decode(&bomb, true).map(|decoded| decoded.len() as u64), Some(MOST_DECODED));
+    }
+
+    /// Text of which no part is like another, so that each coding has several blocks.
+    fn long() -> Vec<u8> {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            b'a' + (state >> 60) as u8
+        };
+        (0..1 << 20).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn of_what_was_not_kept_whole_the_beginning_is_decoded() {
+        let text = long();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&text).unwrap();
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        zlib.write_all(&text).unwrap();
+        let zstd = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
+        for (coding, bytes) in [
+            (Coding::Gzip, gzip.finish().unwrap()),
+            (Coding::Deflate, zlib.finish().unwrap()),
+            (Coding::Zstd, zstd),
+        ] {
+            let half = &bytes[..bytes.len() / 2];
+            assert_eq!(coding.decode(half, true), None, "{coding:?}");
+            let decoded = coding.decode(half, false).unwrap();
+            assert!(
+                decoded.len() >= text.len() / 4 && text.starts_with(&decoded),
+                "{coding:?}: {}",
+                decoded.len()
+            );
+        }
     }
 
     #[test]
