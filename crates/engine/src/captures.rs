@@ -209,6 +209,11 @@ impl Captures {
         self.users.get(index as usize).map_or("", |user| user.values.value(nth, self.keeps.variables))
     }
 
+    /// Whether the response that was completed last had no usable value for the variable with this number.
+    pub(crate) fn lacked(&self, wanted: &Wanted, variable: u16) -> bool {
+        self.spare.last().is_some_and(|watch| watch.lacks(wanted, variable))
+    }
+
     /// The captured values and cookie values of a connection.
     pub(crate) fn kept_by(&self, index: u32) -> impl Iterator<Item = &[u8]> {
         let variables = self.keeps.variables;

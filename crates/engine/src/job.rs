@@ -228,15 +228,15 @@ impl Job {
         self.rows.get(usize::from(destination)).map(|row| usize::from(*row))
     }
 
-    /// What an error sample must not show: secret header values that the connection at `index` sends and their words, its
-    /// captured values and its cookies.
+    /// What must not be shown: secret header values that the connection at `index` sends and their words, and its captured values and
+    /// cookies in each form in which they may occur.
     pub(crate) fn secrets(&self, source: &ValueSource, index: u32) -> Vec<Box<[u8]>> {
         let values = self.secrets.iter().map(|text| source.known(text, index));
         let words = |value: Vec<u8>| {
             let words: Vec<Box<[u8]>> = value.split(|b| b" ;=".contains(b)).map(Box::from).collect();
             words.into_iter().chain([value.into_boxed_slice()])
         };
-        values.flat_map(words).chain(source.captured(index).map(Box::from)).collect()
+        values.flat_map(words).chain(source.captured(index).flat_map(plan::forms)).collect()
     }
 
     /// Whether the population waits for unsolicited messages repeatedly.

@@ -27,11 +27,12 @@ pub struct Transcriber {
     index: Option<u32>,
     shows_secrets: bool,
     /// Values that are masked, besides those with a known name.
+    /// Each stays one: a value that was captured anew was sent before.
     secrets: Vec<Box<[u8]>>,
     sent: Pieces,
     received: Pieces,
     /// The pieces of the step under way, as they are.
-    held: Vec<(Nanos, Event)>,
+    held: Held,
     /// The step under way: when it was sent, and when the first byte of its response came.
     under_way: Option<(Nanos, Option<Nanos>)>,
     /// When the transcript began, and when its last dial did.
@@ -49,7 +50,8 @@ enum Entries {
 impl Transcriber {
     /// A transcript of one exchange of the connection at this index; it keeps its entries.
     pub(crate) fn of_exchange(index: u32) -> Transcriber {
-        Transcriber { index: Some(index), ..Transcriber::to(Entries::Kept(Vec::new()), false) }
+        let held = Held { most: KEPT_OF_EXCHANGE, ..Held::default() };
+        Transcriber { index: Some(index), held, ..Transcriber::to(Entries::Kept(Vec::new()), false) }
     }
 
     /// A transcript whose entries go to `out`. Secrets are masked, unless it `shows_secrets`.
@@ -65,7 +67,7 @@ impl Transcriber {
             secrets: Vec::new(),
             sent: Pieces::Raw,
             received: Pieces::Raw,
-            held: Vec::new(),
+            held: Held::default(),
             under_way: None,
             start: None,
             dialled: Nanos::ZERO,
@@ -94,23 +96,31 @@ impl Transcriber {
         (self.sent, self.received) = (sent, received);
     }
 
+    /// These values are secret, too, from now on.
+    pub(crate) fn learn(&mut self, secrets: Vec<Box<[u8]>>) {
+        for secret in secrets {
+            if !self.secrets.contains(&secret) {
+                self.secrets.push(secret);
+            }
+        }
+    }
+
     /// The connection is open.
     pub(crate) fn opened(&mut self, now: Nanos) {
         self.enter(now, Event::Open(now.since(self.dialled)));
     }
 
-    /// A step begins, or its request after a redirect. These values are secret from now on.
-    pub(crate) fn step(&mut self, now: Nanos, step: Option<u16>, secrets: Vec<Box<[u8]>>) {
+    /// A step begins, or its request after a redirect.
+    pub(crate) fn step(&mut self, now: Nanos, step: Option<u16>) {
         self.release();
-        self.secrets = secrets;
         self.under_way = Some((now, None));
         step.into_iter().for_each(|step| self.enter(now, Event::Step(step)));
     }
 
     /// These bytes were sent.
     pub(crate) fn sent(&mut self, now: Nanos, bytes: &[u8]) {
-        let (held, most) = (&mut self.held, most_kept(self.index));
-        self.sent.read(bytes, |piece| hold(held, now, piece, (Event::Sent, most)));
+        let held = &mut self.held;
+        self.sent.read(bytes, |piece| held.add(now, Way::Sent, piece));
         self.release_unless_held();
     }
 
@@ -122,25 +132,15 @@ impl Transcriber {
         if let Some((_, first @ None)) = &mut self.under_way {
             *first = Some(now);
         }
-        let (held, most) = (&mut self.held, most_kept(self.index));
-        self.received.read(bytes, |piece| hold(held, now, piece, (Event::Received, most)));
+        let held = &mut self.held;
+        self.received.read(bytes, |piece| held.add(now, Way::Received, piece));
         self.release_unless_held();
     }
 
     /// These bytes were received, and nothing more will be: they are no complete piece.
     pub(crate) fn left_over(&mut self, now: Nanos, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            let mut content = Content::default();
-            content.push(bytes);
-            hold(&mut self.held, now, Piece::Content(content), (Event::Received, most_kept(self.index)));
-        }
-    }
-
-    /// The step under way has ended with this event. These values are secret from now on.
-    pub(crate) fn end_step(&mut self, now: Nanos, secrets: Vec<Box<[u8]>>, event: Event) {
-        self.secrets = secrets;
-        self.release();
-        self.enter(now, event);
+        let held = &mut self.held;
+        Pieces::Raw.read(bytes, |piece| held.add(now, Way::Received, piece));
     }
 
     /// Something happened beside the steps.
@@ -154,16 +154,12 @@ impl Transcriber {
         self.write(now, event);
     }
 
-    /// What the step under way has received so far, with its times.
-    pub(crate) fn findings(&mut self, is_wrong: bool) -> Findings<'_> {
-        if is_wrong {
-            self.decode();
+    /// What the step under way has received so far, with its times. `decodes`: its checks have read decoded content.
+    pub(crate) fn findings(&mut self, decodes: bool) -> Findings<'_> {
+        if decodes {
+            self.held.decode();
         }
-        let received = self.held.iter().filter_map(|(_, event)| match event {
-            Event::Received(piece) => Some(piece),
-            _ => None,
-        });
-        Findings::new(received, self.under_way)
+        Findings::new(self.held.received(), decodes, self.under_way)
     }
 
     /// Whether the bytes are those of a step whose response is not complete yet.
@@ -173,27 +169,17 @@ impl Transcriber {
         }
     }
 
-    /// Decodes the content that was held back, where it has a coding.
-    fn decode(&mut self) {
-        let mut coding = None;
-        for (_, event) in &mut self.held {
-            match event {
-                Event::Received(Piece::Head(head)) => coding = coding_of(head).or(coding),
-                Event::Received(Piece::Content(content)) if content.decoded.is_none() => {
-                    content.decoded = coding.and_then(|coding| coding.decode(&content.bytes));
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Writes what was held back.
     fn release(&mut self) {
         self.under_way = None;
         if matches!(self.out, Entries::Passed(_)) {
-            self.decode();
+            self.held.decode();
         }
-        for (at, event) in std::mem::take(&mut self.held) {
+        for Part { at, way, piece } in std::mem::take(&mut self.held.parts) {
+            let event = match way {
+                Way::Sent => Event::Sent(piece),
+                Way::Received => Event::Received(piece),
+            };
             self.write(at, event);
         }
     }
@@ -214,6 +200,71 @@ impl Transcriber {
     }
 }
 
+/// The pieces of a step, in order.
+struct Held {
+    parts: Vec<Part>,
+    /// Maximum number of bytes that are kept of a content.
+    most: usize,
+}
+
+struct Part {
+    at: Nanos,
+    way: Way,
+    piece: Piece,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Sent,
+    Received,
+}
+
+impl Default for Held {
+    fn default() -> Held {
+        Held { parts: Vec::new(), most: Content::KEPT }
+    }
+}
+
+impl Held {
+    /// Adds a piece; content is added to the content before it, also across control frames and the other direction.
+    fn add(&mut self, at: Nanos, way: Way, mut piece: Piece) {
+        if self.parts.len() >= MOST_PIECES {
+            return;
+        }
+        let is_before = |part: &&mut Part| part.way == way && !matches!(part.piece, Piece::Control(_));
+        let before = self.parts.iter_mut().rev().find(is_before).map(|part| &mut part.piece);
+        if let (Some(Piece::Content(content)), Piece::Content(more)) = (before, &piece) {
+            return content.add(more, self.most);
+        }
+        if let Piece::Content(content) | Piece::Message { content, .. } = &mut piece {
+            content.bytes.truncate(self.most);
+        }
+        if self.parts.len() == MOST_PIECES - 1 {
+            piece = Piece::Control("more than is shown".to_owned());
+        }
+        self.parts.push(Part { at, way, piece });
+    }
+
+    fn received(&self) -> impl Iterator<Item = &Piece> {
+        self.parts.iter().filter(|part| part.way == Way::Received).map(|part| &part.piece)
+    }
+
+    /// Decodes the content of a response that has a coding.
+    fn decode(&mut self) {
+        let mut coding = None;
+        for part in self.parts.iter_mut().filter(|part| part.way == Way::Received) {
+            match &mut part.piece {
+                Piece::Head(head) => coding = coding_of(head).or(coding),
+                Piece::Content(content) if content.decoded.is_none() => {
+                    content.decoded =
+                        coding.and_then(|coding| coding.decode(&content.bytes, content.is_whole()));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// The content coding that a head names.
 fn coding_of(head: &str) -> Option<Coding> {
     let fields = head.lines().filter_map(|line| line.split_once(':'));
@@ -221,76 +272,67 @@ fn coding_of(head: &str) -> Option<Coding> {
     named.map(|(_, value)| value).find_map(|value| Coding::named(value.as_bytes()))
 }
 
-/// Maximum number of bytes of content that are kept.
-fn most_kept(index: Option<u32>) -> usize {
-    if index.is_some() { KEPT_OF_EXCHANGE } else { Content::KEPT }
-}
-
-/// Adds a piece; content is added to the content before it, also across control frames. At most `most` bytes of content are kept.
-fn hold(
-    held: &mut Vec<(Nanos, Event)>,
-    now: Nanos,
-    mut piece: Piece,
-    (of, most): (fn(Piece) -> Event, usize),
-) {
-    if held.len() >= MOST_PIECES {
-        return;
-    }
-    if held.len() == MOST_PIECES - 1 {
-        piece = Piece::Control("more than is shown".to_owned());
-    }
-    let event = of(piece);
-    let last = held.iter_mut().rev().map(|(_, earlier)| (&*earlier, &event)).position(|pair| match pair {
-        (Event::Sent(earlier), Event::Sent(_)) | (Event::Received(earlier), Event::Received(_)) => {
-            !matches!(earlier, Piece::Control(_))
-        }
-        _ => false,
-    });
-    let last = last.map(|back| held.len() - 1 - back).map(|at| &mut held[at].1);
-    match (last, &event) {
-        (
-            Some(Event::Sent(Piece::Content(content)) | Event::Received(Piece::Content(content))),
-            Event::Sent(Piece::Content(more)) | Event::Received(Piece::Content(more)),
-        ) => content.add(more, most),
-        _ => {
-            let mut event = event;
-            if let Event::Sent(Piece::Content(content)) | Event::Received(Piece::Content(content)) =
-                &mut event
-            {
-                content.bytes.truncate(most);
-            }
-            held.push((now, event));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn content(text: &str) -> Piece {
+        let mut content = Content::default();
+        content.push(text.as_bytes(), 1_000);
+        Piece::Content(content)
+    }
+
     #[test]
     fn content_is_one_piece_across_control_frames_and_the_other_direction() {
-        let content = |text: &str| {
-            let mut content = Content::default();
-            content.push(text.as_bytes());
-            Piece::Content(content)
-        };
-        let mut held = Vec::new();
-        let mut add = |piece, of| hold(&mut held, Nanos::ZERO, piece, (of, 100));
-        add(Piece::Head("HTTP/2 200".to_owned()), Event::Received);
-        add(content("a"), Event::Received);
-        add(Piece::Control("PING".to_owned()), Event::Received);
-        add(Piece::Control("PING ACK".to_owned()), Event::Sent);
-        add(content("b"), Event::Received);
-        add(content("c"), Event::Sent);
-        let all: Vec<Event> = held.into_iter().map(|(_, event)| event).collect();
+        let mut held = Held::default();
+        let mut add = |piece, way| held.add(Nanos::ZERO, way, piece);
+        add(Piece::Head("HTTP/2 200".to_owned()), Way::Received);
+        add(content("a"), Way::Received);
+        add(Piece::Control("PING".to_owned()), Way::Received);
+        add(Piece::Control("PING ACK".to_owned()), Way::Sent);
+        add(content("b"), Way::Received);
+        add(content("c"), Way::Sent);
+        let all: Vec<Piece> = held.parts.into_iter().map(|part| part.piece).collect();
         let expected = [
-            Event::Received(Piece::Head("HTTP/2 200".to_owned())),
-            Event::Received(content("ab")),
-            Event::Received(Piece::Control("PING".to_owned())),
-            Event::Sent(Piece::Control("PING ACK".to_owned())),
-            Event::Sent(content("c")),
+            Piece::Head("HTTP/2 200".to_owned()),
+            content("ab"),
+            Piece::Control("PING".to_owned()),
+            Piece::Control("PING ACK".to_owned()),
+            content("c"),
         ];
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn what_a_server_sends_without_end_is_bounded() {
+        let mut held = Held { most: 4, ..Held::default() };
+        for _ in 0..2 * MOST_PIECES {
+            let Piece::Content(content) = content("abcdef") else { unreachable!() };
+            held.add(Nanos::ZERO, Way::Received, Piece::Message { is_text: true, content });
+        }
+        assert_eq!(held.parts.len(), MOST_PIECES);
+        let kept = |part: &Part| match &part.piece {
+            Piece::Message { content, .. } => content.bytes.len(),
+            _ => 0,
+        };
+        assert!(held.parts.iter().all(|part| kept(part) <= 4));
+        assert!(
+            matches!(&held.parts[MOST_PIECES - 1].piece, Piece::Control(words) if words == "more than is shown")
+        );
+    }
+
+    #[test]
+    fn a_value_that_was_secret_stays_one() {
+        let (out, entries) = std::sync::mpsc::channel();
+        let mut transcriber = Transcriber::new(out, false);
+        transcriber.learn(vec![b"first-1".to_vec().into()]);
+        transcriber.step(Nanos::ZERO, None);
+        transcriber.sent(Nanos::ZERO, b"first-1");
+        transcriber.learn(vec![b"second-2".to_vec().into()]);
+        transcriber.received(Nanos::ZERO, b"second-2");
+        transcriber.enter(Nanos::ZERO, Event::Redirect);
+        let all: Vec<Event> = entries.try_iter().map(|entry| entry.event).collect();
+        let masked = [Event::Sent(content("*******")), Event::Received(content("********")), Event::Redirect];
+        assert_eq!(all, masked);
     }
 }

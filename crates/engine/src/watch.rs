@@ -238,7 +238,8 @@ impl Watch {
     pub(crate) fn take_decoded(&mut self) -> Option<Vec<u8>> {
         let coding = self.coding.take()?;
         let encoded = std::mem::take(&mut self.encoded);
-        Some(coding.decode(&encoded).unwrap_or(encoded))
+        let is_whole = encoded.len() < LONGEST;
+        Some(coding.decode(&encoded, is_whole).unwrap_or(encoded))
     }
 
     /// Reads a piece of the content.
@@ -298,6 +299,14 @@ impl Watch {
         places
             .filter(|(_, (_, used))| matches!(used, Use::Capture { .. }))
             .find_map(|((_, value), _)| value.usable().err())
+    }
+
+    /// Whether there is no usable value for the variable with this number.
+    pub(crate) fn lacks(&self, wanted: &Wanted, variable: u16) -> bool {
+        self.found.iter().zip(&wanted.places).any(|((_, value), (_, used))| match used {
+            Use::Capture { nth, .. } => *nth == variable && value.usable().is_err(),
+            Use::Expect(_) => false,
+        })
     }
 
     /// Whether a value of a complete message differs from the expected one.

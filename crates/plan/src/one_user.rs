@@ -4,19 +4,20 @@ use units::Nanos;
 
 use crate::{
     Act, Activity, Body, Expectation, Hold, Load, Plan, Population, Ramp, Reconnect, Share, Stage, Step,
-    Then, Think,
+    Then, Think, scenario::have_places,
 };
 
 /// The largest number of rounds: the steps of all of them are part of the plan.
 pub const MOST_ROUNDS: u16 = 100;
 
-/// The longest pause: nobody waits for think times to see whether a scenario works.
+/// The longest pause: to see whether a scenario works, its think times are not needed.
 pub const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 
 impl Plan {
     /// The plan of one connection of the population with this index: it takes the steps in order, `rounds` times (1 to [`MOST_ROUNDS`]), one
     /// at a time, and then stays open. Of alternatives by weight it takes each; a pause takes at most [`LONGEST_PAUSE`].
-    pub fn of_one_user(&self, population: u16, rounds: u16) -> Plan {
+    /// `None` if the rounds together have more operations than a plan may have.
+    pub fn of_one_user(&self, population: u16, rounds: u16) -> Option<Plan> {
         let own = &self.populations[usize::from(population)];
         let stage = Stage {
             name: "try".to_owned(),
@@ -25,15 +26,16 @@ impl Plan {
             ramp: Ramp::Within(Nanos::ZERO),
             hold: Hold::Forever,
         };
-        Plan {
-            populations: vec![one_user(own, rounds)],
+        let populations = vec![one_user(own, rounds)];
+        have_places(&populations).then(|| Plan {
+            populations,
             stages: vec![stage],
             probe: None,
             threads: 1,
             thresholds: Vec::new(),
             observe: None,
             ..self.clone()
-        }
+        })
     }
 }
 
@@ -124,7 +126,7 @@ request = "GET /b"
 weight = 1
 "#;
         for (rounds, expected) in [(1, &["login", "a", "b"][..]), (2, &["login", "a", "b", "a", "b"])] {
-            let plan = plan(text).of_one_user(0, rounds);
+            let plan = plan(text).of_one_user(0, rounds).unwrap();
             let population = &plan.populations[0];
             let Activity::Steps { steps, then: Then::Stay } = &population.activity else {
                 panic!("{population:?}")
@@ -137,5 +139,15 @@ weight = 1
             );
             assert_eq!(plan.places(), 1);
         }
+    }
+
+    #[test]
+    fn rounds_that_have_no_place_are_no_plan() {
+        let step = "[[population.step]]\nrequest = \"GET /\"\nthink = \"1s\"\n".repeat(400);
+        let text = format!(
+            "target = \"http://127.0.0.1:1/\"\n[[population]]\nname = \"a\"\nconnections = 1\n{step}"
+        );
+        let plan = plan(&text);
+        assert!(plan.of_one_user(0, 80).is_some() && plan.of_one_user(0, 100).is_none());
     }
 }

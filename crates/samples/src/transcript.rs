@@ -133,21 +133,19 @@ impl Content {
     /// Maximum number of bytes kept.
     pub const KEPT: usize = 1 << 20;
 
-    /// Adds bytes, and keeps them if there is room.
-    pub fn push(&mut self, bytes: &[u8]) {
-        let room = Content::KEPT - self.bytes.len();
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    /// Adds the bytes that follow; at most `most` are kept in all, and none after a gap.
+    pub fn push(&mut self, bytes: &[u8], most: usize) {
+        if self.is_whole() {
+            let room = most.saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
         self.length += bytes.len() as u64;
     }
 
-    /// Adds the content that follows; keeps at most `most` bytes.
+    /// Adds the content that follows; at most `most` bytes are kept in all.
     pub fn add(&mut self, more: &Content, most: usize) {
-        let room = most.saturating_sub(self.bytes.len()).min(more.bytes.len());
-        // What follows a gap is not kept.
-        if self.is_whole() {
-            self.bytes.extend_from_slice(&more.bytes[..room]);
-        }
-        self.length += more.length;
+        self.push(&more.bytes, most);
+        self.length += more.length - more.bytes.len() as u64;
     }
 
     /// Whether all bytes are kept.
@@ -167,9 +165,11 @@ pub struct Response {
     pub first_byte: Option<Nanos>,
     /// From sending to the end of the response.
     pub took: Nanos,
-    /// Each expectation that was not met; empty if the response is right.
+    /// Why the response is wrong; `None` if it is right.
+    pub wrong: Option<Fault>,
+    /// What was there instead of what was expected, as far as what was kept of the response shows it.
     pub mismatches: Vec<Mismatch>,
-    /// Each captured variable, with its value; `None` if the response has none that can be used.
+    /// Each captured variable with its value, and each for which the response has no usable value: if one is missing, none is captured.
     pub captured: Vec<(String, Option<String>)>,
 }
 
@@ -191,10 +191,14 @@ mod tests {
     #[test]
     fn content_is_counted_to_its_end_and_kept_as_far_as_there_is_room() {
         let mut content = Content::default();
-        content.push(&vec![b'a'; Content::KEPT]);
+        content.push(&vec![b'a'; Content::KEPT], Content::KEPT);
         assert!(content.is_whole());
-        content.push(b"bc");
+        content.push(b"bc", Content::KEPT);
         assert_eq!((content.length, content.bytes.len()), (Content::KEPT as u64 + 2, Content::KEPT));
         assert!(!content.is_whole() && content.bytes.ends_with(b"aa"));
+        let mut few = Content::default();
+        few.add(&content, 3);
+        few.add(&content, 9);
+        assert_eq!((&few.bytes[..], few.length), (&b"aaa"[..], 2 * content.length), "nothing after a gap");
     }
 }

@@ -38,7 +38,7 @@ impl Responses {
         let Some(seen) = self.0.last_mut() else { return };
         match &entry.event {
             Event::Received(Piece::Content(content) | Piece::Message { content, .. }) => {
-                seen.content = content.decoded.as_ref().unwrap_or(&content.bytes).clone();
+                seen.content = without_lengths(content.decoded.as_ref().unwrap_or(&content.bytes));
             }
             Event::Response(response) => {
                 (seen.status, seen.length) = (response.status, response.length);
@@ -78,6 +78,10 @@ impl Responses {
                 let _ = writeln!(out, "!   {}", Count((lines.len() - LISTED) as u64).of("more difference"));
             }
         }
+        if self.0.is_empty() {
+            let _ = writeln!(out, "\n# nothing to compare: no step awaits a response");
+            return (out, 0);
+        }
         let all = Count(self.0.len() as u64).of("step");
         let _ = writeln!(out, "\n# {differing} of {all} differ");
         (out, differing)
@@ -109,6 +113,17 @@ impl Seen {
         }
         lines
     }
+}
+
+/// Content with one `*` for each masked secret: secrets of two users have different lengths.
+fn without_lengths(content: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(content.len());
+    for byte in content {
+        if *byte != b'*' || out.last() != Some(&b'*') {
+            out.push(*byte);
+        }
+    }
+    out
 }
 
 /// How long each took.
@@ -174,7 +189,7 @@ mod tests {
         let mut responses = Responses::default();
         for (nth, (status, content)) in all.iter().enumerate() {
             let mut bytes = Content::default();
-            bytes.push(content.as_bytes());
+            bytes.push(content.as_bytes(), Content::KEPT);
             let response = Response {
                 status: Some(*status),
                 length: bytes.length,
@@ -222,6 +237,14 @@ mod tests {
 # 3 of 4 steps differ
 ";
         assert_eq!((text.as_str(), differing), (expected, 3));
+    }
+
+    #[test]
+    fn masked_secrets_do_not_differ() {
+        let (one, other) = (responses(&[(200, r#"{"t":"***"}"#)]), responses(&[(200, r#"{"t":"*****"}"#)]));
+        assert_eq!(one.differences(&other, &["a".to_owned()], "other").1, 0);
+        let nothing = Responses::default().differences(&Responses::default(), &[], "other");
+        assert!(nothing.0.contains("# nothing to compare"), "{}", nothing.0);
     }
 
     #[test]

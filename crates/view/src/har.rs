@@ -7,8 +7,6 @@ use units::{Date, Nanos};
 
 /// Collects the requests of a transcript.
 pub struct Har {
-    /// `https` or `http`.
-    scheme: &'static str,
     /// The date of the first entry.
     began: Date,
     entries: Vec<Value>,
@@ -26,6 +24,7 @@ struct Opening {
 /// A request under way.
 struct Exchange {
     at: Nanos,
+    secure: bool,
     sent: (String, Content),
     received: (String, Content),
 }
@@ -34,21 +33,20 @@ struct Exchange {
 const NONE: i64 = -1;
 
 impl Har {
-    /// An archive without entries; `secure`: the target is spoken to over TLS.
-    pub fn new(secure: bool, began: Date) -> Har {
-        let scheme = if secure { "https" } else { "http" };
-        Har { scheme, began, entries: Vec::new(), request: None, dial: Opening::default() }
+    /// An archive without entries.
+    pub fn new(began: Date) -> Har {
+        Har { began, entries: Vec::new(), request: None, dial: Opening::default() }
     }
 
-    /// Adds an entry of the transcript.
-    pub fn add(&mut self, entry: &Entry) {
+    /// Adds an entry of the transcript; `secure`: the target is spoken to over TLS.
+    pub fn add(&mut self, entry: &Entry, secure: bool) {
         match &entry.event {
             Event::Open(took) => self.dial = Opening { connect: Some(*took), ssl: None },
             Event::Secure { took, .. } => self.dial.ssl = Some(*took),
             Event::Sent(Piece::Head(head)) => {
                 self.end(entry.at, &Response::default());
                 let sent = (head.clone(), Content::default());
-                self.request = Some(Exchange { at: entry.at, sent, received: Default::default() });
+                self.request = Some(Exchange { at: entry.at, secure, sent, received: Default::default() });
             }
             Event::Sent(Piece::Content(content)) => {
                 self.request.iter_mut().for_each(|request| request.sent.1 = content.clone());
@@ -76,7 +74,7 @@ impl Har {
 
     /// The request under way, if any, has ended.
     fn end(&mut self, now: Nanos, response: &Response) {
-        let Some(Exchange { at, sent, received }) = self.request.take() else { return };
+        let Some(Exchange { at, secure, sent, received }) = self.request.take() else { return };
         let took = if response.took > Nanos::ZERO { response.took } else { now.since(at) };
         let wait = response.first_byte.unwrap_or(took);
         let Opening { connect, ssl } = std::mem::take(&mut self.dial);
@@ -90,28 +88,28 @@ impl Har {
         self.entries.push(json!({
             "startedDateTime": Date(self.began.0 + at.0 / 1_000_000).with_millis(),
             "time": millis(took + opening.unwrap_or_default()),
-            "request": self.request_of(&sent),
+            "request": request_of(&sent, secure),
             "response": response_of(&received),
             "cache": {},
             "timings": timings,
         }));
     }
+}
 
-    fn request_of(&self, (head, content): &(String, Content)) -> Value {
-        let (first, headers) = head_of(head);
-        let mut words = first.split(' ');
-        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let host = value(&headers, "host");
-        let mut request = json!({
-            "method": method, "url": format!("{}://{host}{path}", self.scheme),
-            "httpVersion": words.next().unwrap_or_default(), "cookies": [], "headers": headers,
-            "queryString": query_of(path), "headersSize": NONE, "bodySize": content.length,
-        });
-        if content.length > 0 {
-            request["postData"] = json!({ "mimeType": value(&headers, "content-type"), "text": String::from_utf8_lossy(&content.bytes) });
-        }
-        request
+fn request_of((head, content): &(String, Content), secure: bool) -> Value {
+    let (first, headers) = head_of(head);
+    let mut words = first.split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let host = value(&headers, "host");
+    let mut request = json!({
+        "method": method, "url": format!("{}://{host}{path}", if secure { "https" } else { "http" }),
+        "httpVersion": words.next().unwrap_or_default(), "cookies": [], "headers": headers,
+        "queryString": query_of(path), "headersSize": NONE, "bodySize": content.length,
+    });
+    if content.length > 0 {
+        request["postData"] = json!({ "mimeType": value(&headers, "content-type"), "text": String::from_utf8_lossy(&content.bytes) });
     }
+    request
 }
 
 fn response_of((head, content): &(String, Content)) -> Value {
@@ -175,8 +173,8 @@ mod tests {
 
     #[test]
     fn each_request_is_an_entry_with_its_times() {
-        let mut har = Har::new(true, Date(1_700_000_000_000));
-        let mut add = |at_ms: u64, event| har.add(&Entry { at: Nanos::from_millis(at_ms), event });
+        let mut har = Har::new(Date(1_700_000_000_000));
+        let mut add = |at_ms: u64, event| har.add(&Entry { at: Nanos::from_millis(at_ms), event }, true);
         add(0, Event::Open(Nanos::from_millis(2)));
         add(5, Event::Secure { took: Nanos::from_millis(3), resumed: false, http2: false });
         add(

@@ -153,6 +153,26 @@ fn http2_is_shown_as_lines_with_its_frames() {
 }
 
 #[test]
+fn a_value_that_is_missing_is_named_and_the_steps_that_follow_are_counted() {
+    let server = Scripted::responding(ok(r#"{"id":"a-1"}"#));
+    let steps = r#"
+[[population.step]]
+request = "GET /login"
+capture = { id = { json = "/id" }, token = { json = "/token" }, tag = { header = "ETag" } }
+
+[[population.step]]
+request = "GET /{var id}"
+"#;
+    let ended = attempt_steps("try-missing.toml", &server.url("/"), "", steps, &[]);
+    ended.assert_status(1);
+    assert_has(
+        &ended,
+        &["! nothing to capture as token\n", "! nothing to capture as tag\n", ", 1 of 2 steps taken"],
+    );
+    assert!(!ended.stdout.contains("as id"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_connection_that_is_refused_or_cut_says_so() {
     let cut = Scripted::start(|peer| {
         peer.request();
@@ -317,4 +337,84 @@ fn two_targets_get_the_same_and_their_differences_are_shown() {
     let wrong = attempt(&[&one.url("/a"), "--diff", "htp://x"]);
     wrong.assert_status(2);
     assert!(wrong.stderr.starts_with("throng: --diff: "), "{}", wrong.stderr);
+}
+
+#[test]
+fn secrets_of_an_upgrade_and_in_other_forms_are_masked() {
+    let server = Serving::start(&["--threads", "1"]);
+    let target = server.url("/ws/echo").replace("http", "ws");
+    let ended = attempt(&[&target, "-H", "X-Key: hunter22"]);
+    ended.assert_status(0);
+    assert_has(&ended, &["> X-Key: ********\n", "= right\n"]);
+    let server = Scripted::start(|peer| {
+        let mut values = [r"ab\/cd+ef==", "other-77"].iter().cycle();
+        while peer.request().is_some() {
+            peer.send(&ok(&format!("{{\"r\":\"{}\"}}", values.next().unwrap())));
+        }
+    });
+    let steps = r#"
+[[population.step]]
+request = "GET /a"
+capture = { r = { json = "/r" } }
+[[population.step]]
+request = "POST /b?r={var r}"
+body = '{"r":"{var r}"}'
+headers = { Content-Type = "application/json" }
+capture = { r = { json = "/r" } }
+"#;
+    let ended = attempt_steps("try-forms.toml", &server.url("/"), "", steps, &[]);
+    ended.assert_status(0);
+    assert_has(&ended, &["< {\"r\":\"**", "> POST /b?r=**", "# 2 responses, all right"]);
+    for part in ["ab\\/cd", "ab/cd", "ab%2Fcd", "other-77"] {
+        assert!(!ended.stdout.contains(part), "{part} in:\n{}", ended.stdout);
+    }
+    assert_eq!(server.log.targets()[1], "/b?r=ab%2Fcd%2Bef%3D%3D");
+}
+
+/// The engine reads content as it came if the request has not asked for a coding; so does the explanation.
+#[test]
+fn content_that_is_compressed_unasked_is_wrong_in_a_try_as_in_a_run() {
+    let server = Scripted::start(|peer| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut out, br#"{"ok":true}"#).unwrap();
+        let content = out.finish().unwrap();
+        while peer.request().is_some() {
+            peer.send(&format!(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+                content.len()
+            ));
+            peer.send_bytes(&content);
+        }
+    });
+    let step = |headers: &str| {
+        format!(
+            "[[population.step]]\nrequest = \"GET /\"\n{headers}\nexpect = {{ json = {{ \"/ok\" = true }} }}\n"
+        )
+    };
+    let unasked = attempt_steps("try-unasked.toml", &server.url("/"), "", &step(""), &[]);
+    unasked.assert_status(1);
+    assert_has(&unasked, &["! /ok: nothing, not true\n", "# 1 of 1 response wrong"]);
+    let asked = attempt_steps(
+        "try-asked.toml",
+        &server.url("/"),
+        "",
+        &step("headers = { Accept-Encoding = \"gzip\" }"),
+        &[],
+    );
+    asked.assert_status(0);
+}
+
+#[test]
+fn steps_are_compared_with_a_target_that_takes_them() {
+    for (target, other) in
+        [("ws://127.0.0.1:1/", "http://127.0.0.1:1/"), ("http://127.0.0.1:1/", "ws://127.0.0.1:1/")]
+    {
+        let ended = attempt(&[target, "--diff", other]);
+        ended.assert_status(2);
+        assert!(
+            ended.stderr.starts_with("throng: --diff: the steps are those of a target with "),
+            "{}",
+            ended.stderr
+        );
+    }
 }

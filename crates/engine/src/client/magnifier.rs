@@ -55,16 +55,9 @@ impl Magnifier {
 impl Client {
     /// A step begins on a connection: looks at it, if examples are wanted and nothing else is looked at. Returns whether it does.
     pub(super) fn magnify(&mut self, k: Key) -> bool {
-        // With several requests at once on a connection, their bytes would be mixed.
-        if self.job.tunnels > 1 {
-            return false;
-        }
         let Magnifier { wanted, left, .. } = &mut self.magnifier;
-        if *wanted == 0
-            || *left == 0
-            || self.transport.transcriber.is_some()
-            || self.conns.has_several(k.index)
-        {
+        // With several requests at once on a connection, their bytes would be mixed.
+        if *wanted == 0 || *left == 0 || self.transport.transcriber.is_some() || self.job.tunnels > 1 {
             return false;
         }
         *left -= 1;

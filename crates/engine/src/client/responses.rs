@@ -149,8 +149,6 @@ impl Client {
             None => Vec::new(),
         };
         let taken = self.taken(exchange, index, wrong.is_none(), now);
-        let status = head.map(|head| head.status);
-        self.transcribe_response(exchange, (index, status), (&all_wrong, taken), now);
         let useless = match taken {
             Some(Kind::MissingValue | Kind::ValueTooLong) => taken,
             _ if self.job.captures_at(at) => wrong.or(taken).map(|_| Kind::MissingValue),
@@ -166,9 +164,8 @@ impl Client {
             fault => fault,
         });
         wrong.into_iter().for_each(|fault| self.note_wrong(index, fault, head.map(|head| head.status)));
-        if self.transport.transcriber_of(index).is_some() {
-            self.magnified(wrong.or(useless), now);
-        }
+        let status = head.map(|head| head.status);
+        self.transcribe_response(exchange, (index, status), (wrong.or(useless), &all_wrong, taken), now);
         if let Some(fault) = wrong.filter(|_| self.job.only_right) {
             self.failed(exchange, index, fault, now);
             return None;

@@ -68,7 +68,8 @@ impl Client {
             Some(Ok(())) => {}
         }
         if let Some(transcriber) = transport.transcriber_of(k.index) {
-            transcriber.end_step(source.now, job.secrets(source, k.index), Event::Redirect);
+            transcriber.learn(job.secrets(source, k.index));
+            transcriber.enter(source.now, Event::Redirect);
         }
         let exchange = conns.at_mut(stream);
         (exchange.content, exchange.found, exchange.differs) = (0, 0, false);

@@ -22,6 +22,8 @@ impl Client {
     /// The transport is open: what passes from here on is in the format of the protocol.
     pub(super) fn transcribe_opened(&mut self, k: Key, now: Nanos) {
         let Some(transcriber) = self.transport.transcriber_of(k.index) else { return };
+        // The upgrade of a WebSocket has header fields before any step begins.
+        transcriber.learn(self.job.secrets(&self.source, k.index));
         let Properties { is_http2, has_messages, .. } = self.job.protocol.properties();
         let begins_with_http = has_messages || self.job.only_requests() || self.job.is_before_upgrade(0);
         match (is_http2, begins_with_http) {
@@ -40,7 +42,8 @@ impl Client {
         let Exchange { at, nth: followed, .. } = *self.conns.at(stream);
         let is_new = followed == 0 || !self.job.follows_redirects(at);
         let step = is_new.then(|| self.job.step_of_plan(at) as u16);
-        transcriber.step(now, step, self.job.secrets(&self.source, index));
+        transcriber.learn(self.job.secrets(&self.source, index));
+        transcriber.step(now, step);
         match self.job.op(at) {
             Op::Request(request) if !self.job.is_http2() => {
                 transcriber.begin(Pieces::request(), Pieces::response(request.is_head));
@@ -64,63 +67,61 @@ impl Client {
         }
     }
 
-    /// The response of this exchange is complete; these checks found it `wrong`, `taken` is what is wrong with its values.
+    /// The response of this exchange is complete. `fault`: what is wrong with it; these checks found that, and `taken` is what is wrong
+    /// with its values.
     pub(super) fn transcribe_response(
         &mut self,
         exchange: &Exchange,
         (index, status): (u32, Option<u16>),
-        (wrong, taken): (&[Kind], Option<Kind>),
+        (fault, checks, taken): (Option<Fault>, &[Kind], Option<Kind>),
         now: Nanos,
     ) {
         let Client { transport, job, source, .. } = self;
         let Some(transcriber) = transport.transcriber_of(index) else { return };
-        let Some(expected) = job.op(exchange.at).expected() else {
-            return transcriber.end_step(
-                now,
-                job.secrets(source, index),
-                Event::Response(Response::default()),
-            );
-        };
-        let sent = match job.op(exchange.at) {
-            Op::Exchange(message) | Op::Ping(message, _) if expected.echo && !message.is_ping() => {
+        let op = job.op(exchange.at);
+        let mut response =
+            Response { status, wrong: fault, length: exchange.content(), ..Response::default() };
+        let sent = match op {
+            Op::Exchange(message) | Op::Ping(message, _)
+                if message.check.expected.echo && !message.is_ping() =>
+            {
                 source.again(message, exchange.nth, index).to_vec()
             }
             _ => Vec::new(),
         };
-        let of_values = taken.filter(|kind| *kind == Kind::WrongBody && !wrong.contains(kind));
-        let wrong: Vec<Kind> = wrong.iter().copied().chain(of_values).collect();
-        let findings = transcriber.findings(!wrong.is_empty());
-        let response = Response {
-            status,
-            length: exchange.content(),
-            first_byte: findings.first_byte.map(|at| at.since(findings.sent)),
-            took: now.since(findings.sent),
-            mismatches: findings.mismatches(&wrong, expected, (exchange, status), &sent),
-            captured: expected
-                .captures
-                .iter()
-                .map(|capture| {
-                    let is_kept = wrong.is_empty() && taken.is_none();
-                    let value = source.captures.as_ref().filter(|_| is_kept);
-                    let value = value.map(|captures| captures.value(index, capture.nth).to_owned());
-                    (capture.name.clone(), value)
-                })
-                .collect(),
-        };
-        transcriber.end_step(now, job.secrets(source, index), Event::Response(response));
+        let findings = transcriber.findings(op.wanted().is_some_and(|wanted| wanted.decodes));
+        response.first_byte = findings.first_byte.map(|at| at.since(findings.sent));
+        response.took = now.since(findings.sent);
+        if let Some(expected) = op.expected() {
+            let of_values = taken.filter(|kind| *kind == Kind::WrongBody && !checks.contains(kind));
+            let checks: Vec<Kind> = checks.iter().copied().chain(of_values).collect();
+            response.mismatches = findings.mismatches(&checks, expected, (exchange, status), &sent);
+            if let (Some(captures), Some(wanted)) = (&source.captures, op.wanted()) {
+                let is_kept = checks.is_empty() && taken.is_none();
+                // If one is missing, none is kept.
+                let value = |nth| match is_kept {
+                    true => Some(Some(captures.value(index, nth).to_owned())),
+                    false => captures.lacked(wanted, nth).then_some(None),
+                };
+                let of = |capture: &plan::Capture| Some((capture.name.clone(), value(capture.nth)?));
+                response.captured = expected.captures.iter().filter_map(of).collect();
+            }
+        }
+        self.transcribe_end(index, Event::Response(response), now);
     }
 
     /// The step under way, or the connection, has ended with this event.
     pub(super) fn transcribe_end(&mut self, index: u32, event: Event, now: Nanos) {
         let Client { transport, job, source, .. } = self;
+        let Some(transcriber) = transport.transcriber_of(index) else { return };
         let fault = match &event {
             Event::Failed(fault) | Event::End(Some(fault)) => Some(*fault),
+            Event::Response(response) => response.wrong,
             _ => None,
         };
-        if let Some(transcriber) = transport.transcriber_of(index) {
-            transcriber.end_step(now, job.secrets(source, index), event);
-            self.magnified(fault, now);
-        }
+        transcriber.learn(job.secrets(source, index));
+        transcriber.enter(now, event);
+        self.magnified(fault, now);
     }
 
     /// A connection that was open, or a dial, has ended because of this fault; what was not read yet is shown as it is.

@@ -17,8 +17,8 @@ use crate::{
 pub(crate) struct Findings<'a> {
     /// The lines of the last head that has a status.
     head: &'a str,
-    /// The content, or the last message.
-    content: &'a [u8],
+    /// The content that the checks have read, or the last message; and whether it is whole.
+    content: (&'a [u8], bool),
     /// When the step was sent.
     pub(crate) sent: Nanos,
     /// When the first byte of its response came.
@@ -31,24 +31,26 @@ const QUOTED: usize = 80;
 impl<'a> Findings<'a> {
     pub(super) fn new(
         received: impl Iterator<Item = &'a Piece>,
+        decodes: bool,
         under_way: Option<(Nanos, Option<Nanos>)>,
     ) -> Findings<'a> {
         let (sent, first_byte) = under_way.unwrap_or_default();
-        let mut findings = Findings { head: "", content: &[], sent, first_byte };
+        let mut findings = Findings { head: "", content: (&[], true), sent, first_byte };
         for piece in received {
             match piece {
                 Piece::Head(head) if head.starts_with("HTTP/") => findings.head = head,
                 // Trailers.
                 Piece::Head(_) | Piece::Control(_) => {}
                 Piece::Content(content) | Piece::Message { content, .. } => {
-                    findings.content = content.decoded.as_deref().unwrap_or(&content.bytes);
+                    let decoded = content.decoded.as_deref().filter(|_| decodes);
+                    findings.content = (decoded.unwrap_or(&content.bytes), content.is_whole());
                 }
             }
         }
         findings
     }
 
-    /// Each expectation that was not met; `wrong` are the kinds of checks that failed. `sent`: the message that was to be echoed.
+    /// Each expectation that was not met, as far as what was kept shows it; `wrong` are the kinds of checks that failed. `sent`: the message that was to be echoed.
     pub(crate) fn mismatches(
         &self,
         wrong: &[Kind],
@@ -92,22 +94,23 @@ impl<'a> Findings<'a> {
 
     /// The first difference between a message and its echo, with its surroundings.
     fn echo(&self, sent: &[u8]) -> Mismatch {
-        let same = sent.iter().zip(self.content).take_while(|(a, b)| a == b).count();
+        let same = sent.iter().zip(self.content.0).take_while(|(a, b)| a == b).count();
         let from = same.saturating_sub(QUOTED / 4);
         let part = |bytes: &[u8]| quoted(bytes.get(from..).unwrap_or_default());
-        mismatch(&format!("echo from byte {same}"), part(sent), part(self.content))
+        mismatch(&format!("echo from byte {same}"), part(sent), part(self.content.0))
     }
 
     fn body(&self, expected: &Expectation) -> Vec<Mismatch> {
+        let (content, is_whole) = self.content;
+        // What is not in the part that was kept may be in the rest.
         let text = expected.body.iter().filter(|text| {
             let text = text.as_bytes();
-            !text.is_empty() && !self.content.windows(text.len()).any(|part| part == text)
+            is_whole && !text.is_empty() && !content.windows(text.len()).any(|part| part == text)
         });
-        let text = text.map(|text| mismatch("body", text.clone(), quoted(self.content)));
+        let text = text.map(|text| mismatch("body", text.clone(), quoted(content)));
         let json = expected.json.iter().filter_map(|(pointer, wanted)| {
-            let got = self.value(pointer);
-            (got.as_deref() != Some(wanted))
-                .then(|| mismatch(pointer, wanted.clone(), got.unwrap_or_default()))
+            let got = self.value(pointer).map(Some).or(is_whole.then_some(None))?;
+            (got.as_ref() != Some(wanted)).then(|| mismatch(pointer, wanted.clone(), got.unwrap_or_default()))
         });
         text.chain(json).collect()
     }
@@ -115,7 +118,7 @@ impl<'a> Findings<'a> {
     /// The value at a JSON pointer of the content.
     fn value(&self, pointer: &str) -> Option<String> {
         let (pointer, mut scan, mut value) = (Pointer::new(pointer), Scan::new(), Vec::new());
-        let found = scan.read(&pointer, self.content.iter().copied(), |octet| value.push(octet));
+        let found = scan.read(&pointer, self.content.0.iter().copied(), |octet| value.push(octet));
         let is_there = found == Found::Yes || scan.end() == Found::Yes;
         is_there.then(|| String::from_utf8_lossy(&value).into_owned())
     }
@@ -142,7 +145,7 @@ mod tests {
     }
 
     fn check(received: &[Piece], wrong: Kind, expected: &Expectation, sent: &str, lines: &[&str]) {
-        let findings = Findings::new(received.iter(), None);
+        let findings = Findings::new(received.iter(), false, None);
         let exchange = Exchange { expected: 13, content: 12, ..Exchange::new(Nanos(1), Nanos(1)) };
         let found = findings.mismatches(&[wrong], expected, (&exchange, Some(503)), sent.as_bytes());
         let found: Vec<_> =
@@ -169,6 +172,8 @@ mod tests {
         let lines =
             [&format!("body: {text}, not sorry")[..], "/items/1/price: 12.5, not 12", "/none: , not 1"];
         check(&[content(text)], Kind::WrongBody, &of_body, "", &lines);
+        let cut = Piece::Content(Content { bytes: text.into(), length: 9_999, decoded: None });
+        check(&[cut], Kind::WrongBody, &of_body, "", &["/items/1/price: 12.5, not 12"]);
         let lines = ["echo from byte 3: abcX, not abcd"];
         check(&[content("abcX")], Kind::WrongEcho, &any, "abcd", &lines);
     }

@@ -89,7 +89,7 @@ impl Pieces {
 fn take_content(bytes: &[u8], take: &mut impl FnMut(Piece)) {
     if !bytes.is_empty() {
         let mut content = Content::default();
-        content.push(bytes);
+        content.push(bytes, Content::KEPT);
         take(Piece::Content(content));
     }
 }
@@ -107,7 +107,7 @@ fn read_messages(frames: &mut Frames, content: &mut Content, bytes: &[u8], take:
             Some(Event::Data(data)) => {
                 let mut part = vec![0; data.payload.len()];
                 data.payload.copy_to(&mut part);
-                content.push(&part);
+                content.push(&part, Content::KEPT);
                 if data.ends {
                     take(Piece::Message { is_text: data.text, content: std::mem::take(content) });
                 }
@@ -160,7 +160,9 @@ mod tests {
         let mut all: Vec<Piece> = Vec::new();
         for part in bytes.chunks(size) {
             pieces.read(part, |piece| match (all.last_mut(), piece) {
-                (Some(Piece::Content(content)), Piece::Content(more)) => content.push(&more.bytes),
+                (Some(Piece::Content(content)), Piece::Content(more)) => {
+                    content.push(&more.bytes, Content::KEPT)
+                }
                 (_, piece) => all.push(piece),
             });
         }

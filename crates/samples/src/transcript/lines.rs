@@ -21,6 +21,8 @@ pub struct Transcript {
     is_full: bool,
     right: u64,
     wrong: u64,
+    /// Number of steps that have begun.
+    begun: usize,
     /// Why the connection ended before the last step.
     lost: Option<Fault>,
     is_done: bool,
@@ -29,12 +31,16 @@ pub struct Transcript {
 impl Transcript {
     /// Of a user who takes these steps. Content is printed in full if it `is_full`.
     pub fn new(steps: Vec<String>, is_full: bool) -> Transcript {
-        Transcript { steps, is_full, right: 0, wrong: 0, lost: None, is_done: false }
+        Transcript { steps, is_full, right: 0, wrong: 0, begun: 0, lost: None, is_done: false }
     }
 
-    /// Whether every response so far was right, and no connection was lost.
+    /// Whether every step was taken, every response was right, and no connection was lost.
     pub fn is_right(&self) -> bool {
-        self.wrong == 0 && self.lost.is_none()
+        self.wrong == 0 && self.lost.is_none() && self.is_complete()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_done || self.begun == self.steps.len()
     }
 
     /// The entry as lines.
@@ -53,6 +59,7 @@ impl Transcript {
             }
             Event::Step(step) => {
                 let name = self.steps.get(usize::from(*step)).map_or("", |name| name);
+                self.begun = usize::from(*step) + 1;
                 self.line(&mut out, "\n#", &format!("{} {name}", step + 1));
             }
             Event::Sent(piece) => self.piece(&mut out, ">", piece),
@@ -84,6 +91,14 @@ impl Transcript {
             (right, 0) => format!("{}, all right", Count(right).of("response")),
             (right, wrong) => format!("{} of {} wrong", Count(wrong), Count(right + wrong).of("response")),
         };
+        if !self.is_complete() {
+            let _ = write!(
+                words,
+                ", {} of {} taken",
+                Count(self.begun as u64),
+                Count(self.steps.len() as u64).of("step")
+            );
+        }
         if let Some(fault) = self.lost {
             let _ = write!(words, ", connection lost: {}", fault.name());
         }
@@ -96,7 +111,7 @@ impl Transcript {
     }
 
     fn response(&mut self, out: &mut String, response: &Response) {
-        let Response { status, length, first_byte, took, mismatches, captured } = response;
+        let Response { status, length, first_byte, took, wrong, mismatches, captured } = response;
         let status = status.map_or(String::new(), |status| format!("status {}, ", Status(status)));
         let first = first_byte.map_or(String::new(), |time| format!("first byte after {}, ", time.brief()));
         let all = format!("{status}{}, {first}complete after {}", Count(*length).of("byte"), took.brief());
@@ -105,22 +120,27 @@ impl Transcript {
             let got = if got.is_empty() { "nothing" } else { got };
             self.line(out, "!", &format!("{place}: {got}, not {wanted}"));
         }
-        let mut is_right = mismatches.is_empty();
         for (name, value) in captured {
             match value {
                 Some(value) => self.line(out, "=", &format!("captured {name}: {value}")),
                 None if mismatches.is_empty() => {
-                    is_right = false;
                     self.line(out, "!", &format!("nothing to capture as {name}"));
                 }
                 None => {}
             }
         }
-        if is_right {
-            self.right += 1;
-            self.line(out, "=", "right");
-        } else {
-            self.wrong += 1;
+        let is_explained = !mismatches.is_empty() || captured.iter().any(|(_, value)| value.is_none());
+        match wrong {
+            None => {
+                self.right += 1;
+                self.line(out, "=", "right");
+            }
+            Some(fault) => {
+                self.wrong += 1;
+                if !is_explained {
+                    self.line(out, "!", &fault.name());
+                }
+            }
         }
     }
 
@@ -214,6 +234,7 @@ mod tests {
             length: 12,
             first_byte: Some(Nanos::from_millis(2)),
             took: Nanos::from_millis(3),
+            wrong: Some(Fault::target(Stage::Exchange, Kind::WrongLength)),
             mismatches: vec![Mismatch {
                 place: "length".to_owned(),
                 wanted: "13".to_owned(),
@@ -232,9 +253,20 @@ mod tests {
     fn a_value_that_is_missing_makes_a_response_wrong() {
         let mut transcript = plain();
         let captured = vec![("a".to_owned(), Some("***".to_owned())), ("b".to_owned(), None)];
-        let response = Response { captured, ..Response::default() };
+        let wrong = Some(Fault::target(Stage::Exchange, Kind::MissingValue));
+        let response = Response { captured, wrong, ..Response::default() };
         let printed = text(&mut transcript, Event::Response(response));
         assert!(printed.ends_with("= captured a: ***\n! nothing to capture as b\n"), "{printed}");
+        assert!(!transcript.is_right());
+    }
+
+    /// What is kept of a response may not show what is wrong with it.
+    #[test]
+    fn a_wrong_response_is_wrong_whether_or_not_it_is_explained() {
+        let mut transcript = plain();
+        let wrong = Some(Fault::target(Stage::Exchange, Kind::WrongBody));
+        let printed = text(&mut transcript, Event::Response(Response { wrong, ..Response::default() }));
+        assert!(printed.ends_with("\n! target exchange wrong-body\n"), "{printed}");
         assert!(!transcript.is_right());
     }
 
@@ -248,6 +280,19 @@ mod tests {
         assert_eq!((before.is_right(), after.is_right()), (false, true));
         assert!(before.end(true).contains("connection lost") && before.end(true).contains("interrupted"));
         assert_eq!(after.end(false), "\n# no response was awaited\n");
+    }
+
+    #[test]
+    fn steps_that_were_not_taken_are_counted() {
+        let mut transcript = Transcript::new(["a", "b", "c"].map(str::to_owned).to_vec(), false);
+        text(&mut transcript, Event::Step(0));
+        text(&mut transcript, Event::Response(Response::default()));
+        text(&mut transcript, Event::Step(1));
+        text(&mut transcript, Event::End(None));
+        assert_eq!(transcript.end(false), "\n# 1 response, all right, 2 of 3 steps taken\n");
+        assert!(!transcript.is_right());
+        text(&mut transcript, Event::Step(2));
+        assert!(transcript.is_right() && transcript.end(false).ends_with("all right\n"));
     }
 
     #[test]
