@@ -204,20 +204,23 @@ class Moment:
         time = min(self.time, self.context.end + 0.2)
         return self.context.files(time - 1.4, time + 0.1, self.context.looks.all[0]["server"]["files"])
 
+    def ends(self):
+        """Whether throng drains its connections at this time, or this is its last look: it looks with each of these ticks."""
+        return self.time > min(self.context.end + 0.2, self.context.sealed - 0.01)
+
     def memory(self, who):
         of = lambda one: one[who] and one[who]["rss"]
         low, value, high = self.seen(of, BATCH)
-        if who == "throng" and self.time > self.context.end + 0.2:
-            # It samples its own with each tick. When its shards have ended, what they had is free again, and none of our samples may be
-            # from the time between that and its own end.
+        if who == "throng" and self.ends():
+            # When its shards have ended, what they had is free again, and none of our samples may be from the time between that and its
+            # own end.
             low = min(self.context.seen(0.0, self.time, of)) - BATCH
         return low, value, high
 
     def cpu(self, who, mode):
         of = lambda one: one[who] and one[who][mode]
         low, value, high = self.seen(of, TICKS)
-        if who == "throng" and self.time > self.context.end + 0.2:
-            # It samples its own with each tick, those of the drain too.
+        if who == "throng" and self.ends():
             high = max(self.context.seen(0.0, self.time + 0.1, of)) + TICKS
         return low, value, high
 
