@@ -117,7 +117,7 @@ impl Client {
         let (handover, tick) = Handover::new(&job, link, start);
         Client {
             tuples: tuples.into(),
-            source: ValueSource::new(part, captures),
+            source: ValueSource::new(part, job.date, captures),
             conns: Connections::new(part.places),
             transport: Transport { layer, transcriber: None },
             pacer: Pacer::new(job.load, job.waits, part),

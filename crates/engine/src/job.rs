@@ -8,6 +8,7 @@ use units::{Nanos, Random};
 
 use crate::{
     captures::{Captures, Keeps},
+    exchange::Exchange,
     memory::acts,
     op::{self, Op},
     protocol::{Awaited, Protocol, Session},
@@ -60,7 +61,7 @@ pub struct Job {
     pub(crate) keep_alive: Option<Nanos>,
     /// Wanted number of WebSockets per connection; for HTTP/2, of concurrent requests.
     pub(crate) tunnels: u32,
-    /// Values of request headers that may be secrets.
+    /// Values of request headers that may be secrets, and of environment variables.
     secrets: Vec<Text>,
     /// The date at time zero of the clock, as time since 1970.
     pub(crate) date: Nanos,
@@ -232,11 +233,10 @@ impl Job {
     /// cookies in each form in which they may occur.
     pub(crate) fn secrets(&self, source: &ValueSource, index: u32) -> Vec<Box<[u8]>> {
         let values = self.secrets.iter().map(|text| source.known(text, index));
-        let words = |value: Vec<u8>| {
-            let words: Vec<Box<[u8]>> = value.split(|b| b" ;=".contains(b)).map(Box::from).collect();
-            words.into_iter().chain([value.into_boxed_slice()])
-        };
-        values.flat_map(words).chain(source.captured(index).flat_map(plan::forms)).collect()
+        values
+            .flat_map(|value| samples::secret_words(&value))
+            .chain(source.captured(index).flat_map(plan::forms))
+            .collect()
     }
 
     /// Whether the population waits for unsolicited messages repeatedly.
@@ -286,11 +286,10 @@ impl Job {
         self.op(at).wanted().is_some_and(|wanted| wanted.redirects > 0)
     }
 
-    /// What the operation `at` awaits on the connection at `index`; `nth` is the number of the message it sent.
+    /// What an exchange awaits on the connection at `index`.
     pub(crate) fn awaited<'a>(
         &'a self,
-        at: u16,
-        nth: u32,
+        &Exchange { at, nth, started, .. }: &Exchange,
         index: u32,
         source: &'a mut ValueSource,
     ) -> Awaited<'a> {
@@ -299,7 +298,7 @@ impl Job {
             Op::Expect(check) => Awaited::Message(check, b""),
             Op::Ping(message, _) if message.is_ping() => Awaited::Pong,
             Op::Exchange(message) | Op::Ping(message, _) if message.check.expected.echo => {
-                Awaited::Message(&message.check, source.again(message, nth, index))
+                Awaited::Message(&message.check, source.again(message, (nth, started), index))
             }
             Op::Exchange(message) => Awaited::Message(&message.check, b""),
             Op::Upgrade => Awaited::Upgrade,
@@ -343,10 +342,10 @@ fn rows(plan: &Plan, population: &Population) -> (Vec<u8>, usize) {
 fn longest_wait(ops: &[Op]) -> Think {
     let waits = ops.iter().filter_map(|op| match op {
         Op::Wait(think) => Some(*think),
-        Op::Ping(_, every) => Some(Think { min: *every, max: *every }),
+        Op::Ping(_, every) => Some(Think::even(*every, *every)),
         _ => None,
     });
-    waits.max_by_key(|think| think.max).unwrap_or(Think { min: Nanos::ZERO, max: Nanos::ZERO })
+    waits.max_by_key(|think| think.max).unwrap_or_default()
 }
 
 /// Values of headers that are not public ([`plan::is_public`]), in requests, calls and upgrades.
@@ -357,7 +356,8 @@ fn secrets(population: &Population) -> Vec<Text> {
         _ => Vec::new(),
     };
     let headers = acts(population).flat_map(of_step).chain(population.headers.clone());
-    headers.filter(|(name, _)| !plan::is_public(name)).map(|(_, value)| value).collect()
+    let headers = headers.filter(|(name, _)| !plan::is_public(name)).map(|(_, value)| value);
+    headers.chain(population.clone().of_environment()).collect()
 }
 
 #[cfg(test)]
@@ -387,7 +387,7 @@ headers = { Authorization = "Bearer k3y; x", Origin = "https://shop.example" }
         let open = |_: &str| Err("no files here".to_owned());
         let plan = scenario::read("load.toml", LOGIN, &Flags::default(), &around, &open).unwrap();
         let job = Job::new(&plan, Role::Population(0));
-        let mut source = ValueSource::new(&plan.parts(|_| 1)[0], job.captures(1));
+        let mut source = ValueSource::new(&plan.parts(|_| 1)[0], Nanos::ZERO, job.captures(1));
         let secrets = |source: &ValueSource| {
             let all = job.secrets(source, 0);
             let all = all.iter().map(|value| String::from_utf8_lossy(value).into_owned());

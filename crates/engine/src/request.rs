@@ -33,15 +33,17 @@ pub(crate) struct ValueSource {
     scratch: Vec<u8>,
     /// What connections keep, if anything.
     pub(crate) captures: Option<Box<Captures>>,
-    /// When the turn began: cookies may expire.
+    /// When the turn began: cookies may expire, and `{now}` is this time.
     pub(crate) now: Nanos,
+    /// The date at time zero of the clock, as time since 1970.
+    pub(crate) date: Nanos,
 }
 
 impl ValueSource {
-    /// The source of a shard whose connections keep `captures`.
-    pub(crate) fn new(part: &Part, captures: Option<Box<Captures>>) -> ValueSource {
+    /// The source of a shard whose connections keep `captures`, and whose clock began at `date`.
+    pub(crate) fn new(part: &Part, date: Nanos, captures: Option<Box<Captures>>) -> ValueSource {
         let (slice, shard, shards) = (part.slice, part.shard.into(), part.shards.into());
-        ValueSource { slice, shard, shards, captures, ..ValueSource::alone(part.seed) }
+        ValueSource { slice, shard, shards, date, captures, ..ValueSource::alone(part.seed) }
     }
 
     /// The source of the only shard.
@@ -58,6 +60,7 @@ impl ValueSource {
             scratch: Vec::new(),
             captures: None,
             now: Nanos::ZERO,
+            date: Nanos::ZERO,
         }
     }
 
@@ -97,7 +100,7 @@ impl ValueSource {
     pub(crate) fn values(&mut self, index: u32) -> Values<'_> {
         let (seq, row) = (self.seq(self.written), self.row(index));
         self.written += 1;
-        let values = Values::new(&mut self.random, seq, row);
+        let values = Values::new(&mut self.random, seq, row).at(self.date + self.now);
         fill(values, self.captures.as_deref_mut(), index, self.now)
     }
 
@@ -171,25 +174,35 @@ impl ValueSource {
         (str::from_utf8(first).expect(TEXTS), str::from_utf8(second).expect(TEXTS))
     }
 
-    /// Writes the `nth` message of the shard; returns it and the expected length of its reply.
-    fn message<'a>(&'a mut self, message: &'a Message, nth: u64, index: u32) -> (&'a [u8], u64) {
+    /// Writes the `nth` message of the shard, as of this time; returns it and the expected length of its reply.
+    fn message<'a>(
+        &'a mut self,
+        message: &'a Message,
+        (nth, at): (u64, Nanos),
+        index: u32,
+    ) -> (&'a [u8], u64) {
         if let Some(bytes) = message.fixed {
             return (bytes, message.check.expected(&[]));
         }
         let (seq, row) = (self.seq(nth), self.row(index));
         let mut random = Random::new(self.seed.wrapping_add(seq.wrapping_mul(2) + 1));
         self.scratch.resize(self.scratch.len().max(message.body.max_len()), 0);
-        let values = Values::new(&mut random, seq, row);
+        let values = Values::new(&mut random, seq, row).at(self.date + at);
         let mut values = fill(values, self.captures.as_deref_mut(), index, self.now);
         let length = message.body.write(&mut values, &mut self.scratch);
         (&self.scratch[..length], message.check.expected(values.numbers()))
     }
 
-    /// An outstanding message as it was sent; `nth` as returned by [`Message::write`].
-    pub(crate) fn again<'a>(&'a mut self, message: &'a Message, nth: u32, index: u32) -> &'a [u8] {
+    /// An outstanding message as it was sent at this time; `nth` as returned by [`Message::write`].
+    pub(crate) fn again<'a>(
+        &'a mut self,
+        message: &'a Message,
+        (nth, at): (u32, Nanos),
+        index: u32,
+    ) -> &'a [u8] {
         // `nth` has the lower 32 bits of a number not far before the latest one.
         let behind = (self.written as u32).wrapping_sub(nth);
-        self.message(message, self.written.wrapping_sub(behind.into()), index).0
+        self.message(message, (self.written.wrapping_sub(behind.into()), at), index).0
     }
 }
 
@@ -332,6 +345,7 @@ impl Request {
         scratch.resize(scratch.len().max(2 * room + 64 + 8 * self.names.len()), 0);
         let (text, out) = scratch.split_at_mut(room);
         let mut values = source.values(index);
+        self.template.prepare(self.content(), &mut values);
         let (mut block, path) = self.write_fields(destination, &mut values, text, out);
         let content = match &self.template.body {
             None => 0,
@@ -357,6 +371,7 @@ impl Request {
     ) -> (usize, Vec<u8>) {
         let own_host = self.template.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let path = self.template.path.write(values, text);
+        self.template.sign_path(&text[..path], values);
         let fields = RequestFields {
             method: &self.template.method,
             scheme: self.scheme,
@@ -406,7 +421,10 @@ impl Request {
         let host = &self.hosts[destination];
         let length = match self.content {
             None => self.template.write(host, &mut values, out),
-            Some(content) => self.template.write_head(host, content.len(), &mut values, out),
+            Some(content) => {
+                self.template.prepare(content, &mut values);
+                self.template.write_head(host, content.len(), &mut values, out)
+            }
         };
         (length, self.check.expected(values.numbers()))
     }
@@ -457,7 +475,7 @@ impl Message {
     pub(crate) fn write<'a>(&'a self, index: u32, source: &'a mut ValueSource) -> (&'a [u8], u32, u64) {
         let nth = source.written;
         source.written += 1;
-        let (text, expected) = source.message(self, nth, index);
+        let (text, expected) = source.message(self, (nth, source.now), index);
         (text, nth as u32, expected)
     }
 }

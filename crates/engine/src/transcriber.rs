@@ -98,11 +98,7 @@ impl Transcriber {
 
     /// These values are secret, too, from now on.
     pub(crate) fn learn(&mut self, secrets: Vec<Box<[u8]>>) {
-        for secret in secrets {
-            if !self.secrets.contains(&secret) {
-                self.secrets.push(secret);
-            }
-        }
+        learn(&mut self.secrets, secrets);
     }
 
     /// The connection is open.
@@ -119,8 +115,13 @@ impl Transcriber {
 
     /// These bytes were sent.
     pub(crate) fn sent(&mut self, now: Nanos, bytes: &[u8]) {
-        let held = &mut self.held;
-        self.sent.read(bytes, |piece| held.add(now, Way::Sent, piece));
+        let Transcriber { held, secrets, .. } = self;
+        self.sent.read(bytes, |piece| {
+            if let Piece::Head(head) = &piece {
+                learn(secrets, secrets_of(head));
+            }
+            held.add(now, Way::Sent, piece);
+        });
         self.release_unless_held();
     }
 
@@ -263,6 +264,22 @@ impl Held {
             }
         }
     }
+}
+
+fn learn(known: &mut Vec<Box<[u8]>>, more: impl IntoIterator<Item = Box<[u8]>>) {
+    for secret in more {
+        if !known.contains(&secret) {
+            known.push(secret);
+        }
+    }
+}
+
+/// The values of header fields of a request that may be secret, and their words. The values of their variables are as they were sent.
+fn secrets_of(head: &str) -> impl Iterator<Item = Box<[u8]>> {
+    let fields = head.lines().skip(1).filter_map(|line| line.split_once(": "));
+    fields
+        .filter(|(name, _)| !plan::is_public(name))
+        .flat_map(|(_, value)| samples::secret_words(value.as_bytes()))
 }
 
 /// The content coding that a head names.

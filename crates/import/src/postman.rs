@@ -87,7 +87,7 @@ impl Reader {
         let mut step = Step::new(request["method"].as_str().unwrap_or("GET"), &url);
         name.clone_into(&mut step.name);
         for name in &unset {
-            step.path = step.path.replace(&mark(name), &format!("{{env {}}}", environment(name)));
+            step.path = step.path.replace(&mark(name), &variable(name));
         }
         for field in
             request["header"].as_array().into_iter().flatten().filter(|field| field["disabled"] != true)
@@ -152,7 +152,7 @@ impl Reader {
                 None => {
                     out.push_str(&format!("{{{{{name}}}}}"));
                     unset.push(name.to_owned());
-                    if !self.unset.iter().any(|own| own == name) {
+                    if dynamic(name).is_none() && !self.unset.iter().any(|own| own == name) {
                         self.unset.push(name.to_owned());
                     }
                 }
@@ -169,10 +169,27 @@ impl Reader {
         // Escaped with marks in place of the variables.
         let marked =
             unset.iter().fold(text, |text, name| text.replace(&format!("{{{{{name}}}}}"), &mark(name)));
-        unset.iter().fold(encode(&marked), |text, name| {
-            text.replace(&mark(name), &format!("{{env {}}}", environment(name)))
-        })
+        unset.iter().fold(encode(&marked), |text, name| text.replace(&mark(name), &variable(name)))
     }
+}
+
+/// The dynamic variables of Postman that a scenario has, too.
+const DYNAMIC: [(&str, &str); 6] = [
+    ("$guid", "{uuid}"),
+    ("$randomUUID", "{uuid}"),
+    ("$timestamp", "{now s}"),
+    ("$isoTimestamp", "{now}"),
+    ("$randomInt", "{rand 0 1000}"),
+    ("$randomAlphaNumeric", "{string 1}"),
+];
+
+fn dynamic(name: &str) -> Option<&'static str> {
+    DYNAMIC.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
+}
+
+/// What stands in a scenario for a variable that the collection does not set.
+fn variable(name: &str) -> String {
+    dynamic(name).map_or_else(|| format!("{{env {}}}", environment(name)), str::to_owned)
 }
 
 /// The beginning of what stands for a variable.

@@ -170,7 +170,7 @@ fn mean_pause(population: &Population) -> Option<Nanos> {
     let [step] = &steps[..] else { return None };
     let sends_one = population.load.is_closed_loop() && population.streams.is_none_or(|streams| streams == 1);
     let think = step.act.think();
-    (sends_one && think.max > Nanos::ZERO).then_some(Nanos((think.min.0 + think.max.0) / 2))
+    (sends_one && think.max > Nanos::ZERO).then_some(think.mean())
 }
 
 /// The flag for the pause; `None` for connections with several steps, as in a scenario file.

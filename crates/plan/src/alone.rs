@@ -1,10 +1,10 @@
 //! Plans of one or a few connections that act like those of a population. After a load they are used as experiments on the target.
 
-use units::{Nanos, Spans};
+use units::Nanos;
 
 use crate::{
     Activity, Hold, IoChoice, Load, Network, Plan, Population, Ramp, Reconnect, Share, Sources, Stage, Step,
-    Then,
+    Then, Think,
 };
 
 /// Requests per user. More than one, because the first on a connection may be slow for that reason alone.
@@ -128,7 +128,7 @@ impl Population {
                 Activity::Steps { steps: without_pauses(steps), then: Then::Stay }
             }
             (Activity::Steps { mut steps, then }, Alone::Busy(every)) => {
-                steps.iter_mut().for_each(|step| step.act.set_think(Spans { min: every, max: every }));
+                steps.iter_mut().for_each(|step| step.act.set_think(Think::even(every, every)));
                 Activity::Steps { steps, then }
             }
         };
@@ -179,10 +179,7 @@ mod tests {
         assert!(matches!(silent.populations[0].activity, Activity::Steps { then: Then::Stay, .. }));
         assert_eq!(silent.populations[0].requests, None);
         let busy = load.alone(0, Alone::Busy(SECOND), Nanos::from_secs(5));
-        assert_eq!(
-            (pauses(&busy), busy.populations[0].requests),
-            (vec![Spans { min: SECOND, max: SECOND }], None)
-        );
+        assert_eq!((pauses(&busy), busy.populations[0].requests), (vec![Think::even(SECOND, SECOND)], None));
     }
 
     #[test]

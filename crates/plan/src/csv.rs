@@ -14,6 +14,36 @@ pub struct Csv {
     pub file: String,
     /// The columns in the file's order; shared by all texts that use them.
     pub columns: Vec<Arc<Column>>,
+    /// Which row a text uses.
+    pub take: Take,
+    /// Whether no row may be used twice.
+    pub once: bool,
+}
+
+/// Which row of a table a text uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Take {
+    /// That of the connection, which keeps it.
+    #[default]
+    Connection,
+    /// The next one for each request or message of the population.
+    Request,
+    /// A random one for each request or message; the same for all columns of the table.
+    Random,
+}
+
+impl Take {
+    const NAMES: [(&str, Take); 3] =
+        [("connection", Take::Connection), ("request", Take::Request), ("random", Take::Random)];
+
+    pub(crate) fn parse(text: &str) -> Result<Take, String> {
+        let found = Take::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, take)| *take).ok_or_else(|| format!("use connection, request or random: {text:?}"))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Take::NAMES.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
+    }
 }
 
 /// Most rows of a table whose values are elsewhere: the number comes from outside, and all row numbers must fit into memory.
@@ -24,6 +54,8 @@ const MOST_ROWS: u32 = 1 << 26;
 pub struct Column {
     /// Its full name: `users.id`.
     name: String,
+    /// Which of its rows a text uses.
+    take: Take,
     /// Rows of the table.
     rows: u32,
     /// The rows that are present, ascending; `None`: all.
@@ -56,7 +88,15 @@ pub enum Source {
 
 impl Column {
     fn new(name: String) -> Column {
-        Column { name, rows: 0, only: None, text: String::new(), ends: Vec::new(), max_len: 0 }
+        Column {
+            name,
+            take: Take::Connection,
+            rows: 0,
+            only: None,
+            text: String::new(),
+            ends: Vec::new(),
+            max_len: 0,
+        }
     }
 
     fn push(&mut self, value: &str) {
@@ -74,7 +114,7 @@ impl Column {
         rows: Vec<u32>,
         values: impl IntoIterator<Item = String>,
     ) -> Result<Column, String> {
-        let mut column = Column { rows: self.rows, ..Column::new(self.name.clone()) };
+        let mut column = Column { rows: self.rows, take: self.take, ..Column::new(self.name.clone()) };
         values.into_iter().for_each(|value| column.push(&value));
         if column.max_len > self.max_len || column.ends.len() != rows.len() {
             return Err(format!("the values of column {} are not those of its table", self.name));
@@ -85,6 +125,16 @@ impl Column {
     /// `NAME.COLUMN`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The name of its table.
+    pub(crate) fn table(&self) -> &str {
+        self.name.split_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// Which row a text uses.
+    pub(crate) fn take(&self) -> Take {
+        self.take
     }
 
     /// Number of rows of the table.
@@ -130,7 +180,7 @@ impl Column {
 impl Csv {
     /// A stand-in for a table that cannot be read: its columns are unknown.
     pub(super) fn unread(name: &str) -> Csv {
-        Csv { name: name.to_owned(), file: String::new(), columns: Vec::new() }
+        Csv::with(name, "", std::iter::empty())
     }
 
     /// The column of this name. An unread table accepts any name, so that only the unreadable file is reported.
@@ -197,14 +247,25 @@ impl Csv {
     }
 
     fn with(name: &str, file: &str, columns: impl Iterator<Item = Column>) -> Csv {
-        Csv { name: name.to_owned(), file: file.to_owned(), columns: columns.map(Arc::new).collect() }
+        let columns = columns.map(Arc::new).collect();
+        Csv { name: name.to_owned(), file: file.to_owned(), columns, take: Take::Connection, once: false }
+    }
+
+    /// The same table, of which texts use other rows.
+    pub(super) fn taken(self, take: Take, once: bool) -> Csv {
+        let columns = self.columns.iter().map(|column| Arc::new(Column { take, ..(**column).clone() }));
+        Csv { columns: columns.collect(), take, once, ..self }
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> u32 {
+        self.columns.first().map_or(0, |column| column.rows)
     }
 
     /// The shape of the table.
     pub fn head(&self) -> TableHead {
         let column = |column: &Arc<Column>| (column.short_name().to_owned(), column.max_len);
-        let rows = self.columns.first().map_or(0, |column| column.rows);
-        TableHead { rows, columns: self.columns.iter().map(column).collect() }
+        TableHead { rows: self.rows(), columns: self.columns.iter().map(column).collect() }
     }
 }
 

@@ -234,11 +234,13 @@ flags! {
         .key(TextOrTable(&PROBE_TABLE), "\"10/s\"",
             "rate of requests independent of the load, on fresh and on kept connections; default none");
     THINK: flag("think", "TIME|A..B", Role::Work,
-        "Idle time between a response and the next request: uniform in A..B, or fixed [default: 0, closed loop]")
+        "Idle time between a response and the next request: fixed, uniform in A..B, or of a distribution: 'exponential 5s', \
+        'log-normal 5s 30s', 'pareto 1s 1.5' [default: 0, closed loop]")
         .within(Group::Load)
         .brief("Pause after a response [default: 0]")
         .key(Number, "\"5s..45s\"",
-            "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop");
+            "http: idle time between a response and the next request: fixed, uniform, or of a distribution; default 0, closed \
+            loop");
     PING: flag("ping", "TIME", Role::Work,
         "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]. http:// with --http2: \
         interval between PINGs on each connection, whose replies are timed, instead of requests; with --think, --rate or \

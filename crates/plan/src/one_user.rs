@@ -86,8 +86,7 @@ fn unrolled(steps: &[Step], then: Then, rounds: u16) -> Vec<Step> {
 /// A step as one user takes it.
 fn once(step: &Step) -> Step {
     let mut step = Step { weight: None, ..step.clone() };
-    let Think { min, max } = step.act.think();
-    step.act.limit_think(Think { min: min.min(LONGEST_PAUSE), max: max.min(LONGEST_PAUSE) });
+    step.act.limit_think(step.act.think().at_most(LONGEST_PAUSE));
     step
 }
 

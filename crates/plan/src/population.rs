@@ -3,7 +3,8 @@
 use units::{Nanos, Spans};
 
 use crate::{
-    Body, Call, Content, Expectation, Grpc, Load, Pushes, Request, Target, Text, Tls, Variable, text::Place,
+    Body, Call, Content, Expectation, Grpc, Load, Pushes, Request, Segment, Target, Text, Think, Tls,
+    Variable, text::Place,
 };
 
 /// A group of connections with the same behaviour.
@@ -153,9 +154,6 @@ pub enum Act {
     /// Closes the connection; the next step dials again.
     Close,
 }
-
-/// Idle time, drawn between [`Spans::min`] and [`Spans::max`].
-pub type Think = Spans;
 
 /// When to redial a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,6 +313,22 @@ impl Population {
         if let Activity::Steps { steps, .. } = &mut self.activity {
             steps.iter_mut().for_each(|step| step.act.set_think(think));
         }
+    }
+
+    /// Environment variables, and what is computed from them, as texts of their own.
+    pub fn of_environment(&mut self) -> Vec<Text> {
+        let mut found = Vec::new();
+        for (text, _) in self.texts() {
+            for segment in text.segments.iter().chain(text.all()) {
+                let text = Text { segments: vec![segment.clone()] };
+                if text.all().iter().any(|segment| matches!(segment, Segment::Env(_)))
+                    && !found.contains(&text)
+                {
+                    found.push(text);
+                }
+            }
+        }
+        found
     }
 
     /// The environment variables in its texts.

@@ -3,9 +3,9 @@
 //! which a file must not contain.
 
 use crate::{
-    Act, Activity, Body, Capture, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
+    Act, Activity, Body, Capture, Csv, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
     Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, Tls, TlsVersions,
-    population::DEFAULT_TIMEOUT, scheme::Http2, value::DEFAULT_MAX_LAG,
+    csv::Take, population::DEFAULT_TIMEOUT, scheme::Http2, value::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -80,9 +80,7 @@ impl Display for Plan {
                 writeln!(f, "target = {}", Quoted(&probe.target().text))?;
             }
         }
-        self.tables
-            .iter()
-            .try_for_each(|table| writeln!(f, "\n[csv.{}]\nfile = {}", table.name, Quoted(&table.file)))
+        self.tables.iter().try_for_each(|table| csv(f, table))
     }
 }
 
@@ -285,6 +283,14 @@ fn expects(f: &mut Formatter<'_>, expected: &Expectation) -> Result {
         })
         .collect();
     if captures.is_empty() { Ok(()) } else { writeln!(f, "capture = {{ {} }}", captures.join(", ")) }
+}
+
+fn csv(f: &mut Formatter<'_>, table: &Csv) -> Result {
+    writeln!(f, "\n[csv.{}]\nfile = {}", table.name, Quoted(&table.file))?;
+    if table.take != Take::default() {
+        writeln!(f, "take = \"{}\"", table.take.name())?;
+    }
+    if table.once { writeln!(f, "once = true") } else { Ok(()) }
 }
 
 /// The think time, unless zero: with a rate, not even `think = 0` is accepted.

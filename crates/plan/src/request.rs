@@ -1,6 +1,6 @@
 //! HTTP requests: the template, and how it is written without allocation.
 
-use crate::text::{Place, copy, digits, write_decimal};
+use crate::text::{Place, RequestPart, copy, digits, write_decimal};
 use crate::{Body, Call, Expectation, Text, Values};
 use std::ops::Range;
 
@@ -70,9 +70,35 @@ impl Request {
         line + names + host + fields + digits(body as u64) + body
     }
 
+    /// Prepares the parts of the request that its header fields sign, before they are written. `content`: the content, if it is not in
+    /// this template.
+    pub fn prepare(&self, content: &[u8], values: &mut Values) {
+        if self.signs(RequestPart::Body) {
+            let mut body = content.to_vec();
+            if let Some(own) = &self.body {
+                body.resize(own.max_len(), 0);
+                let length = own.write(values, &mut body);
+                body.truncate(length);
+            }
+            values.set_body(body);
+        }
+    }
+
+    /// Notes the path for header fields that sign it.
+    pub fn sign_path(&self, path: &[u8], values: &mut Values) {
+        if self.signs(RequestPart::Path) {
+            values.set_path(path);
+        }
+    }
+
+    fn signs(&self, part: RequestPart) -> bool {
+        self.headers.iter().any(|(_, value)| value.signs(part))
+    }
+
     /// Writes one request to the start of `out`, which must have room for [`Request::max_len`] bytes, and returns its length. `host` is the
     /// value of the Host field if the request has none. Does not allocate.
     pub fn write(&self, host: &str, values: &mut Values, out: &mut [u8]) -> usize {
+        self.prepare(&[], values);
         let end = self.write_fields(host, values, out);
         end + self.write_content(values, &mut out[end..])
     }
@@ -96,6 +122,7 @@ impl Request {
         let path_at = end;
         end += self.path.write(values, &mut out[end..]);
         let path_end = end;
+        self.sign_path(&out[path_at..path_end], values);
         end += copy(VERSION, &mut out[end..]);
         if !self.has_host() {
             for text in [HOST, host, END] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Column, Part, Pem, Plan, Role, Segment, Slice, Variable,
+    csv::Take,
     part::greatest_common_divisor,
     text::{Place, Text},
 };
@@ -47,7 +48,11 @@ impl Rows {
                     columns.len() - 1
                 });
                 let rows = &mut columns[nth].1;
-                rows.extend(rows_of(part, column.rows()));
+                match column.take() {
+                    Take::Connection => rows.extend(rows_of(part, column.rows())),
+                    // Any request may use any row.
+                    Take::Request | Take::Random => rows.extend(0..column.rows()),
+                }
                 // Both are ascending runs, except where a table wraps around: the sort is cheap.
                 rows.sort();
                 rows.dedup();
@@ -120,7 +125,7 @@ impl Rows {
         let mut plan = plan.clone();
         plan.set_env(|name| env.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone()))?;
         for (text, place) in self::texts(&mut plan) {
-            for segment in &mut text.segments {
+            for segment in text.all_mut() {
                 if let Segment::Csv(column) = segment
                     && let Some(own) = filled.iter().find(|own| own.name() == column.name())
                 {
@@ -159,7 +164,7 @@ fn rows_of(part: &Part, rows: u32) -> impl Iterator<Item = u32> {
 /// The columns in the texts of a part.
 fn columns_of(plan: &mut Plan, role: Role) -> Vec<Arc<Column>> {
     let texts = plan.population_mut(role).texts();
-    let segments = texts.into_iter().flat_map(|(text, _)| &text.segments);
+    let segments = texts.into_iter().flat_map(|(text, _)| text.all_mut());
     let columns = segments.filter_map(|segment| match segment {
         Segment::Csv(column) => Some(column.clone()),
         _ => None,

@@ -18,6 +18,7 @@ mod pushes;
 mod schema;
 mod secrets;
 mod step;
+mod tables;
 mod typed;
 
 pub(crate) use check::have_places;

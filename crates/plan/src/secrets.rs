@@ -4,16 +4,22 @@ use crate::flag::{self, Flag, Takes};
 use crate::header;
 
 /// Headers that are not secret and describe how a run's requests are made; in lower case.
-const PUBLIC: [&str; 10] = [
+const PUBLIC: [&str; 16] = [
     "accept",
     "accept-encoding",
     "accept-language",
     "cache-control",
+    "grpc-timeout",
     "connection",
+    "content-length",
     "content-type",
     "host",
     "origin",
+    "sec-websocket-key",
     "sec-websocket-protocol",
+    "sec-websocket-version",
+    "te",
+    "upgrade",
     "user-agent",
 ];
 

@@ -77,7 +77,7 @@ pub use sample::{
     CpuQuota, HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample,
     SockStat, TargetSample,
 };
-pub use secrets::is_secret_name;
+pub use secrets::{is_secret_name, secret_words};
 pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use sinks::Sinks;

@@ -21,6 +21,11 @@ pub fn is_secret_name(name: &str) -> bool {
     NAMES.iter().any(|secret| name.windows(secret.len()).any(|part| part.eq_ignore_ascii_case(secret)))
 }
 
+/// A value that may be secret, and the words in it.
+pub fn secret_words(value: &[u8]) -> Vec<Box<[u8]>> {
+    value.split(|b| b" ;=".contains(b)).chain([value]).map(Box::from).collect()
+}
+
 /// Header fields whose whole value, up to the end of the line, is secret.
 const FIELDS: [&[u8]; 2] = [b"authorization", b"cookie"];
 /// Authentication schemes, which precede a secret without a separator (RFC 6750, RFC 7617).

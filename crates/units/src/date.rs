@@ -42,6 +42,19 @@ impl Date {
         format!("{}.{:03}Z", self.to_string().trim_end_matches('Z'), self.0 % 1000)
     }
 
+    /// `Fri, 20 Nov 2026 17:04:09 GMT` (IMF-fixdate: RFC 9110, section 5.6.7)
+    pub fn http(self) -> String {
+        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let (year, month, day) = self.civil();
+        // 1970 began on a Thursday.
+        let weekday = DAYS[(self.0 / 86_400_000 % 7) as usize];
+        let month = MONTHS[month as usize - 1];
+        let text = self.to_string();
+        format!("{weekday}, {day:02} {month} {year:04} {} GMT", &text[text.len() - 9..text.len() - 1])
+    }
+
     /// `2026-11-20`
     pub fn day(self) -> String {
         let (year, month, day) = self.civil();
@@ -112,6 +125,9 @@ mod tests {
         check(1_795_282_449, "2026-11-21T17:34:09Z");
         check(4_107_542_400, "2100-03-01T00:00:00Z");
         assert_eq!(Date::from(UNIX_EPOCH - Duration::from_secs(1)), Date(0));
+        // The example of RFC 9110, and a leap day.
+        assert_eq!(Date(784_111_777_000).http(), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(Date(951_782_400_999).http(), "Tue, 29 Feb 2000 00:00:00 GMT");
     }
 
     #[test]

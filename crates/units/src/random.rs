@@ -43,6 +43,19 @@ impl Random {
     }
 }
 
+impl Random {
+    /// A number from 0 to below 1, with 53 random bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (-53f64).exp2()
+    }
+
+    /// A number of the normal distribution with mean 0 and standard deviation 1 (Box and Muller, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let (a, b) = (1.0 - self.unit(), self.unit());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+}
+
 /// A random number from the operating system.
 pub fn system_random() -> u64 {
     RandomState::new().build_hasher().finish()

@@ -63,4 +63,5 @@ mod tries;
 mod ui;
 mod unread;
 mod usage;
+mod values;
 mod watching;

@@ -155,7 +155,7 @@ impl Client {
         source.now = now;
         let mut watch = source.take_watch(k.index);
         let asked = exchange.filter(|_| conn.state() == State::Busy).map(|exchange| {
-            let awaited = job.awaited(exchange.at, exchange.nth, k.index, source);
+            let awaited = job.awaited(exchange, k.index, source);
             (exchange, awaited)
         });
         let read = session.read(input, asked, watch.as_deref_mut(), &mut pushed.of(k.index));

@@ -1,7 +1,6 @@
 //! The next operation of a connection: sends requests and messages, begins think times.
 
 use net::{Cx, Io, Key};
-use plan::Think;
 use samples::{Detail, Fault, Kind, Stage, transcript::Event};
 use units::Nanos;
 
@@ -32,8 +31,7 @@ impl Client {
 
     /// Postpones what is due during a pause by another think time, so that requests do not come all at once after it.
     pub(super) fn put_off<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Think { min, max } = self.job.longest_wait;
-        let delay = Nanos(self.source.random.between(min.0, max.0)).max(MIN_DELAY);
+        let delay = self.job.longest_wait.draw(&mut self.source.random).max(MIN_DELAY);
         self.wake_at(cx, k, cx.now() + delay);
     }
 
@@ -112,7 +110,7 @@ impl Client {
                 }
                 Op::Send(_) if self.is_used_up(k) => return self.close_used_up(cx, k, due),
                 Op::Wait(think) => {
-                    due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
+                    due = due + think.draw(&mut self.source.random);
                     self.conn(k).at = at + 1;
                     self.transcribe(k, cx.now(), || Event::Pause(due.since(cx.now())));
                     if due > cx.now() {

@@ -127,7 +127,7 @@ impl Client {
             return Nanos::NEVER;
         }
         while let Op::Wait(think) = self.job.op(self.conns[k.index].at) {
-            due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
+            due = due + think.draw(&mut self.source.random);
             self.conn(k).at += 1;
         }
         due
@@ -142,7 +142,7 @@ impl Client {
     fn measure(&mut self, exchange: &Exchange, head: Option<Head>, index: u32, now: Nanos) -> Option<Fault> {
         let Exchange { at, due, started, .. } = *exchange;
         let took = self.took(due, started, now);
-        let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
+        let awaited = self.job.awaited(exchange, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
         let all_wrong: Vec<Kind> = match self.transport.transcriber {
             Some(_) => awaited.all_wrong(exchange, head).collect(),

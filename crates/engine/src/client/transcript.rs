@@ -85,7 +85,7 @@ impl Client {
             Op::Exchange(message) | Op::Ping(message, _)
                 if message.check.expected.echo && !message.is_ping() =>
             {
-                source.again(message, exchange.nth, index).to_vec()
+                source.again(message, (exchange.nth, exchange.started), index).to_vec()
             }
             _ => Vec::new(),
         };

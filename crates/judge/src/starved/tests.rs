@@ -1,6 +1,6 @@
 use plan::{Load, Text, Think};
 use samples::{Destination, UserCommand};
-use units::Rate;
+use units::{Rate, Spans};
 
 use super::*;
 use record::fixture::{plan, record};
@@ -92,7 +92,7 @@ fn dials_that_failed_were_never_open() {
 /// Pauses for a second after each response.
 fn pause(plan: &mut Plan) {
     let Act::Request { think, .. } = &mut steps(plan).0[0].act else { panic!("no request") };
-    *think = Think { min: Nanos::from_secs(1), max: Nanos::from_secs(1) };
+    *think = Think::even(Nanos::from_secs(1), Nanos::from_secs(1));
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn those_that_are_dialled_again_wait_more_than_once() {
                 let population = &mut plan.populations[0];
                 population.timeout = second;
                 if dials_again {
-                    population.reconnect = Reconnect::Backoff(Think { min: second, max: second });
+                    population.reconnect = Reconnect::Backoff(Spans { min: second, max: second });
                 }
                 lose(r, Fault::target(Stage::Exchange, Kind::Timeout), timed_out);
             },

@@ -177,26 +177,35 @@ pub(super) fn variables(population: &Population) -> String {
     let (shown, hidden): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, value)| !is_hidden(name, value));
     let content = body.and_then(|body| if let Body::Text(text) = body { Some(text) } else { None });
     let texts = shown.iter().map(|(_, value)| value).chain([path]).chain(content);
-    let of_environment = texts.flat_map(|text| &text.segments).filter_map(|segment| {
-        let Segment::Env(variable) = segment else { return None };
-        Some(format!("${name} ({{env {name}}})", name = variable.name))
-    });
+    let texts = texts.flat_map(|text| &text.segments);
+    let of_text = texts.filter_map(|segment| Some(format!("${} ({segment})", of_shell(segment)?)));
     let of_header = |(name, _): &&(String, Text)| format!("${} (header {name})", variable_of(name));
-    let mut all: Vec<String> = hidden.iter().map(of_header).chain(of_environment).collect();
+    let mut all: Vec<String> = hidden.iter().map(of_header).chain(of_text).collect();
     all.dedup();
     all.join(" and ")
 }
 
-/// One shell word: `before`, followed by the text with values for its variables. Environment variables may be secret, so they remain shell
-/// variables.
+/// The shell variable for a segment whose value is not shown: an environment variable, which may be secret, and what is computed from one
+/// or from the request.
+fn of_shell(segment: &Segment) -> Option<String> {
+    if let Segment::Env(variable) = segment {
+        return Some(variable.name.clone());
+    }
+    let Segment::Derived(derived) = segment else { return None };
+    let mut within = derived.texts().flat_map(Text::all);
+    let is_hidden = within.any(|segment| matches!(segment, Segment::Env(_) | Segment::Part(_)));
+    is_hidden.then(|| variable_of(derived.name()))
+}
+
+/// One shell word: `before`, followed by the text with values for its variables, or shell variables.
 fn word(before: &str, text: &Text) -> String {
     let (mut random, mut word, mut plain) = (Random::new(0), String::new(), before.to_owned());
     for segment in &text.segments {
-        if let Segment::Env(variable) = segment {
+        if let Some(variable) = of_shell(segment) {
             if !plain.is_empty() {
                 word += &shell_word(&std::mem::take(&mut plain));
             }
-            word += &format!("\"${}\"", variable.name);
+            word += &format!("\"${variable}\"");
         } else {
             plain += &drawn(segment, &mut random);
         }

@@ -4,7 +4,8 @@ use super::document::{self, Notes, Section};
 use super::keys::SCENARIO;
 use super::load::stages;
 use super::overrides::overridden;
-use super::{Reader, name, typed};
+use super::tables::{Open, rows_for_one_use, tables};
+use super::{Reader, typed};
 use crate::flag::Role;
 use crate::flags::FlagReader;
 use crate::population::DEFAULT_TIMEOUT;
@@ -12,13 +13,10 @@ use crate::threshold::{NEVER_HELD, list_once};
 use crate::value::{DEFAULT_MAX_LAG, MAX_THREADS, max_lag, rate_per_s, seed, threads, timeout};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Mistake, Plan, Population, Probe, Request,
-    Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls, flag,
+    Share, Sources, Stage, Target, Text, Think, Threshold, Tls, flag,
 };
 use std::collections::HashSet;
 use units::{Nanos, Rate};
-
-/// Opens another file that the scenario names.
-type Open<'a> = &'a dyn Fn(&str) -> Result<Source, String>;
 
 /// Octets of the longest file; a longer one is most likely not a scenario.
 const LONGEST_FILE: usize = 1 << 20;
@@ -52,6 +50,9 @@ pub fn read(
     // After a mistake in the file, the load that flags would change is unknown.
     let (is_whole, mut beside) = (notes.is_empty(), FlagReader::beside_a_scenario(flags));
     let plan = if is_whole { overridden(plan, &mut beside) } else { plan };
+    if is_whole {
+        rows_for_one_use(&mut notes, &top, &plan);
+    }
     let own = thresholds(&mut of_flags, &lead, &plan.populations, (is_whole, &names(&top)));
     let thresholds = [plan.thresholds, own].concat();
     let plan = Plan { text: file.to_owned(), thresholds, ..plan };
@@ -186,28 +187,6 @@ fn stages_of(notes: &mut Notes, top: &Section, populations: &[Population]) -> Ve
         all_come_up(notes, top, &names, &stages);
     }
     stages
-}
-
-/// The tables of values; one that cannot be read is included without columns.
-fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
-    let mut tables = Vec::new();
-    for (scalar, section) in top.named("csv") {
-        if let Err(why) = name(&scalar.text) {
-            notes.add(scalar.at, "csv", why);
-        }
-        if !section.has("file") {
-            notes.add(scalar.at, &section.path, "missing file; use file = \"users.csv\"");
-        }
-        let table = section.read(notes, "file", |file| {
-            let read = match open(file).map_err(|why| format!("{file:?} cannot be read: {why}"))? {
-                Source::Text(text) => Csv::parse(&scalar.text, file, &text),
-                Source::Head(head) => Csv::of_head(&scalar.text, file, &head),
-            };
-            read.map_err(|why| format!("{file:?}: {why}"))
-        });
-        tables.push(table.unwrap_or_else(|| Csv::unread(&scalar.text)));
-    }
-    tables
 }
 
 impl Reader<'_, '_> {

@@ -2,7 +2,7 @@
 //! the table of flags.
 
 use crate::flag;
-use crate::key::Kind::{Named, Number, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
+use crate::key::Kind::{Named, Number, OneOf, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
 use crate::key::{ANSWER, Key, PROBE, Table, key};
 
 /// Names in other tools, and the keys to suggest for them; the first that the table has is used.
@@ -344,6 +344,16 @@ static CSV: Table = Table {
     name: "csv",
     place: "[csv.NAME]",
     about: "A table of values (RFC 4180): the first line is the header, and each connection keeps one of \
-    the rows.",
-    keys: &[key("file", Text, "\"users.csv\"", "path of the file, relative to the scenario file; required")],
+    the rows, unless `take` says otherwise.",
+    keys: &[
+        key("file", Text, "\"users.csv\"", "path of the file, relative to the scenario file; required"),
+        key(
+            "take",
+            OneOf(&["connection", "request", "random"]),
+            "\"request\"",
+            "`connection`: each keeps one row; `request`: each request or message takes the next row; `random`: \
+            each takes a random row; default connection",
+        ),
+        key("once", Truth, "true", "refuse a load that would use a row twice; default false"),
+    ],
 };

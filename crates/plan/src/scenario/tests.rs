@@ -13,6 +13,7 @@ mod programs;
 mod round;
 mod rounds;
 mod schemas;
+mod tables;
 mod written;
 
 use super::*;

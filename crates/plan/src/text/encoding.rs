@@ -1,6 +1,6 @@
 //! Percent-encoding of captured values in paths (RFC 3986, section 2): how much is encoded depends on the place of the value.
 
-use super::{Place, copy};
+use super::Place;
 
 /// Which octets of a captured value are percent-encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +46,17 @@ impl Encoding {
     }
 
     /// Writes a value to the front of `out` and returns its length.
-    pub(super) fn write(self, value: &str, out: &mut [u8]) -> usize {
+    pub(super) fn write(self, value: &[u8], out: &mut [u8]) -> usize {
         const HEX: &[u8; 16] = b"0123456789ABCDEF";
-        match self {
-            Encoding::Link if value.is_empty() => return copy("/", out),
-            Encoding::Plain | Encoding::Link => return copy(value, out),
-            Encoding::Path | Encoding::Parameter => {}
+        let value = if self == Encoding::Link && value.is_empty() { b"/" } else { value };
+        if self.most() == 1 {
+            out[..value.len()].copy_from_slice(value);
+            return value.len();
         }
         let mut end = 0;
-        for byte in value.bytes() {
-            if self.keeps(byte) {
-                out[end] = byte;
+        for byte in value {
+            if self.keeps(*byte) {
+                out[end] = *byte;
                 end += 1;
             } else {
                 let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
@@ -66,6 +66,14 @@ impl Encoding {
         }
         end
     }
+
+    /// An encoded value.
+    pub(super) fn encoded(self, value: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; (value.len() * self.most()).max(1)];
+        let length = self.write(value, &mut out);
+        out.truncate(length);
+        out
+    }
 }
 
 /// The forms in which a captured value may be sent and received: as it is, percent-encoded in a path or parameter, and in JSON with its
@@ -73,12 +81,7 @@ impl Encoding {
 pub fn forms(value: &[u8]) -> Vec<Box<[u8]>> {
     let mut forms: Vec<Box<[u8]>> = vec![value.into()];
     if let Ok(text) = str::from_utf8(value) {
-        let encoded = [Encoding::Path, Encoding::Parameter].map(|encoding| {
-            let mut out = vec![0; text.len() * PERCENT];
-            let length = encoding.write(text, &mut out);
-            out.truncate(length);
-            out
-        });
+        let encoded = [Encoding::Path, Encoding::Parameter].map(|encoding| encoding.encoded(text.as_bytes()));
         for form in encoded.into_iter().chain([text.replace('/', "\\/").into_bytes()]) {
             if !forms.iter().any(|own| **own == form) {
                 forms.push(form.into());
@@ -96,7 +99,7 @@ mod tests {
     fn a_parameter_is_one_whatever_its_value_is() {
         let written = |place, before: &str, value: &str| {
             let (encoding, mut out) = (Encoding::at(place, before), [0; 64]);
-            let n = encoding.write(value, &mut out);
+            let n = encoding.write(value.as_bytes(), &mut out);
             assert!(n <= value.len().max(1) * encoding.most());
             String::from_utf8(out[..n].to_vec()).unwrap()
         };

@@ -163,7 +163,7 @@ pub(super) fn outlasted(plan: &Plan, timeout: Nanos) -> Option<(Plan, IdleTimeou
     }
     // Rounded down to tenths of a second.
     let part = |share: f64| Nanos((timeout.0 as f64 * share) as u64 / 100_000_000 * 100_000_000);
-    let think = Think { min: part(SHORTEST), max: part(LONGEST) };
+    let think = Think::even(part(SHORTEST), part(LONGEST));
     let mut plan = plan.clone();
     plan.populations.iter_mut().for_each(|population| population.set_think(think));
     let think_s = [think.min, think.max].map(Nanos::secs_f64);

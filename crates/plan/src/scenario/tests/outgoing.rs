@@ -41,6 +41,24 @@ fn requests_go_out_as_they_are_written() {
 }
 
 #[test]
+fn a_header_signs_the_request_that_is_sent() {
+    let signed = "headers = { X-Sign = \"{hmac-sha256 k {path} {body}}\" }\nbody = \"s={seq}\"";
+    let tag = "02c2eaee6806f49536309cde91f2f4b94664c03873a1208b90301c8df7861db8";
+    check(
+        &format!("request = \"POST /x?n={{seq}}\"\n{signed}"),
+        &format!(
+            "POST /x?n=5 HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nX-Sign: {tag}\r\nContent-Length: 3\r\n\r\ns=5"
+        ),
+    );
+    // Without content, that of the empty text.
+    check(
+        "request = \"GET /\"\nheaders = { X-Hash = \"{sha256 {body}}\" }",
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nX-Hash: \
+         e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\r\n\r\n",
+    );
+}
+
+#[test]
 fn numbers_are_drawn_in_the_order_in_which_they_stand() {
     let text = "target = \"http://127.0.0.1:1/\"\n[[population]]\nname = \"a\"\n[[population.step]]\n\
                 request = \"POST /{rand 1 1}\"\nheaders = { A = \"{rand 2 2}\" }\nbody = \"{rand 3 \
