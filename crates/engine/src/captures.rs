@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_user_costs_what_is_captured_and_no_more_the_second_time() {
         let from = From::Json("/t".to_owned());
-        let capture = Capture { name: "token".to_owned(), nth: 0, from, is_link: false };
+        let capture = Capture { name: "token".to_owned(), nth: 0, from, is_link: false, default: None };
         let expected = Expectation { captures: vec![capture], ..Expectation::default() };
         let wanted = Wanted::new(&expected, 0, (true, false)).unwrap();
         let mut captures = Captures::new(keeps(1), true, 100).unwrap();

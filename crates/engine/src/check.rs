@@ -1,6 +1,6 @@
 //! The checks of a response, compiled from the plan.
 
-use plan::Expectation;
+use plan::{Condition, Expectation};
 
 use crate::{
     needle::Needle,
@@ -15,6 +15,8 @@ pub(crate) struct Check {
     pub(crate) body: Option<Needle>,
     /// Values to capture from the response.
     pub(crate) wanted: Option<Box<Wanted>>,
+    /// What must hold once its values are captured.
+    pub(crate) until: Option<Condition>,
 }
 
 impl Check {
@@ -23,6 +25,7 @@ impl Check {
             expected: expected.clone(),
             body: expected.body.as_deref().map(Needle::new),
             wanted: Wanted::new(expected, 0, (false, false)),
+            until: None,
         }
     }
 

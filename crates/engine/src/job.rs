@@ -264,7 +264,9 @@ impl Job {
 
     /// Whether the population does nothing but send requests and await their responses.
     pub(crate) fn only_requests(&self) -> bool {
-        let is_one = |op: &Op| matches!(op, Op::Request(_) | Op::Exchange(_) | Op::Goto(_) | Op::Choose(_));
+        let is_one = |op: &Op| {
+            matches!(op, Op::Request(_) | Op::Exchange(_) | Op::Goto(_) | Op::Jump { .. } | Op::Choose(_))
+        };
         self.ops.iter().all(is_one) && !self.streams()
     }
 

@@ -1,6 +1,6 @@
 //! The operations of a population, compiled from its steps. Each connection has an index into them.
 
-use plan::{Act, Activity, Body, Expectation, Population, Then, Think};
+use plan::{Act, Activity, Body, Bound, Condition, Expectation, Population, Step, Then, Think};
 use units::Nanos;
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     watch::Wanted,
 };
 
-/// One operation. The next one follows, except after [`Op::Goto`], [`Op::Choose`], [`Op::Ping`] and [`Op::Stay`].
+/// One operation. The next one follows, except after [`Op::Goto`], [`Op::Jump`], [`Op::Choose`], [`Op::Ping`] and [`Op::Stay`].
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a population has a few, and reads one for each request")]
 pub(crate) enum Op {
@@ -33,6 +33,13 @@ pub(crate) enum Op {
     Choose(Box<[(u32, u16)]>),
     /// Continue there.
     Goto(u16),
+    /// Continue at `to` if this holds.
+    Jump {
+        condition: Condition,
+        to: u16,
+        /// Whether a step is skipped that has not been taken.
+        skips: bool,
+    },
     /// Nothing more: the connection is held.
     Stay,
 }
@@ -43,15 +50,28 @@ impl Op {
         matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Expect(_) | Op::Upgrade | Op::Ping(..))
     }
 
+    /// The check of its response, unless that is an echo at an interval.
+    pub(crate) fn check(&self) -> Option<&Check> {
+        match self {
+            Op::Request(request) => Some(&request.check),
+            Op::Exchange(message) => Some(&message.check),
+            Op::Expect(check) => Some(check),
+            _ => None,
+        }
+    }
+
+    fn check_mut(&mut self) -> Option<&mut Check> {
+        match self {
+            Op::Request(request) => Some(&mut request.check),
+            Op::Exchange(message) => Some(&mut message.check),
+            Op::Expect(check) => Some(check),
+            _ => None,
+        }
+    }
+
     /// What is captured or watched in its response.
     pub(crate) fn wanted(&self) -> Option<&Wanted> {
-        let check = match self {
-            Op::Request(request) => &request.check,
-            Op::Exchange(message) => &message.check,
-            Op::Expect(check) => check,
-            _ => return None,
-        };
-        check.wanted.as_deref()
+        self.check()?.wanted.as_deref()
     }
 
     /// What its response is checked for; `None` if it awaits none, or none with content.
@@ -108,10 +128,7 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
                 *places.last_mut().expect("it was pushed just now") = choice.at;
             }
         }
-        let (op, think) = operation(&step.act, population);
-        ops.push(op);
-        // A think time of zero needs no operation.
-        ops.extend((think.max > Nanos::ZERO).then_some(Op::Wait(think)));
+        take(step, population, &mut ops);
         if let Some(choice) = &mut choice {
             choice.ends.push(ops.len());
             ops.push(Op::Stay);
@@ -126,6 +143,46 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
     });
     step_of.extend(step_of.last().copied());
     (ops, step_of)
+}
+
+/// Adds the operations of a step. A repeated one is there several times, so that no connection has to count.
+fn take(step: &Step, population: &Population, ops: &mut Vec<Op>) {
+    let mut jumps: Vec<usize> = Vec::new();
+    let mut jump = |ops: &mut Vec<Op>, condition: Condition, skips| {
+        jumps.push(ops.len());
+        ops.push(Op::Jump { condition, to: 0, skips });
+    };
+    if let Some(condition) = &step.only_if {
+        jump(ops, condition.negated(), true);
+    }
+    let bound = step.repeat.as_ref().map(|repeat| &repeat.bound);
+    // Copies share what is constant in it.
+    let own = operation(&step.act, population);
+    for nth in 1..=step.times() {
+        if let Some(Bound::While(condition)) = bound {
+            jump(ops, condition.negated(), nth == 1);
+        }
+        let (mut op, think) = own.clone();
+        let is_last = nth == step.times();
+        if let Some(Bound::Until(condition)) = bound
+            && is_last
+            && let Some(check) = op.check_mut()
+        {
+            check.until = Some(condition.clone());
+        }
+        ops.push(op);
+        // A think time of zero needs no operation.
+        ops.extend((think.max > Nanos::ZERO).then_some(Op::Wait(think)));
+        if let Some(Bound::Until(condition)) = bound {
+            jump(ops, condition.clone(), false);
+        }
+    }
+    let end = ops.len() as u16;
+    for at in jumps {
+        if let Op::Jump { to, .. } = &mut ops[at] {
+            *to = end;
+        }
+    }
 }
 
 /// The operation of a step, and the think time after it.

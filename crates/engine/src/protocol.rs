@@ -386,7 +386,16 @@ impl Protocol {
             }
             (Op::Upgrade, session) => self.upgrade(session, stream, destination, out),
             (Op::Request(_), _) => unreachable!("requests are of http://"),
-            (Op::Send(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Choose(_) | Op::Stay, _) => {
+            (
+                Op::Send(_)
+                | Op::Wait(_)
+                | Op::Close
+                | Op::Goto(_)
+                | Op::Jump { .. }
+                | Op::Choose(_)
+                | Op::Stay,
+                _,
+            ) => {
                 unreachable!("it awaits nothing: {stream}")
             }
         }

@@ -2,7 +2,7 @@
 //! [`ValueSource`].
 
 use net::PIECE;
-use plan::{Body, LONGEST_JAR, Part, Population, Slice, Text, Values};
+use plan::{Body, Condition, LONGEST_JAR, Part, Population, Slice, Text, Values};
 use units::{Nanos, Random};
 use wire::http2::{RequestFields, write_content_length, write_field, write_request_fields};
 
@@ -85,6 +85,18 @@ impl ValueSource {
         let length = text.write(&mut Values::new(&mut random, 0, self.row(index)), &mut written);
         written.truncate(length);
         written
+    }
+
+    /// Both sides of a condition for the connection at `index`; variables that change per request have some value.
+    pub(crate) fn sides(&mut self, condition: &Condition, index: u32) -> [String; 2] {
+        let (row, seq) = (self.row(index), self.seq(self.written));
+        let values = Values::new(&mut self.random, seq, row).at(self.date + self.now);
+        condition.sides(&mut fill(values, self.captures.as_deref_mut(), index, self.now))
+    }
+
+    /// Whether a condition holds for the connection at `index`.
+    pub(crate) fn holds(&mut self, condition: &Condition, index: u32) -> bool {
+        condition.holds(&self.sides(condition, index))
     }
 
     /// The captured values and cookies of the connection at `index`.

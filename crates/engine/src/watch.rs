@@ -3,7 +3,7 @@
 //! A [`Watch`] exists while such a response is awaited, and is then reused for another connection. It keeps values of at most
 //! [`LONGEST_VALUE`] octets, and of the content only what regular expressions search: the first [`LONGEST_SEARCHED`] octets.
 
-use plan::{Captured, Expectation, From, LONGEST_JAR, LONGEST_VALUE};
+use plan::{Capture, Captured, Expectation, From, LONGEST_JAR, LONGEST_VALUE};
 use regex::bytes::Regex;
 use samples::Kind;
 
@@ -39,8 +39,26 @@ enum Place {
 
 #[derive(Clone, Debug)]
 enum Use {
-    Capture { nth: u16, is_link: bool },
+    /// `default`: the value if the response has none.
+    Capture {
+        nth: u16,
+        is_link: bool,
+        default: Option<String>,
+    },
     Expect(String),
+}
+
+impl Use {
+    /// What is captured: the variable, and its value.
+    fn captured<'v>(&'v self, value: &'v Value) -> Option<(u16, Result<&'v str, Kind>)> {
+        let Use::Capture { nth, default, .. } = self else { return None };
+        let taken = match (value.usable(), default) {
+            // JSON's null is no value.
+            (Err(Kind::MissingValue) | Ok("null"), Some(default)) => Ok(&**default),
+            (taken, _) => taken,
+        };
+        Some((*nth, taken))
+    }
 }
 
 impl Wanted {
@@ -57,7 +75,8 @@ impl Wanted {
                 From::Cookie(name) => Place::Cookie(name.clone()),
                 From::Regex(text) => Place::Regex(plan::compile(text).expect("the plan has checked it")),
             };
-            (place, Use::Capture { nth: capture.nth, is_link: capture.is_link })
+            let Capture { nth, is_link, ref default, .. } = *capture;
+            (place, Use::Capture { nth, is_link, default: default.clone() })
         });
         let json = expected.json.iter();
         let json =
@@ -278,7 +297,11 @@ impl Watch {
     pub(crate) fn resolve_links(&mut self, wanted: &Wanted, origin: (&str, &str)) {
         let Watch { found, path, .. } = self;
         for ((_, value), (_, used)) in found.iter_mut().zip(&wanted.places) {
-            if matches!(used, Use::Capture { is_link: true, .. }) && value.usable().is_ok() {
+            let is_link = matches!(used, Use::Capture { is_link: true, .. });
+            // Not if it stands for the default.
+            let is_there =
+                used.captured(value).is_some_and(|(_, text)| text.is_ok() && text == value.usable());
+            if is_link && is_there {
                 let resolved = path_of(&value.octets, path, origin);
                 value.clear();
                 resolved.into_iter().for_each(|path| value.set(path.as_bytes()));
@@ -288,25 +311,24 @@ impl Watch {
 
     /// What is wrong: an unexpected value, or else one that cannot be captured.
     pub(crate) fn wrong(&self, wanted: &Wanted) -> Option<Kind> {
-        let places = self.found.iter().zip(&wanted.places);
-        let differs = places.clone().any(|((_, value), (_, used))| match used {
+        let mut places = self.found.iter().zip(&wanted.places);
+        let differs = places.any(|((_, value), (_, used))| match used {
             Use::Expect(text) => !value.is_complete || value.is_too_long || value.octets != text.as_bytes(),
             Use::Capture { .. } => false,
         });
         if differs {
             return Some(Kind::WrongBody);
         }
-        places
-            .filter(|(_, (_, used))| matches!(used, Use::Capture { .. }))
-            .find_map(|((_, value), _)| value.usable().err())
+        self.captured(wanted).find_map(|(_, value)| value.err())
     }
 
     /// Whether there is no usable value for the variable with this number.
     pub(crate) fn lacks(&self, wanted: &Wanted, variable: u16) -> bool {
-        self.found.iter().zip(&wanted.places).any(|((_, value), (_, used))| match used {
-            Use::Capture { nth, .. } => *nth == variable && value.usable().is_err(),
-            Use::Expect(_) => false,
-        })
+        self.captured(wanted).any(|(nth, value)| nth == variable && value.is_err())
+    }
+
+    fn captured<'v>(&'v self, wanted: &'v Wanted) -> impl Iterator<Item = (u16, Result<&'v str, Kind>)> {
+        self.found.iter().zip(&wanted.places).filter_map(|((_, value), (_, used))| used.captured(value))
     }
 
     /// Whether a value of a complete message differs from the expected one.
@@ -317,10 +339,8 @@ impl Watch {
 
     /// Stores the captured values; `variables` is the number of variables.
     pub(crate) fn keep(&self, wanted: &Wanted, captured: &mut Captured, variables: usize) {
-        for ((_, value), (_, used)) in self.found.iter().zip(&wanted.places) {
-            if let (Use::Capture { nth, .. }, Ok(text)) = (used, value.usable()) {
-                captured.set(*nth, variables, text);
-            }
+        for (nth, value) in self.captured(wanted) {
+            value.into_iter().for_each(|text| captured.set(nth, variables, text));
         }
     }
 

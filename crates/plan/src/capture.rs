@@ -29,6 +29,8 @@ pub struct Capture {
     pub from: From,
     /// Whether a later path begins with it: then it is a URL, stored as path and query after resolving it against the request's URL.
     pub is_link: bool,
+    /// The value if the response has none; `None`: that is a fault.
+    pub default: Option<String>,
 }
 
 /// The location of a value in a response.

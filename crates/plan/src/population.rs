@@ -3,8 +3,8 @@
 use units::{Nanos, Spans};
 
 use crate::{
-    Body, Call, Content, Expectation, Grpc, Load, Pushes, Request, Segment, Target, Text, Think, Tls,
-    Variable, text::Place,
+    Act, Body, Call, Content, Grpc, Load, Pushes, Request, Segment, Step, Target, Text, Think, Tls, Variable,
+    text::Place,
 };
 
 /// A group of connections with the same behaviour.
@@ -103,58 +103,6 @@ pub enum Then {
     Close,
 }
 
-/// A step of a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Same syntax as a population's name; given, or derived from the act.
-    pub name: String,
-    /// What it does.
-    pub act: Act,
-    /// Among adjacent steps with a weight one is chosen each time, with a probability in proportion to its weight.
-    pub weight: Option<u32>,
-}
-
-/// What a step does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// HTTP: a request and its complete response.
-    Request {
-        /// The request.
-        request: Request,
-        /// Think time after it.
-        think: Think,
-    },
-    /// WebSocket: the upgrade, if requests precede it on the same connection.
-    Upgrade {
-        /// The path.
-        path: Text,
-        /// Additional header fields of the upgrade.
-        headers: Vec<(String, Text)>,
-        /// Think time after it.
-        think: Think,
-    },
-    /// WebSocket, TCP: a message, and the reply that is expected, if any.
-    Send {
-        /// The message.
-        message: Body,
-        /// The check of the reply; `None` if none is expected.
-        expected: Option<Expectation>,
-        /// Think time after it.
-        think: Think,
-    },
-    /// WebSocket, TCP: an unsolicited message from the server.
-    Expect {
-        /// The check of the message.
-        expected: Expectation,
-        /// Think time after it.
-        think: Think,
-    },
-    /// A pause.
-    Wait(Think),
-    /// Closes the connection; the next step dials again.
-    Close,
-}
-
 /// When to redial a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reconnect {
@@ -181,102 +129,6 @@ impl Activity {
     }
 }
 
-impl Step {
-    /// A step without a weight.
-    pub(crate) fn new(name: &str, act: Act) -> Step {
-        Step { name: name.to_owned(), act, weight: None }
-    }
-}
-
-impl Act {
-    pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
-        match self {
-            Act::Request { request, .. } => request.texts(),
-            Act::Upgrade { path, headers, .. } => {
-                let fields = headers.iter_mut().map(|(_, value)| (value, Place::Field));
-                [(path, Place::Path)].into_iter().chain(fields).collect()
-            }
-            Act::Send { message: Body::Text(text), .. } => vec![(text, Place::Content)],
-            Act::Send { .. } => Vec::new(),
-            Act::Expect { .. } | Act::Wait(_) | Act::Close => Vec::new(),
-        }
-    }
-
-    /// Removes its think time.
-    pub(crate) fn take_think(&mut self) {
-        self.think_mut().into_iter().for_each(|think| *think = Think::default());
-    }
-
-    /// Replaces its think time, if it has one.
-    pub(crate) fn set_think(&mut self, new: Think) {
-        self.think_mut().filter(|think| think.max > Nanos::ZERO).into_iter().for_each(|think| *think = new);
-    }
-
-    /// Replaces its think time, or its duration if it is a pause.
-    pub(crate) fn limit_think(&mut self, new: Think) {
-        match self {
-            Act::Wait(think) => *think = new,
-            _ => self.set_think(new),
-        }
-    }
-
-    fn think_mut(&mut self) -> Option<&mut Think> {
-        match self {
-            Act::Request { think, .. }
-            | Act::Upgrade { think, .. }
-            | Act::Send { think, .. }
-            | Act::Expect { think, .. } => Some(think),
-            Act::Wait(_) | Act::Close => None,
-        }
-    }
-
-    /// Number of operations of the engine's client that it becomes: a reply and a think time are additional ones.
-    fn operations(&self) -> usize {
-        let (awaits, idle) = self.awaits_and_idles();
-        let has_reply = awaits && matches!(self, Act::Send { .. });
-        let thinks = idle > Nanos::ZERO && !matches!(self, Act::Wait(_));
-        1 + usize::from(has_reply) + usize::from(thinks)
-    }
-
-    /// Whether it counts as a request towards `calls` and `requests`.
-    pub(crate) fn is_request(&self) -> bool {
-        self.awaits_and_idles().0 && !matches!(self, Act::Expect { .. })
-    }
-
-    /// Whether it waits for anything.
-    pub(crate) fn takes_time(&self) -> bool {
-        let (awaits, idle) = self.awaits_and_idles();
-        awaits || idle > Nanos::ZERO
-    }
-
-    /// Whether it has a think time, or is a pause.
-    pub(crate) fn pauses(&self) -> bool {
-        self.awaits_and_idles().1 > Nanos::ZERO
-    }
-
-    /// Whether a response is awaited, and the maximum think time.
-    fn awaits_and_idles(&self) -> (bool, Nanos) {
-        let awaits = match self {
-            Act::Request { .. } | Act::Upgrade { .. } | Act::Expect { .. } => true,
-            Act::Send { expected, .. } => expected.is_some(),
-            Act::Wait(_) | Act::Close => false,
-        };
-        (awaits, self.think().max)
-    }
-
-    /// The idle time after it, or its duration if it is a pause.
-    pub fn think(&self) -> Think {
-        match self {
-            Act::Request { think, .. }
-            | Act::Upgrade { think, .. }
-            | Act::Send { think, .. }
-            | Act::Expect { think, .. }
-            | Act::Wait(think) => *think,
-            Act::Close => Think::default(),
-        }
-    }
-}
-
 impl Population {
     /// All texts that its connections send, with the place in which each is used.
     pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
@@ -289,7 +141,7 @@ impl Population {
             Activity::Idle => {}
             Activity::Ping { text, .. } => texts.push((text, Place::Content)),
             Activity::Steps { steps, .. } => {
-                texts.extend(steps.iter_mut().flat_map(|step| step.act.texts()));
+                texts.extend(steps.iter_mut().flat_map(Step::texts));
             }
         }
         texts.extend(self.pushes.texts().map(|text| (text, Place::Content)));
@@ -412,11 +264,7 @@ impl Population {
     /// Number of operations of the engine's client for its steps, including what follows the last.
     pub(crate) fn operations(&self) -> usize {
         match &self.activity {
-            Activity::Steps { steps, .. } => {
-                // With a weight: the choice, and the jump afterwards.
-                let of = |step: &Step| step.act.operations() + if step.weight.is_some() { 2 } else { 0 };
-                steps.iter().map(of).sum::<usize>() + 1
-            }
+            Activity::Steps { steps, .. } => steps.iter().map(Step::operations).sum::<usize>() + 1,
             Activity::Idle | Activity::Ping { .. } => 1,
         }
     }
@@ -491,7 +339,7 @@ fn longest_of_each(steps: &[Step]) -> Vec<(bool, Nanos)> {
         let (awaits, idle) = step.act.awaits_and_idles();
         match all.last_mut() {
             Some(last) if is_choice && step.weight.is_some() => *last = (last.0 || awaits, last.1.max(idle)),
-            _ => all.push((awaits, idle)),
+            _ => all.extend(std::iter::repeat_n((awaits, idle), step.times().into())),
         }
         is_choice = step.weight.is_some();
     }

@@ -3,9 +3,9 @@
 //! which a file must not contain.
 
 use crate::{
-    Act, Activity, Body, Capture, Csv, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
-    Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, Tls, TlsVersions,
-    csv::Take, population::DEFAULT_TIMEOUT, scheme::Http2, value::DEFAULT_MAX_LAG,
+    Act, Activity, Body, Bound, Capture, Csv, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys,
+    Matches, Plan, Population, Pushes, Ramp, Reconnect, Repeat, Rule, Sources, Stage, Step, Text, Then,
+    Think, Tls, TlsVersions, csv::Take, population::DEFAULT_TIMEOUT, scheme::Http2, value::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -226,6 +226,15 @@ impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\n[[population.step]]\nname = {}", Quoted(&self.name))?;
         self.weight.iter().try_for_each(|weight| writeln!(f, "weight = {weight}"))?;
+        self.only_if.iter().try_for_each(|condition| writeln!(f, "if = {}", Quoted(condition)))?;
+        if let Some(Repeat { times, bound }) = &self.repeat {
+            writeln!(f, "times = {times}")?;
+            match bound {
+                Bound::Times => {}
+                Bound::While(condition) => writeln!(f, "while = {}", Quoted(condition))?,
+                Bound::Until(condition) => writeln!(f, "until = {}", Quoted(condition))?,
+            }
+        }
         match &self.act {
             Act::Request { request, think } => {
                 writeln!(f, "request = {}", Quoted(format_args!("{} {}", request.method, request.path)))?;
@@ -277,9 +286,10 @@ fn expects(f: &mut Formatter<'_>, expected: &Expectation) -> Result {
     let captures: Vec<String> = expected
         .captures
         .iter()
-        .map(|Capture { name, from, .. }| {
+        .map(|Capture { name, from, default, .. }| {
             let (key, text) = from.written();
-            format!("{name} = {{ {key} = {} }}", Quoted(text))
+            let default = default.as_ref().map(|text| format!(", default = {}", Quoted(text)));
+            format!("{name} = {{ {key} = {}{} }}", Quoted(text), default.unwrap_or_default())
         })
         .collect();
     if captures.is_empty() { Ok(()) } else { writeln!(f, "capture = {{ {} }}", captures.join(", ")) }

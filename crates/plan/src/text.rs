@@ -295,6 +295,16 @@ fn random_string(random: &mut Random, out: &mut [u8]) -> usize {
     out.len()
 }
 
+/// How many braces are open before each byte of a text, and at its end.
+pub(crate) fn depths(text: &str) -> Vec<i32> {
+    let deeper = |depth: &mut i32, byte| {
+        let before = *depth;
+        *depth += i32::from(byte == b'{') - i32::from(byte == b'}');
+        Some(before)
+    };
+    text.bytes().chain([0]).scan(0, deeper).collect()
+}
+
 /// Whether a variable begins here. `{"a": 1}` and `{}` are JSON.
 fn starts_variable(text: &str) -> bool {
     text.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase)

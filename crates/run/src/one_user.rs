@@ -93,7 +93,11 @@ impl End {
         let (left, last) = match &own.activity {
             Activity::Idle => (None, None),
             Activity::Ping { .. } => (Some(rounds), None),
-            Activity::Steps { steps, .. } => (None, (steps.len() as u16).checked_sub(1)),
+            // The end of a step that is repeated is that of its last repetition.
+            Activity::Steps { steps, .. } => {
+                let is_once = steps.last().is_some_and(|last| last.repeat.is_none());
+                (None, (steps.len() as u16).checked_sub(1).filter(|_| is_once))
+            }
         };
         End {
             is_reached: false,

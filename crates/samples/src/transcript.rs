@@ -42,6 +42,8 @@ pub enum Event {
     },
     /// A step begins: its index among the steps.
     Step(u16),
+    /// The step of this index is skipped, because its condition does not hold.
+    Skipped(u16),
     /// Something was sent.
     Sent(Piece),
     /// Something was received.
@@ -84,6 +86,7 @@ impl Event {
             | Event::Open(_)
             | Event::Secure { .. }
             | Event::Step(_)
+            | Event::Skipped(_)
             | Event::Redirect
             | Event::Failed(_)
             | Event::Pause(_)

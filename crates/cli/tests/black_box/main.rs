@@ -42,6 +42,7 @@ mod places;
 mod program;
 mod pushes;
 mod quotes;
+mod repeats;
 mod replays;
 mod reports;
 mod reproduces;

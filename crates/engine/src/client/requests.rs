@@ -96,6 +96,14 @@ impl Client {
                     self.conns[k.index].at = chosen(steps, self.source.random.below(sum));
                 }
                 op if self.awaits(k, op) => return,
+                Op::Jump { condition, to, skips } => {
+                    let is_taken = self.source.holds(condition, k.index);
+                    self.conns[k.index].at = if is_taken { *to } else { at + 1 };
+                    if is_taken && *skips {
+                        let step = self.job.step_of_plan(at) as u16;
+                        self.transcribe(k, cx.now(), || Event::Skipped(step));
+                    }
+                }
                 op if self.quota.is_spent() && (op.sends() || op.awaits_response()) => {
                     return self.stay_idle(cx, k);
                 }

@@ -154,6 +154,11 @@ impl Client {
             _ if self.job.captures_at(at) => wrong.or(taken).map(|_| Kind::MissingValue),
             _ => None,
         };
+        // Its values are there: the user goes on, even if they are not those for which the step was repeated.
+        let is_right = wrong.is_none() && taken.is_none();
+        let until = self.job.op(at).check().and_then(|check| check.until.as_ref()).filter(|_| is_right);
+        let unmet = until.filter(|until| !self.source.holds(until, index)).map(|_| Kind::WrongBody);
+        let taken = taken.or(unmet);
         let wrong = wrong.or(taken.filter(|kind| kind.is_wrong_response()));
         let not_followed = self.errors.take_not_followed();
         // The response itself is wrong: the missing value is only a consequence.

@@ -3,7 +3,7 @@
 use net::{Cx, Io, Key};
 use samples::{
     Fault, Kind,
-    transcript::{Event, Response},
+    transcript::{Event, Mismatch, Response},
 };
 use units::Nanos;
 use wire::websocket::Role;
@@ -96,6 +96,12 @@ impl Client {
             let of_values = taken.filter(|kind| *kind == Kind::WrongBody && !checks.contains(kind));
             let checks: Vec<Kind> = checks.iter().copied().chain(of_values).collect();
             response.mismatches = findings.mismatches(&checks, expected, (exchange, status), &sent);
+            let until =
+                op.check().and_then(|check| check.until.as_ref()).filter(|_| taken == Some(Kind::WrongBody));
+            if let Some(until) = until.filter(|until| !source.holds(until, index)) {
+                let [got, wanted] = source.sides(until, index);
+                response.mismatches.push(Mismatch { place: format!("until {}", until.left), wanted, got });
+            }
             if let (Some(captures), Some(wanted)) = (&source.captures, op.wanted()) {
                 let is_kept = checks.is_empty() && taken.is_none();
                 // If one is missing, none is kept.

@@ -2,11 +2,11 @@
 
 use super::document::{Scalar, Section};
 use super::{Reader, name};
-use crate::capture::{LONGEST_PLACE, MOST_VARIABLES, pointer};
+use crate::capture::{LONGEST_PLACE, LONGEST_VALUE, MOST_VARIABLES, pointer};
 use crate::header::is_token;
 use crate::nearest::nearest_or_all;
 use crate::text::UNKNOWN;
-use crate::{Act, Activity, Capture, From, Population};
+use crate::{Activity, Bound, Capture, From, Population, Text};
 
 impl Reader<'_, '_> {
     /// The names of all variables that a population's steps capture.
@@ -46,7 +46,8 @@ impl Reader<'_, '_> {
             }
             let nth =
                 variables.iter().position(|variable| *variable == named.text).unwrap_or_default() as u16;
-            captures.push(Capture { name: named.text.clone(), nth, from, is_link: false });
+            let default = table.read(self.notes, "default", default);
+            captures.push(Capture { name: named.text.clone(), nth, from, is_link: false, default });
         }
         captures
     }
@@ -99,21 +100,19 @@ impl Reader<'_, '_> {
         let mut known: Vec<String> = Vec::new();
         let mut early: Vec<(String, String)> = Vec::new();
         for step in steps {
-            for (text, _) in step.act.texts() {
-                for (name, nth) in text.vars_mut() {
-                    if *nth != UNKNOWN && !known.iter().any(|known| known == name) {
-                        early.push((step.name.clone(), name.to_owned()));
-                    }
-                }
-            }
-            let captures = match &step.act {
-                Act::Request { request, .. } => &request.expect.captures[..],
-                Act::Send { expected: Some(expected), .. } | Act::Expect { expected, .. } => {
-                    &expected.captures
-                }
-                _ => &[],
+            let name = step.name.clone();
+            let mut read = |text: &mut Text, known: &[String]| {
+                let unknown = text
+                    .vars_mut()
+                    .filter(|(own, nth)| **nth != UNKNOWN && !known.iter().any(|known| known == own));
+                early.extend(unknown.map(|(own, _)| (name.clone(), own.to_owned())));
             };
-            known.extend(captures.iter().map(|capture| capture.name.clone()));
+            // What ends a repetition is read after the step.
+            let until = step.repeat.take_if(|repeat| matches!(repeat.bound, Bound::Until(_)));
+            step.texts().into_iter().for_each(|(text, _)| read(text, &known));
+            known.extend(step.act.captures().iter().map(|capture| capture.name.clone()));
+            step.repeat = step.repeat.take().or(until);
+            step.texts().into_iter().for_each(|(text, _)| read(text, &known));
         }
         for (step, name) in early {
             let why = format!("used before a step captures it; capture it in an earlier step: {name:?}");
@@ -124,6 +123,15 @@ impl Reader<'_, '_> {
     /// The offset of a variable's use, at or after a section's start.
     fn place_of(&self, own: &Section, name: &str) -> usize {
         self.notes.find(own.at, &format!("{{var {name}}}")).unwrap_or(own.at)
+    }
+}
+
+/// A value of a variable: as if it had been captured, or empty.
+fn default(text: &str) -> Result<String, String> {
+    match text.len() {
+        _ if text.contains(char::is_control) => Err(format!("a value has no control characters: {text:?}")),
+        0..=LONGEST_VALUE => Ok(text.to_owned()),
+        length => Err(format!("a value has at most {LONGEST_VALUE} octets: {length}")),
     }
 }
 

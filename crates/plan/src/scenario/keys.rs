@@ -288,6 +288,20 @@ static STEP: Table = Table {
             "consecutive steps with a weight are alternatives: each time one is chosen, in proportion",
         ),
         key(
+            "if",
+            Text,
+            "\"{var kind} = video\"",
+            "skip the step unless these texts are equal, or with != differ",
+        ),
+        key("times", Number, "20", "take the step this often in a row, at most; default 1"),
+        key(
+            "until",
+            Text,
+            "\"{var state} = done\"",
+            "with times: end the repetition when this holds; the last response is wrong if it does not",
+        ),
+        key("while", Text, "\"{var next} !=\"", "with times: repeat the step only while this holds"),
+        key(
             "think",
             Number,
             "\"1s..5s\"",
@@ -301,8 +315,8 @@ static STEP: Table = Table {
 static CAPTURE: Table = Table {
     name: "capture",
     place: "capture.NAME",
-    about: "Where a value stands in a response: exactly one of these. At most 4 KiB, not empty, without control \
-    characters; a response without it is a fault, and the connection ends.",
+    about: "Where a value stands in a response: exactly one place. At most 4 KiB, not empty, without control \
+    characters; a response without it is a fault, and the connection ends, unless there is a default.",
     keys: &[
         key("json", Text, "\"/access_token\"", "at this pointer (RFC 6901) of the content, which is JSON"),
         key("header", Text, "\"X-Token\"", "http: in this header field"),
@@ -313,6 +327,7 @@ static CAPTURE: Table = Table {
             "'token=([0-9a-f]+)'",
             "the first group of this expression, or all that it matches, in the first 64 KiB of the content",
         ),
+        key("default", Text, "\"\"", "the value if the response has none, or null"),
     ],
 };
 

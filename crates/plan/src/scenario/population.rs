@@ -161,8 +161,11 @@ impl Reader<'_, '_> {
         let Activity::Steps { steps, then } = &population.activity else { return };
         // Only one of several alternatives runs.
         let of_alternatives = steps.chunk_by(|one, other| one.weight.is_some() && other.weight.is_some());
-        let each =
-            of_alternatives.filter(|some| some.iter().any(|step| step.act.is_request())).count() as u64;
+        let most_of = |some: &[Step]| {
+            let requests = some.iter().filter(|step| step.act.is_request());
+            requests.map(|step| u64::from(step.times())).max().unwrap_or(0)
+        };
+        let each: u64 = of_alternatives.map(most_of).sum();
         let connections = population.load.connections();
         let most = each * u64::from(connections);
         if population.requests.is_some() && each == 0 && !steps.is_empty() {

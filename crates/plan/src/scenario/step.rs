@@ -6,11 +6,14 @@ use super::grpc;
 use super::outgoing::with_defaults;
 use super::{Reader, StepContext, name};
 use crate::body::{from_base64, from_hex};
+use crate::condition::MOST_TIMES;
 use crate::header;
 use crate::nearest::nearest_or_all;
 use crate::request::{LONGEST_REQUEST, too_long};
 use crate::text::{Place, is_link, path};
-use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Text, Then, Think};
+use crate::{
+    Act, Body, Bound, Condition, Content, Expectation, Repeat, Request, Scheme, Step, Text, Then, Think,
+};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Count};
 
@@ -53,7 +56,8 @@ impl Reader<'_, '_> {
             if section.has("weight") && is_of_choice(&act) {
                 chosen.push((steps.len(), section));
             }
-            steps.push(Step { name, act, weight });
+            let (only_if, repeat) = (self.only_if(section, &act), self.repeat(section, &act));
+            steps.push(Step { name, act, weight, only_if, repeat });
         }
         // If a step was left out because of a mistake, a weight may only seem to be alone.
         if is_whole {
@@ -87,6 +91,47 @@ impl Reader<'_, '_> {
             );
         }
         weight
+    }
+
+    /// The condition of a step.
+    fn only_if(&mut self, section: &Section, act: &Act) -> Option<Condition> {
+        if section.has("if") && !is_of_choice(act) {
+            section.note(self.notes, "if", "conditions are for requests, messages and pauses; remove it");
+        }
+        let tables = self.tables;
+        section.read(self.notes, "if", |text| Condition::parse(text, tables))
+    }
+
+    /// How often a step is taken in a row.
+    fn repeat(&mut self, section: &Section, act: &Act) -> Option<Repeat> {
+        let tables = self.tables;
+        let times = section.read(self.notes, "times", |text| match Count::parse(text) {
+            Ok(Count(times)) if (1..=MOST_TIMES.into()).contains(&times) => Ok(times as u16),
+            _ => Err(format!("{text:?} is not a number of times; use 1 to {MOST_TIMES}")),
+        });
+        let mut read = |key| section.read(self.notes, key, |text| Condition::parse(text, tables));
+        let bound = match (read("while"), read("until")) {
+            (Some(condition), _) => Bound::While(condition),
+            (None, Some(condition)) => Bound::Until(condition),
+            (None, None) => Bound::Times,
+        };
+        for key in ["until", "while"].into_iter().filter(|key| section.has(key) && !section.has("times")) {
+            section.note(self.notes, key, "needs the most repetitions; add times = 20");
+        }
+        if section.has("until") && section.has("while") {
+            section.note(self.notes, "while", "cannot be used with until; remove one of the two");
+        }
+        if section.has("until") && !act.takes_response() {
+            section.note(
+                self.notes,
+                "until",
+                "no response is expected that could decide it; add expect, or use while",
+            );
+        }
+        if section.has("times") && !is_of_choice(act) {
+            section.note(self.notes, "times", "only requests, messages and pauses are repeated; remove it");
+        }
+        times.map(|times| Repeat { times, bound })
     }
 
     /// The act of a step.
@@ -306,7 +351,10 @@ impl Reader<'_, '_> {
         };
         if let Then::Again(from) = then
             && !steps.is_empty()
-            && !steps.iter().skip(usize::from(from)).any(|step| step.act.takes_time())
+            && !steps
+                .iter()
+                .skip(usize::from(from))
+                .any(|step| step.act.takes_time() && !step.may_be_skipped())
         {
             let why = "infinite loop without a pause; let a step expect a response, or use wait = \"1s\"";
             own.note(self.notes, "loop", why);

@@ -10,6 +10,7 @@ mod models;
 mod outgoing;
 mod overrides;
 mod programs;
+mod repeats;
 mod round;
 mod rounds;
 mod schemas;

@@ -234,12 +234,9 @@ fn octets(text: &Text, values: &mut Values) -> Vec<u8> {
 
 /// The first word of a text, whose variables may have spaces in them, and what follows it.
 fn first_word(text: &str) -> (&str, &str) {
-    let mut depth = 0;
-    let end = text.find(|c: char| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        c.is_whitespace() && depth == 0
-    });
-    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    let depths = super::depths(text);
+    let end = text.char_indices().find(|(at, c)| c.is_whitespace() && depths[*at] == 0);
+    let (word, rest) = text.split_at(end.map_or(text.len(), |(at, _)| at));
     (word, rest.trim_start())
 }
 

@@ -12,6 +12,7 @@ mod logins;
 mod logins_http2;
 mod messages;
 mod pushes;
+mod repeats;
 mod responses;
 mod stages;
 mod steps;

@@ -62,6 +62,15 @@ impl Transcript {
                 self.begun = usize::from(*step) + 1;
                 self.line(&mut out, "\n#", &format!("{} {name}", step + 1));
             }
+            Event::Skipped(step) => {
+                let name = self.steps.get(usize::from(*step)).map_or("", |name| name);
+                self.begun = usize::from(*step) + 1;
+                self.line(
+                    &mut out,
+                    "\n#",
+                    &format!("{} {name}: skipped, its condition does not hold", step + 1),
+                );
+            }
             Event::Sent(piece) => self.piece(&mut out, ">", piece),
             Event::Received(piece) => self.piece(&mut out, "<", piece),
             Event::Redirect => self.line(&mut out, "*", "redirected"),
