@@ -7,8 +7,7 @@
 // A new variant must be a decision at every match.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::collections::BTreeMap;
-
+use indexmap::IndexMap;
 use plan::{Plan, Population, Threshold};
 use record::{PopulationRecord, Record, rejection::Rejection, tolerances};
 use samples::{
@@ -150,7 +149,7 @@ pub fn thresholds_so_far(plan: &Plan, r: &Record, ended: Nanos) -> Vec<Threshold
 
 /// The figures of a run, before anything is judged.
 fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
-    let populations: BTreeMap<String, PopulationSummary> = plan
+    let populations: IndexMap<String, PopulationSummary> = plan
         .populations
         .iter()
         .zip(&r.populations)
@@ -263,9 +262,9 @@ fn pushes(totals: &Tick, elapsed: Nanos, has_clock: bool) -> PushFigures {
 }
 
 /// Latency by step, if the population has several steps; steps without a due request are left out.
-fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
+fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> IndexMap<String, StepSummary> {
     if population.step_names().len() < 2 {
-        return BTreeMap::new();
+        return IndexMap::new();
     }
     let own = plan.steps().enumerate().filter(|(_, (of, _))| *of == nth);
     let step = |(at, (_, name)): (usize, (u16, &str))| {
@@ -282,7 +281,7 @@ fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTree
 /// The figures of all populations together: counts are sums, and the rate is the sum of each population's rate at its full load.
 fn together(
     r: &Record,
-    populations: &BTreeMap<String, PopulationSummary>,
+    populations: &IndexMap<String, PopulationSummary>,
     elapsed: Nanos,
 ) -> (Connections, Requests) {
     let sum = |of: fn(&PopulationSummary) -> f64| populations.values().map(of).sum::<f64>();

@@ -2,10 +2,10 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     ops::{Deref, DerefMut},
 };
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -206,8 +206,8 @@ pub struct PopulationSummary {
     /// As the [`Summary`] has them of all.
     #[serde(flatten)]
     pub figures: Figures,
-    /// By step, if it has several, those of which a request was due.
-    pub steps: BTreeMap<String, StepSummary>,
+    /// By step, if it has several, those of which a request was due, in the order of the scenario.
+    pub steps: IndexMap<String, StepSummary>,
 }
 
 /// One step of a population.
@@ -366,8 +366,8 @@ pub struct Summary {
     pub in_common: Vec<InCommon>,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
-    /// Each population separately, by name.
-    pub populations: BTreeMap<String, PopulationSummary>,
+    /// Each population separately, by name, in the order of the scenario.
+    pub populations: IndexMap<String, PopulationSummary>,
     /// The probe, if there is one.
     pub probe: Option<ProbeSummary>,
     /// What throng cost.

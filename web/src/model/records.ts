@@ -1429,7 +1429,7 @@ in_common: Array<InCommon>,
  */
 lag_us: Quantiles, 
 /**
- * Each population separately, by name.
+ * Each population separately, by name, in the order of the scenario.
  */
 populations: { [key in string]: PopulationSummary }, 
 /**
@@ -2092,7 +2092,7 @@ allowed: number, };
  */
 export type PopulationSummary = { 
 /**
- * By step, if it has several, those of which a request was due.
+ * By step, if it has several, those of which a request was due, in the order of the scenario.
  */
 steps: { [key in string]: StepSummary }, 
 /**

@@ -72,6 +72,10 @@ times = 2
     assert_eq!([&requests["due"], &requests["answered"], &requests["wrong"]], [7, 7, 0], "{requests}");
     let steps = &summary["populations"]["p"]["steps"];
     let of = |step: &str, key: &str| steps[step][key]["count"].as_u64().unwrap_or(0);
+    // In the order of the scenario, in the summary as well.
+    let text = &ended.stderr;
+    let place = |step: &str| text.find(&format!("\n    {step}")).unwrap_or_else(|| panic!("no {step} in:\n{text}"));
+    assert!(place("post-jobs") < place("poll") && place("poll") < place("get-video"), "{text}");
     // All copies of a repeated step are one step; the connection may still be in its ramp.
     assert_eq!(of("poll", "latency_us") + of("poll", "ramp_latency_us"), 3, "{steps}");
     assert_eq!(of("get-image", "latency_us") + of("get-image", "ramp_latency_us"), 0, "{steps}");
