@@ -1,6 +1,6 @@
 //! Memory per connection of a population, in addition to what every connection takes. The preflight compares it with the machine.
 
-use plan::{Act, Activity, Population};
+use plan::{Act, Activity, Expectation, Population};
 use units::Nanos;
 
 use crate::{captures, pushes};
@@ -35,15 +35,15 @@ impl Memory {
 
 /// Whether responses are watched, so that each connection has a table entry.
 fn has_table(population: &Population) -> bool {
+    let takes = |expected: &Expectation| {
+        !(expected.json.is_empty() && expected.absent.is_empty() && expected.captures.is_empty())
+    };
     let watched = |act: &Act| match act {
         Act::Request { request, .. } => {
             let decodes = request.asks_for_codings() && request.expect.body.is_some();
-            let takes = !(request.expect.json.is_empty() && request.expect.captures.is_empty());
-            request.redirects > 0 || decodes || takes
+            request.redirects > 0 || decodes || takes(&request.expect)
         }
-        Act::Send { expected: Some(expected), .. } | Act::Expect { expected, .. } => {
-            !(expected.json.is_empty() && expected.captures.is_empty())
-        }
+        Act::Send { expected: Some(expected), .. } | Act::Expect { expected, .. } => takes(expected),
         _ => false,
     };
     population.cookies || !population.variables.is_empty() || acts(population).any(watched)

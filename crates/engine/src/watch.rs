@@ -46,6 +46,7 @@ enum Use {
         default: Option<String>,
     },
     Expect(String),
+    Absent,
 }
 
 impl Use {
@@ -81,7 +82,8 @@ impl Wanted {
         let json = expected.json.iter();
         let json =
             json.map(|(pointer, text)| (Place::Json(Pointer::new(pointer)), Use::Expect(text.clone())));
-        let places: Vec<_> = captures.chain(json).collect();
+        let absent = expected.absent.iter().map(|pointer| (Place::Json(Pointer::new(pointer)), Use::Absent));
+        let places: Vec<_> = captures.chain(json).chain(absent).collect();
         let is_of_content = |(place, _): &(Place, Use)| matches!(place, Place::Json(_) | Place::Regex(_));
         let decodes = has_codings && (expected.body.is_some() || places.iter().any(is_of_content));
         let is_some = !places.is_empty() || redirects > 0 || cookies || decodes;
@@ -314,6 +316,7 @@ impl Watch {
         let mut places = self.found.iter().zip(&wanted.places);
         let differs = places.any(|((_, value), (_, used))| match used {
             Use::Expect(text) => !value.is_complete || value.is_too_long || value.octets != text.as_bytes(),
+            Use::Absent => value.is_complete && value.octets != b"null",
             Use::Capture { .. } => false,
         });
         if differs {

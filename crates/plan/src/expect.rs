@@ -20,6 +20,8 @@ pub struct Expectation {
     pub echo: bool,
     /// Values in JSON content by pointer (RFC 6901): a text without quotes, or a number, `true`, `false` or `null` as written.
     pub json: Vec<(String, String)>,
+    /// JSON pointers at which there must be no text, number or truth value; `null` is none.
+    pub absent: Vec<String>,
     /// Values to capture, which must exist.
     pub captures: Vec<Capture>,
     /// WebSocket: ignore messages until one passes.

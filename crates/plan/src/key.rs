@@ -1,6 +1,6 @@
 //! Keys of scenario files: the parser, the JSON schema and the reference are derived from tables of these.
 
-use Kind::{Number, Pairs, Text, Truth, Values};
+use Kind::{Number, Pairs, Text, Texts, Truth, Values};
 
 /// A table of the scenario file, with its keys.
 #[derive(Debug)]
@@ -93,6 +93,12 @@ pub(crate) static ANSWER: Table = Table {
             "{ \"/ok\" = true }",
             "values in the content, which is JSON, each by its pointer (RFC 6901): a text, a whole number, true or \
             false",
+        ),
+        key(
+            "absent",
+            Texts,
+            "[\"/errors/0/message\"]",
+            "pointers into the content, which is JSON, where there must be no text, number or truth value",
         ),
         key("echo", Truth, "true", "ws, tcp: exactly the message that was sent"),
         key("skip", Truth, "true", "ws: ignore messages until one passes; default: check the next message"),

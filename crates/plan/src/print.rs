@@ -323,6 +323,9 @@ fn table(expected: &Expectation) -> impl fmt::Display {
     if !expected.json.is_empty() {
         keys.push(format!("json = {}", braced(&expected.json)));
     }
+    if !expected.absent.is_empty() {
+        keys.push(format!("absent = {}", listed(&expected.absent)));
+    }
     keys.extend(expected.echo.then(|| "echo = true".to_owned()));
     keys.extend(expected.skip.then(|| "skip = true".to_owned()));
     format!("{{ {} }}", keys.join(", "))

@@ -26,6 +26,9 @@ pub struct Request {
 /// Maximum length of a request in bytes: the largest that is sent in one piece.
 pub(crate) const LONGEST_REQUEST: usize = 65_536;
 
+/// Where the first error of a response of GraphQL stands (October 2021, section 7.1.2).
+const GRAPHQL_ERROR: &str = "/errors/0/message";
+
 /// The error for a request of this length.
 pub(crate) fn too_long(length: usize) -> String {
     format!("a request may have at most 64 KiB in total: {}", units::Bytes(length as u64).brief())
@@ -46,6 +49,15 @@ impl Request {
             Body::File(_) | Body::Hex(_) | Body::Base64(_) => None,
         });
         [(&mut self.path, Place::Path)].into_iter().chain(fields).chain(body).collect()
+    }
+
+    /// Makes its response wrong if it has an error of GraphQL, and says that its content is JSON.
+    pub(crate) fn be_graphql(&mut self) {
+        if !self.has_field("content-type") {
+            self.headers.push(("Content-Type".to_owned(), Text::fixed("application/json")));
+        }
+        self.expect.absent.push(GRAPHQL_ERROR.to_owned());
+        self.expect.absent.dedup();
     }
 
     /// A GET request without further fields.

@@ -76,12 +76,7 @@ impl Text {
         for (name, value) in fields {
             lines.push(name);
             lines.push(": ");
-            for segment in &value.segments {
-                match segment {
-                    Segment::Fixed(text) => lines.push(text),
-                    variable => lines.segments.push(variable.clone()),
-                }
-            }
+            lines.extend(value);
             lines.push("\r\n");
         }
         lines
@@ -130,6 +125,16 @@ impl Text {
             _ if text.is_empty() => {}
             Some(Segment::Fixed(last)) => last.push_str(text),
             _ => self.segments.push(Segment::Fixed(text.to_owned())),
+        }
+    }
+
+    /// Appends another text.
+    pub(crate) fn extend(&mut self, other: &Text) {
+        for segment in &other.segments {
+            match segment {
+                Segment::Fixed(text) => self.push(text),
+                variable => self.segments.push(variable.clone()),
+            }
         }
     }
 

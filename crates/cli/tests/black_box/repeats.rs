@@ -74,7 +74,8 @@ times = 2
     let of = |step: &str, key: &str| steps[step][key]["count"].as_u64().unwrap_or(0);
     // In the order of the scenario, in the summary as well.
     let text = &ended.stderr;
-    let place = |step: &str| text.find(&format!("\n    {step}")).unwrap_or_else(|| panic!("no {step} in:\n{text}"));
+    let place =
+        |step: &str| text.find(&format!("\n    {step}")).unwrap_or_else(|| panic!("no {step} in:\n{text}"));
     assert!(place("post-jobs") < place("poll") && place("poll") < place("get-video"), "{text}");
     // All copies of a repeated step are one step; the connection may still be in its ramp.
     assert_eq!(of("poll", "latency_us") + of("poll", "ramp_latency_us"), 3, "{steps}");

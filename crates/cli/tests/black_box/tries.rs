@@ -418,3 +418,28 @@ fn steps_are_compared_with_a_target_that_takes_them() {
         );
     }
 }
+
+#[test]
+fn an_error_of_graphql_is_a_wrong_response_although_its_status_is_200() {
+    let server = Scripted::start(|peer| {
+        while let Some(head) = peer.request() {
+            let query = String::from_utf8(peer.content(&head).unwrap()).unwrap();
+            let errors = if query.contains("\"Bad\"") { r#"[{"message":"no field x"}]"# } else { "null" };
+            peer.send(&ok(&format!("{{\"data\":{{}},\"errors\":{errors}}}")));
+        }
+    });
+    let steps = "[[population.step]]\ngraphql = 'query Good($id: ID!) {user(id: $id) {name}}'\nvariables = '{\"id\": 7}'\n\
+                 [[population.step]]\ngraphql = 'query Bad {x}'\n";
+    let ended = attempt_steps("try-graphql.toml", &server.url("/graphql"), "", steps, &[]);
+    ended.assert_status(1);
+    let lines = [
+        "# 1 Good\n> POST /graphql HTTP/1.1\n",
+        "> Content-Type: application/json\n",
+        r#"> {"query":"query Good($id: ID!) {user(id: $id) {name}}","operationName":"Good","variables":{"id": 7}}"#,
+        "= right\n",
+        "# 2 Bad\n",
+        "! /errors/0/message: no field x, not absent\n",
+        "# 1 of 2 responses wrong",
+    ];
+    assert_has(&ended, &lines);
+}

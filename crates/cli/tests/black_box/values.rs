@@ -24,7 +24,8 @@ fn field<'h>(head: &'h str, name: &str) -> &'h str {
 
 /// The HMAC-SHA-256 of a text, as Python computes it.
 fn hmac(key: &str, text: &str) -> String {
-    let code = "import hmac, sys; print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), 'sha256').hexdigest())";
+    let code =
+        "import hmac, sys; print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), 'sha256').hexdigest())";
     let out = Command::new("python3").args(["-c", code, key, text]).output().expect("Python is there");
     String::from_utf8(out.stdout).unwrap().trim().to_owned()
 }

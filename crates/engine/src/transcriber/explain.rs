@@ -112,7 +112,11 @@ impl<'a> Findings<'a> {
             let got = self.value(pointer).map(Some).or(is_whole.then_some(None))?;
             (got.as_ref() != Some(wanted)).then(|| mismatch(pointer, wanted.clone(), got.unwrap_or_default()))
         });
-        text.chain(json).collect()
+        let absent = expected.absent.iter().filter_map(|pointer| {
+            let got = self.value(pointer).filter(|got| got != "null")?;
+            Some(mismatch(pointer, "absent".to_owned(), got))
+        });
+        text.chain(json).chain(absent).collect()
     }
 
     /// The value at a JSON pointer of the content.

@@ -52,7 +52,7 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     let skip = table.truth("skip").unwrap_or(false);
     if skip && scheme.has_bytes() {
         table.note(notes, "skip", format!("{scheme} has no messages; remove it"));
-    } else if skip && !["length", "body", "json", "echo"].iter().any(|key| table.has(key)) {
+    } else if skip && !["length", "body", "json", "absent", "echo"].iter().any(|key| table.has(key)) {
         table.note(notes, "skip", "without a condition, every message passes; add body = \"…\"");
     }
     for key in ["headers", "json"] {
@@ -66,8 +66,13 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     let status = table.read(notes, "status", |text| status(text, scheme));
     let length = table.read(notes, "length", |text| length(text, context.numbers)?.kept());
     let json = table.pairs("json").iter().filter_map(|pair| json(notes, table, pair)).collect();
+    let absent = table.scalars("absent").unwrap_or_default().iter();
+    let absent = absent.filter_map(|scalar| {
+        pointer(&scalar.text).map_err(|why| notes.add(scalar.at, &table.key("absent"), why)).ok()
+    });
+    let absent = absent.collect();
     let body = table.read(notes, "body", |text| sought(text, scheme));
-    Expectation { status, length, headers, body, echo, skip, json, captures: Vec::new() }
+    Expectation { status, length, headers, body, echo, skip, json, absent, captures: Vec::new() }
 }
 
 /// A value that the content must have at a JSON pointer.
@@ -87,8 +92,10 @@ fn variable(text: &str, scheme: Scheme) -> Option<String> {
     let written = text.match_indices('{').find_map(|(at, _)| {
         let length = text[at..].find('}')?;
         let words: Vec<&str> = text[at + 1..at + length].split_whitespace().collect();
-        let is_variable =
-            matches!(words[..], ["seq"] | ["rand", _, _] | ["csv" | "env" | "var", _] | ["choice", _, ..]);
+        let is_variable = matches!(
+            words[..],
+            ["seq" | "uuid"] | ["rand", _, _, ..] | ["csv" | "env" | "var" | "string", _]
+        ) || matches!(words[..], ["choice" | "now", _, ..]);
         is_variable.then(|| &text[at..=at + length])
     })?;
     let echo = if scheme.has_requests() { "" } else { ", or echo = true for the message that was sent" };

@@ -247,6 +247,15 @@ static STEP: Table = Table {
             "read the body from this file; grpc: the message, or JSON with protoset",
         ),
         key(
+            "graphql",
+            Text,
+            "\"query User($id: ID!) { user(id: $id) { name } }\"",
+            "http: the body is this document as JSON; the step has the name of its operation, and a response with errors is \
+            wrong; default of request: POST to the target's path",
+        ),
+        key("variables", Text, "'{\"id\": {seq}}'", "the variables of the document, a JSON object"),
+        key("operation", Text, "\"User\"", "the operation, if the document has several"),
+        key(
             "redirects",
             Number,
             "5",

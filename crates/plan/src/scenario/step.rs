@@ -2,18 +2,15 @@
 
 use super::document::Section;
 use super::expectation::{self, Context};
-use super::grpc;
 use super::outgoing::with_defaults;
 use super::{Reader, StepContext, name};
+use super::{graphql, grpc};
 use crate::body::{from_base64, from_hex};
-use crate::condition::MOST_TIMES;
 use crate::header;
 use crate::nearest::nearest_or_all;
 use crate::request::{LONGEST_REQUEST, too_long};
 use crate::text::{Place, is_link, path};
-use crate::{
-    Act, Body, Bound, Condition, Content, Expectation, Repeat, Request, Scheme, Step, Text, Then, Think,
-};
+use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Count};
 
@@ -51,7 +48,7 @@ impl Reader<'_, '_> {
                 let upgrade = Act::Upgrade { path, headers, think: Think::default() };
                 steps.push(Step::new(&unused(&mut taken, "upgrade"), upgrade));
             }
-            let name = given.unwrap_or_else(|| unused(&mut taken, &called(&act)));
+            let name = given.unwrap_or_else(|| unused(&mut taken, &called(section, &act)));
             let weight = self.weight(section, &act);
             if section.has("weight") && is_of_choice(&act) {
                 chosen.push((steps.len(), section));
@@ -93,53 +90,13 @@ impl Reader<'_, '_> {
         weight
     }
 
-    /// The condition of a step.
-    fn only_if(&mut self, section: &Section, act: &Act) -> Option<Condition> {
-        if section.has("if") && !is_of_choice(act) {
-            section.note(self.notes, "if", "conditions are for requests, messages and pauses; remove it");
-        }
-        let tables = self.tables;
-        section.read(self.notes, "if", |text| Condition::parse(text, tables))
-    }
-
-    /// How often a step is taken in a row.
-    fn repeat(&mut self, section: &Section, act: &Act) -> Option<Repeat> {
-        let tables = self.tables;
-        let times = section.read(self.notes, "times", |text| match Count::parse(text) {
-            Ok(Count(times)) if (1..=MOST_TIMES.into()).contains(&times) => Ok(times as u16),
-            _ => Err(format!("{text:?} is not a number of times; use 1 to {MOST_TIMES}")),
-        });
-        let mut read = |key| section.read(self.notes, key, |text| Condition::parse(text, tables));
-        let bound = match (read("while"), read("until")) {
-            (Some(condition), _) => Bound::While(condition),
-            (None, Some(condition)) => Bound::Until(condition),
-            (None, None) => Bound::Times,
-        };
-        for key in ["until", "while"].into_iter().filter(|key| section.has(key) && !section.has("times")) {
-            section.note(self.notes, key, "needs the most repetitions; add times = 20");
-        }
-        if section.has("until") && section.has("while") {
-            section.note(self.notes, "while", "cannot be used with until; remove one of the two");
-        }
-        if section.has("until") && !act.takes_response() {
-            section.note(
-                self.notes,
-                "until",
-                "no response is expected that could decide it; add expect, or use while",
-            );
-        }
-        if section.has("times") && !is_of_choice(act) {
-            section.note(self.notes, "times", "only requests, messages and pauses are repeated; remove it");
-        }
-        times.map(|times| Repeat { times, bound })
-    }
-
     /// The act of a step.
     fn act(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
         let scheme = context.target.scheme;
         let verbs = ["request", "upgrade", "wait", "close"].into_iter().chain(SENDS);
         let verbs: Vec<&str> = verbs.filter(|verb| section.has(verb)).collect();
         let verb = match verbs[..] {
+            [] if section.has("graphql") => "request",
             [] if section.has("expect") && !scheme.has_requests() => "expect",
             [] => {
                 let fix = if scheme.has_requests() { "request = \"GET /\"" } else { "send = \"hello\"" };
@@ -186,7 +143,10 @@ impl Reader<'_, '_> {
             _ => &["headers", "body", "body-file", "redirects"],
         };
         let why = format!("cannot be used with {verb}; remove it, or use another step");
-        section.refuse(self.notes, wrong, why);
+        section.refuse(self.notes, wrong, &why);
+        if verb != "request" {
+            section.refuse(self.notes, &graphql::KEYS, why);
+        }
         match verb {
             "request" if !scheme.of_requests().has_requests() => {
                 section.note(self.notes, verb, format!("{scheme} sends messages; use send = \"hello\""));
@@ -216,9 +176,15 @@ impl Reader<'_, '_> {
         });
         let headers = self.headers(section, context, context.target.scheme.of_requests());
         let call = self.call(section, context, line.as_ref());
+        let is_graphql = section.has("graphql");
         let body = match call {
             Some(_) => self.grpc_body(section, context),
+            None if is_graphql => self.graphql(section),
             None => self.body(section),
+        };
+        let line = match section.has("request") {
+            false => Some(("POST".to_owned(), context.target.path.clone())),
+            true => line,
         };
         let (method, path) = line?;
         let method = if call.is_some() { "POST".to_owned() } else { method };
@@ -227,6 +193,9 @@ impl Reader<'_, '_> {
             Request { method, path, headers, body, call, expect: Expectation::default(), redirects };
         request.expect = self.expected(section, context, request.numbers());
         request.expect.captures = self.captures(section, &context.variables, true);
+        if is_graphql {
+            request.be_graphql();
+        }
         if request.call.is_some() {
             section.refuse(self.notes, &["capture", "redirects"], "not for gRPC; remove it");
         }
@@ -391,8 +360,8 @@ fn request_line(
 const LONE: &str = "weights choose between consecutive steps, and neither the step before nor the one after has one; give its \
     alternatives a weight too, or remove it";
 
-/// Whether a step may be an alternative in a choice.
-fn is_of_choice(act: &Act) -> bool {
+/// Whether a step may be an alternative in a choice, skipped or repeated.
+pub(super) fn is_of_choice(act: &Act) -> bool {
     !matches!(act, Act::Close | Act::Upgrade { .. })
 }
 
@@ -450,7 +419,10 @@ const UNNAMED: [&str; 13] = [
 ];
 
 /// A name for a step from what it does: `post-login`.
-fn called(act: &Act) -> String {
+fn called(section: &Section, act: &Act) -> String {
+    if let Some(operation) = graphql::operation(section).and_then(|operation| name(&operation).ok()) {
+        return operation;
+    }
     let Act::Request { request, .. } = act else {
         let name = match act {
             Act::Send { .. } => "send",

@@ -1,6 +1,7 @@
 //! Whole files: valid ones and their plans, and invalid ones and their messages.
 
 mod files;
+mod graphql;
 mod grpc;
 mod headers;
 mod logins;
