@@ -314,9 +314,9 @@ static STEP: Table = Table {
             "think",
             Number,
             "\"1s..5s\"",
-            "idle time before the next step, uniform or fixed; default as for the population",
+            "idle time before the next step: fixed, uniform, or of a distribution; default as for the population",
         ),
-        key("wait", Number, "\"5s\"", "do nothing for this time, uniform or fixed"),
+        key("wait", Number, "\"5s\"", "do nothing for this time: fixed, uniform, or of a distribution"),
         key("close", Truth, "true", "close the connection; the next step dials again"),
     ],
 };
