@@ -90,7 +90,7 @@ impl ValueSource {
     /// Both sides of a condition for the connection at `index`; variables that change per request have some value.
     pub(crate) fn sides(&mut self, condition: &Condition, index: u32) -> [String; 2] {
         let (row, seq) = (self.row(index), self.seq(self.written));
-        let values = Values::new(&mut self.random, seq, row).at(self.date + self.now);
+        let values = Values::new(&mut self.random, seq, row).at(self.date + self.now, self.seed);
         condition.sides(&mut fill(values, self.captures.as_deref_mut(), index, self.now))
     }
 
@@ -112,7 +112,7 @@ impl ValueSource {
     pub(crate) fn values(&mut self, index: u32) -> Values<'_> {
         let (seq, row) = (self.seq(self.written), self.row(index));
         self.written += 1;
-        let values = Values::new(&mut self.random, seq, row).at(self.date + self.now);
+        let values = Values::new(&mut self.random, seq, row).at(self.date + self.now, self.seed);
         fill(values, self.captures.as_deref_mut(), index, self.now)
     }
 
@@ -173,13 +173,14 @@ impl ValueSource {
         self.captures.as_ref().is_some_and(|captures| captures.has_cookies())
     }
 
-    /// Two texts with the next values for the connection at this index.
+    /// A path and the header lines after it, with the next values for the connection at this index.
     pub(crate) fn texts(&mut self, first: &Text, second: &Text, index: u32) -> (&str, &str) {
         const TEXTS: &str = "their segments are texts";
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(scratch.len().max(first.max_len() + second.max_len()), 0);
         let mut values = self.values(index);
         let middle = first.write(&mut values, &mut scratch);
+        values.set_path(&scratch[..middle], second);
         let end = middle + second.write(&mut values, &mut scratch[middle..]);
         self.scratch = scratch;
         let (first, second) = self.scratch[..end].split_at(middle);
@@ -199,7 +200,7 @@ impl ValueSource {
         let (seq, row) = (self.seq(nth), self.row(index));
         let mut random = Random::new(self.seed.wrapping_add(seq.wrapping_mul(2) + 1));
         self.scratch.resize(self.scratch.len().max(message.body.max_len()), 0);
-        let values = Values::new(&mut random, seq, row).at(self.date + at);
+        let values = Values::new(&mut random, seq, row).at(self.date + at, self.seed);
         let mut values = fill(values, self.captures.as_deref_mut(), index, self.now);
         let length = message.body.write(&mut values, &mut self.scratch);
         (&self.scratch[..length], message.check.expected(values.numbers()))
@@ -383,7 +384,7 @@ impl Request {
     ) -> (usize, Vec<u8>) {
         let own_host = self.template.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let path = self.template.path.write(values, text);
-        self.template.sign_path(&text[..path], values);
+        self.template.headers.iter().for_each(|(_, value)| values.set_path(&text[..path], value));
         let fields = RequestFields {
             method: &self.template.method,
             scheme: self.scheme,

@@ -311,7 +311,7 @@ fn goes_on(population: &Population) -> bool {
                 step.act,
                 Act::Request { .. } | Act::Upgrade { .. } | Act::Send { expected: Some(_), .. }
             );
-            is_request && step.weight.is_none()
+            is_request && step.weight.is_none() && !step.may_be_skipped()
         }),
         Activity::Steps { .. } => false,
     };

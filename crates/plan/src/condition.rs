@@ -44,13 +44,18 @@ pub(crate) const MOST_TIMES: u16 = 1_000;
 impl Condition {
     /// Parses `{var state} = done` or `{var next} !=`.
     pub(crate) fn parse(text: &str, tables: &[Csv]) -> Result<Condition, String> {
-        let is_operator = |word: &str| word == "=" || word == "!=";
-        let misread = || format!("not a condition; use {{var state}} = done, or != in place of =: {text:?}");
-        let mut words =
-            text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word));
-        let outside = depths(text);
-        let (at, operator) =
-            words.find(|(at, word)| is_operator(word) && outside[*at] == 0).ok_or_else(misread)?;
+        let depths = depths(text);
+        let is_blank = |side: Option<char>| side.is_none_or(char::is_whitespace);
+        // An operator is a word of its own, outside of variables.
+        let is_operator = |at: usize, operator: &str| {
+            let around = [text[..at].chars().next_back(), text[at + operator.len()..].chars().next()];
+            depths[at] == 0 && around.into_iter().all(is_blank)
+        };
+        let operators =
+            ["=", "!="].map(|own| text.match_indices(own).find(|(at, own)| is_operator(*at, own)));
+        let (at, operator) = operators.into_iter().flatten().min().ok_or_else(|| {
+            format!("not a condition; use {{var state}} = done, or != in place of =: {text:?}")
+        })?;
         let side = |side: &str| Text::parse(side.trim(), Place::Content, tables);
         let (left, right) = (side(&text[..at])?, side(&text[at + operator.len()..])?);
         if left.fixed_text().is_some() && right.fixed_text().is_some() {

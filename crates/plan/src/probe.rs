@@ -70,7 +70,7 @@ fn first_of(activity: Activity) -> Activity {
     steps.truncate(1);
     for step in &mut steps {
         step.act.take_think();
-        step.weight = None;
+        (step.weight, step.only_if, step.repeat) = (None, None, None);
         if let Act::Request { request, .. } = &mut step.act {
             // The probe's connections have neither variables nor cookies.
             request.expect.captures.clear();

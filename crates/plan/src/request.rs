@@ -85,7 +85,7 @@ impl Request {
     /// Prepares the parts of the request that its header fields sign, before they are written. `content`: the content, if it is not in
     /// this template.
     pub fn prepare(&self, content: &[u8], values: &mut Values) {
-        if self.signs(RequestPart::Body) {
+        if self.headers.iter().any(|(_, value)| value.signs(RequestPart::Body)) {
             let mut body = content.to_vec();
             if let Some(own) = &self.body {
                 body.resize(own.max_len(), 0);
@@ -94,17 +94,6 @@ impl Request {
             }
             values.set_body(body);
         }
-    }
-
-    /// Notes the path for header fields that sign it.
-    pub fn sign_path(&self, path: &[u8], values: &mut Values) {
-        if self.signs(RequestPart::Path) {
-            values.set_path(path);
-        }
-    }
-
-    fn signs(&self, part: RequestPart) -> bool {
-        self.headers.iter().any(|(_, value)| value.signs(part))
     }
 
     /// Writes one request to the start of `out`, which must have room for [`Request::max_len`] bytes, and returns its length. `host` is the
@@ -134,7 +123,7 @@ impl Request {
         let path_at = end;
         end += self.path.write(values, &mut out[end..]);
         let path_end = end;
-        self.sign_path(&out[path_at..path_end], values);
+        self.headers.iter().for_each(|(_, value)| values.set_path(&out[path_at..path_end], value));
         end += copy(VERSION, &mut out[end..]);
         if !self.has_host() {
             for text in [HOST, host, END] {

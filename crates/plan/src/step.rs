@@ -72,7 +72,7 @@ impl Step {
     }
 
     /// Whether it may be skipped.
-    pub(crate) fn may_be_skipped(&self) -> bool {
+    pub fn may_be_skipped(&self) -> bool {
         let is_while = |repeat: &Repeat| matches!(repeat.bound, Bound::While(_));
         self.only_if.is_some() || self.repeat.as_ref().is_some_and(is_while)
     }

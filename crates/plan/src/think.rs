@@ -4,6 +4,8 @@ use std::fmt;
 
 use units::{Nanos, ParseError, Random, Spans};
 
+use crate::nearest::nearest;
+
 /// A think time, drawn each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Think {
@@ -56,9 +58,11 @@ impl Think {
     /// The text is none of these.
     pub fn parse_or_seconds(text: &str) -> Result<Think, ParseError> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let Some((_, example)) = CURVES.iter().find(|(name, _)| words.first() == Some(name)) else {
+        let Some(name) = words.first().filter(|word| word.starts_with(char::is_alphabetic)) else {
             return Spans::parse_or_seconds(text).map(|span| Think::even(span.min, span.max));
         };
+        let near = nearest(name, CURVES.iter().map(|(name, _)| *name));
+        let (_, example) = CURVES.iter().find(|(own, _)| Some(*own) == near).unwrap_or(&CURVES[0]);
         let time = |text: &str| Nanos::parse_or_seconds(text).ok().filter(|time| *time > Nanos::ZERO);
         let think = match words[..] {
             ["exponential", mean] => time(mean).map(Think::exponential),
@@ -190,6 +194,8 @@ mod tests {
             ("log-normal 5s", "log-normal 5s 30s"),
             ("pareto 1s 1", "pareto 1s 1.5"),
             ("pareto 1s NaN", "pareto 1s 1.5"),
+            ("lognormal 5s 9s", "log-normal 5s 30s"),
+            ("gauss 5s", "exponential 5s"),
         ] {
             let wrong = Think::parse_or_seconds(text).unwrap_err().to_string();
             assert_eq!(wrong, format!("{text:?} is not a distribution of times; use {fix}"));

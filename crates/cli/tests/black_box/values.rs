@@ -70,6 +70,21 @@ body = '{{"token": "{{string 12}}", "n": {{rand 1 900}}}}'
 }
 
 #[test]
+fn the_upgrade_of_a_websocket_signs_its_path() {
+    let (sender, received) = mpsc::channel();
+    let server = Scripted::start(move |peer| {
+        sender.send(peer.request().unwrap()).unwrap();
+        peer.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n");
+    });
+    let target = server.url("/chat?room={rand 1 900}").replace("http://", "ws://");
+    Program::start(&["try", &target, "-H", "X-Sign: {hmac-sha256 k3y {path}}"]).end().assert_status(1);
+    let head = received.recv().unwrap();
+    let path = head.split(' ').nth(1).unwrap();
+    assert!(path.starts_with("/chat?room="), "{head}");
+    assert_eq!(field(&head, "X-Sign"), hmac("k3y", path), "{head}");
+}
+
+#[test]
 fn an_echo_with_a_time_and_random_values_is_the_message_that_was_sent() {
     let server = Serving::start(&["--threads", "1"]);
     let target = server.url("/ws/echo").replace("http://", "ws://");

@@ -185,15 +185,19 @@ pub(super) fn variables(population: &Population) -> String {
     all.join(" and ")
 }
 
-/// The shell variable for a segment whose value is not shown: an environment variable, which may be secret, and what is computed from one
-/// or from the request.
+/// The shell variable for a segment whose value is not shown: an environment variable, which may be secret, a time, and what is computed
+/// from them or from the request.
 fn of_shell(segment: &Segment) -> Option<String> {
     if let Segment::Env(variable) = segment {
         return Some(variable.name.clone());
     }
+    if let Segment::Now(_) = segment {
+        return Some("NOW".to_owned());
+    }
     let Segment::Derived(derived) = segment else { return None };
     let mut within = derived.texts().flat_map(Text::all);
-    let is_hidden = within.any(|segment| matches!(segment, Segment::Env(_) | Segment::Part(_)));
+    let is_hidden =
+        within.any(|segment| matches!(segment, Segment::Env(_) | Segment::Part(_) | Segment::Now(_)));
     is_hidden.then(|| variable_of(derived.name()))
 }
 

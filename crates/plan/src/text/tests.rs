@@ -150,7 +150,7 @@ fn times_have_the_forms_that_apis_expect() {
         let text = Text::parse(text, Field, &[]).unwrap();
         let (mut random, mut out) = (Random::new(9), vec![0; text.max_len()]);
         let now = Nanos(1_795_282_449_125_999_999);
-        let length = text.write(&mut Values::new(&mut random, 0, 0).at(now), &mut out);
+        let length = text.write(&mut Values::new(&mut random, 0, 0).at(now, 0), &mut out);
         assert_eq!(str::from_utf8(&out[..length]).unwrap(), expected, "{text}");
     };
     check("{now}", "2026-11-21T17:34:09.125Z");

@@ -1,5 +1,6 @@
 //! The values of a request's variables.
 
+use super::Text;
 use super::curve::Curve;
 use crate::capture::Captured;
 use crate::csv::{Column, Take};
@@ -22,8 +23,8 @@ pub struct Values<'r> {
     pub(super) seq: u64,
     pub(super) row: u64,
     pub(super) now: Nanos,
-    /// What selects the random rows of this request; drawn when it is first needed.
-    row_key: Option<u64>,
+    /// What random rows depend on, besides the request's number: it selects the same rows again after a redirect.
+    seed: u64,
     numbers: [u64; MAX_NUMBERS],
     drawn: usize,
     pub(super) captured: Option<(&'r Captured, usize)>,
@@ -48,12 +49,12 @@ impl<'r> Values<'r> {
     pub fn new(random: &'r mut Random, seq: u64, row: u64) -> Values<'r> {
         let (now, numbers) = (Nanos::ZERO, [0; MAX_NUMBERS]);
         let (captured, cookies, path, body) = (None, None, Vec::new(), None);
-        Values { random, seq, row, now, row_key: None, numbers, drawn: 0, captured, cookies, path, body }
+        Values { random, seq, row, now, seed: 0, numbers, drawn: 0, captured, cookies, path, body }
     }
 
-    /// Sets the time of `{now}`, since 1970.
-    pub fn at(self, now: Nanos) -> Values<'r> {
-        Values { now, ..self }
+    /// Sets the time of `{now}`, since 1970, and what random rows depend on besides the request's number.
+    pub fn at(self, now: Nanos, seed: u64) -> Values<'r> {
+        Values { now, seed, ..self }
     }
 
     /// Adds the values that the connection has captured; `variables`: number of variables.
@@ -76,9 +77,11 @@ impl<'r> Values<'r> {
         self.cookies.map_or(0, |(cookies, now)| cookies.write(now, path, out))
     }
 
-    /// Sets the path that headers sign.
-    pub fn set_path(&mut self, path: &[u8]) {
-        self.path = path.to_vec();
+    /// Keeps the path of the request, if this field signs it.
+    pub fn set_path(&mut self, path: &[u8], field: &Text) {
+        if field.signs(RequestPart::Path) {
+            self.path = path.to_vec();
+        }
     }
 
     /// Sets the content that headers sign.
@@ -110,11 +113,11 @@ impl<'r> Values<'r> {
             Take::Connection => self.row,
             Take::Request => self.seq,
             Take::Random => {
-                let key = *self.row_key.get_or_insert_with(|| self.random.bits());
                 // Columns of one table have the same row, and tables are independent.
-                let of_table =
-                    column.table().bytes().fold(key, |key, byte| Random::new(key ^ u64::from(byte)).bits());
-                Random::new(of_table).below(column.rows().into())
+                let mixed = |key: u64, part: u64| Random::new(key ^ part).bits();
+                let of_request = mixed(Random::new(self.seed).bits(), self.seq);
+                let key = column.table().bytes().map(u64::from).fold(of_request, mixed);
+                Random::new(key).below(column.rows().into())
             }
         }
     }
